@@ -22,7 +22,7 @@ from codebatch.system.processes.processes import be_subreaper, die_with_parent
 from codebatch_workers.runtime.channel import Channel, CoordinatorGone, give_up
 
 _STDERR = 2
-# The time that third-party tasks have to finish their threads and exit handlers.
+# The time that third-party tasks get for finishing their threads and exit handlers, in seconds.
 _EXIT_SECONDS = 2.0
 
 
@@ -31,9 +31,9 @@ def main(arguments: list[str]) -> int:
     gc.set_threshold(50_000, 20, 50)
     launch = decode_launch(arguments[0])
     if launch.store_lock is not None:
-        # Only this process keeps the lock. Tools that a task starts must not inherit it.
+        # Only this process keeps the lock. A tool that a task starts must not inherit it.
         os.set_inheritable(launch.store_lock, False)
-    # SIG_IGN would be inherited by tools that tasks start. A handler is reset by exec(2).
+    # Tools that tasks start would inherit SIG_IGN, but exec(2) resets a handler.
     signal.signal(signal.SIGINT, _pass)
     faulthandler.enable()
     faulthandler.register(STACK_SIGNAL)
@@ -64,11 +64,11 @@ def _work(launch: Launch, channel: Channel) -> int:
 
 
 def _supervise(launch: Launch, channel: Channel) -> int:
-    """Run a supervisor. The running command outlives the coordinator, and so does this process."""
+    """Run a supervisor. It outlives the coordinator, because the command that it runs does."""
     from codebatch_workers.commands.supervisor import Supervisor
 
     be_subreaper(True)
-    # A service manager sends SIGTERM to all processes. The coordinator decides which of them end.
+    # A service manager sends SIGTERM to every process. The coordinator decides which of them must end.
     signal.signal(signal.SIGTERM, _pass)
     try:
         try:
@@ -84,13 +84,13 @@ def _supervise(launch: Launch, channel: Channel) -> int:
 
 
 def _pass(*_: object) -> None:
-    """Handle a signal to which only the coordinator reacts."""
+    """Ignore a signal. Only the coordinator reacts to it."""
 
 
 def _end() -> NoReturn:
-    """End the process at once, because the kernel frees its memory faster.
+    """End the process at once, because the kernel frees its memory faster than Python does.
 
-    Threads are not waited for and open files are not flushed, so no built-in task may leave any.
+    Threads are not waited for, and open files are not flushed. So built-in tasks must leave none.
     """
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):

@@ -1,4 +1,4 @@
-"""The older batch from which a project task can continue: the same tasks on another state of the tree."""
+"""The older batch from which a project task can continue: it had the same tasks, on an older state of the tree."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from codebatch.model.record import Record
 
 
 class FileChange(NamedTuple):
-    """A file whose content, executable bit or contexts changed: the old and the new entry, or None if it does not
-    exist.
+    """A file whose content, executable bit or contexts changed.
 
-    A moved file counts as two changes.
+    `before` and `now` are its old and its new entry, or None if it does not exist. A moved file counts as two changes.
     """
 
     before: Entry | None
@@ -21,28 +20,29 @@ class FileChange(NamedTuple):
 
 
 class Before(Protocol):
-    """An older batch that is complete and has the same version and configuration of the task.
+    """A complete older batch in which the task had the same version and configuration.
 
-    In neither batch has a needed task failed. Everything that this interface does not offer is unchanged or irrelevant.
+    In neither batch has a task failed that this task needs. Everything that this interface does not show is unchanged
+    or irrelevant.
     """
 
     @property
     def changes(self) -> Sequence[FileChange]:
         """All changed files, by path.
 
-        For other files, records of file tasks are unchanged; those of project tasks may not be.
+        For all other files, the records of file tasks are unchanged. Records of project tasks can have changed for any
+        file.
         """
 
     def records_of(self, file: Entry, task: str, *kinds: str) -> list[Record]:
-        """Return the old records of a changed file from a task that is needed.
+        """Return the old records of a changed file. `task` must be a task that this task needs.
 
-        With `kinds`, only records of these kinds.
-
-        Raises ValueError for another task or file, or StoreCorrupt.
+        If `kinds` are given, only records of these kinds are returned. Raises ValueError for another task or file, or
+        StoreCorrupt.
         """
 
     def own_records(self) -> Iterator[tuple[Entry, list[Record]]]:
-        """Yield each file with old records of the task itself, with all these records, in path order.
+        """Yield each file for which this task had records, and all these records, in path order.
 
         Raises StoreCorrupt.
         """

@@ -1,7 +1,7 @@
-"""The input of a project task: the files of a batch, and all records of the tasks that it needs, in path order.
+"""The input of a project task: the files of a batch, and the records of all tasks that it needs, in path order.
 
-If a batch is restricted to paths, `files` contains only the files at or below these paths, and only these files have
-records. `outside` has the other files of the snapshot. They can be found and read.
+If a batch is restricted to paths, `files` contains only the files at or below these paths. Only these have records.
+`outside` has the other files of the snapshot, which can be found and read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from codebatch_workers.syntax.source import SourceFile
 class Project(Protocol):
     """A snapshot, and the records of its files.
 
-    The same inputs give the same values, however the work was divided among processes.
+    The values depend only on the inputs, not on how the work was divided among processes.
     """
 
     @property
@@ -26,13 +26,13 @@ class Project(Protocol):
 
     @property
     def outside(self) -> Sequence[Entry]:
-        """The other files of the snapshot, if the batch is restricted to paths."""
+        """The files of the snapshot outside the batch. Empty unless the batch is restricted to paths."""
 
     def records(self, task: str, *kinds: str, holding: str = "") -> Iterator[tuple[Entry, list[Record]]]:
         """Yield each file with its records from the task `task`. A task can read only records of tasks that it needs.
 
         - `kinds`: include only records of these kinds.
-        - `holding`: include only records whose JSON line contains this text. Such a search is faster.
+        - `holding`: include only records whose JSON line contains this text. This is faster than filtering records.
 
         Files without such records are left out. If `task` failed for a file, the file has a `failure` record.
 
@@ -40,11 +40,10 @@ class Project(Protocol):
         """
 
     def records_of(self, file: Entry, task: str, *kinds: str) -> list[Record]:
-        """Return the records of one file of the batch from the task `task`. A task can read only records of tasks that
-        it needs.
+        """Return the records that the task `task` returned for one file of the batch.
 
-        With `kinds`, only records of these kinds are returned. Raises the errors of `records`, and ValueError if the
-        file is in `outside`.
+        If `kinds` are given, only records of these kinds are returned. The calling task must need `task`. Raises the
+        errors of `records`, and ValueError if the file is in `outside`.
         """
 
     def find(self, path: bytes) -> Entry | None:
@@ -54,6 +53,7 @@ class Project(Protocol):
         """Return the content of a file. Raises ObjectMissing."""
 
     def source(self, file: Entry) -> SourceFile:
-        """Return a file of the batch as a SourceFile. Raises ValueError for a file outside the batch, and ObjectMissing
-        if the content is missing.
+        """Return a file of the batch as a SourceFile.
+
+        Raises ValueError for a file outside the batch, and ObjectMissing if the content is missing.
         """

@@ -1,9 +1,9 @@
-"""The interfaces of tasks, as the worker that runs them uses them.
+"""The interfaces between tasks and the workers that run them.
 
-`TaskDeclaration.implementation` names a factory that is called once per worker process. `factory(environment)` returns
-a FileTask, a BatchedFileTask or, if the declared scope is `project`, a ProjectTask. Each interface has its own method.
-A worker runs the tasks of a unit on each file in plan order. They share a `SourceFile`, so that a syntax tree is made
-once and never stored on disk. A task must not depend on which other tasks run with it.
+`TaskDeclaration.implementation` names a factory. Each worker process calls it once. `factory(environment)` returns a
+FileTask or a BatchedFileTask or, if the declared scope is `project`, a ProjectTask. Each interface has its own method.
+A worker runs the tasks of a unit on each file in plan order. They share one `SourceFile`, so that a syntax tree is
+built only once, and never stored on disk. The result of a task must not depend on which other tasks run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from codebatch_workers.api.before import Before
 from codebatch_workers.api.project import Project
 from codebatch_workers.syntax.source import SourceFile
 
-# Covariant because an environment is read-only: a factory for any configuration accepts this one.
+# Covariant: an environment is read-only, so a factory for a general type of configuration accepts an environment with a
+# specific one.
 Config = TypeVar("Config", bound=msgspec.Struct, covariant=True)
 
 
@@ -74,13 +75,15 @@ class TaskEnvironment(msgspec.Struct, Generic[Config], frozen=True, kw_only=True
 
 @runtime_checkable
 class FileTask(Protocol):
-    """A task for single files. Its result depends only on the content, path and contexts of a file, and on the task's
-    configuration.
+    """A task for single files.
+
+    Its result must depend only on the content, path and contexts of a file, and on the configuration of the task.
     """
 
     def run_file(self, file: SourceFile) -> list[Record]:
-        """Return the records of a file, in their final order. If it raises an exception, the task fails only for this
-        file.
+        """Return the records of a file, in their final order.
+
+        If it raises an exception, the task fails for this file only.
         """
 
 
@@ -88,18 +91,19 @@ class FileTask(Protocol):
 class ProjectTask(Protocol):
     """A task for the whole project.
 
-    Its result depends only on the snapshot, the records of the tasks that it needs, and its configuration.
+    Its result must depend only on the snapshot, the records of the tasks that it needs, and its configuration.
     """
 
     def run_project(self, project: Project) -> Iterable[Record]:
-        """Return records of any files. Records of the same file keep their order. If it raises an exception, the task
-        fails.
+        """Return records of any files. Records of one file keep their order.
+
+        If it raises an exception, the task fails.
         """
 
 
 @runtime_checkable
 class ReportingTask(ProjectTask, Protocol):
-    """A built-in project task that reports facts about its run besides records. The journal stores the report."""
+    """A built-in project task that also reports facts about its run. The journal stores this report."""
 
     @property
     def report(self) -> str:
@@ -110,7 +114,7 @@ class ReportingTask(ProjectTask, Protocol):
 class IncrementalTask(ProjectTask, Protocol):
     """A built-in project task that can update its results from an older state of the tree.
 
-    The result must equal the result of `run_project`, which is called if there is no older batch or if the update
+    The updated results must equal those of `run_project`. It is called if there is no older batch, or if the update
     fails.
     """
 
@@ -125,12 +129,12 @@ class IncrementalTask(ProjectTask, Protocol):
 class BatchedFileTask(FileTask, Protocol):
     """A file task that also passes many files to a tool in one call.
 
-    `run_file` returns the records that do not need the tool; only `run_file` can use the syntax tree. `complete` calls
-    the tool. The results must be the same as if each file were passed to the tool alone.
+    `run_file` returns the records that do not need the tool. It alone can use the syntax tree. `complete` calls the
+    tool. The results must be the same as if each file were passed to the tool alone.
     """
 
     def complete(self, files: Sequence[SourceFile], records: Sequence[list[Record]]) -> list[list[Record]]:
         """Return all records of each file, in their final order.
 
-        `records` has for each file the records that `run_file` returned.
+        `records` has for each file the records that its `run_file` returned.
         """

@@ -57,7 +57,7 @@ class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_ended_by_itself(self) -> bool:
-        """Whether the command ended without being stopped."""
+        """Whether the command ended by itself: no limit or request stopped it."""
         return self.type == "result" or self.reason in ("exit", "signal")
 
 
@@ -68,11 +68,11 @@ class PeriodicChecks(Protocol):
         """Return the number of seconds until the work is due, or None if there is none."""
 
     def look(self, now_ns: int) -> None:
-        """Do the work if it is due."""
+        """Do the work if it is due at `now_ns`."""
 
 
 class Attempt:
-    """An attempt with a running process."""
+    """An attempt whose process has started. `run` waits for its end."""
 
     def __init__(
         self,
@@ -87,11 +87,9 @@ class Attempt:
         run: PeriodicChecks,
         spent_seconds: float = 0.0,
     ) -> None:
-        """`report_child` is called whenever the state of the process changes.
+        """`report_child` is called when the process has started, and whenever it writes output.
 
-        `now_ns` is a clock that stops in suspend.
-
-        `spent_seconds` of the time limit were already used.
+        `now_ns` is a clock that stops in suspend. `spent_seconds` of the time limit were used before.
         """
         self._command = command
         self._running = running
@@ -139,7 +137,7 @@ class Attempt:
         )
 
     def _wait_and_check(self) -> bool:
-        """Wait for an event and handle it. Return whether the attempt is over."""
+        """Wait for an event, then read output and check limits and requests. Return whether the attempt is over."""
         seconds = TICK_SECONDS if self._cause is None else _ENDING_TICK_SECONDS
         if (left := self._run.seconds_left()) is not None:
             seconds = min(seconds, left)
@@ -161,11 +159,11 @@ class Attempt:
         return self._cause is not None and self._watch.seconds("grace", 0) >= self._grace
 
     def _request_end(self, cause: Cause, grace_seconds: float) -> None:
-        """Ask the process to end. The first cause and the shortest grace period apply."""
+        """Ask the process to end. If this is repeated, the first cause and the shortest grace period count."""
         if self._cause is not None:
             self._grace = min(self._grace, grace_seconds)
             return
-        if self._running.poll():  # The process ended before, so its end counts as its own.
+        if self._running.poll():  # It has ended by itself, so there is no cause.
             return
         self._cause, self._grace = cause, grace_seconds
         self._running.signal(signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""Inputs of an attempt besides its command: files in its directory, and the values of placeholders."""
+"""Inputs of an attempt other than its command line: files in its directory, and the values of placeholders."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from codebatch_workers.commands.scratch import EMPTY, NO_ROWS, Scratch
 
 
 class AnswerRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of CODEBATCH_ANSWERS: an earlier question of the command with its answer. Rows are in order."""
+    """A row of CODEBATCH_ANSWERS: a question that the command asked, and its answer. The oldest is first."""
 
     question: str
     answer: str
@@ -33,7 +33,7 @@ class AnswerRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NeedRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of CODEBATCH_NEEDS: the state and the report of a task that this task needs."""
+    """A row of CODEBATCH_NEEDS: the state of one task that this task needs, and the report that it printed."""
 
     id: str
     state: str
@@ -46,9 +46,10 @@ class NeedRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Materials(msgspec.Struct, frozen=True, kw_only=True):
-    """The files of an attempt, each of which may be empty. The command writes `question`.
+    """The paths of an attempt's files, any of which may be empty, and values for its placeholders.
 
-    `words` is the complete text, `number` the number of the try, `session` the session of the previous attempt.
+    The command itself writes the file `question`. `words` is the content of the file `text`. `number` is the number of
+    the try, from 1. `session` is the session that the previous attempt reported.
     """
 
     words: str
@@ -61,7 +62,7 @@ class Materials(msgspec.Struct, frozen=True, kw_only=True):
     session: str
 
     def values(self, command: Command) -> dict[str, str]:
-        """Return the values of placeholders."""
+        """Return the value of each placeholder that the command may contain."""
         return {
             "id": command.id,
             "title": command.title,
@@ -75,7 +76,7 @@ class Materials(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def variables(self) -> dict[str, str]:
-        """Return the environment variables."""
+        """Return the environment variables that lead the command to its files."""
         return {
             "CODEBATCH_TEXT": str(self.text),
             "CODEBATCH_QUESTION": str(self.question),
@@ -87,7 +88,7 @@ class Materials(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def answers_of(questions: Sequence[Question], requests: Requests) -> list[AnswerRow]:
-    """Return the first answer to each question that has one."""
+    """Return a row for each question that has an answer. If it has several, the first one counts."""
     first: dict[str, str] = {}
     for request in requests.read():
         if isinstance(request.body, Answer):
@@ -100,7 +101,7 @@ def answers_of(questions: Sequence[Question], requests: Requests) -> list[Answer
 
 
 class MaterialsMaker:
-    """A factory of the materials of attempts of one batch."""
+    """A factory for the `Materials` of the attempts of one batch."""
 
     def __init__(
         self, files: Files, batch_root: Path, scratch: Scratch, questions: Questions, requests: Requests
@@ -113,9 +114,9 @@ class MaterialsMaker:
         self._requests = requests
 
     def make(self, command: Command, assign: Assign, directory: Path) -> Materials:
-        """Write the files into a directory. Raises NotStarted or StoreUnwritable."""
+        """Write the files of an attempt into its directory. Raises NotStarted or StoreUnwritable."""
         brief, unit = assign.brief, assign.unit
-        # Under its first lease, no earlier attempt can have asked a question.
+        # With epoch 1, no earlier attempt can have asked a question.
         answers = self._answers(unit) if assign.epoch > 1 else []
         self._scratch.make(directory)
         previous = self._root / layout.LOGS / brief.previous_log if brief.previous_log else directory / EMPTY
@@ -168,7 +169,7 @@ class MaterialsMaker:
 
 
 def _build_text(command: Command, materials: Materials, answers: Sequence[AnswerRow]) -> str:
-    """Return the text of an attempt: the text of the definition, the suffix for this try, and answered questions."""
+    """Return the text of an attempt: the task's text, the suffix for this try, and answered questions."""
     suffix = command.escalation(materials.number - 1).text_suffix
     try:
         values = {**materials.values(command), "text": command.text} if suffix else {}

@@ -1,7 +1,8 @@
-"""Questions of the command of one attempt: at its end, or while it runs, in files next to CODEBATCH_QUESTION.
+"""Questions that the command of one attempt asks: at its end, or while it runs.
 
-`codebatch ask --wait` creates these files. One question at a time is published durably; the next one follows after its
-answer. An answer is a request. It is delivered when the coordinator permits it, or at once if there is no coordinator.
+While a command runs, `codebatch ask --wait` writes each question as a file next to CODEBATCH_QUESTION. One question at
+a time is published durably. The next one follows after the answer to it. An answer arrives as a request. It is
+delivered once the coordinator permits it, or at once if the coordinator has ended.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _LOOK_EVERY_NS = 200_000_000
 
 
 class AttemptQuestions:
-    """The questions of the command of one attempt."""
+    """The questions that the command of one attempt asks."""
 
     def __init__(
         self,
@@ -46,7 +47,7 @@ class AttemptQuestions:
     ) -> None:
         """`directory` is the directory of the attempt.
 
-        `sync_lease` makes the lease durable, which must precede a question.
+        `sync_lease` makes the lease durable. It is called before a question is published.
         """
         self._files = files
         self._questions = questions
@@ -68,8 +69,8 @@ class AttemptQuestions:
         return self._open is not None
 
     def look(self, now_ns: int) -> None:
-        """Check for a new question or an answer, every 0.2 s. A failed write is retried."""
-        if self._checked_ns is None:  # The first check is delayed, because most short commands ask nothing.
+        """Every 0.2 s, check for a new question, or for the answer to the open one. A failed write is retried."""
+        if self._checked_ns is None:  # The first check comes later, because short commands ask nothing.
             self._checked_ns = now_ns
         if now_ns - self._checked_ns < _LOOK_EVERY_NS:
             return
@@ -81,7 +82,7 @@ class AttemptQuestions:
                 self._look_for_answer(*self._open)
 
     def ask(self, asked: AskedQuestionText, *, is_live: bool) -> Question:
-        """Publish a question. On return it is on disk. Raises StoreUnwritable."""
+        """Publish a question. It is on disk when this returns. Raises StoreUnwritable."""
         question = Question(
             task=self._task,
             round=self._unit.round,

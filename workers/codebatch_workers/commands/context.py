@@ -1,4 +1,4 @@
-"""The start of a command: arguments, environment, directory and standard input, with placeholders replaced."""
+"""Start of a command: arguments, environment, directory and standard input. Placeholders are replaced."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def process_start(
     mark: str,
     reads: bool = True,
 ) -> ProcessStart:
-    """Return how to start a command or its check. Raises NotStarted.
+    """Return how to start a command, or the check of a command. Raises NotStarted.
 
-    `run` is the command line. Paths are relative to `root`. `given` is the caller's environment without codebatch's
-    marks. If `reads` is set, the process has the standard input of the command.
+    `run` is the command line. Paths are relative to `root`. `given` is the caller's environment without variables that
+    codebatch set. Unless `reads` is set, the process has no standard input.
     """
     directory = root if command.cwd == "." else root / command.cwd
     ours = {
@@ -68,7 +68,7 @@ def process_start(
 def _expand_arguments(
     run: str | tuple[str, ...], values: Mapping[str, str], files: Sequence[str]
 ) -> tuple[list[str], dict[str, str]]:
-    """Return the arguments of a command, and the variables that pass values to a script. Raises PlaceholderError."""
+    """Return the arguments, and the variables that pass values to a shell script. Raises PlaceholderError."""
     longest_bytes = longest_argument(run, values)
     if longest_bytes > ARGUMENT_BYTES_MAX:
         raise PlaceholderError(f"an argument has {longest_bytes:,} bytes, more than {ARGUMENT_BYTES_MAX:,}")
@@ -79,9 +79,10 @@ def _expand_arguments(
 
 
 def _environment(command: Command, root: Path, given: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
-    """Return the caller's environment, or a minimal part of it, overlaid by the layers of the command.
+    """Return the environment of a command. Raises NotStarted.
 
-    Raises NotStarted.
+    It starts with the caller's environment, or a minimal part of it. Then each layer of the command adds or replaces
+    variables.
     """
     if command.clean_env:
         variables_by_name = {name: given[name] for name in _KEPT_IF_CLEAN if name in given}
@@ -106,9 +107,9 @@ def _environment(command: Command, root: Path, given: Mapping[str, str], values:
 
 
 def _expand_value(name: str, value: str, scope: Mapping[str, str], values: Mapping[str, str]) -> str:
-    """Return the value of a variable with its variables and placeholders replaced.
+    """Return the value of the variable `name`: `value` with its variables and placeholders replaced.
 
-    Replacements are not expanded again.
+    Replaced texts are not expanded again. Raises NotStarted.
     """
     try:
         return expand_value(value, scope, lambda text: expand_arguments([text], values)[0])

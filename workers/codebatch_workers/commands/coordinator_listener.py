@@ -1,4 +1,4 @@
-"""Messages from the coordinator and requests of users that a worker observes during an attempt."""
+"""Messages of the coordinator and requests of users that reach a worker during an attempt."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ _REQUESTS_EVERY_NS = 200_000_000
 
 
 class CoordinatorListener:
-    """The messages and requests for one worker.
+    """The messages and requests that a worker receives.
 
-    A coordinator that has ended does not return. A new coordinator communicates only through requests.
+    If the coordinator of this worker ends, the channel stays closed. A new coordinator reaches the worker only by
+    requests on disk.
     """
 
     def __init__(self, batch: BatchDir, channel: Channel) -> None:
@@ -43,15 +44,17 @@ class CoordinatorListener:
         return None if self.is_alone else self._channel.fileno()
 
     def receive(self) -> ToWorker:
-        """Return the next message while no command runs. Raises CoordinatorGone."""
+        """Wait for the next message while no command runs. Raises CoordinatorGone."""
         return self._later.popleft() if self._later else self._channel.receive()
 
     def check_before_start(self, assigned: int, task: CommandId, round_: int, epoch: int) -> Terminate | None:
-        """Return a request to end that arrived before the attempt started. Raises StoreError.
+        """Return a request to end the attempt that arrived before its start, or None. Raises StoreError.
 
-        `assigned` is the number of requests that the coordinator had seen. A new coordinator also prevents the start.
-        This is checked after the lease was taken. A coordinator takes its own lease before it reads the leases of
-        workers, so one of the two sees the other.
+        `assigned` is the number of requests that the coordinator had seen. If there is a new coordinator, `is_alone` is
+        set, and the caller must not start the command.
+
+        This check follows the lease. A new coordinator takes its own lease before it reads the leases of workers. So at
+        least one of the two sees the other.
         """
         self._requests_seen, self._task, self._round, self._epoch = assigned, task, round_, epoch
         self.may_proceed = False
@@ -60,9 +63,9 @@ class CoordinatorListener:
         return self._read_messages() or self._read_requests()
 
     def poll(self, now_ns: int) -> Terminate | None:
-        """Return a request to end that arrived since the last call. Requests on disk are read every 0.2 s.
+        """Return a request to end the attempt that arrived since the last call, or None.
 
-        A request that cannot be read does not affect the running command.
+        Requests on disk are read every 0.2 s. If they cannot be read, the running command continues.
         """
         request = self._read_messages()
         if request is None and now_ns - self._polled_ns >= _REQUESTS_EVERY_NS:

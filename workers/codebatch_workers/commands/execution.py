@@ -1,4 +1,4 @@
-"""The execution of an attempt: the command, then its check, then the questions of both."""
+"""The execution of one attempt: first the command, then its check, then any question that either asked."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from codebatch_workers.commands.run import PrefetchedRun
 NOTHING = Child(0, 0, 0, 0)
 
 StartOf = Callable[[str | tuple[str, ...], bool], ProcessStart]
-"""A function that returns how to start a command line, with or without the command's standard input.
+"""A function that returns how to start a command line. Raises NotStarted.
 
-Raises NotStarted.
+Its flag is set if the process has the standard input of the command.
 """
 
 
@@ -47,9 +47,9 @@ class AttemptExecution:
         has_written: Callable[[], bool],
         now_ns: Callable[[], int],
     ) -> None:
-        """`command` is the definition for this try. `report_child` and `now_ns` are as in `Attempt`.
+        """`command` is the definition that applies to this try. `report_child` and `now_ns` are as in `Attempt`.
 
-        `has_written` returns whether the command may have written to the directory of the attempt.
+        `has_written` returns false only if the command certainly wrote nothing to the directory of the attempt.
         """
         self._command = command
         self._materials = materials
@@ -66,7 +66,7 @@ class AttemptExecution:
         self._now_ns = now_ns
 
     def run(self) -> AttemptResult:
-        """Run the attempt until it ends, and apply the rules for failures to the result."""
+        """Run the attempt until it ends. If it failed, apply `retry_if` and `wait_if` of the command to the result."""
         result = self._attempt()
         has_rules = self._command.retry_if is not None or self._command.wait_if
         if result.type != "failed" or result.reason == "start" or not has_rules:
@@ -95,7 +95,7 @@ class AttemptExecution:
         return self._run_check(result) if result.type == "result" and self._command.check else result
 
     def _run_check(self, command_result: AttemptResult) -> AttemptResult:
-        """Run the check of a command that succeeded. Return the combined result."""
+        """Run the check of a command that succeeded. Return one result for both, with the sum of their resources."""
         try:
             command = msgspec.structs.replace(self._command, exit_ok=(0,))
             start = self._start_of(command.check, False)

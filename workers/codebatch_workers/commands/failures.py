@@ -1,4 +1,4 @@
-"""Rules for failures: retry, final failure, or waiting for a rate limit, depending on exit status and output."""
+"""Rules for failed attempts. Exit status and output decide: retry, fail for good, or wait for a rate limit."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from codebatch.system.regex_timeout import MATCH_SECONDS_MAX, MatchTimeout, cpu_
 from codebatch_workers.commands.attempt import AttemptResult
 
 WAIT_SECONDS = 60.0
-"""The waiting time for a rate limit whose end is not given or in the past."""
+"""The time to wait for a rate limit if the output gives no end, or one in the past."""
 WAIT_SECONDS_MAX = 7 * 24 * 3600.0
 
 _SHOWN_MAX = 100
-"""The maximum number of characters of an invalid time that the log shows."""
+"""The log shows at most this number of characters of an invalid time."""
 
 _RETRYABLE_REASONS = ("exit", "signal", "check")
 
 
 class FailureVerdict(msgspec.Struct, frozen=True):
-    """The result after applying the rules, and a note for the log."""
+    """The result of an attempt after its rules were applied, and a note for its log."""
 
     result: AttemptResult
     note: str = ""
 
 
 def judge_failure(command: Command, result: AttemptResult, output: bytes, wall_ns: Callable[[], int]) -> FailureVerdict:
-    """Apply the rules of a command to a failed result and the end of its output.
+    """Apply `wait_if` and `retry_if` of a command to a failed result. `output` is the end of the output.
 
-    A pattern that takes too long is ignored.
+    If matching a pattern takes too long, the pattern is ignored and the note says so.
     """
     text, problem = output.decode("utf-8", "replace"), ""
     if command.wait_if:
@@ -55,7 +55,10 @@ def judge_failure(command: Command, result: AttemptResult, output: bytes, wall_n
 
 
 def _last(matches: Iterable[re.Match[str]]) -> re.Match[str] | None:
-    """Return the last match. If a program waited for a limit itself and met another one, it printed both."""
+    """Return the last match, or None.
+
+    If a program waited for a rate limit by itself and then met another one, it printed both. The last one counts.
+    """
     return next(iter(collections.deque(matches, maxlen=1)), None)
 
 
@@ -64,7 +67,7 @@ def _too_slow(key: str) -> str:
 
 
 def _matches_rule(rule: RetryRule, result: AttemptResult, text: str) -> bool:
-    """Return whether a rule permits a retry of a failure. Raises MatchTimeout."""
+    """Return whether a rule permits a retry, by exit status or output. Raises MatchTimeout."""
     status = result.exit_status
     if status is not None and (status if status >= 0 else 128 - status) in rule.exits:
         return True
@@ -84,7 +87,10 @@ def _wait_for_rate_limit(result: AttemptResult, match: re.Match[str], now_ns: in
 
 
 def _seconds_to_wait(match: re.Match[str], now: datetime.datetime) -> tuple[float, str]:
-    """Return the number of seconds to wait, from the groups of a match, and a description of an invalid group."""
+    """Return the seconds to wait, from the groups `seconds` or `at` of a match, and an error message or an empty text.
+
+    Without a valid time in the future, the waiting time is WAIT_SECONDS.
+    """
     groups = match.groupdict()
     seconds, problem = 0.0, ""
     if groups.get("seconds"):

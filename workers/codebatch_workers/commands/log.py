@@ -1,4 +1,4 @@
-"""The log of an attempt: the output of a command, byte by byte. The middle of a large output is left out."""
+"""The log of an attempt: all bytes that a command writes. If there are too many, those in the middle are left out."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ _TAILS = ("tail-0", "tail-1")
 class AttemptLogWriter:
     """The writer of a log. The first half of the size limit keeps the beginning of the output.
 
-    The end is kept in two files that are used in turn, a quarter of the limit each, until `close` appends them to the
-    log. Nothing is synced. A full disk must not disturb the command, so output that cannot be written is dropped and
-    counted.
+    The end of the output goes to two files in turn, each at most a quarter of the limit. `close` appends them to the
+    log. Nothing is synced. A full disk must not disturb the command, so output that cannot be written is only counted.
     """
 
     def __init__(
         self, files: Files, path: Path | str, scratch: Path, bytes_max: int, *, end_bytes: int = EVIDENCE_BYTES
     ) -> None:
-        """`scratch` is the directory of the attempt. The last `end_bytes` bytes of the output are kept in memory.
+        """`scratch` is the attempt's directory. The last `end_bytes` bytes of output also stay in memory.
 
         Raises StoreUnwritable.
         """
@@ -33,7 +32,7 @@ class AttemptLogWriter:
         self._scratch = scratch
         try:
             self._head = files.open_append(path, directory_mode=PRIVATE_MODE)  # A user may have removed the directory.
-        except FileExistsError:  # A start under this lease name was lost in a machine crash.
+        except FileExistsError:  # An attempt with this lease started before, but a machine crash lost its lease.
             files.remove(path)
             self._head = files.open_append(path, directory_mode=PRIVATE_MODE)
         self._room = bytes_max // 2
@@ -48,16 +47,16 @@ class AttemptLogWriter:
 
     @property
     def evidence(self) -> str:
-        """The last output, as text."""
+        """The end of the output, at most EVIDENCE_BYTES, as text."""
         return self._recent[-EVIDENCE_BYTES:].decode("utf-8", "replace")
 
     @property
     def end(self) -> bytes:
-        """The end of the output that is kept in memory."""
+        """The last `end_bytes` bytes of the output, from memory."""
         return self._recent
 
     def write(self, data: bytes) -> None:
-        """Write output."""
+        """Append output to the log, or to the files for its end."""
         self.bytes += len(data)
         self._recent = (
             (self._recent + data)[-self._end_bytes :] if len(data) < self._end_bytes else data[-self._end_bytes :]
@@ -70,7 +69,7 @@ class AttemptLogWriter:
             rest = self._add_to_tail(rest)
 
     def close(self) -> None:
-        """Complete the log: append a line with the number of omitted bytes, and the end of the output."""
+        """Complete the log: append a line with the number of omitted bytes, then the end of the output."""
         # The disk may be full, or the scratch directory may have been removed.
         with contextlib.suppress(StoreError, FileNotFoundError):
             if self._left_out:
@@ -90,7 +89,7 @@ class AttemptLogWriter:
             self._left_out += len(data)
 
     def _add_to_tail(self, data: bytes) -> bytes:
-        """Append as much as fits to the current file of the end. Return the rest."""
+        """Append as many bytes as fit to the current tail file. Return the rest."""
         is_full = not self._tails or self._tails[-1][2] >= self._tail_bytes
         if is_full and not self._start_tail():
             self._left_out += len(data)
@@ -106,7 +105,7 @@ class AttemptLogWriter:
         return data[len(part) :]
 
     def _start_tail(self) -> bool:
-        """Start the next file of the end and drop the older one. Return false if the disk refuses it."""
+        """Start a new tail file and drop the older of two. Return false if the disk refuses the write."""
         if len(self._tails) == len(_TAILS):
             path, appender, size = self._tails.pop(0)
             appender.close()

@@ -1,10 +1,11 @@
 """Commands as processes of this machine.
 
-A command leads its own session. Its worker is a subreaper (prctl(2), Linux), so a process that the command leaves
-behind becomes a child of the worker, however it detached itself. The processes of an attempt are therefore the children
-that the worker did not have before, except those of earlier attempts, which have another mark. Only children are killed
-by process id: no other process reaps them, so their ids cannot be reused. On other systems, process group and mark are
-used.
+A command leads its own session. Its worker is a subreaper (prctl(2), Linux). So if the command leaves a process behind,
+this process becomes a child of the worker, however it detached itself.
+
+A child belongs to an attempt if the worker did not have it before and it does not have the mark of an earlier attempt.
+Only children are killed by process ID: no other process reaps them, so the kernel cannot reuse their IDs. On other
+systems, process group and mark identify the processes.
 """
 
 from __future__ import annotations
@@ -29,11 +30,12 @@ from codebatch.system.processes.memory import kill_marked
 from codebatch.system.processes.processes import bequeath_no_descriptors, is_dead_child
 
 READ_BYTES = 1 << 16
-# The interval at which the end of a process is polled for if no descriptor reports it, and after a kill.
+# `_POLL_SECONDS` is the interval of checks whether a process has ended, if there is no pidfd. `_DEATH_SECONDS` is the
+# interval of such checks after a kill.
 _POLL_SECONDS = 0.05
 _DEATH_SECONDS = 0.001
 _SHEBANG_BYTES_MAX = 256
-"""The length of the first line of a script that Linux reads (BINPRM_BUF_SIZE, execve(2))."""
+"""The maximum length of a script's first line that Linux reads for `#!` (BINPRM_BUF_SIZE, execve(2))."""
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR)
 _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 _TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
@@ -41,9 +43,10 @@ _RUSAGE_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 class RealCommands:
-    """Processes of the operating system. A start changes the working directory, so the process must have one thread.
+    """A starter of real processes.
 
-    Descriptors that every start needs are kept open; no program inherits them.
+    A start changes the working directory of this process, so it must have only one thread. Descriptors that each start
+    needs stay open, and no started program inherits them.
     """
 
     def __init__(self) -> None:
@@ -65,9 +68,10 @@ class RealCommands:
         return RealRunning(pid, self._start_ticks(pid, ticks), read, start.mark, before)
 
     def _start_ticks(self, pid: int, before: int) -> int:
-        """Return when a process was started that did not exist `before`, in clock ticks after boot.
+        """Return the start time of a new process in clock ticks after boot. `before` is a time just before its start.
 
-        If no tick has passed since then, the time is known without reading /proc, which takes a tenth of a start.
+        If the current tick is still `before`, the process started in this tick. Then /proc is not read, which would
+        take a tenth of the time of a start.
         """
         if self._has_kernel_clock and before == _ticks_now():
             return before
@@ -77,7 +81,7 @@ class RealCommands:
 
     @contextlib.contextmanager
     def _directory(self, path: Path) -> Iterator[None]:
-        """Change to a directory, so that a child starts in it, and back."""
+        """Change to a directory while a child starts in it, then change back."""
         own_directory = self._own_directory
         os.chdir(path)
         try:
@@ -87,7 +91,7 @@ class RealCommands:
 
     @contextlib.contextmanager
     def _stdin(self, path: Path | None) -> Iterator[int]:
-        """Open the standard input of a command. A FIFO without a writer is at its end and not waited for."""
+        """Open the standard input of a command. A FIFO without a writer does not block: its reader sees end of file."""
         if path is None:
             yield self._dev_null
             return
@@ -108,10 +112,10 @@ class RealCommands:
 
 
 class RealRunning:
-    """A running process, its output, and other processes that it started."""
+    """A running process with its output, and the processes that it started."""
 
     def __init__(self, pid: int, start_ticks: int, output: int, mark: str, before: frozenset[int]) -> None:
-        """`before` are the children that this process had before the start."""
+        """`before` are the process IDs of all children that this process had before the start."""
         self.pid = pid
         self.start_ticks = start_ticks
         self._output: int | None = output
@@ -133,7 +137,7 @@ class RealRunning:
             if channel is not None:
                 self._poller.unregister(channel)
         if self._end is not None and any(descriptor == self._end for descriptor, _ in ready):
-            self._poller.unregister(self._end)  # The end is reported once, because later waits are for other events.
+            self._poller.unregister(self._end)  # The end needs one report only. Later waits are for other events.
 
     def read(self) -> bytes:
         if self._output is None:
@@ -166,10 +170,10 @@ class RealRunning:
         self.signal(signal.SIGKILL)
         if not everything and self.poll():
             self._reap()
-            if not _has_children():  # Orphaned processes would be children, so there are none.
+            if not _has_children():  # Orphaned processes would be children of this worker, so there are none.
                 return []
         deadline = time.monotonic() + seconds
-        # The kernel's list of children may miss a process while others end (proc_pid_task_children(5)).
+        # While processes end, the kernel's list of children can be incomplete (proc_pid_task_children(5)).
         quiet_looks = 2 if everything else 1
         while True:
             orphans = self._orphans()
@@ -192,7 +196,7 @@ class RealRunning:
         return self._ended
 
     def _reap(self) -> None:
-        """Record how the process ended. The process must have ended; its id may be reused afterwards."""
+        """Record exit status and resources of the ended process. Afterwards the kernel may reuse its process ID."""
         if self._ended is None:
             _, status, usage = os.wait4(self.pid, 0)
             self._ended = ProcessEnded(
@@ -202,12 +206,12 @@ class RealRunning:
             )
 
     def _orphans(self) -> list[int]:
-        """Return the children of this process that the command started."""
+        """Return the live children that the command or its descendants left to this process."""
         others = self._before | {self.pid}
         return [pid for pid in _live_children(others) if not self._is_of_earlier_attempt(pid)]
 
     def _is_of_earlier_attempt(self, pid: int) -> bool:
-        """Return whether an earlier attempt started a process and left it running."""
+        """Return whether the mark in a process's environment is that of an earlier attempt."""
         name = ATTEMPT_VARIABLE.encode()
         return any(variable == name and value != self._mark.encode() for variable, value in proc.environment(pid))
 
@@ -223,7 +227,7 @@ class RealRunning:
 
 
 def _ticks_now() -> int:
-    """Return the time since boot in clock ticks, as in /proc/PID/stat, or 0 if there is no such clock."""
+    """Return the time since boot in clock ticks, as in /proc/PID/stat, or 0 if the system has no such clock."""
     try:
         return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // _TICK_NS
     except (AttributeError, OSError):
@@ -233,19 +237,19 @@ def _ticks_now() -> int:
 def _own_peak(usage: resource.struct_rusage) -> int:
     """Return the peak memory of a child in bytes, or 0 if unknown.
 
-    A child starts with the peak of its parent, so a smaller peak is not visible.
+    A child inherits the peak of its parent at the start, so a smaller peak of its own is unknown.
     """
     own_peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return usage.ru_maxrss * _RUSAGE_UNIT if usage.ru_maxrss > own_peak else 0
 
 
 def _spawn(start: ProcessStart, stdin: int, output: int) -> int:
-    """Start a command in the current directory, in its own session.
+    """Start a command in the current directory, as the leader of a new session.
 
-    Return its process id. Raises OSError or ValueError.
+    Return its process ID. Raises OSError or ValueError.
 
-    The program is searched like in execvpe(3), on the PATH of its environment. posix_spawn(3) takes a third of the time
-    of `subprocess.Popen`.
+    The program is searched on the PATH of `start.environment`, as execvpe(3) does. posix_spawn(3) takes a third of the
+    time of `subprocess.Popen`.
     """
     name = start.arguments[0]
     candidates = [name] if "/" in name else _candidate_paths(name, start.environment)
@@ -269,7 +273,7 @@ def _spawn(start: ProcessStart, stdin: int, output: int) -> int:
 
 
 def _missing_interpreter(candidate: str) -> str:
-    """Return why an existing script cannot be started if its interpreter is missing, otherwise an empty text."""
+    """Return a message if a script names an interpreter that does not exist, otherwise an empty text."""
     try:
         with open(candidate, "rb") as script:
             line = script.readline(_SHEBANG_BYTES_MAX)
@@ -284,9 +288,9 @@ def _missing_interpreter(candidate: str) -> str:
 
 
 def _candidate_paths(name: str, environment: Mapping[str, str]) -> list[str]:
-    """Return the existing files that may be the program.
+    """Return the paths that may be the program, in the order of PATH.
 
-    Missing files are skipped, because each failed start is slow.
+    Directories without the file are skipped, because each failed start is slow.
     """
     candidates = [os.path.join(directory, name) for directory in os.get_exec_path(environment)]
     return [candidate for candidate in candidates if not _is_missing(candidate)]
@@ -303,12 +307,15 @@ def _is_missing(path: str) -> bool:
 
 
 def _children_before() -> frozenset[int]:
-    """Return the live children of this process. Without any child, also a dead one, there can be no orphans."""
+    """Return the live children of this process.
+
+    If it has neither live nor dead children, the more expensive list is not read.
+    """
     return frozenset(_live_children()) if _has_children() else frozenset()
 
 
 def _has_children() -> bool:
-    """Return whether this process has children, also dead ones. This takes one system call."""
+    """Return whether this process has any child, live or dead. This takes one system call."""
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
@@ -317,7 +324,7 @@ def _has_children() -> bool:
 
 
 def _live_children(except_for: Set[int] = frozenset()) -> list[int]:
-    """Return the live children of this process, except some. Dead children are reaped."""
+    """Return the live children of this process without those in `except_for`. Dead children are reaped."""
     live = []
     for pid in proc.children(os.getpid()):
         if pid not in except_for:

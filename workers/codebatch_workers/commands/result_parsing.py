@@ -1,4 +1,4 @@
-"""The report of a command at its end: its question, and the last JSON object in its output."""
+"""The report that a command leaves at its end: a question, and the last JSON object in its output."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ from codebatch.system.files.files import Files
 from codebatch.system.regex_timeout import MATCH_SECONDS_MAX, MatchTimeout, cpu_time_limit
 
 RESULT_BYTES_MAX = 256 * 1024
-"""The maximum size of the end of the output that is searched for JSON and for the patterns of `retry_if` and
-`wait_if`.
-"""
+"""The end of the output, of at most this size, is searched for a report and by `retry_if` and `wait_if`."""
 
 TEXT_MAX = 2_000
 _SESSION_MAX = 200
@@ -30,7 +28,7 @@ _STEP = re.compile("/([^/]*)")
 
 
 class Ending(msgspec.Struct, frozen=True):
-    """The question of a command at its end, or None, and its report, or None. `problem` is a message for its log."""
+    """The question and the report that a command left at its end, each or None. `problem` is a message for its log."""
 
     asked: AskedQuestionText | None
     said: CommandReport | None
@@ -38,7 +36,11 @@ class Ending(msgspec.Struct, frozen=True):
 
 
 def read_ending(command: Command, files: Files, question: Path | None, exit_status: int, output: bytes) -> Ending:
-    """Read the question file, if there is one, and the end of the output. Color codes are ignored."""
+    """Return the question and the report of an ended command.
+
+    The question comes from the first of these that has one: the question file, the rule `question`, the last JSON
+    object. The report comes from this object. Color codes in the output are ignored.
+    """
     output = without_colors(output)
     last_object = _last_object(output) if command.result is not None else None
     report = None
@@ -58,9 +60,9 @@ def read_ending(command: Command, files: Files, question: Path | None, exit_stat
 
 
 def read_asked(files: Files, path: Path) -> AskedQuestionText | None:
-    """Return the question in a file, as JSON of `codebatch ask` or as plain text, or None if there is none.
+    """Return the question in a file, or None if there is none. The file has JSON of `codebatch ask`, or plain text.
 
-    If the command created a directory or a link, there is no question.
+    If the path is a directory or a link, which a command can create, there is no question.
     """
     try:
         data = files.read_range(path, 0, QUESTION_TEXT_BYTES_MAX + 1)
@@ -76,13 +78,13 @@ def read_asked(files: Files, path: Path) -> AskedQuestionText | None:
 
 
 def cut(text: str) -> str:
-    """Return the text of a question, shortened to the limit and with invalid characters replaced."""
+    """Return the text of a question without invalid characters, at most QUESTION_TEXT_BYTES_MAX bytes long."""
     data = text.strip().encode("utf-8", "replace")[:QUESTION_TEXT_BYTES_MAX]
     return data.decode("utf-8", "ignore")
 
 
 def _question_in_output(command: Command, exit_status: int, output: bytes) -> tuple[AskedQuestionText | None, str]:
-    """Return the question that the rule `question` finds at the end of the output, and a description of a problem."""
+    """Return the question that the rule `question` finds in the output, or None; and an error message."""
     rule, problem = command.question, ""
     if rule is None:
         return None, problem
@@ -98,7 +100,7 @@ def _question_in_output(command: Command, exit_status: int, output: bytes) -> tu
 
 
 def _first_match(pattern: str, text: str) -> str:
-    """Return the text of the first match that is not empty. `^` and `$` match at each line. Raises MatchTimeout."""
+    """Return the first text of a match that is not empty, or "". `^` matches at each line. Raises MatchTimeout."""
     with cpu_time_limit():
         matches = re.finditer(pattern, text, re.MULTILINE)
         return next(filter(None, (cut(match.groupdict().get("text") or match[0]) for match in matches)), "")
@@ -120,7 +122,7 @@ def _last_object(output: bytes) -> object:
 
 
 def _resolve_pointer(document: object, pointer: str) -> object:
-    """Return the value at a JSON pointer, or None."""
+    """Return the value at a JSON pointer (RFC 6901). If there is none or the pointer is empty, return None."""
     if not pointer:
         return None
     for step in _STEP.findall(pointer):
@@ -135,7 +137,7 @@ def _resolve_pointer(document: object, pointer: str) -> object:
 
 
 def _as_number(value: object) -> float | None:
-    """Return a value as a finite float, or None."""
+    """Return a value if it is a finite number, otherwise None."""
     with contextlib.suppress(OverflowError):
         if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
             return float(value)

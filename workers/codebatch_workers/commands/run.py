@@ -1,9 +1,9 @@
-"""Runs: the commands that a worker received in one assignment, and the messages about them.
+"""Runs: the commands of one assignment, and the messages that report them.
 
-Commands are started one after the other, without a message of the coordinator in between. Their outcomes are made
-durable in one commit and reported in one message: when no command is left, when a command does not succeed, or after
-RUN_SECONDS. Commands that are not started by then are returned. So a long command delays no other command, and earlier
-results are known while it runs.
+A worker starts the commands one after the other and waits for no message in between. Their outcomes are committed
+together and reported in one message. This happens after the last command, after one that did not succeed, or after
+RUN_SECONDS. Commands that have not started by then are returned to the coordinator. So a long command delays neither
+the commands after it nor the report of earlier results.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _FinishedAttempt:
 
 
 class PrefetchedRun:
-    """The successive runs of one worker."""
+    """The runs of one worker, one after the other."""
 
     def __init__(
         self,
@@ -86,20 +86,23 @@ class PrefetchedRun:
         )
 
     def seconds_left(self) -> float | None:
-        """Return the number of seconds until a report is due, or None if it was sent."""
+        """Return the seconds until the report of this run is due, or None if it was sent."""
         return None if self._due_ns is None else max(0.0, (self._due_ns - self._now_ns()) / 1e9)
 
     def note(self, event: JournalEvent) -> None:
-        """Add an event to the journal. It is written with the next report."""
+        """Add an event to the journal. The next report writes it to disk."""
         self._journal.add(event)
 
     def add(self, assign: Assign, result: AttemptResult, questions: AttemptQuestions) -> None:
-        """Add a finished attempt that is to be committed."""
+        """Add a finished attempt. The next report commits it."""
         self._finished.append(_FinishedAttempt(assign, result, questions))
         self._seconds += result.seconds
 
     def look(self, now_ns: int) -> None:
-        """If the running command takes long, report this and the earlier results. Retry commits that failed."""
+        """If the report is due, send it although a command is running. A failed commit is retried every second.
+
+        The report has all earlier results and returns the commands that have not started.
+        """
         if self._due_ns is None or now_ns < self._due_ns:
             return
         self._due_ns = None
@@ -111,15 +114,15 @@ class PrefetchedRun:
             self._due_ns = now_ns + round(_COMMIT_EVERY_SECONDS * 1e9)
             self._report_delay(error)
         self._flush_journal()
-        # The running command must not be disturbed if the coordinator has ended.
+        # If the coordinator has ended, the running command must not be disturbed.
         with contextlib.suppress(CoordinatorGone):
             self._channel.send(*messages)
 
     def end(self, then: Refused | Literal["is idle", "ends"]) -> None:
-        """Commit and report all finished attempts while no command runs, and report the next state of this worker.
+        """End a run: commit all finished attempts, and report them and what this worker does next.
 
-        A failed commit is retried, because the result of a command cannot be obtained again. Raises StoreUnwritable
-        after COMMIT_SECONDS, or when the coordinator requests the end. Raises CoordinatorGone.
+        A failed commit is retried, because a command cannot be executed again just for its result. Raises
+        StoreUnwritable after COMMIT_SECONDS, or when a request to stop arrives. Raises CoordinatorGone.
         """
         self._due_ns = None
         messages: list[FromWorker] = []
@@ -161,11 +164,9 @@ class PrefetchedRun:
             self._journal.flush()
 
     def _commit(self) -> Committed:
-        """Commit the first finished attempt together with those that can share its commit.
+        """Commit the first finished attempt, together with the following ones of equal epoch and round.
 
-        Their questions are published first.
-
-        On return the outcomes are durable. Raises StoreUnwritable.
+        First, their questions are published. When this returns, the outcomes are durable. Raises StoreUnwritable.
         """
         key = _key(self._finished[0])
         shared = list(takewhile(lambda attempt: _key(attempt) == key, self._finished))
@@ -197,7 +198,7 @@ def _encode(attempt: _FinishedAttempt) -> EncodedOutcome:
 
 
 def _usage(commit: Commit, finished: list[_FinishedAttempt]) -> tuple[Used, ...]:
-    """Return the resources that the attempt of each outcome used."""
+    """Return for each committed outcome the resources that its attempt used."""
     results = {(attempt.assign.unit.shard, attempt.assign.unit.start): attempt.result for attempt in finished}
     return tuple(
         Used(seconds=result.seconds, cpu_seconds=result.cpu_seconds, memory_peak_bytes=result.memory_peak_bytes)

@@ -1,11 +1,11 @@
 """Directories of a worker's attempts, one at a time, inside the worker's own directory.
 
-A directory that a command left unchanged, and that no process uses, is reused for the next attempt. Creating and
-removing one for each attempt is expensive: on ext4, each freed inode slows down searches for a free one within the next
-minute (`recently_deleted`).
+The directory of an attempt is reused for the next one if the command left it unchanged and no process uses it. Reuse is
+faster: on ext4, each freed inode slows down searches for a free one for a minute (`recently_deleted`).
 
-Whether a directory is unchanged follows from its status change time (st_ctime), which programs cannot set. File systems
-take this time from a clock with a resolution of up to 10 ms. So a change shortly after the last one is not detectable.
+The status change time (st_ctime) shows whether a directory is unchanged, because programs cannot set it. File systems
+take this time from a clock with a resolution of up to 10 ms. So a change within this time after the last one leaves it
+unchanged.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TICK_NS = 20_000_000
 EMPTY = "empty"
 NO_ROWS = "no-rows"
 _INITIAL_FILES = {EMPTY: b"", NO_ROWS: b"[]\n"}
-"""The initial files of each attempt, by name. A command may change or remove them, or their directory, without harm."""
+"""The files that each attempt finds in its directory, by name. A command may do anything to them or the directory."""
 
 
 class Scratch:
@@ -37,14 +37,14 @@ class Scratch:
         self._mode = self._changed_ns = self._made_ns = 0
 
     def directory(self, attempt: int) -> Path:
-        """Return the directory of an attempt, which `make` creates."""
+        """Return the path of the directory of an attempt. `make` creates the directory."""
         return self._spare or self.root / str(attempt)
 
     def make(self, directory: Path) -> None:
-        """Create the directory of an attempt with the files EMPTY and NO_ROWS only. Raises StoreUnwritable."""
+        """Create the directory of an attempt with only the files EMPTY and NO_ROWS. Raises StoreUnwritable."""
         is_spare, self._spare = directory == self._spare, None
         stat = self._files.stat(directory) if is_spare else None
-        # The spare directory was removed, or another process created it.
+        # The path is not a spare directory, or a program changed or removed this directory after the last attempt.
         if stat is None or stat.st_ctime_ns != self._changed_ns:
             self._files.remove_tree(directory)
             self._files.make_directory(directory)
@@ -55,14 +55,17 @@ class Scratch:
         self._made_ns = self._wall_ns()
 
     def is_untouched(self, directory: Path) -> bool:
-        """Return whether it is certain that nothing was created in the directory of the current attempt."""
+        """Return whether certainly no file was created in the directory of the current attempt."""
         with contextlib.suppress(StoreError, OSError):
             stat = self._files.stat(directory)
             return stat is not None and self._is_unchanged(stat)
         return False
 
     def end(self, directory: Path, *, has_no_processes: bool) -> None:
-        """End an attempt. If `has_no_processes` is set, no process of the attempt is running."""
+        """End an attempt: keep its directory for the next one, or remove it.
+
+        `has_no_processes` is whether certainly no process of the attempt runs any more.
+        """
         with contextlib.suppress(StoreError, OSError):  # The command may have changed the directory in any way.
             stat = self._files.stat(directory)
             if stat is None:

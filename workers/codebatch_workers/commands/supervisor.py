@@ -1,8 +1,8 @@
 """A worker of a work batch. It executes one attempt after another; a running attempt outlives the coordinator.
 
-An attempt consists of: a durable lease; a check for requests and other coordinators (SPEC.md "Attempts"); the command,
-until it ends; a durable outcome. Between lease and outcome, the lease, the progress cell and the mark identify the
-command, so that a new coordinator finds it.
+An attempt has four steps: a durable lease; a check for requests and other coordinators (SPEC.md "Attempts"); the
+command, until it ends; a durable outcome. Between lease and outcome, a new coordinator can find the command by the
+lease, the progress cell and the mark.
 """
 
 from __future__ import annotations
@@ -62,13 +62,11 @@ from codebatch_workers.runtime.channel import Channel, CoordinatorGone, give_up
 _BLOCK = 256
 
 _Then = Literal["goes on", "is over", "refused", "ends"]
-"""The next action after an attempt: the next command of the run, the end of the run, a refusal, or the end of this
-worker.
-"""
+"""What a worker does after an attempt: start the next command, end the run, refuse the unit, or end itself."""
 
 
 class Supervisor:
-    """The life of one worker process in one work batch."""
+    """One worker process of one work batch, from its start to its end."""
 
     def __init__(
         self,
@@ -83,7 +81,7 @@ class Supervisor:
         now_ns: Callable[[], int] = running_ns,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`environment` is the caller's. Defaults are the system's files, its processes and a new progress cell.
+        """`environment` is the caller's. By default, files and processes are real, and the progress cell is new.
 
         `now_ns` is a clock that stops in suspend.
         """
@@ -155,7 +153,7 @@ class Supervisor:
                     pass  # The message refers to an attempt that is over.
 
     def _do(self, assign: Assign) -> bool:
-        """Execute assigned commands one after the other. Return false if this worker must end."""
+        """Execute the commands of an assignment one after the other. Return false if this worker must end."""
         self._run.begin(assign)
         self._listener.is_recalled = False
         then: _Then = "goes on"
@@ -224,7 +222,7 @@ class Supervisor:
         )
 
     def _record_not_started(self, unit: Unit, epoch: int) -> None:
-        """Record that a leased command was not started, so that it does not count as interrupted.
+        """Commit that a leased command was not started. Without this, the attempt would count as interrupted.
 
         Raises StoreUnwritable.
         """
@@ -274,10 +272,10 @@ class Supervisor:
     def _finish(
         self, assign: Assign, result: AttemptResult, log: AttemptLogWriter | None, questions: AttemptQuestions
     ) -> _Then:
-        """Record the result of an attempt."""
+        """Add the result of an attempt to the run and the journal. Return what to do next."""
         self._run.note(_event_of(assign, result, log))
         if result.type is None:
-            return "ends"  # The lease stays, so the attempt appears to run until this process ends.
+            return "ends"  # The lease stays, so the attempt counts as running until this process ends.
         self._run.add(assign, result, questions)
         return "goes on" if result.type == "result" else "is over"
 
@@ -291,7 +289,10 @@ class Supervisor:
             raise CorruptFile(str(self._batch.root), f"has a damaged task {entry.text}: {error}", hint=hint) from error
 
     def _current_definition(self, command: Command, round_: int) -> Command:
-        """Return the definition that a command has in a round. Raises StoreCorrupt."""
+        """Return the definition of a command that applies in a round: the last reloaded one, or `command`.
+
+        Raises StoreCorrupt.
+        """
         reloads = [request.body for request in self._requests.read() if isinstance(request.body, Reload)]
         return reloaded_command(reloads, command.id, round_) or command
 

@@ -1,1 +1,1 @@
-"""Duplicate blocks: blocks of code that occur in several places."""
+"""Search for duplicate blocks: blocks of code that occur in several places."""

@@ -1,6 +1,7 @@
-"""Code lines: the non-empty lines of a file after removal of comments and white space.
+"""Code lines: the lines of a file without comments and white space, except those that are then empty.
 
-This module imports no parser, because the command line uses it, too, with the comments from fingerprints.
+This module imports no parser, because the command line uses it too. It gets the locations of comments from
+fingerprints.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ WHITESPACE_IN_LINE = b" \t\r\f\v"
 
 
 def code_lines(utf8: bytes, comments: bytes) -> tuple[list[bytes], list[int]]:
-    """Return the code lines of a file, and the 1-based number of each. `comments` is in the format of fingerprints."""
+    """Return the code lines of a file, and the number, from 1, of each.
+
+    `comments` are the locations of comments, in the format of `Fingerprints`.
+    """
     lines = without_comments(utf8, array("I", comments)).translate(None, WHITESPACE_IN_LINE).split(b"\n")
     return list(filter(None, lines)), list(compress(count(1), lines))
 
 
 def without_comments(utf8: bytes, comments: Iterable[int]) -> bytes:
-    """Return the source without comments. Line ends within comments are kept."""
+    """Return the source without its comments. Line ends within comments stay."""
     pieces = []
     position = 0
     boundaries = accumulate(comments)

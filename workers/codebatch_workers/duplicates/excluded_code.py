@@ -1,4 +1,4 @@
-"""Code in which no duplicates are searched: translations, and tests within a file with other code."""
+"""Code that is not searched for duplicates: translations, and tests in files that also contain other code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tree_sitter import Node
 
 from codebatch_workers.syntax.source import SourceFile
 
-# ISO 639-1, and codes of ISO 639-2 and 639-3 that projects translate into.
+# Codes of ISO 639-1, and those of ISO 639-2 and 639-3 that projects translate into.
 _CODES = frozenset(
     b"aa ab ae af ak am an ar as ast av ay az ba be bg bh bi bm bn bo br bs ca ce ceb ch ckb co cr cs cu cv cy da de "
     b"dsb dv dz ee el en eo es et eu fa ff fi fil fj fo fr fy ga gd gl gn gu gv ha haw he hi ho hr hsb ht hu hy hz "
@@ -21,8 +21,8 @@ _DIRECTORIES = frozenset(
     b"i18n l10n lang langs language languages locale locales localization localizations nls translation "
     b"translations".split()
 )
-# A code may be followed by a script, a region or a variant, as in `zh-Hans-CN`. In a file name, a prefix may precede
-# it.
+# A language code. A script, a region or a variant can follow it, as in `zh-Hans-CN`. In a file name, a prefix can
+# precede it.
 _NAME = re.compile(
     rb"(?:[^/]*?[-_.])??([a-z]{2,3})(?:[-_@](?:[A-Z]{2}|[a-z]{2}|[A-Z][a-z]{3}|[a-z]{3,8}|\d{3})){0,2}(?:\.[a-z]+)?"
 )
@@ -33,8 +33,8 @@ _C_TESTS = re.compile(rb"^[ \t]*#[ \t]*ifdef[ \t]+(?:\w*_)?(?:UNIT_?|SELF_?)?TES
 def is_translation(path: bytes) -> bool:
     """Return whether a file contains the texts of a program in one language.
 
-    One of its directories is named for translations. Its name, or the name of a directory below that one, is a language
-    code.
+    One directory above it must have a name that is used for translations. Below this directory, the file or a directory
+    must be named for a language code.
     """
     names = path.split(b"/")
     directory_index = next((index for index, name in enumerate(names[:-1]) if name.lower() in _DIRECTORIES), len(names))
@@ -43,9 +43,9 @@ def is_translation(path: bytes) -> bool:
 
 
 def inline_tests(file: SourceFile) -> list[Node]:
-    """Return the nodes of a Rust, C or C++ file that are compiled only for tests: modules, and `#ifdef` groups.
+    """Return the nodes that are compiled only for tests, by position.
 
-    By position.
+    They are modules in Rust, and `#ifdef` groups in C and C++. Other languages have none.
     """
     if file.tree is None:
         return []
@@ -62,7 +62,7 @@ def inline_tests(file: SourceFile) -> list[Node]:
 
 
 def _enclosing_node(file: SourceFile, match: re.Match[bytes], node_type: str) -> Node | None:
-    """Return the innermost node of a type around a match."""
+    """Return the innermost node of a type that contains a match, or None."""
     assert file.tree is not None
     node = file.tree.root_node.descendant_for_byte_range(match.start(), match.end())
     while node is not None and node.type != node_type:
@@ -71,7 +71,7 @@ def _enclosing_node(file: SourceFile, match: re.Match[bytes], node_type: str) ->
 
 
 def _attribute_target(node: Node | None) -> Node | None:
-    """Return the node to which a Rust attribute applies."""
+    """Return the node to which a Rust attribute applies: the next one that is neither attribute nor comment."""
     while node is not None and node.type in ("attribute_item", "line_comment", "block_comment"):
         node = node.next_named_sibling
     return node

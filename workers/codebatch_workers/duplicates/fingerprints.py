@@ -1,11 +1,14 @@
-"""Fingerprints, by which equal blocks of code are found in different files (workers/TASKS.md "Duplicates").
+"""Fingerprints: hashes by which equal blocks of code in different files are found (workers/TASKS.md "Duplicates").
 
-A code line is a non-empty line after removal of comments and white space. A gram consists of GRAM lines. A gram is
-chosen if the hash of its middle line is less than the hash of the next line and not greater than the hash of the
-previous one. It is also chosen if neither it nor any of the three grams before it satisfies this. So two places with
-the same LINES_MIN lines share a chosen gram, regardless of the code around them. This is winnowing (Schleimer,
-Wilkerson, Aiken: Local Algorithms for Document Fingerprinting, 2003), with line hashes and local minima. So only chosen
-grams need their own hash, and no line needs Python code.
+A code line is what remains of a line without comments and white space, if anything does. A gram is a sequence of GRAM
+code lines. Fingerprints are the hashes of some grams, which are chosen by the hashes of their middle lines.
+
+A gram is a local minimum if the hash of its middle line is less than that of the next line, and not greater than that
+of the previous line. Local minima are chosen. A gram is also chosen if neither it nor any of the three grams before it
+is a local minimum. So two places with the same LINES_MIN lines share a chosen gram, whatever code surrounds them.
+
+This is winnowing (Schleimer, Wilkerson, Aiken: Local Algorithms for Document Fingerprinting, 2003) with line hashes and
+local minima. So only chosen grams need hashes of their own, and no line needs Python code.
 """
 
 from __future__ import annotations
@@ -27,20 +30,20 @@ from codebatch_workers.syntax.source import SourceFile
 
 LINES_MIN = 10
 GRAM = 7
-# A larger file has no fingerprints. It is not written by hand and would need 100 bytes of memory per line.
+# A larger file has no fingerprints. It was not written by hand, and would take 100 bytes of memory per line.
 FINGERPRINTED_BYTES_MAX = 2 * 1024 * 1024
-# The number of grams that begin in any LINES_MIN lines.
+# The number of grams that fit into LINES_MIN lines.
 _GRAMS = LINES_MIN - GRAM + 1
 _HASH_BYTES = 4
-# Duplicates in such files cannot be merged: they were generated, written by others, or are database history.
+# Duplicates in files of these classes cannot be merged. The files are generated, third-party code, or database history.
 _WITHOUT = frozenset({"generated", "vendored", "migration"})
 
 
 def fingerprints(file: SourceFile) -> Fingerprints | None:
     """Return the fingerprints of a file, or None if it has none.
 
-    Files have none if they are not parsed, generated, vendored, migrations, larger than 2 MiB, data, translations, or
-    shorter than LINES_MIN code lines. Tests within a file with other code count as comments.
+    Files have none if they are not parsed, generated, vendored, migrations, larger than FINGERPRINTED_BYTES_MAX, data,
+    translations, or have fewer than LINES_MIN code lines. Tests in files with other code are treated like comments.
     """
     if file.tree is None or file.language in LANGUAGES_OF_DATA or file.file_class in _WITHOUT:
         return None
@@ -59,7 +62,7 @@ def fingerprints(file: SourceFile) -> Fingerprints | None:
 
 
 def written(file: SourceFile) -> list[bytes]:
-    """Return the code lines of a file, without white space."""
+    """Return the code lines of a file."""
     return _without_white_space(code(file))
 
 
@@ -68,12 +71,12 @@ def _without_white_space(text: bytes) -> list[bytes]:
 
 
 def code(file: SourceFile) -> bytes:
-    """Return the source without comments. Line ends within comments are kept."""
+    """Return the source without its comments. Line ends within comments stay."""
     return without_comments(file.utf8, file.derived(comments))
 
 
 def comments(file: SourceFile) -> list[int]:
-    """Return the locations of comments, as alternating byte lengths: of the code before a comment, of the comment."""
+    """Return the locations of comments: alternating lengths in bytes of code and of comments, code first."""
     return _gaps(file.captures.get("comment", ()))
 
 
@@ -87,36 +90,37 @@ def _gaps(comments: Iterable[Node]) -> list[int]:
     for node in comments:
         start, end = node.start_byte, node.end_byte
         if start < position:
-            continue  # Rust's documentation comments are nested in comments.
+            continue  # Rust's documentation comments contain nested comment nodes.
         gaps += (start - position, end - start)
         position = end
     return gaps
 
 
 def _winnow(lines: Sequence[bytes]) -> tuple[bytes, bytes]:
-    """Return the hashes of the chosen grams of at least LINES_MIN lines, and the distance of each from the one before.
+    """Return the hashes of the chosen grams, and the distance of each from the previous one.
 
-    Distances are in lines. The distance of the first gram is counted from the line before the file.
+    There must be at least LINES_MIN lines. Distances are numbers of lines. That of the first gram is counted from the
+    line before the file.
     """
     hashes = list(map(adler32, lines))
     marks = _mark_chosen(hashes)
     data = array("I", hashes).tobytes()
     size = _HASH_BYTES * GRAM
     begins = compress(range(0, _HASH_BYTES * len(marks), _HASH_BYTES), marks)
-    # At most three consecutive grams are not chosen, so these patterns cover all distances.
+    # At most three grams in sequence are not chosen, so these replacements cover all distances.
     gaps = marks.rstrip(b"\0").replace(b"\0\0\0\1", b"\4").replace(b"\0\0\1", b"\3").replace(b"\0\1", b"\2")
     return array("I", [crc32(data[begin : begin + size]) for begin in begins]).tobytes(), gaps
 
 
 def _mark_chosen(hashes: Sequence[int]) -> bytes:
-    """Return a byte for each gram: 1 if it is chosen, otherwise 0.
+    """Return one byte for each gram: 1 if it is chosen, otherwise 0.
 
-    An integer holds a byte for each line or gram, so that all are computed at once in C.
+    One big integer holds a byte for each line or gram. So each operation computes all of them at once, in C.
     """
     grams = len(hashes) - GRAM + 1
     all_marks = int.from_bytes(b"\1" * grams, "little")
     rises = int.from_bytes(bytes(map(lt, hashes, islice(hashes, 1, None))), "little")
-    # The bytes refer to the line after the first one. The middle line of a gram is GRAM // 2 lines after its first.
+    # Byte i refers to line i + 1. The middle line of a gram is GRAM // 2 lines after its first one.
     least = rises >> 8 & ~rises
     least = least >> 8 * (GRAM // 2 - 1) & all_marks
     at_or_after_least = least

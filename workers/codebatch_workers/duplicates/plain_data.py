@@ -1,18 +1,18 @@
-"""Detection of blocks that are not worth reporting: duplicate data or imports are not merged by developers."""
+"""Recognition of blocks that are not worth a report, because developers do not merge duplicate data or imports."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-# The share of lines that must be values or imports.
+# A block is plain data if at least this share of its lines are values or imports.
 _SHARE = 0.9
-# One token. Code lines have no white space. A key may precede a value, as in `width:80,`.
+# One token of data. Code lines contain no white space. A key can precede a value, as in `width:80,`.
 _DATA = re.compile(
     rb"(?:\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[-+]?(?:0[xX][0-9a-fA-F_]+|\d[\d_.]*(?:[eE][-+]?\d+)?)[a-zA-Z]{0,3}"
     rb"|(?:true|false|null|NULL|nil|None|True|False|undefined)(?!\w)|[A-Za-z_$][\w$]*:(?!:)|=>|[\[\]{}(),;:])"
 )
-# A key of a Lua table or of a keyword argument before a value. The line ends like a line of a list.
+# A key before a value in a Lua table or a keyword argument. Its line must end like an element of a list.
 _KEY = re.compile(rb"(?<![\w.\])])[A-Za-z_]\w*=(?=[\"'{\[\d.-]|(?:true|false|nil|None|True|False)\W)")
 _LISTED = (b",", b"{", b"[", b"(")
 _IMPORT = re.compile(
@@ -21,7 +21,7 @@ _IMPORT = re.compile(
 )
 
 
-# The start of an import whose names are on separate lines in brackets.
+# The start of an import that lists its names in brackets on the following lines.
 _IMPORT_LIST = re.compile(
     rb"(?:from[\w.]+import\(|import(?:\w+,)?\{|importtype\{|import\(|use[\w\\:]+\{|export(?:type)?\{)[\w,*:]*\Z"
 )
@@ -30,7 +30,7 @@ _END_OF_IMPORT_LIST = re.compile(rb"[})]+(?:;|from[\"'].*)?\Z")
 
 
 def is_data(lines: Sequence[bytes]) -> bool:
-    """Return whether nearly all code lines are values without names, or imports."""
+    """Return whether nearly all code lines are imports, or values without names."""
     plain = sum(map(_is_value, lines)) + _count_imports(lines)
     return plain >= _SHARE * len(lines)
 
@@ -42,7 +42,10 @@ def _is_value(line: bytes) -> bool:
 
 
 def _count_imports(lines: Sequence[bytes]) -> int:
-    """Count the lines of imports that are not values, including lines between the brackets of an import."""
+    """Return the number of lines that belong to imports but are not values.
+
+    An import can extend over several lines, up to its closing bracket.
+    """
     count = 0
     is_in_list = False
     for line in lines:

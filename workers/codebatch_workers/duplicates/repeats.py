@@ -1,24 +1,25 @@
-"""Repeats: maximal sequences of lines that occur at several places of a text. No text needs quadratic time.
+"""Repeats: maximal sequences of lines that occur at several places of a text. No text takes quadratic time.
 
-A `CodeText` contains the hashes of the lines of many files in sequence. A *place* is an index into it. A separator, a
-number that occurs once, precedes and follows each stretch. So no repeat extends over the end of a stretch.
+A `CodeText` has the hashes of the lines of many files in sequence. A *place* is an index into it. The lines are in
+stretches. Before and after each stretch there is a separator, a number that occurs only once. So no repeat extends over
+the end of a stretch.
 
-A *window* is LINES_MIN lines. Equal windows form a class. A window that overlaps an equal window is part of a table of
-similar lines and has no class, because a table does not duplicate itself. Two places of a class are extended in both
-directions as far as lines are equal: this is a *run*. If a run overlaps its copy, it consists of adjacent copies, each
-as long as the distance of the two places.
+A *window* is LINES_MIN lines. Equal windows form a class. If a window overlaps an equal one, it is part of a table of
+similar lines. It has no class, because a table does not duplicate itself. From two places of a class, lines are
+compared in both directions as long as they are equal: this is a *run*. If a run overlaps its copy, it consists of
+adjacent copies. Each of them is as long as the distance of the two places.
 
-Each line of a repeat lies in a window with a class. So the runs between each window and the next windows of its class
-cover all repeated lines. Two measures limit the time. First, a window is compared with at most _NEIGHBOURS windows of
-its class on each side. If it occurs at more places, the longest run may be missed, but no line is. Second, if all
-windows of a class directly follow the windows of another class, their runs are the same and are skipped. The length of
-equality is found from the first or last differing bit.
+Each line of a repeat is in a window with a class. So all repeated lines are covered by the runs between each window and
+the next windows of its class. Two measures limit the time. First, a window is compared with at most _NEIGHBOURS windows
+of its class on each side. If it occurs at more places, the longest run can be missed, but no line is. Second, all
+windows of a class may directly follow the windows of another class. Their runs are then the same, and are skipped. The
+first or last differing bit shows how far the lines are equal.
 
-The result is a cover of the runs: each repeat is the one that extends furthest among those that begin within or
-directly after the previous one. So each place is in at most two repeats, and there are at most as many repeats as
-lines.
+The result is a cover of the runs. Among the runs that begin within or directly after the previous repeat, the next
+repeat is the one that extends furthest. So each place is in at most two repeats, and there are at most as many repeats
+as lines.
 
-Hashes are 64 bits of SipHash. They are used only for equality within this process, never for order.
+Hashes are 64 bits of SipHash. They are only compared for equality within this process, and never determine an order.
 """
 
 from __future__ import annotations
@@ -34,25 +35,30 @@ import msgspec
 
 from codebatch_workers.duplicates.fingerprints import LINES_MIN
 
-# Ten lines with fewer characters are mostly brackets. White space is not counted.
+# If LINES_MIN lines have fewer bytes without white space, they are mostly brackets.
 BYTES_MIN = 200
 _NEIGHBOURS = 8
-# The size of code that is stored uncompressed. Compression costs more than all other work on a small text.
+# Up to this size, code is stored uncompressed. For a small text, compression would take longer than everything else.
 _PLAIN_BYTES = 16 << 20
-# Parameters of zlib. Creating tables for 32 KiB takes ten times as long as compressing most stretches.
+# Parameters of zlib. With a window of 32 KiB, creating its tables would take ten times as long as compressing a typical
+# stretch.
 _FASTEST, _WINDOW_BITS, _MEMORY_LEVEL = 1, 13, 5
 _HASH_BYTES = 8
 _HASH_BITS = 64
-# The number of lines in the first comparison; it doubles with each further one.
+# The number of lines in the first comparison. Each further comparison has twice as many.
 _LINES_COMPARED = 8
-# The approximate number of values that are counted or sorted at once. Each takes 100 bytes of memory meanwhile.
+# Approximately this number of values are counted or sorted at once. Each of them takes 100 bytes of memory during this
+# time.
 _VALUES_AT_A_TIME = 2**18
 
 Span = tuple[int, int]
 
 
 class Repeat(msgspec.Struct, frozen=True):
-    """A sequence of `lines` lines, and all places where it occurs, ascending, including `start`."""
+    """A sequence of lines that is repeated.
+
+    `places` are all places at which it begins, ascending, including `start`.
+    """
 
     start: int
     lines: int
@@ -65,29 +71,27 @@ class Repeat(msgspec.Struct, frozen=True):
 
 
 class CodeText:
-    """Stretches of code lines, each with the number of its owner."""
+    """The stretches of code lines of all files, each with the number of its owner."""
 
     def __init__(self) -> None:
         self.hashes = array("q", [0])
         self.numbers = array("I", [0])
-        # The code of each stretch. It is the largest part and needed only for repeats. In a large text, stretches after
-        # the first ones are compressed.
+        # The code of each stretch takes most memory, and is needed only for repeats. So only the first stretches, up to
+        # a size, are stored uncompressed.
         self._code: list[bytes] = []
         self._uncompressed_bytes = 0
         self._uncompressed = 0
         self._lines: tuple[int, list[bytes]] = (-1, [])
-        # Bytes since the start of the stretch, without line ends.
+        # The number of bytes in a stretch before each line, without line ends.
         self._bytes_before = array("I", [0])
         self._starts = array("Q")
         self._owners = array("I")
         self._whole = bytearray()
 
     def add(self, owner: int, lines: Sequence[bytes], numbers: Sequence[int], *, is_whole: bool) -> None:
-        """Append a stretch.
+        """Append a stretch of lines. The stretches of one owner must be adjacent.
 
-        If `is_whole` is set, it is a repeat as a whole, because its owner exists in several copies.
-
-        The stretches of an owner must be adjacent.
+        If `is_whole` is set, the owner exists in several copies, so the stretch is a repeat as a whole.
         """
         self._starts.append(len(self.hashes))
         self._owners.append(owner)
@@ -121,12 +125,12 @@ class CodeText:
         return data
 
     def wholes(self) -> Iterator[Span]:
-        """Yield the stretches that are repeats as a whole, in order."""
+        """Yield the spans of all stretches added with `is_whole`, in order."""
         ends = (start - 1 for start in (*self._starts[1:], len(self.numbers)))
         return compress(zip(self._starts, ends, strict=False), self._whole)
 
     def code(self, start: int, end: int) -> bytes:
-        """Return the lines between two places of a stretch, joined by LF. The last stretch is cached."""
+        """Return the lines between two places of a stretch, joined by LF. The stretch that was last used is cached."""
         stretch = self._stretch(start)
         if self._lines[0] != stretch:
             stored = self._code[stretch]
@@ -135,15 +139,15 @@ class CodeText:
         return b"\n".join(self._lines[1][start - first : end - first])
 
     def is_big(self, span: Span) -> bool:
-        """Return whether the lines between two places of a stretch have at least BYTES_MIN bytes."""
+        """Return whether the lines in a span have at least BYTES_MIN bytes. The span must be within a stretch."""
         start, end = span
         return self._bytes_before[end] - self._bytes_before[start] >= BYTES_MIN
 
 
 def maximal_repeats(text: CodeText) -> Iterator[tuple[int, list[Repeat]]]:
-    """Yield the repeats of each owner that has any, by place. Owners are in order.
+    """Yield each owner that has repeats, in order, with its repeats by place.
 
-    The text must be complete. This function can be called once for it.
+    The text must be complete. This function can be called only once for it, because it frees the hashes.
     """
     classes = _Classes(text.take_hashes())
     spans = {*text.wholes(), *_runs(classes)}
@@ -157,7 +161,7 @@ def _compress(text: bytes) -> bytes:
 
 
 def repeated(values: array[int]) -> bytes:
-    """Return for each hash 1 if it occurs more than once, otherwise 0."""
+    """Return one byte for each value: 1 if the value occurs more than once, otherwise 0."""
     parts, part_of = _parts(values)
     if parts == 1:
         return _mark_repeated(values)
@@ -173,9 +177,9 @@ def _mark_repeated(values: array[int]) -> bytes:
 
 
 def _parts(values: array[int]) -> tuple[int, bytes]:
-    """Return the number of parts in which to process hashes, and the part of each.
+    """Split hashes into parts that are processed one after the other, to limit memory.
 
-    Equal hashes are in the same part.
+    Return the number of parts, and the part of each hash. Equal hashes are in the same part.
     """
     parts = min(len(values) // _VALUES_AT_A_TIME + 1, 256)
     byte = memoryview(values).cast("B")[:: values.itemsize].tobytes()
@@ -189,8 +193,8 @@ def _is_in(part: int, part_of: bytes) -> bytes:
 class _Classes:
     """The classes of equal windows.
 
-    Classes are numbered from 1. A window without a class has class 0. The members of a class are stored in sequence,
-    ascending.
+    Classes are numbered from 1; class 0 means that a window has no class. The members of each class are stored in
+    sequence, ascending.
     """
 
     def __init__(self, hashes: bytes) -> None:
@@ -217,7 +221,7 @@ class _Classes:
                 self._add_class(list(members))
 
     def _add_class(self, members: Sequence[int]) -> None:
-        """Create a class of equal windows, unless they belong to a table."""
+        """Add a class for equal windows, unless they are part of a table."""
         if any(place - before < LINES_MIN for before, place in pairwise(members)):
             return
         number = len(self._ends)
@@ -230,7 +234,10 @@ class _Classes:
         return self._members[self._ends[number - 1] : self._ends[number]] if number else ()
 
     def fresh(self) -> Iterator[int]:
-        """Yield the places of windows whose runs must be examined, ascending."""
+        """Yield the places of all windows whose runs must be computed, ascending.
+
+        A class is left out if each of its windows directly follows a window of one other class.
+        """
         is_fresh = bytearray(len(self._class_of))
         for number in range(1, len(self._ends)):
             members = self._members_of(number)
@@ -243,14 +250,14 @@ class _Classes:
         return compress(range(len(is_fresh)), is_fresh)
 
     def later(self, place: int) -> Sequence[int]:
-        """Return the next places of the same class."""
+        """Return the next places of the class of a place, at most _NEIGHBOURS."""
         number = self._class_of[place]
         end = self._ends[number]
         index = bisect_right(self._members, place, self._ends[number - 1], end)
         return self._members[index : min(index + _NEIGHBOURS, end)]
 
     def places(self, start: int, end: int) -> Sequence[int]:
-        """Return every place where the same lines occur, ascending."""
+        """Return all places at which the lines [start, end) occur, ascending."""
         numbers = enumerate(self._class_of[start:end])
         offset, number = next((pair for pair in numbers if pair[1]), (0, 0))
         if not number:
@@ -261,7 +268,10 @@ class _Classes:
         return self._contents[key].get(self._content(start, end), [start])
 
     def _group_by_content(self, number: int, offset: int, lines: int) -> dict[int, array[int]]:
-        """Map each content that occurs several times, with a window of a class at `offset` lines, to its places."""
+        """Map each repeated content to its places.
+
+        The contents are sequences of `lines` lines, which have a window of class `number` after `offset` lines.
+        """
         places_by_content: defaultdict[int, list[int]] = defaultdict(list)
         for place in self._members_of(number):
             if place > offset:
@@ -272,7 +282,7 @@ class _Classes:
         return hash(self._data[_HASH_BYTES * start : _HASH_BYTES * end])
 
     def run(self, first: int, second: int) -> Span:
-        """Return the span around a window whose lines equal those around a later window of its class."""
+        """Return the longest span around the window at `first` whose lines equal those around that at `second`."""
         return first - self._equal_before(first, second), first + self._equal_after(first, second)
 
     def _equal_after(self, first: int, second: int) -> int:
@@ -290,12 +300,10 @@ class _Classes:
         return equal + lines - 1 - highest_bit // _HASH_BITS
 
     def _difference(self, first: int, second: int, lines: int) -> int:
-        """Return the XOR of some lines from two places, with the first line in the lowest bits.
+        """Return the XOR of the hashes of some lines from two places. The first line is in the lowest bits.
 
-        It is 0 if all lines are equal.
-
-        If one of the places reaches the end of its stretch, the result is not 0, because a separator equals no other
-        line.
+        It is 0 if all lines are equal. If either place reaches the end of its stretch, it is not 0, because a separator
+        equals nothing else.
         """
         size = _HASH_BYTES * lines
         first, second = _HASH_BYTES * first, _HASH_BYTES * second
@@ -305,7 +313,10 @@ class _Classes:
 
 
 def _runs(classes: _Classes) -> Iterator[Span]:
-    """Yield repeated spans: runs, or their parts that do not overlap their copy. Some are yielded several times."""
+    """Yield repeated spans: runs or, if a run overlaps its copy, adjacent parts of it.
+
+    Some are yielded several times.
+    """
     ends: dict[int, int] = {}
     last_end = 0
     for place in classes.fresh():
@@ -325,9 +336,9 @@ def _runs(classes: _Classes) -> Iterator[Span]:
 
 
 def _cover(spans: Iterable[Span]) -> list[Span]:
-    """Return the fewest spans that cover the same lines as all spans.
+    """Return a minimal set of the given spans that covers all their lines, ascending.
 
-    Each extends furthest; of several, the longest is taken.
+    Each chosen span is the one that extends furthest. If several do, it is the longest.
     """
     chosen: list[Span] = []
     reach, best = 0, (0, 0)

@@ -40,7 +40,7 @@ LANGUAGES = frozenset(_QUERIES)
 
 
 class BoundName(msgspec.Struct):
-    """A bound name. `kind` is the name of its capture without `definition.`."""
+    """A name that a definition binds. `kind` is the name of its capture without the prefix `definition.`."""
 
     name: bytes
     start: int
@@ -50,7 +50,7 @@ class BoundName(msgspec.Struct):
 
 
 class NameScope(msgspec.Struct):
-    """A range of the source in which names live, and the enclosing scope."""
+    """A range of the source in which names are bound, and the enclosing scope."""
 
     start: int
     end: int
@@ -60,7 +60,10 @@ class NameScope(msgspec.Struct):
     names: dict[bytes, list[BoundName]] = msgspec.field(default_factory=dict)
 
     def find_outside(self, name: bytes) -> list[BoundName]:
-        """Return the definitions of a name in the nearest enclosing scope that has any, in text order."""
+        """Return the definitions of a name in the nearest enclosing scope that has any, in text order.
+
+        The scope itself is not searched.
+        """
         scope = self.parent
         while scope is not None:
             if name in scope.names:
@@ -73,7 +76,7 @@ _start = attrgetter("start")
 
 
 class _ScopeOffsets(msgspec.Struct, frozen=True):
-    """The innermost scope from each offset to the next."""
+    """The innermost scope at each offset: `scopes[i]` applies from `starts[i]` to the next start."""
 
     starts: Sequence[int]
     scopes: Sequence[NameScope]
@@ -96,7 +99,7 @@ class Bindings(msgspec.Struct, frozen=True):
 
 
 def bindings(file: SourceFile) -> Bindings | None:
-    """Return the bindings of a file, or None if its language has no locals query or its tree has errors."""
+    """Return the bindings of a file. Return None if its language has no locals query, or its tree has errors."""
     if file.language not in LANGUAGES or file.tree is None or file.has_syntax_error:
         return None
     return file.derived(_resolve)
@@ -111,7 +114,7 @@ def _query(language: str) -> tree_sitter.Query:
 
 def _resolve(file: SourceFile) -> Bindings:
     assert file.tree is not None
-    # `SourceFile.query` would sort the captures. Most are references, whose order is irrelevant.
+    # `SourceFile.query` would sort the captures. Most captures are references, and their order is irrelevant.
     cursor = QueryCursor(_query(file.language))
     cursor.set_max_start_depth(QUERY_DEPTH_MAX)
     captures = cursor.captures(file.tree.root_node)
@@ -145,7 +148,7 @@ def _find_scopes(captures: Mapping[str, list[Node]]) -> tuple[list[NameScope], _
         scope_at_start.append(scope)
     while len(stack) > 1:
         _leave(stack, starts, scope_at_start)
-    # The file scope begins at 0, because comments and blank lines before the first token are outside the root node.
+    # The file scope begins at 0. The root node begins later if comments or blank lines precede the first token.
     if starts:
         starts[0] = 0
     return scopes, _ScopeOffsets(starts, scope_at_start)
@@ -159,7 +162,7 @@ def _leave(stack: list[NameScope], starts: list[int], scope_at_start: list[NameS
 
 
 def _define(captures: Mapping[str, list[Node]], utf8: bytes, places: _ScopeOffsets) -> set[int]:
-    """Add every definition to its scope. Return the offsets of their names."""
+    """Add every definition to its scope. Return the start offsets of all defined names."""
     bound: set[int] = set()
     for capture, nodes in captures.items():
         kind = capture.removeprefix("definition.")
@@ -196,7 +199,10 @@ def _mark_exported(captures: Mapping[str, list[Node]], places: _ScopeOffsets) ->
 
 
 def _use(captures: Mapping[str, list[Node]], utf8: bytes, places: _ScopeOffsets, bound: set[int]) -> None:
-    """Mark the definitions that references use. A name without unused definitions is not looked up again."""
+    """Set `is_used` in the definitions that references use.
+
+    Once all definitions of a name are used, further references to the name are skipped.
+    """
     open_count: dict[bytes, int] = {}
     for scope_of_names in {id(scope): scope for scope in places.scopes}.values():
         for name in scope_of_names.names:

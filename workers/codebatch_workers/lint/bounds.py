@@ -1,15 +1,14 @@
-"""Limits of the findings that lint reports for a file. Importing this module loads no parser and no rules."""
+"""Limits on the findings that lint reports for a file. This module imports no parser and no rules."""
 
 from __future__ import annotations
 
-# The maximum number of findings of one rule in one file. More would not be read.
+# The maximum number of findings of one rule in one file. Users would not read more.
 FINDINGS_MAX = 1000
 
-# Rules whose message contains the name. Only the first finding for each name is reported, because all have the same
-# cause.
+# Rules whose message contains a name. All findings for one name have the same cause, so only the first is reported.
 ONCE_A_NAME = frozenset({"F405", "F821"})
 
-# Rules of which only the first finding in a file is reported.
+# Rules that report only their first finding in a file.
 ONCE_A_FILE = frozenset(
     {
         "byte-order-mark",

@@ -1,6 +1,6 @@
 """Validation of `[tasks.lint]`.
 
-Importing this module loads no parser and no rules. They are loaded only if a configuration names some.
+Importing this module loads no parser and no rules. They are loaded only if a configuration mentions rules.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class LintConfig(AllSettings, frozen=True, kw_only=True):
         if codes or self.rules:
             self._check_rules()
             if self.ruff.config == "project":
-                # The project can have enabled any rule of ruff.
+                # The project can have enabled any rule of ruff, so their codes are not checked.
                 codes = {code for code in codes if not _RUFF_CODE.match(code)}
             _check_codes(codes, self.rules)
 

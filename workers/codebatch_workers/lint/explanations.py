@@ -1,6 +1,6 @@
-"""Explanations of rules: an example, the page of the tool, and reviews of findings.
+"""Explanations of rules: an example, the documentation page of the rule, and reviews of its findings.
 
-Explanations of ruff's rules are read from the installed ruff on demand.
+Explanations of ruff's rules are read from the installed ruff when they are needed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ExplainedRule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _RuffRule(msgspec.Struct, frozen=True):
-    """A rule in the output of `ruff rule`. Rules that exist only in preview can lack a code."""
+    """A rule in the output of `ruff rule`. Rules that exist only in preview may have no code."""
 
     name: str
     code: str | None = None
@@ -65,7 +65,7 @@ def explain_ruff(code: str) -> ExplainedRule:
 
 
 def judged_of(code: str) -> Mapping[str, int]:
-    """Return the number of reviewed findings of a rule for each verdict. It is empty if none was reviewed."""
+    """Return how many reviewed findings of a rule got each verdict. If none was reviewed, the mapping is empty."""
     return _decode_judged(files("codebatch_workers.lint").joinpath(_JUDGED).read_bytes()).get(code, {})
 
 
@@ -90,7 +90,7 @@ def _run_ruff_rule(rule: str) -> bytes:
 
 
 def _sections(explanation: str) -> Mapping[str, str]:
-    """Return the sections of an explanation by title."""
+    """Return the text of each section of an explanation, by title."""
     _, *parts = _SECTION.split(explanation)
     return {title: text.strip() for title, text in zip(parts[::2], parts[1::2], strict=True)}
 

@@ -1,4 +1,4 @@
-"""Lint settings for a path, and their effect on a rule. Importing this module loads no parser and no rules."""
+"""Lint settings that apply to a path, and to a rule there. This module imports no parser and no rules."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ from codebatch_workers.syntax.suppression import matches
 
 
 def settings_at(config: AllSettings, path: bytes) -> tuple[RuleSettings, ...]:
-    """Return the settings that apply to a path, in ascending precedence."""
+    """Return all settings that apply to a path. Later settings override earlier ones."""
     at_path = (settings for settings in config.paths if is_below(parse_arguments(settings.match, "match"), path))
     return (config, *at_path)
 
 
 def is_below(patterns: PatternList, path: bytes) -> bool:
-    """Return whether the last pattern that matches a path, or a directory above it, is not negated."""
+    """Return whether patterns select a path (gitignore syntax).
+
+    The path itself is tried first, then each directory above it. The last pattern that matches decides; a negated
+    pattern excludes the path.
+    """
     parts = path.split(b"/")
     for count in range(len(parts), 0, -1):
         pattern = patterns.decide(b"/".join(parts[:count]), is_directory=count < len(parts))
@@ -27,7 +31,7 @@ def is_below(patterns: PatternList, path: bytes) -> bool:
 
 
 def is_on(code: str, settings: Sequence[RuleSettings], *, default: bool) -> bool:
-    """Return whether a rule is on. The last settings that mention its code decide; within one, `off` wins."""
+    """Return whether a rule is on. The last settings that mention it in `on` or `off` decide; `off` wins over `on`."""
     for level in reversed(settings):
         if matches(code, level.off):
             return False
@@ -39,7 +43,7 @@ def is_on(code: str, settings: Sequence[RuleSettings], *, default: bool) -> bool
 def severity_of(code: str, settings: Sequence[RuleSettings], default: Severity) -> Severity:
     """Return the severity of a rule.
 
-    The last settings that mention its code decide; within one, the longest pattern wins.
+    The last settings that mention the rule decide. If several patterns in them match, the longest one wins.
     """
     for level in reversed(settings):
         fitting = [pattern for pattern in level.severity if matches(code, (pattern,))]

@@ -1,7 +1,7 @@
-"""Custom rules: tree-sitter queries with the predicates `#eq?`, `#match?` and `#any-of?`, or patterns.
+"""Custom rules: patterns, or tree-sitter queries with the predicates `#eq?`, `#match?` and `#any-of?`.
 
-A query reports its capture `@report`, or its only capture without a leading `_`. A pattern reports each match. In the
-message, `{name}` is replaced by the first line of the capture or metavariable with this name.
+A query reports its capture `@report`. Without one, it reports its only capture that does not begin with `_`. A pattern
+reports each match. In the message, `{name}` stands for the first line of the capture or metavariable `name`.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _SHOWN_BYTES_MAX = 80
 
 
 def compile_rule(rule: QueryRule) -> TextRule:
-    """Compile a rule for lint. Raises ValueError if its query is invalid, or does not determine what to report."""
+    """Compile a custom rule for lint. Raises ValueError if it is invalid, or does not determine what to report."""
     if rule.language not in every_language():
         raise ValueError(f"the rule {rule.id!r} is for {rule.language!r}, which has no grammar")
-    # If an optional grammar is not installed, no file is parsed, and `run` reports this.
+    # If an optional grammar is not installed, the rule finds nothing. `run` reports the missing grammar.
     find: Callable[[SourceFile], Iterator[Finding]] = _find_nothing
     if has_grammar(rule.language):
         find = _pattern_finder(rule) if rule.pattern else _finder(rule, *_compile(rule))
@@ -38,7 +38,7 @@ def _find_nothing(_file: SourceFile) -> Iterator[Finding]:
 
 
 def _compile(rule: QueryRule) -> tuple[Query, str]:
-    """Return the query and the name of the capture to report."""
+    """Return the compiled query of a rule, and the name of the capture that it reports."""
     try:
         query = Query(grammar(rule.language).language, rule.query)
     except QueryError as error:
@@ -94,7 +94,10 @@ def _finder(rule: QueryRule, query: Query, reported: str) -> Callable[[SourceFil
 
 
 def _message_of(rule: QueryRule) -> Callable[[Callable[[str], str]], str]:
-    """Return a function that makes a rule's message from the texts of its captures. The message is parsed once."""
+    """Return a function that returns a rule's message, given a function for the text of each capture.
+
+    The message is parsed only once.
+    """
     parts = _PLACE.split(rule.message)
     words, names = parts[::2], parts[1::2]
 

@@ -1,12 +1,13 @@
 """The rules of ruff that lint runs, and the severity of each.
 
-Ruff has no severities, and its defaults change by release.
+Ruff has no severities, and its default rules change by release. The rules here find mistakes; style is left to
+formatters.
 
-The rules find mistakes; style is left to formatters. If at least two findings of a rule were reviewed in real projects,
-its severity follows from the reviews (tests/signal/README.md). Of rules about risks (S, ASYNC) and versions (YTT),
-hardly one finding in ten would be fixed, so rules with fewer reviews are hints too. Rules that look at other files (I,
-INP, TID, TC) are excluded, because the diagnostics of a file must be a function of the file.
-`tests/tasks/lint/test_lint.py` checks that each rule is a stable rule of the pinned ruff.
+If at least two findings of a rule in real projects were reviewed, the reviews determine its severity
+(tests/signal/README.md). Among rules about risks (S, ASYNC) and versions (YTT), hardly one finding in ten would be
+fixed. So those with fewer reviews are hints. Rules that depend on other files (I, INP, TID, TC) are excluded, because
+the findings in a file must depend only on this file. `tests/tasks/lint/test_lint.py` checks that each rule is a stable
+rule of the pinned ruff.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _CODES: Mapping[Severity, str] = {
         S506
         G101
     """,
-    # The code runs, but most likely does not what was intended.
+    # The code runs, but most likely not as intended.
     "warning": """
         F401 F504 F522 F523 F601 F602 F632 F633 F811 F901 W605
         B002 B005 B006 B012 B015 B016 B018 B021 B022 B025 B029 B032 B035
@@ -38,7 +39,7 @@ _CODES: Mapping[Severity, str] = {
         S504
         LOG001 LOG002
     """,
-    # Worth a look when the file is edited anyway.
+    # The problem is small: fix it when the file is edited anyway.
     "info": """
         F841
         B014
@@ -47,7 +48,7 @@ _CODES: Mapping[Severity, str] = {
         RUF048
         S306
     """,
-    # The code could be simpler, or is mostly intended.
+    # The code could be simpler, or most findings are intended.
     "hint": """
         F402 F403 F405 F541 F842 E711 E712 E713 E714 E721 E722
         B003 B004 B007 B008 B011 B013 B017 B019 B020 B023 B024 B026 B027 B031 B033 B034 B039 B904
@@ -66,7 +67,7 @@ _CODES: Mapping[Severity, str] = {
 
 SEVERITIES: Mapping[str, Severity] = {code: severity for severity, codes in _CODES.items() for code in codes.split()}
 
-# Errors that the parser accepts and the compiler rejects, such as `return` outside a function. `parse` reports them.
+# Errors that Python's compiler finds, but not its parser, such as `return` outside a function. `parse` reports them.
 SYNTAX_RULES = frozenset(
     {
         *("F404", "F407", "F621", "F622", "F701", "F702", "F704", "F706", "F707"),

@@ -1,4 +1,4 @@
-"""Rules that are not rules of ruff, and their findings by byte offsets."""
+"""Rules that are not ruff's, and their findings as byte offsets."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import msgspec
 from codebatch.model.record import Severity
 from codebatch_workers.syntax.source import SourceFile
 
-# Start, end, message.
+# Start offset, end offset, message.
 Finding = tuple[int, int, str]
 
 
 class TextRule(msgspec.Struct, frozen=True, kw_only=True):
     """A rule: its code, its severity, whether it is on by default, and the function that finds violations.
 
-    `find` is not called for files without `needle`. This test is fast and excludes most files.
+    A file without the bytes `needle` has no violations, so `find` is not called for it. This test is fast and excludes
+    most files.
     """
 
     code: str

@@ -1,4 +1,4 @@
-"""Severities of findings by file class: lower in files that are not the project's own production code."""
+"""Severities of findings by file class. They are lower in files that are not the project's own production code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from codebatch.model.record import CLASSES_APART, SEVERITIES, Diagnostic, FileCl
 from codebatch_workers.syntax.source import SourceFile
 
 _UNUSED = ("F401", "F841")
-"""Rules about unused names. Their findings are correct but harmless in files that are rarely edited."""
+"""Rules about unused names. In files that are rarely edited, their findings are correct but harmless."""
 _WRITTEN_BY_OTHERS: frozenset[FileClass] = frozenset(("generated", "minified", "vendored"))
 _UNEDITED: frozenset[FileClass] = CLASSES_APART | {"migration"}
 _ON_PURPOSE: Mapping[str, frozenset[FileClass]] = {
@@ -22,17 +22,20 @@ _ON_PURPOSE: Mapping[str, frozenset[FileClass]] = {
         frozenset(("test",)),
     ),
 }
-"""File classes that contain violations on purpose. For example, a test with a syntax error would fail if it ran."""
+"""Classes of files that contain violations of a rule on purpose.
+
+For example, a syntax error in a test must be intended: the test would fail otherwise.
+"""
 
 _FIRST_CELL = re.compile(r"from cell (\d+)")
 _AS = re.compile(r"\bas[ \t]+\Z")
 
 
 def severity_in(file_class: FileClass, code: str, severity: Severity) -> Severity:
-    """Return the severity of a rule's findings in files of a class, given the severity in production code.
+    """Return the severity of a rule in files of a class, given its severity in production code.
 
-    Test data is wrong on purpose, so its findings are hints. Severities are lowered by two steps in generated, minified
-    and vendored code, and by one step in tests, examples, templates and documentation.
+    Test data is wrong on purpose, so all findings in it are hints. Other severities are lowered by two steps in
+    generated, minified and vendored code, and by one step in tests, examples, templates and documentation.
     """
     if file_class == "fixture" or (file_class in _UNEDITED and code in _UNUSED):
         return "hint"
@@ -44,40 +47,40 @@ def severity_in(file_class: FileClass, code: str, severity: Severity) -> Severit
 
 
 def lower_severity(severity: Severity, steps: int) -> Severity:
-    """Return the severity that is some steps lower, at least `hint`."""
+    """Return the severity that is `steps` lower, but not lower than `hint`."""
     return SEVERITIES[min(SEVERITIES.index(severity) + steps, len(SEVERITIES) - 1)]
 
 
 def is_hint_here(file: SourceFile, finding: Diagnostic) -> bool:
-    """Return whether a finding is a hint because of its location, whatever the severity of its rule is."""
+    """Return whether the location of a finding makes it a hint, whatever the severity of its rule is."""
     is_hint = _HINTS.get(finding.code)
     return is_hint is not None and is_hint(file, finding)
 
 
 def _text(file: SourceFile, finding: Diagnostic) -> str:
-    """Return the line in which a finding begins."""
+    """Return the text of the line in which a finding begins."""
     start = file.line_starts[finding.line - 1]
     end = file.utf8.find(b"\n", start) % (len(file.utf8) + 1)
     return file.utf8[start:end].decode("utf-8", "replace")
 
 
 def _is_defined_in_another_cell(file: SourceFile, finding: Diagnostic) -> bool:
-    """Return whether the first definition is in another cell. Cells run in any order, so redefinition is intended."""
+    """Return whether the other definition is in another cell. Cells run in any order, so redefinition is intended."""
     place = file.notebook.place(finding.line) if file.notebook is not None else None
     first = _FIRST_CELL.search(finding.message)
     return place is not None and first is not None and int(first[1]) != place[0]
 
 
 def _is_bound_by_as(file: SourceFile, finding: Diagnostic) -> bool:
-    """Return whether `as` binds the name, as in `except ValueError as error:`.
+    """Return whether `as` binds an unused name, as in `except ValueError as error:`.
 
-    The statement has an effect without the name.
+    The statement would be needed without the name, too.
     """
     return _AS.search(_text(file, finding)[: finding.column - 1]) is not None
 
 
 def _is_alone_in_test(file: SourceFile, finding: Diagnostic) -> bool:
-    """Return whether a statement in a test is only an undefined name. It is there to raise a NameError."""
+    """Return whether a statement in a test is only an undefined name. Its purpose is to raise a NameError."""
     return (
         file.file_class == "test" and finding.end_line == finding.line and _text(file, finding).strip().isidentifier()
     )

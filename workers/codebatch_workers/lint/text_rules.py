@@ -1,6 +1,6 @@
-"""The language-neutral rules of lint. Each reads bytes and yields offsets.
+"""The language-neutral rules of lint. Each rule searches the bytes of a file and yields byte offsets.
 
-Rules about style skip files that are not edited (generated, minified, vendored).
+Rules about style skip generated, minified and vendored files, because these are not edited.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from codebatch_workers.syntax.source import SourceFile
 HUGE_LINE_BYTES_MIN = 10_000
 
 _BIDI = re.compile(rb"\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]")
-# About every tenth random byte is such a control character. Text has hardly any.
+# About every tenth byte of random data is such a control character. Text has hardly any.
 _CONTROL = re.compile(rb"[\x01-\x06\x0e-\x1a\x1c-\x1f]")
 _BYTES_A_CONTROL = 50
 _LOOKED_AT_BYTES = 8192
-# A line end must follow, also as an escape sequence in a literal, and then base64 or a header.
+# After the header, a line end must follow, or its escape sequence in a string literal. Then base64 or a header must
+# follow.
 _PRIVATE_KEY = re.compile(
     rb"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
     rb"[ \t\"'+,;]{0,8}(?:\\r)?(?:\\n|\r?\n)[\s\"'+\\]{0,64}[A-Za-z0-9+/=]{4,}(?![\w.(\[])"
 )
-# Keys with fewer or fewer different characters are placeholders. The shortest key, of Ed25519, has 64.
+# A key with fewer characters, or fewer different ones, is a placeholder. The shortest real key, of Ed25519, has 64.
 _KEY_CHARACTERS_MIN = 60
 _KEY_DIFFERENT_MIN = 10
 _KEY_BYTES_MAX = 32_768
@@ -38,11 +39,11 @@ _TRAILING = re.compile(rb"[ \t]+(?=\r?(?:\n|\Z))")
 _LINE_END = re.compile(rb"\r?\n")
 _INDENT_BOTH = re.compile(rb"^(?: +\t|\t+ +\t)[ \t]*", re.MULTILINE)
 
-# Languages whose text can legitimately run from right to left.
+# Languages whose text may run from right to left.
 _PROSE = TEMPLATE_LANGUAGES | {
     "csv", "gettext", "html", "json", "markdown", "properties", "rst", "svg", "text", "tsv", "xml", "yaml"
 }  # fmt: skip
-# Bytes that could not be decoded; and the languages in which even comments must be valid.
+# The first pattern finds bytes that could not be decoded. The languages after it require valid UTF-8 even in comments.
 _REPLACEMENT = re.compile("\N{REPLACEMENT CHARACTER}".encode())
 _STRICT = frozenset({"go", "python", "rust", "toml", "yaml"})
 _CHARSET = re.compile(rb"charset\s*=\s*[\"']?([\w.-]+)", re.IGNORECASE)
@@ -64,9 +65,9 @@ def _merge_conflict(file: SourceFile) -> Iterator[Finding]:
 
 
 def _invalid_encoding(file: SourceFile) -> Iterator[Finding]:
-    """Yield a finding for parsed files.
+    """Yield a finding if a file is invalid in its encoding. Files without a grammar are skipped.
 
-    Other files can be in the encoding that their readers agreed on, or that they declare.
+    These can be in an encoding that their readers know, or that they declare.
     """
     if not file.encoding_problem or not _is_parsed(file) or _is_likely_binary(file.content):
         return
@@ -92,7 +93,7 @@ def _is_parsed(file: SourceFile) -> bool:
 
 
 def _is_likely_binary(content: bytes) -> bool:
-    """Return whether invalid bytes without NUL are probably binary data: they have many control characters."""
+    """Return whether invalid bytes without NUL are probably binary data, because many are control characters."""
     looked_at = content[:_LOOKED_AT_BYTES]
     return len(_CONTROL.findall(looked_at)) * _BYTES_A_CONTROL > len(looked_at)
 
@@ -123,9 +124,9 @@ def _private_key(file: SourceFile) -> Iterator[Finding]:
 
 
 def _is_key(utf8: bytes, head: re.Match[bytes]) -> bool:
-    """Return whether the text after the header is long enough for a key.
+    """Return whether the text after a header is long and varied enough for a real key.
 
-    Documentation of key formats has shorter text.
+    Examples in documentation are shorter.
     """
     start = head.start() + head[0].index(b"-----", 5) + 5
     end = utf8.find(b"-----END", start, start + _KEY_BYTES_MAX)
@@ -186,7 +187,7 @@ def _mixed_indentation(file: SourceFile) -> Iterator[Finding]:
 
 
 def todo_finder(policy: TodoPolicy) -> Callable[[SourceFile], Iterator[Finding]]:
-    """Return a function that finds the words of a policy in comments, except where the policy allows them."""
+    """Return a function that finds the words of a policy in comments, unless the policy allows the occurrence."""
     words = re.compile(rb"\b(?:%s)\b" % b"|".join(re.escape(word.encode()) for word in policy.words))
     allow = re.compile(policy.allow.encode()) if policy.allow else None
 

@@ -1,7 +1,7 @@
-"""Reasons why lint does not report a finding that its rules find. The comparison of two batches needs them.
+"""Reasons why lint does not report a finding that a rule finds. Comparisons of two batches ask for them.
 
-All rules run again without suppression comments, filters of doubtful findings, and limits. A finding that is not in
-this output does not exist. If ruff cannot parse a file, nothing is known about its findings.
+All rules run again, without suppression comments, limits and filters for doubtful findings. If a finding is not in this
+output, it does not exist. If ruff cannot parse a file, nothing is known about ruff's findings in it.
 """
 
 from __future__ import annotations
@@ -23,20 +23,23 @@ from codebatch_workers.syntax.source import SourceFile
 
 _NUMBER = re.compile(r"\d+")
 
-# Rules with findings that are dropped because of the whole file or their number. Other rules depend only on their
-# lines.
+# Rules whose findings can be dropped because of the whole file, or because there are many. The findings of other rules
+# depend only on their own lines.
 _DOUBTED = frozenset({"B015", "B018", "F401", "F405", "F821"})
 
 Why = Literal["suppressed", "unknown", ""]
-"""The reason why a finding is not reported.
+"""Why lint does not report a finding.
 
-`suppressed`: by a comment. `unknown`: by a limit, because the rule is mostly wrong in the file, or because ruff cannot
-parse the file. Empty: the finding does not exist, or is dropped because of the code around it.
+`suppressed`: a comment suppresses it. `unknown`: a limit was reached, the rule is mostly wrong in the file, or ruff
+cannot parse the file. Empty: the finding does not exist, or the code around it makes it doubtful.
 """
 
 
 class UnreportedFinding(NamedTuple):
-    """A requested finding: its line, from 1, its rule, and its message. Numbers in messages are ignored."""
+    """A finding that a batch lacks: its line, from 1, its tool, its rule and its message.
+
+    Numbers in messages are ignored when findings are compared.
+    """
 
     line: int
     tool: str
@@ -44,14 +47,14 @@ class UnreportedFinding(NamedTuple):
     message: str
 
     def is_same_as(self, line: int, message: str) -> bool:
-        """Return whether a finding of the same rule at `line` is this finding, and not another one of the same line."""
+        """Return whether a finding of the same rule, with this line and message, is this finding."""
         return self.line == line and _NUMBER.sub("#", message) == _NUMBER.sub("#", self.message)
 
 
 class UnreportedQuery(NamedTuple):
     """Findings that a batch lacks, and the file that would contain them.
 
-    `is_marked` is true if the file can have suppression comments or a syntax error.
+    `is_marked` is true if the file may have suppression comments or a syntax error.
     """
 
     file: SourceFile
@@ -59,7 +62,7 @@ class UnreportedQuery(NamedTuple):
     is_marked: bool
 
     def needs_ruff(self, doubted: frozenset[str]) -> bool:
-        """Return whether ruff must run. Otherwise nothing could withhold the findings."""
+        """Return whether ruff must run on the file. If not, nothing could have dropped its findings."""
         if not is_for_ruff(self.file):
             return False
         return any(finding.tool == "ruff" and (self.is_marked or finding.code in doubted) for finding in self.wanted)
@@ -68,7 +71,7 @@ class UnreportedQuery(NamedTuple):
 def why_withheld(
     config: AllSettings, rules: Mapping[str, TextRule], asked: Sequence[UnreportedQuery]
 ) -> Iterator[list[Why]]:
-    """Yield, for each file, the reasons why it lacks the requested findings. Raises RuffError or OSError."""
+    """Yield the reasons for each file, one per wanted finding. Raises RuffError or OSError."""
     is_project = config.ruff.config == "project"
     for_ruff = [query for query in asked if query.needs_ruff(frozenset() if is_project else _DOUBTED)]
     codes = {finding.code for query in for_ruff for finding in query.wanted if finding.tool == "ruff"}
@@ -94,7 +97,7 @@ def why_withheld(
 
 
 class _RuffAnswers(dict[SourceFile, list[Diagnostic]]):
-    """The findings of ruff in files."""
+    """The findings of ruff, by file."""
 
     def matching(self, file: SourceFile, wanted: UnreportedFinding) -> list[Diagnostic]:
         all_findings = self.get(file, ())
@@ -135,7 +138,7 @@ def _why_not_by_ruff(
 
 
 class _TextRuleFindings:
-    """The findings of rules other than ruff's in a file. Each rule runs once."""
+    """The findings in a file of rules other than ruff's. Each rule runs once, when it is first needed."""
 
     def __init__(self, file: SourceFile, rules: Mapping[str, TextRule]) -> None:
         self._file = file
@@ -149,7 +152,7 @@ class _TextRuleFindings:
         return "unknown" if any(wanted.is_same_as(wanted.line, message) for message in messages) else ""
 
     def _find(self, rule: TextRule | None) -> dict[int, list[str]]:
-        """Return the messages of a rule by line."""
+        """Return the messages of a rule's findings, by line."""
         messages: dict[int, list[str]] = defaultdict(list)
         file = self._file
         if rule is not None and file.file_class not in ("binary", "huge", "empty") and rule.needle in file.utf8:

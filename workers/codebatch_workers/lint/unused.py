@@ -1,7 +1,7 @@
 """Rules about unused and shadowed names, based on bindings.py.
 
-Names that begin with `_` are unused on purpose. Top-level names of a script that is not a module can be used by the
-page that loads the script. JSX elements use `React`.
+These names count as used: names that begin with `_`; top-level names of a script that is not a module, because the page
+that loads the script can use them; and `React` in a file with JSX elements.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from codebatch_workers.lint.rule import Finding
 from codebatch_workers.syntax.source import SourceFile
 
 _MODULE = re.compile(rb"(?:^|[;}])\s*(?:import|export)\b|\b(?:require\s*\(|module\.exports\b|exports\.)", re.MULTILINE)
-# The text between a variable and the name of a function in its initial value: `var f = function f`.
+# The text between a variable and the name of the function that it is set to: ` = ` in `var f = function f`.
 _INITIALIZER = re.compile(rb"\s*=[^;{}]*\Z")
 _VARIABLES = frozenset({"variable", "var", "function"})
 
 
 def unused_imports(file: SourceFile) -> Iterator[Finding]:
-    """Yield imports without uses."""
+    """Yield imported names that nothing uses."""
     for definition in _unused(file):
         if definition.kind == "import":
             yield definition.start, definition.end, f"`{_text(definition)}` is imported but never used"
 
 
 def unused_variables(file: SourceFile) -> Iterator[Finding]:
-    """Yield variables, functions, classes and types without uses."""
+    """Yield variables, functions, classes and types that nothing uses."""
     for definition in _unused(file):
         if definition.kind in _VARIABLES:
             yield definition.start, definition.end, f"`{_text(definition)}` is never used"
 
 
 def shadowed_names(file: SourceFile) -> Iterator[Finding]:
-    """Yield names that hide an earlier name, or a function, of an enclosing scope."""
+    """Yield names that hide a name of an enclosing scope: an earlier one, or a function."""
     resolved = bindings(file)
     for scope, definition in _sorted(resolved):
         if definition.kind == "type_parameter" or scope.is_type:

@@ -1,4 +1,4 @@
-"""Cargo.toml: the packages of a tree, the roots of their crates, and their dependencies."""
+"""Cargo.toml: the packages of a tree, the root files of their crates, and their dependencies."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from codebatch_workers.resolution.documents import Document, mapping, read_text,
 from codebatch_workers.resolution.tree import PathTree, ancestors, join, parent, relative_to
 
 MANIFEST = "Cargo.toml"
-# Directories in which Cargo discovers further crates: files, and directories with a main.rs.
+# In these directories, Cargo discovers crates without an entry in the manifest: each file, and each directory with a
+# main.rs.
 _DISCOVERED = ("src/bin", "examples", "tests", "benches")
 _TARGETS = ("bin", "example", "test", "bench")
 _DEPENDENCIES = ("dependencies", "dev-dependencies", "build-dependencies")
 
 
 class CargoPackage(msgspec.Struct, frozen=True, kw_only=True):
-    """A package. `library` is the root file of its library, `roots` are the root files of all its crates.
+    """A package of Cargo. `library` is the root file of its library, `roots` are the root files of all its crates.
 
-    `roots_in` maps directories to their root files, sorted. `dependencies` maps names in the source to directories of
-    packages in the tree, or None for packages elsewhere.
+    `roots_in` maps each directory with root files to them, sorted. `dependencies` maps the name of each dependency in
+    source code to its package's directory in the tree, or to None if its package is not in the tree.
     """
 
     directory: str
@@ -44,13 +45,16 @@ class CargoPackages:
         self._declared: dict[str, frozenset[str]] = {}
 
     def package_around(self, directory: str) -> CargoPackage | None:
-        """Return the package that a directory belongs to."""
+        """Return the package whose directory is the nearest at or above a directory, or None."""
         return next(
             (package for above in ancestors(directory) if (package := self.package_in(above)) is not None), None
         )
 
     def package_in(self, directory: str) -> CargoPackage | None:
-        """Return the package whose manifest is in a directory. A manifest with only a workspace is not a package."""
+        """Return the package whose manifest is in a directory, or None.
+
+        A manifest with only a workspace has no package.
+        """
         if "package" not in self._document(directory):
             return None
         if directory not in self._cached_packages:
@@ -59,7 +63,7 @@ class CargoPackages:
 
     @cached_property
     def by_name(self) -> Mapping[str, list[CargoPackage]]:
-        """The packages with a library, by the name that is used in source."""
+        """The packages that have a library, by the name that source code uses for it."""
         packages: dict[str, list[CargoPackage]] = {}
         for file in self._tree.all_named(MANIFEST):
             package = self.package_in(parent(file))
@@ -143,7 +147,10 @@ class CargoPackages:
                     yield self._name_of(name, package, place), place
 
     def _name_of(self, name: str, package: str, place: str | None) -> str:
-        """Return the name of a dependency in source: the name of its library, unless the manifest renames it."""
+        """Return the name that source code uses for a dependency.
+
+        It is the name of the dependency's library, unless the manifest renames the dependency.
+        """
         if place is None or name != package:
             return _as_identifier(name)
         return _as_identifier(string(table_at(self._document(place), "lib").get("name")) or name)
@@ -157,7 +164,7 @@ class CargoPackages:
         }
 
     def _workspace(self, directory: str) -> tuple[str, Document]:
-        """Return the directory and the table of the workspace that a package belongs to."""
+        """Return the directory and the `workspace` table of the nearest workspace at or above a directory."""
         for above in ancestors(directory):
             document = self._document(above)
             if "workspace" in document:
@@ -165,7 +172,7 @@ class CargoPackages:
         return directory, {}
 
     def declares(self, file: str, module: str) -> bool:
-        """Return whether a file contains `mod name;`."""
+        """Return whether a file contains `mod name;` for the module `name`."""
         if file not in self._declared:
             self._declared[file] = declared_modules(read_text(self._tree, file))
         return module in self._declared[file]

@@ -1,11 +1,11 @@
-"""The files that affect resolution, and their relevant part. No other files are read."""
+"""The files whose contents affect resolution, and the part of each that does. No other files are read."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Hashable
 
-# The maximum size of a file that is read.
+# Larger files are not read.
 DOCUMENT_BYTES_MAX = 16 * 1024 * 1024
 RUST = ".rs"
 
@@ -15,7 +15,10 @@ _MODULE = re.compile(r"\bmod\s+(?:r#)?(\w+)\s*;")
 
 
 def is_decisive(path: str) -> bool:
-    """Return whether a file is a configuration file, or Rust source, which declares modules."""
+    """Return whether the content of a file affects resolution.
+
+    This is true of configuration files, and of Rust source, which declares modules.
+    """
     return f"/{path}".endswith((*_SUFFIXES, RUST)) or path.rpartition("/")[2].startswith(_PREFIXES)
 
 
@@ -25,7 +28,10 @@ def declared_modules(text: str) -> frozenset[str]:
 
 
 def decisive_part(path: str, content: bytes) -> Hashable:
-    """Return the part of a file that affects resolution. If two contents have equal parts, imports resolve equally."""
+    """Return the part of a file that affects resolution, or None if it has none.
+
+    If two contents have equal parts, imports resolve in the same way with either.
+    """
     if not is_decisive(path) or len(content) > DOCUMENT_BYTES_MAX:
         return None
     return declared_modules(decoded(content)) if path.endswith(RUST) else content

@@ -1,6 +1,6 @@
-"""Configuration files of the tree: JSON with comments, and TOML.
+"""Readers for configuration files of the tree: JSON with comments, and TOML.
 
-The content is untrusted; invalid files count as empty.
+The content is untrusted. An invalid file is read as empty.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ Document = Mapping[str, object]
 
 _JSON_BYTES_MAX = 1024 * 1024
 
-# An unclosed string is matched whole, so that no character is examined twice.
+# If a string is not closed, the pattern matches it up to the end. Otherwise, each later quote would start another
+# search.
 _COMMENT = re.compile(r'("(?:[^"\\]|\\.)*"?)|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 _TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*"?)|,(?=\s*[}\]])', re.DOTALL)
 
 
 def read_json(tree: PathTree, path: str) -> Document:
-    """Return the object in a JSON file. Comments and trailing commas are allowed, as in files of TypeScript."""
-    # Only the declared modules of a Rust file may affect resolution (`decisive_part`).
+    """Return the object in a JSON file. Comments and trailing commas are allowed, because TypeScript allows them."""
+    # A Rust file must affect resolution only by the modules that it declares (`decisive_part`).
     content = None if path.endswith(RUST) else tree.read(path)
     if content is None or len(content) > _JSON_BYTES_MAX:
         return {}
@@ -44,7 +45,7 @@ def _decoded(text: str) -> object:
 
 
 def read_toml(tree: PathTree, path: str) -> Document:
-    """Return the table in a TOML file."""
+    """Return the table in a TOML file. If the file is invalid or missing, it is empty."""
     try:
         return parse_toml(read_text(tree, path))
     except TomlError:
@@ -62,7 +63,7 @@ def mapping(value: object) -> Document:
 
 
 def table_at(document: Document, *keys: str) -> Document:
-    """Return the object at a path of keys."""
+    """Return the object at a path of keys, or an empty one."""
     for key in keys:
         document = mapping(document.get(key))
     return document
@@ -74,5 +75,5 @@ def string(value: object) -> str | None:
 
 
 def strings(value: object) -> Sequence[str]:
-    """Return the strings in a list. Return an empty list for other values."""
+    """Return the strings in a list. If the value is not a list, return an empty list."""
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []

@@ -1,7 +1,7 @@
 """Go: packages by the module paths in go.mod and go.work, and vendored packages.
 
-An import resolves to all files of a package except its tests. In a tree without go.mod, directories are found by the
-last components of the import path.
+An import resolves to all files of a package, except for its tests. In a tree without any go.mod, a package is found if
+its directory ends with the last components of the import path.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PLACES_MAX = 1_000
 
 
 class _Module(msgspec.Struct, frozen=True, kw_only=True):
-    """A go.mod or go.work: its directory, its module path, and the modules that it places, longest path first."""
+    """A go.mod or go.work. `places` maps paths of other modules to directories of the tree, longest path first."""
 
     directory: str
     path: str
@@ -37,7 +37,7 @@ class _Module(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GoImports:
-    """The rule for import paths."""
+    """The resolution of import paths in Go."""
 
     def __init__(self, tree: PathTree) -> None:
         self._tree = tree
@@ -69,7 +69,7 @@ class GoImports:
 
     @cached_property
     def _directories(self) -> dict[str, list[str]]:
-        """The directories of the tree's modules, by module path."""
+        """Map each module path to the directories of the tree that have a module of this path."""
         directories: dict[str, list[str]] = {}
         for file in self._tree.all_named(_MODULE):
             module = self._module(file)
@@ -77,9 +77,9 @@ class GoImports:
         return directories
 
     def _directories_in_module(self, module: _Module, target: str) -> Iterator[str]:
-        """Yield the directories for a target according to a module's own path and its replacements."""
+        """Yield the directories that a target can mean by its module's replacements and own path."""
         yield from _places(module.places, target)
-        # A directory below that has its own go.mod belongs to another module.
+        # A directory with its own go.mod belongs to another module.
         candidates = _places([(module.path, module.directory)], target)
         yield from (place for place in candidates if self._owner(place) == module.directory)
         if module.path == "std":
@@ -96,7 +96,7 @@ class GoImports:
         return []
 
     def _owner(self, directory: str) -> str | None:
-        """Return the directory of the module that a directory belongs to."""
+        """Return the directory of the module that contains a directory, or None."""
         file = self._tree.nearest_file(directory, _MODULE)
         return None if file is None else parent(file)
 
@@ -148,7 +148,10 @@ class GoImports:
 
 
 def _directives(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the directives of a go.mod or go.work, with blocks expanded (go.dev/ref/mod#go-mod-file-grammar)."""
+    """Yield each directive of a go.mod or go.work with its words (go.dev/ref/mod#go-mod-file-grammar).
+
+    Each line of a block is a directive of its own.
+    """
     block = ""
     for line in text.splitlines():
         words = [word.strip('"`') for word in line.partition("//")[0].split()]
@@ -166,7 +169,7 @@ def _directives(text: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _places(places: Sequence[tuple[str, str]], target: str) -> Iterator[str]:
-    """Yield the directories of a package, given the directories of modules."""
+    """Yield the directories of a package, given pairs of module path and directory."""
     for path, directory in places:
         if _is_below(target, path):
             yield join(directory, target[len(path) + 1 :])

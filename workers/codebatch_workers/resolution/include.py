@@ -1,8 +1,9 @@
-"""C and C++: the directory of the file, then include directories, which compilers know and the tree seldom lists.
+"""C and C++: the directory of the including file, then include directories.
 
-`exact` results are files in the directory of the including file, and files according to a compile_commands.json in the
-tree. Next are conventional directories (`include/`, `src/`, the directory itself) in each directory above the file, and
-finally the last components of a path.
+Compilers know the include directories, but trees seldom list them. A result is `exact` if the file is in the directory
+of the including file, or follows from a compile_commands.json in the tree. Otherwise, conventional directories are
+searched in each directory above the file (`include/`, `src/`, the directory itself). At last, any file with these last
+path components fits.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _COMMANDS_MAX = 200_000
 _CONVENTIONS = ("include", "", "src", "inc")
 _INCLUDE_OPTION = re.compile(r"-(?:I|isystem|iquote|idirafter)(.*)", re.DOTALL)
 
-# Headers of the C standards and of POSIX, which come with the compiler.
+# Headers of the C standards and of POSIX. They come with the compiler.
 _STANDARD_NAMES = """
 aio.h arpa/inet.h assert.h complex.h cpio.h ctype.h dirent.h dlfcn.h errno.h fcntl.h fenv.h float.h fmtmsg.h
 fnmatch.h ftw.h glob.h grp.h iconv.h inttypes.h iso646.h langinfo.h libgen.h limits.h locale.h malloc.h math.h
@@ -55,7 +56,7 @@ class _Command(msgspec.Struct):
 
 
 class CIncludes:
-    """The rule for the path of an `#include`. Whether it has quotes or brackets is unknown."""
+    """The resolution of `#include` paths. It is unknown whether quotes or brackets surround a path."""
 
     def __init__(self, tree: PathTree) -> None:
         self._tree = tree
@@ -65,10 +66,10 @@ class CIncludes:
         """Resolve `target`, an import in the file `path`."""
         directory = parent(path)
         sibling = relative_to(directory, target)
-        # `<string.h>` is the compiler's header, even with a file of this name in the directory; `"string.h"` is not.
-        # The headers of the C++ standard have no extension.
+        # `<string.h>` is the compiler's header, even if the directory has a file of this name. `"string.h"` is the
+        # file, but brackets and quotes look alike here. C++ standard headers have no extension.
         is_standard = target in _STANDARD or "." not in target
-        # A header that seems to include itself includes the compiler's header, or the next one with this name.
+        # If a header seems to include itself, it includes the compiler's header, or the next one of this name.
         if sibling != path and sibling in self._tree.paths:
             return fitting([sibling]) if is_standard else exact(sibling)
         compiled = self._by_compile_commands(path, target)
@@ -89,7 +90,7 @@ class CIncludes:
         return EXTERNAL if is_standard else fitting(nearest(directory, matches))
 
     def _ranks_from(self, directory: str) -> Mapping[str, int]:
-        """Return the conventional include directories for a directory, with ranks by distance."""
+        """Return the conventional include directories for files in a directory. Nearer ones have lower ranks."""
         ranks = self._ranks.get(directory)
         if ranks is None:
             ranks = {}
@@ -102,9 +103,10 @@ class CIncludes:
     # -- compile_commands.json ----------------------------------------------------------------------------------------
 
     def _by_compile_commands(self, path: str, target: str) -> Resolved | None:
-        """Find the included file in the include directories of the compile commands.
+        """Find an included file in the include directories of compile commands.
 
-        For a compiled file the result is `exact`. For a header, the directories of all commands are searched.
+        For a compiled file, the directories of its own command are searched, and the result is `exact`. For a header,
+        the directories of all commands are searched.
         """
         if not self._include_directories:
             return None
@@ -117,7 +119,7 @@ class CIncludes:
 
     @cached_property
     def _include_directories(self) -> Mapping[str, Sequence[str]]:
-        """The include directories of each compiled file, without those outside the tree."""
+        """The include directories of each compiled file. Directories outside the tree are left out."""
         commands = [command for file in self._tree.all_named(_COMMANDS) for command in self._commands(file)]
         base = self._base(commands[:_COMMANDS_MAX])
         if base is None:
@@ -142,7 +144,10 @@ class CIncludes:
             return []
 
     def _base(self, commands: Sequence[_Command]) -> str | None:
-        """Return the directory of the tree at compile time: the one that maps most compiled files to existing files."""
+        """Return the directory of the tree on the compiling machine.
+
+        It is the one with which most compiled files exist in the tree.
+        """
         counts: Counter[str] = Counter()
         for command in commands:
             absolute = relative_to("", _absolute(command.directory, command.file).lstrip("/")) or ""
@@ -171,7 +176,7 @@ def _absolute(directory: str, written: str) -> str:
 
 
 def _below(base: str, directory: str, written: str) -> str | None:
-    """Convert a path of the compiling machine to a path of the tree, or None if it is outside."""
+    """Convert a path on the compiling machine to a path in the tree. Return None if it is outside."""
     absolute = relative_to("", _absolute(directory, written).lstrip("/"))
     if absolute is None or not (absolute == base or not base or absolute.startswith(f"{base}/")):
         return None

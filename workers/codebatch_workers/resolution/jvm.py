@@ -1,9 +1,11 @@
 """Java, Kotlin and Scala: packages, by the declarations and definitions of their files.
 
-A name resolves to the file that defines it in the package that it is imported from. If several files do, `exact` is a
-file below the source root of the importing file. For a test, the main source root of the same module counts too
-(`src/test/java` and `src/main/java`). Files with unknown definitions are found by path: packages are directories below
-source roots, and a Java file has the name of its class. For Kotlin and Scala, a package may be the only result.
+A name resolves to the file that defines it in its package. If several files do, the result is `exact` if one is below
+the source root of the importing file. For a test, the main source root of its module counts too (`src/main/java` for
+`src/test/java`).
+
+Files with unknown definitions are found by path: packages are directories below source roots, and a Java file is named
+for its class. In Kotlin and Scala, the result can be all files of a package.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ _SOURCE_SET = re.compile(r"(.*/|)src/[^/]+/(?:java|kotlin|scala)\Z")
 class JvmDefinitions(msgspec.Struct, frozen=True):
     """The definitions of a file: its package, and the names in its outermost scope.
 
-    If `is_partial` is true, the file was not parsed completely and can define more.
+    If `is_partial` is true, the file was not completely parsed, so it can define further names.
     """
 
     package: str
@@ -45,19 +47,22 @@ class JvmDefinitions(msgspec.Struct, frozen=True):
 
 
 class _NameMatch(msgspec.Struct, frozen=True):
-    """The files for a name, by source root. If `is_guess` is true, they are a package that can contain the name."""
+    """The files that match a name, by source root.
+
+    If `is_guess` is true, they are all files of a package that can contain the name.
+    """
 
     roots: Mapping[str, tuple[str, ...]]
     is_guess: bool = False
 
 
 class JvmImports:
-    """The rule for `a.b.C`, `a.b.C.member` and `a.b.*`."""
+    """The resolution of `a.b.C`, `a.b.C.member` and `a.b.*`."""
 
     def __init__(self, tree: PathTree, endings: Sequence[str], definitions: Mapping[str, JvmDefinitions]) -> None:
-        """Create the rule. `endings` are the extensions of files that can contain a class, most likely first.
+        """Create the resolution. `endings` are the extensions of files that can contain a class, most likely first.
 
-        `definitions` are the definitions of files, by path.
+        `definitions` maps paths to the definitions in these files.
         """
         self._tree = tree
         self._endings = tuple(endings)
@@ -65,7 +70,7 @@ class JvmImports:
         self._find = lru_cache(_TARGETS_KEPT)(self._search)
 
     def resolve(self, path: str, target: str) -> Resolved:
-        """Resolve `target`, an import in the file `path`. A star means all files of a package."""
+        """Resolve `target`, an import in the file `path`. A target with a star resolves to all files of a package."""
         defined = self._defining_files(path, target)
         if defined:
             return self._nearest_definitions(path, defined, is_package=_is_star(target))
@@ -117,7 +122,10 @@ class JvmImports:
         return roots
 
     def _resolve_in_roots(self, directory: str, roots: Mapping[str, tuple[str, ...]], first: str) -> Resolved:
-        """Return the files below the importing file's root, those of its module's main sources, or the nearest."""
+        """Resolve to files below one source root.
+
+        The order is: the importing file's root, the main source root of its module, the nearest roots.
+        """
         own = [root for root in roots if root == directory or directory.startswith(f"{root}/" if root else "")]
         if own:
             return Resolved("exact", tuple(sorted(roots[max(own, key=len)])))
@@ -134,26 +142,29 @@ class JvmImports:
     # -- By definitions ------------------------------------------------------------------------------------------------
 
     def _is_unknown(self, file: str) -> bool:
-        """Return whether a file can define more than is known."""
+        """Return whether a file can define names that are not known."""
         known = self._definitions.get(file)
         return known is None or known.is_partial
 
     @cached_property
     def _by_name(self) -> Mapping[str, list[str]]:
-        """The files that define a name, by qualified name; and the files of each package, by `package.*`."""
+        """Map each qualified name to the files that define it, and each `package.*` to the files of the package."""
         files_by_name: dict[str, list[str]] = {}
         for file, defined in sorted(self._definitions.items()):
             if defined.package:
                 for name in (*defined.names, "*"):
                     files_by_name.setdefault(f"{defined.package}.{name}", []).append(file)
                 if file.endswith(".kt"):
-                    # Java's name for the class with the top-level functions of a Kotlin file.
+                    # Java can use this class name for the top-level functions of a Kotlin file.
                     stem = posixpath.basename(file).removesuffix(".kt")
                     files_by_name.setdefault(f"{defined.package}.{stem[:1].upper()}{stem[1:]}Kt", []).append(file)
         return files_by_name
 
     def _defining_files(self, path: str, target: str) -> Sequence[str]:
-        """Return the files that define the target or its outermost class, or all files of a package."""
+        """Return the files that define the target or its outermost class.
+
+        For a star, return all files of the package.
+        """
         own = self._definitions.get(path)
         prefixes = [""]
         if own is not None and path.endswith(".scala"):
@@ -171,9 +182,10 @@ class JvmImports:
         return ()
 
     def _nearest_definitions(self, path: str, files: Sequence[str], *, is_package: bool) -> Resolved:
-        """Return the files below the importing file's root, other files of its module, or the nearest files.
+        """Choose among files that define a name.
 
-        A package can be spread over the source sets of a module.
+        Files below the importing file's source root are first, then other files of its module, then the nearest files.
+        A package can be spread over several source sets of a module.
         """
         own = self._root(path)
         candidates = _reachable(path, files)
@@ -189,7 +201,7 @@ class JvmImports:
         return fitting(nearest(parent(path), chosen))
 
     def _root(self, path: str) -> str:
-        """Return the source root of a file. If its directory does not match its package, return the directory."""
+        """Return the source root of a file. If its directory does not end with its package, return its directory."""
         directory = parent(path)
         source_set = _BELOW_SOURCE_SET.match(directory)
         if source_set is not None:
@@ -204,17 +216,17 @@ def _is_star(target: str) -> bool:
 
 
 def _reachable(path: str, files: Iterable[str]) -> list[str]:
-    """Return the files that a file can use. Main sources cannot use tests."""
+    """Return the files that code in `path` can use. Main sources cannot use tests."""
     return list(files) if _is_test(path) else [file for file in files if not _is_test(file)]
 
 
 def _is_test(path: str) -> bool:
-    """Return whether a file belongs to tests: by its source set if it is in one, otherwise by its path."""
+    """Return whether a file belongs to tests. Its source set decides if it has one, otherwise its path."""
     source_set = _BELOW_SOURCE_SET.match(parent(path))
     return is_secondary(path) if source_set is None else _TEST_SET.search(source_set[2]) is not None
 
 
 def _is_same_module(directory: str, root: str) -> bool:
-    """Return whether a root is another source set of the module that a directory belongs to."""
+    """Return whether `root` is a source root of the module to which a directory belongs."""
     match = _SOURCE_SET.match(root)
     return match is not None and directory.startswith(f"{match[1]}src/")

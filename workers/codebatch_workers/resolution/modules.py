@@ -1,7 +1,7 @@
-"""The modules of Rust and their files, according to the declarations in files.
+"""The modules of Rust crates and their files, according to the `mod` declarations in files.
 
-The name of a module is the directory that it would have without `#[path]`: the directory of the crate root, then the
-names of the enclosing modules and of the module.
+Each module is named by a path: the directory of the crate root, then the names of the enclosing modules and its own. So
+`a` in `src/lib.rs` is `src/a`, even if `#[path]` moves its file.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ import msgspec
 
 from codebatch_workers.resolution.tree import PathTree, join, parent, relative_to
 
-# The maximum number of passes: a file that a `#[path]` moves can declare other moved modules, and so on.
+# The declarations are processed at most this many times. A file that a `#[path]` moves can declare further moved
+# modules.
 _PASSES_MAX = 8
 
 
 class Declared(msgspec.Struct, frozen=True):
-    """A module that a file declares without a body: its path relative to the file's own module, `self::a::b`.
+    """A module that a file declares without a body. `path` is relative to the file's own module: `self::a::b`.
 
-    `module_file` is its file according to `#[path]`, or empty without this attribute. It is relative to the directory
-    of the declaring file if it begins with `./`, otherwise to the directory of this file's module.
+    `module_file` is the module's file according to `#[path]`. It is empty without this attribute. If it begins with
+    `./`, it is relative to the directory of the declaring file, otherwise to the directory of this file's module.
     """
 
     path: str
@@ -28,14 +29,14 @@ class Declared(msgspec.Struct, frozen=True):
 
 
 class Modules:
-    """The files of modules, and the modules of files."""
+    """A table of the files of each module, and of the module of each file."""
 
     def __init__(
         self, tree: PathTree, declared: Mapping[str, Sequence[Declared]], directory_of: Callable[[str], str]
     ) -> None:
-        """Create the table from the declarations of files.
+        """Compute the table from the declarations in files.
 
-        `directory_of` returns the module of a file that no `#[path]` moves.
+        `directory_of` returns the name of a file's module, if no `#[path]` moves the file.
         """
         self._tree = tree
         self._directory_of = directory_of
@@ -51,15 +52,15 @@ class Modules:
                 break
 
     def name(self, file: str) -> str:
-        """Return the name of the module in a file."""
+        """Return the name of the module that a file contains."""
         return self._names.get(file) or self._directory_of(file)
 
     def is_inline(self, module: str) -> bool:
-        """Return whether the body of a module is in the file that declares it."""
+        """Return whether a module's body is in the file that declares the module."""
         return module in self._inline
 
     def files(self, module: str) -> tuple[str, ...]:
-        """Return the files of a module. There are several only if conditional compilation chooses among them."""
+        """Return the files of a module. It has several only if conditional compilation chooses one of them."""
         moved = self._moved.get(module)
         if moved is not None:
             return moved
@@ -90,11 +91,11 @@ class Modules:
         if file not in known:
             self._moved[module] = (*known, file)
         self._names.setdefault(file, module)
-        # A file that a `#[path]` names is like a mod.rs: files of its submodules are in its directory.
+        # A file named by `#[path]` is like a mod.rs: its submodules have their files in its directory.
         self._bases.setdefault(module, place if file == f"{place}.rs" else parent(file))
 
     def _base(self, module: str) -> str:
-        """Return the directory with the files of a module's submodules."""
+        """Return the directory that contains the files of a module's submodules."""
         if not self._bases or not module:
             return module
         known = self._bases.get(module)

@@ -1,4 +1,4 @@
-"""package.json: the tree's own packages by name, and the files for names in them."""
+"""package.json: the packages of the tree by name, and the files that names in them mean."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _MAIN_FIELDS = {True: ("types", "typings", "main", "module", "source"), False: (
 
 
 class NpmPackage(msgspec.Struct, frozen=True):
-    """A directory with a package.json."""
+    """A directory with a package.json, and the content of this file."""
 
     directory: str
     document: Document
 
     @property
     def name(self) -> str:
-        """The name of the package, or empty."""
+        """The name of the package, or an empty text."""
         return string(self.document.get("name")) or ""
 
     def targets(self, subpath: str, *, is_typed: bool) -> list[str]:
-        """Return the paths that an import of a subpath can mean, most likely first.
+        """Return the paths that an import of `subpath` in this package can mean, most likely first.
 
-        An empty subpath is the package itself.
+        An empty subpath means the package itself.
         """
         exports = self.document.get("exports")
         if exports is not None:
@@ -46,7 +46,7 @@ class NpmPackage(msgspec.Struct, frozen=True):
         return self._in_package([target for target in fields if target is not None])
 
     def imported(self, name: str) -> list[str]:
-        """Return the targets of `#name`: paths of the tree, then names of packages."""
+        """Return the targets of `#name` in the package's `imports`: first paths in the tree, then names of packages."""
         targets = _match_targets(mapping(self.document.get("imports")), name)
         return [
             *self._in_package([target for target in targets if target.startswith(".")]),
@@ -55,15 +55,15 @@ class NpmPackage(msgspec.Struct, frozen=True):
 
     @property
     def has_exports(self) -> bool:
-        """Whether the package restricts the files that others can import."""
+        """Whether the package lists the files that others can import."""
         return self.document.get("exports") is not None
 
     def depends_locally_on(self, name: str) -> bool:
-        """Return whether the package depends on a package and declares that this is in the same tree."""
+        """Return whether the package has a dependency on `name` that must be in the same tree, such as `workspace:`."""
         return any(self._version(section, name).startswith(_LOCAL) for section in _DEPENDENCIES)
 
     def depends_on(self, name: str) -> bool:
-        """Return whether the package declares a dependency on a package."""
+        """Return whether the package declares a dependency on `name`."""
         return any(self._version(section, name) for section in _DEPENDENCIES)
 
     def _version(self, section: str, name: str) -> str:
@@ -90,7 +90,7 @@ def _match_targets(table: Document, key: str) -> list[str]:
 
 
 def _leaves(value: object) -> Iterator[str]:
-    """Yield the targets in a table of conditions, in order of occurrence."""
+    """Yield the targets in a table of conditions, in text order."""
     pending = [(value, 0)]
     count = 0
     while pending and count < _TARGETS_MAX:
@@ -104,7 +104,7 @@ def _leaves(value: object) -> Iterator[str]:
 
 
 class NpmPackages:
-    """The packages of a tree. Packages below `node_modules` are found only by path, not by name."""
+    """The packages of a tree. Packages below `node_modules` are not found by name, only by path."""
 
     def __init__(self, tree: PathTree) -> None:
         self._tree = tree
@@ -112,7 +112,7 @@ class NpmPackages:
         self._workspaces: dict[str, list[tuple[bool, re.Pattern[str]]]] = {}
 
     def package_in(self, directory: str) -> NpmPackage | None:
-        """Return the package whose package.json is in a directory."""
+        """Return the package whose package.json is in a directory, or None."""
         file = join(directory, PACKAGE)
         if file not in self._tree.paths:
             return None
@@ -121,12 +121,12 @@ class NpmPackages:
         return self._read[directory]
 
     def package_around(self, directory: str) -> NpmPackage | None:
-        """Return the package that a directory belongs to."""
+        """Return the package whose directory is the nearest at or above a directory, or None."""
         file = self._tree.nearest_file(directory, PACKAGE)
         return None if file is None else self.package_in(parent(file))
 
     def packages_named(self, name: str) -> Sequence[NpmPackage]:
-        """Return the packages of the tree with a name, by directory."""
+        """Return the packages of the tree that have a name, sorted by directory."""
         return self._by_name.get(name, ())
 
     @cached_property
@@ -140,7 +140,7 @@ class NpmPackages:
         return packages
 
     def is_linked(self, user: NpmPackage | None, package: NpmPackage) -> bool:
-        """Return whether a package manager would link `user` to a package of the tree, and not download the package."""
+        """Return whether a package manager would link `package` from the tree into `user`, and not download it."""
         if user is None:
             return False
         if user.directory == package.directory:
@@ -171,11 +171,10 @@ class NpmPackages:
 
 
 def _glob(pattern: str) -> re.Pattern[str]:
-    """Compile a glob: `*` matches within a component, `**` any number of components.
+    """Compile a glob. `*` matches within a component, `**` matches any number of components.
 
-    Only the first star of a component counts.
-
-    A pattern with more than two `**` matches nothing, because each further one raises the matching time by a power.
+    Only the first star of a component counts. A pattern with more than two `**` matches nothing, because each further
+    one multiplies the matching time.
     """
     parts: list[str] = []
     if pattern.count("**") > 2:

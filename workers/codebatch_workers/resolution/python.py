@@ -1,7 +1,7 @@
 """Python: modules below the directories that would be on `sys.path`.
 
-`exact` results are below the directory with the importing file's outermost package, or below a directory in the
-project's configuration. Other directories are guesses: `file`, `name`.
+A result is `exact` below the directory that contains the importing file's outermost package, or below a directory that
+the project's configuration names. Results below other directories are guesses: `file` or `name`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ _SETUP_DIRECTORY = re.compile(
 )
 _CFG_DIRECTORY = re.compile(r"^where\s*=[ \t]*(\S+)|^package_dir\s*=\s*=[ \t]*(\S+)", re.MULTILINE)
 
-# Top-level modules of the standard library in Python 3.10 to 3.14. They have precedence over installed modules.
+# Top-level modules of the standard library in Python 3.10 to 3.14. A local file can shadow them, an installed module
+# cannot.
 _STANDARD_NAMES = """
 abc aifc annotationlib antigravity argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb binascii
 bisect builtins bz2 cProfile calendar cgi cgitb chunk cmath cmd code codecs codeop collections colorsys compileall
@@ -61,14 +62,14 @@ _ANSWERS_KEPT = 65_536
 
 
 class _Project(msgspec.Struct, frozen=True, kw_only=True):
-    """The locations of modules in a project's configuration: directories, and packages with another location."""
+    """The configured locations of modules: root directories, and packages whose path differs from their name."""
 
     roots: tuple[str, ...] = ()
     packages: tuple[tuple[str, str], ...] = ()
 
 
 class PythonImports:
-    """The rule for `a.b.c` and `..a.b`. The last name can be a member of the module before it."""
+    """The resolution of `a.b.c` and `..a.b`. The last name can be a module, or a member of the module before it."""
 
     def __init__(self, tree: PathTree) -> None:
         self._tree = tree
@@ -82,7 +83,7 @@ class PythonImports:
         names = target.lstrip(".")
         level = len(target) - len(names)
         parts = [part for part in names.split(".") if part and part != "*"]
-        # In `from a.b import c`, `a.b` must be a module, but `c` can be any name.
+        # In `from a.b import c`, `a.b` must be a module. `c` can be any name.
         required = len(parts) if names.endswith("*") else len(parts) - 1
         directory = parent(path)
         if level:
@@ -90,9 +91,9 @@ class PythonImports:
         return self._resolve_absolute(path, parts, max(required, 1)) if parts else EXTERNAL
 
     def resolve_module(self, path: str, target: str) -> Resolved:
-        """Return the file for `import a.b.c`, in which `c` is a module too.
+        """Resolve `import a.b.c`, in which `c` is also a module.
 
-        If it does not exist, return the package.
+        If there is no such module, resolve to the package `a.b`.
         """
         parts = target.split(".")
         resolved = self._resolve_absolute(path, parts, len(parts))
@@ -133,7 +134,7 @@ class PythonImports:
         """Return the match below directories that do not contain the importing file.
 
         Most names without a definition nearby belong to installed packages. So a name of one component is searched only
-        below project roots, and other names also in other directories of the own project.
+        below project roots. Longer names are searched in other directories of the same project, too.
         """
         own = self._project_file(parent(path))
         taken_by_module = {}
@@ -159,24 +160,22 @@ class PythonImports:
         return EXTERNAL
 
     def _resolve_below(self, root: str, parts: Sequence[str], least: int) -> Resolved:
-        """Return the module that a name means below one directory, or a module that can contain the name."""
+        """Resolve a name below one directory: to its module, or to a module that can contain the name."""
         module, taken = self._walk(root, parts, least)
         if module is None:
             return EXTERNAL
         return exact(module) if taken >= least else fitting([module])
 
     def _resolve_below_any(self, roots: Iterable[str], parts: Sequence[str], least: int) -> Resolved:
-        """Return the matches below some directories. Complete matches have precedence over partial ones."""
+        """Resolve a name below several directories. If a complete match exists, partial matches do not count."""
         walks = [walk for root in roots if (walk := self._walk(root, parts, least))[0] is not None]
         whole = [module for module, taken in walks if module is not None and taken >= least]
         return fitting(whole or [module for module, _ in walks if module is not None])
 
     def _resolve_below_snapshot_root(self, parts: Sequence[str], least: int) -> Resolved:
-        """Return the module if the first component is the name of the snapshot's root, which is a package.
+        """Resolve a name whose first component is the name of the snapshot's root directory, if this is a package.
 
-        No path contains it.
-
-        If the configuration does not confirm the name, one matching component is not enough.
+        No path contains this name. So if the configuration does not confirm it, a second component must match, too.
         """
         if self._package("") is None or len(parts) < 2:
             return EXTERNAL
@@ -186,7 +185,7 @@ class PythonImports:
 
     @cached_property
     def _root_name(self) -> str | None:
-        """The import name of the project at the snapshot's root, according to the configuration."""
+        """The import name of the project at the snapshot's root according to pyproject.toml, or None."""
         document = read_toml(self._tree, "pyproject.toml")
         name = string(table_at(document, "project").get("name")) or string(
             table_at(document, "tool", "poetry").get("name")
@@ -194,10 +193,10 @@ class PythonImports:
         return None if name is None else re.sub(r"[-.]+", "_", name)
 
     def _walk(self, directory: str, parts: Sequence[str], least: int) -> tuple[str | None, int]:
-        """Return the file that some names lead to from a directory, and the number of names that it consumes.
+        """Follow names from a directory. Return the file that they lead to, and the number of names that lead there.
 
-        If a package lacks a module for the first `least` names, it is a different package. A module can define further
-        names dynamically, as `six.moves` is defined.
+        If the first `least` names do not all lead to a module, return None, because the package must be a different one
+        of this name. Names after these may be defined dynamically, as in `six.moves`.
         """
         tree = self._tree
         last, taken = None, 0
@@ -216,7 +215,7 @@ class PythonImports:
         return (last, taken) if taken >= least else (None, 0)
 
     def _package(self, directory: str) -> str | None:
-        """Return the file that makes a directory a package, or None."""
+        """Return the `__init__` file that makes a directory a package, or None."""
         if directory not in self._tree.directories:
             return None
         if directory not in self._packages:
@@ -227,11 +226,14 @@ class PythonImports:
         return self._tree.first(named + ending for ending in _MODULE_ENDINGS)
 
     def _find_above_packages(self, directory: str) -> str | None:
-        """Return the nearest directory that is not a package, or None if even the root is one."""
+        """Return the nearest directory, at or above the given one, that is not a package.
+
+        If all are packages, return None.
+        """
         return next((above for above in ancestors(directory) if self._package(above) is None), None)
 
     def _roots(self, name: str) -> list[str]:
-        """Return the directories from which a top-level module can be imported."""
+        """Return the directories that directly contain a top-level module or package of this name."""
         files = [path for ending in _MODULE_ENDINGS[:2] for path in self._tree.ending_with(f"{name}{ending}")]
         packages = [
             directory for directory in self._tree.directories_ending_with(name) if self._package(directory) is not None
@@ -241,7 +243,7 @@ class PythonImports:
     # -- Projects ------------------------------------------------------------------------------------------------------
 
     def _project_file(self, directory: str) -> str | None:
-        """Return the file that configures the project of a directory, or None."""
+        """Return the nearest project file at or above a directory, or None."""
         return self._tree.nearest_file(directory, *_PROJECT_FILES)
 
     def _project(self, directory: str) -> _Project:
@@ -275,7 +277,7 @@ class PythonImports:
 
 
 def _configured_paths(document: Document) -> tuple[list[str], list[tuple[str, str]]]:
-    """Return the directories in a pyproject.toml, and its packages with their locations."""
+    """Return the root directories that a pyproject.toml configures, and the packages with a configured location."""
     roots: list[str] = []
     packages: list[tuple[str, str]] = []
     setuptools = table_at(document, "tool", "setuptools")

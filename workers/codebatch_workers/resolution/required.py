@@ -1,4 +1,4 @@
-"""Ruby, Lua, PHP and shells: imports of files by path, below directories that are known only at run time."""
+"""Ruby, Lua, PHP and shells: imports of files by path. Their base directories are known only at run time."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ _PLACES_MAX = 64
 
 
 class ShellSources:
-    """The rule for `source`.
+    """The resolution of `source` in shells.
 
-    The shell starts from its working directory, which can differ from the script's directory.
+    A shell resolves the path from its working directory. Here the directory of the script is used, which can be a
+    different one.
     """
 
     def __init__(self, tree: PathTree) -> None:
@@ -41,7 +42,7 @@ class ShellSources:
 
 
 class RubyRequires:
-    """The rule for `./a` from the file's directory (`require_relative`), and for `a/b` below the `lib` of a gem."""
+    """The resolution of `./a` from the file's directory (`require_relative`), and of `a/b` below the `lib` of a gem."""
 
     def __init__(self, tree: PathTree) -> None:
         self._tree = tree
@@ -68,7 +69,7 @@ class RubyRequires:
         return likely(path, candidates)
 
     def _resolve_one_component(self, path: str, named: str) -> Resolved:
-        """Return the file for a name of one component: in a directory above, or in another gem as its main file."""
+        """Resolve a name of one component: to a file in a directory above, or to the main file of another gem."""
         places = ("", "test", "spec") if is_secondary(path) else ("",)
         for above in ancestors(parent(path)):
             file_above = self._tree.first(join(join(above, place), named) for place in places)
@@ -83,11 +84,11 @@ class RubyRequires:
 
 
 class LuaRequires:
-    """The rule for `a.b`: the nearest `a/b.lua` or `a/b/init.lua`.
+    """The resolution of `a.b` to the nearest `a/b.lua` or `a/b/init.lua`.
 
-    A name of one component, as most libraries have, is searched in the conventional search path of Lua: the directories
-    above the file, and usual subdirectories of them. If a rockspec marks the root of the project, directories below
-    this root are excluded.
+    Most libraries have a name of one component. It is searched only in the directories above the importing file, and in
+    their usual subdirectories. If a rockspec marks the root of the project, directories below this root are not
+    searched.
     """
 
     def __init__(self, tree: PathTree) -> None:
@@ -107,7 +108,7 @@ class LuaRequires:
         return likely(path, self._tree.ending_with(f"{named}.lua") or self._tree.ending_with(f"{named}/init.lua"))
 
     def _roots(self, directory: str) -> Iterator[str]:
-        """Yield the directories in which modules are searched, nearest first."""
+        """Yield the directories in which a module is searched, nearest first."""
         above = list(ancestors(directory))
         projects = [directory_above for directory_above in above if self._has_rockspec(directory_above)]
         for directory_above in above[above.index(projects[0]) :] if projects else above:
@@ -118,7 +119,7 @@ class LuaRequires:
 
 
 class PhpImports:
-    r"""The rule for `./a.php` from the file's directory (`__DIR__`), `a.php`, and `A\B` by Composer's autoloading."""
+    r"""The resolution of `./a.php` from the directory of the file (`__DIR__`), `a.php`, and `A\B` (autoloading)."""
 
     def __init__(self, tree: PathTree) -> None:
         self._tree = tree
@@ -138,7 +139,7 @@ class PhpImports:
             file = self._tree.first(f"{join(place, rest)}.php" for place in places)
             if file is not None:
                 return exact(file)
-        # If the tree has no part of a namespace, the namespace belongs to an external package.
+        # If no autoloaded prefix begins like this namespace, the namespace belongs to an external package.
         if self._places and not any(prefix.partition("\\")[0] in ("", names[0]) for prefix in self._places):
             return EXTERNAL
         for start in range(len(names) - 1):
@@ -148,7 +149,7 @@ class PhpImports:
         return EXTERNAL
 
     def _resolve_included(self, path: str, target: str) -> Resolved:
-        """Return the file for a relative name outside of the directory: PHP starts from the script that is run."""
+        """Resolve a relative path outside the file's directory. PHP resolves it from the script that was started."""
         for above in ancestors(parent(path)):
             place = relative_to(above, target)
             if place is not None and place in self._tree.paths:
@@ -158,7 +159,7 @@ class PhpImports:
 
     @cached_property
     def _places(self) -> Mapping[str, Sequence[str]]:
-        """The directories that composer.json files assign to namespaces (PSR-4)."""
+        """Map each namespace to the directories that composer.json files assign to it (PSR-4)."""
         directories: dict[str, list[str]] = {}
         for file in self._tree.all_named(_COMPOSER):
             document = read_json(self._tree, file)

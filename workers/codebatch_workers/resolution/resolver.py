@@ -1,7 +1,8 @@
-"""Resolution of imports: a pure function of the paths of a snapshot and of configuration files in it.
+"""Resolution of imports to files of a snapshot.
 
-Each language has its own rule (the modules of this package). If the rule and the tree's configuration files do not
-decide, similar paths are used. The resolution is the confidence:
+The result depends only on the paths of the snapshot and on its configuration files. Each language has its own rule, in
+a module of this package. If neither this rule nor the configuration decides, similar paths are used. The resolution is
+the confidence:
 
     exact      the language's rule determines this file and no other (or the files of one package)
     file       one file of the snapshot fits
@@ -9,7 +10,7 @@ decide, similar paths are used. The resolution is the confidence:
     external   no file fits
 
 The order of paths is irrelevant. No command is run, and nothing outside the snapshot is read. Configuration files are
-trusted as to content, but cannot lead outside the tree; files that are too large or invalid are ignored.
+trusted as to content, but cannot lead outside the tree. Files that are too large or invalid are ignored.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from codebatch_workers.resolution.rust import RustImports
 from codebatch_workers.resolution.script import ScriptFiles, ScriptImports
 from codebatch_workers.resolution.tree import EXTERNAL, PathTree, Resolved, is_secondary, parent
 
-# The extensions of files that can contain the classes of a language.
+# The extensions of files that can contain a class, by the language of the importing file.
 _JVM = {"java": (".java", ".kt", ".scala"), "kotlin": (".kt", ".java"), "scala": (".scala", ".java")}
 # Languages that use the rule of another language.
 _LIKE = {"cpp": "c", "tsx": "typescript", "zsh": "bash"}
@@ -39,7 +40,10 @@ class _Imports(Protocol):
 
 
 class Resolver:
-    """The resolver of one snapshot. It is fastest in path order, because it caches the results of one directory."""
+    """The resolver of one snapshot.
+
+    It caches the results for one directory. So it is fastest if files are resolved in path order.
+    """
 
     def __init__(
         self,
@@ -48,10 +52,10 @@ class Resolver:
         definitions: Callable[[], Mapping[str, JvmDefinitions]] = dict,
         modules: Callable[[], Mapping[str, Sequence[Declared]]] = dict,
     ) -> None:
-        """Create a resolver. `paths` are all files; `read` returns the content of one, or None if it is not available.
+        """`paths` are the paths of all files. `read` returns the content of a file, or None if it cannot be read.
 
-        `definitions` returns the definitions in Java, Kotlin and Scala files. It is called once, if any of them has
-        imports.
+        `definitions` returns the definitions in Java, Kotlin and Scala files. It is called at most once, when an import
+        of such a file is resolved. `modules` does the same for the modules that Rust files declare.
         """
         self._tree = PathTree(paths, read)
         self._definitions = cache(definitions)
@@ -63,7 +67,7 @@ class Resolver:
         self._is_secondary = False
 
     def resolve(self, path: str, language: str, target: str, *, is_module: bool = False) -> Resolved:
-        """Resolve `target`, the target of an import edge, in the file `path`."""
+        """Resolve `target`, the target of an import edge in the file `path`."""
         rule_language = _LIKE.get(language, language)
         if rule_language not in self._rules:
             self._rules[rule_language] = self._rule_of(rule_language)
@@ -76,7 +80,7 @@ class Resolver:
             self._known.clear()
         if path != self._path:
             self._path, self._is_secondary = path, is_secondary(path)
-        # In Rust, Scala, C and C++ the result depends on the importing file, not only on its directory.
+        # In these languages, the result depends on the importing file, not only on its directory.
         asking_path = path if language in ("c", "cpp", "rust", "scala") else ""
         key = (language, target, asking_path, self._is_secondary, is_module)
         resolved = self._known.get(key)
@@ -93,7 +97,7 @@ class Resolver:
         return ScriptFiles(self._tree)
 
     def _rule_of(self, language: str) -> _Imports | None:
-        """Return the rule of a language."""
+        """Return the rule of a language, or None."""
         tree = self._tree
         if language == "python":
             return PythonImports(tree)
@@ -110,7 +114,7 @@ class Resolver:
         return self._rule_by_name(language)
 
     def _rule_by_name(self, language: str) -> _Imports | None:
-        """Return the rule of a language whose files load others by path or name."""
+        """Return the rule of a language whose imports name a file, or None."""
         rules: dict[str, Callable[[PathTree], _Imports]] = {
             "bash": ShellSources,
             "lua": LuaRequires,

@@ -1,7 +1,7 @@
-"""Rust: module paths from the root of their crate, and crates by Cargo.toml.
+"""Rust: module paths from the root of their crate, and other crates by Cargo.toml.
 
-A path resolves to the file of its deepest module; the rest of the path names members. `exact` results follow from the
-rules of modules and the manifests. A crate without a manifest is found only by its name.
+A path resolves to the file of the deepest module on it. The rest of the path names members of this module. Results are
+`exact` if module rules and manifests determine them. A crate without a manifest is found only by name.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _STANDARD = frozenset({"alloc", "core", "proc_macro", "std", "test"})
 
 
 class RustImports:
-    """The rule for `crate::a::B`, `self::…`, `super::…`, `a::b`, and the file in a `#[path]`."""
+    """The resolution of `crate::a::B`, `self::…`, `super::…`, `a::b`, and of the file in a `#[path]`."""
 
     def __init__(self, tree: PathTree, declared: Mapping[str, Sequence[Declared]]) -> None:
-        """Create the rule. `declared` are the modules that files declare, by path."""
+        """`declared` maps paths to the modules that these files declare."""
         self._tree = tree
         self._packages = CargoPackages(tree)
         self._roots_of: dict[str, tuple[str, list[str]]] = {}
@@ -59,7 +59,7 @@ class RustImports:
         return self._resolve_in_other_crate(package, parts)
 
     def resolve_module(self, path: str, target: str) -> Resolved:
-        """Return the file of a module that another file declares. Conditional compilation can lead to several files."""
+        """Resolve a module that the file `path` declares. Conditional compilation can lead to several files."""
         parts = [part.removeprefix("r#") for part in target.split("::")[1:]]
         files = self._modules.files(join(self._modules.name(path), "/".join(parts)))
         return Resolved("exact", tuple(sorted(files))) if files and files != (path,) else EXTERNAL
@@ -87,14 +87,18 @@ class RustImports:
     def _declared_module_file(
         self, path: str, directory: str, package: CargoPackage | None, parts: Sequence[str]
     ) -> str | None:
-        """Return the file of a module that this file declares, or before the edition of 2018, the crate root."""
+        """Resolve a path from the modules that this file declares.
+
+        In the edition of 2015, start at the crate root instead.
+        """
         is_2015 = package is not None and package.is_2015
         return self._descend(directory if is_2015 else self._modules.name(path), parts)
 
     def _resolve_in_other_crate(self, package: CargoPackage | None, parts: Sequence[str]) -> Resolved:
         name = parts[0]
         if package is not None:
-            # A dependency can have the name of the library itself, which is not a name inside the library.
+            # A dependency can have the same name as the package's own library. Within the library, this name means the
+            # dependency.
             place = package.dependencies.get(name)
             other = self._packages.package_in(place) if place is not None else None
             if other is not None and other.library is not None:
@@ -121,7 +125,7 @@ class RustImports:
         return fitting(candidates)
 
     def _conventional(self, name: str) -> list[tuple[str, tuple[str]]]:
-        """Return the crates in directories with a name, if no manifest declares them."""
+        """Return the crates without a manifest in directories with this name."""
         libraries = self._tree.ending_with(f"{name}/src/lib.rs")
         return [(parent(path), (path,)) for path in libraries]
 
@@ -139,7 +143,7 @@ class RustImports:
         return exact(roots[0]) if len(roots) == 1 else fitting(roots)
 
     def _descend(self, directory: str, parts: Sequence[str]) -> str | None:
-        """Return the file of the deepest module on a path below a module's directory, or None."""
+        """Return the file of the deepest module on a path that begins in a module, or None if no part is a module."""
         found = None
         for part in parts:
             directory = join(directory, part)
@@ -151,11 +155,11 @@ class RustImports:
         return found
 
     def _module(self, directory: str) -> str | None:
-        """Return the file of the module with the given name, or None."""
+        """Return the first file of a module, or None."""
         return next(iter(self._modules.files(directory)), None)
 
     def _module_directory(self, path: str) -> str:
-        """Return the name of the module in a file, as a directory, if no `#[path]` moves the file."""
+        """Return the name of a file's module by its path. This is correct if no `#[path]` moves the file."""
         directory, name = posixpath.split(path)
         _, roots = self._crate(path, self._packages.package_around(directory))
         if path in roots or name == "mod.rs":
@@ -165,7 +169,7 @@ class RustImports:
     # -- Crates --------------------------------------------------------------------------------------------------------
 
     def _crate(self, path: str, package: CargoPackage | None) -> tuple[str, list[str]]:
-        """Return the directory of a crate root of a file, and the possible root files."""
+        """Return the directory of the crate to which a file belongs, and its possible root files."""
         if package is None:
             return self._conventional_crate(path)
         if path in package.roots:

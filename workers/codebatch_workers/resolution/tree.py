@@ -1,6 +1,6 @@
-"""Queries on the paths of a snapshot: by name, by directory, by ending, by distance.
+"""Queries on the paths of a snapshot: by directory, by name, by last components, and the nearest one.
 
-Paths are relative, with `/` between components. The root directory is the empty string.
+Paths are relative and separate components by `/`. The root directory is the empty string.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from codebatch.model.record import Resolution
 from codebatch_workers.resolution.configuration_files import DOCUMENT_BYTES_MAX, is_decisive
 from codebatch_workers.syntax.classification.purpose import purpose_of
 
-# If more files match a name, the name is too common to mean anything.
+# If more files match a name, it is so common that no match means anything.
 FITS_MAX = 64
 _ENDINGS_KEPT = 65_536
 
@@ -31,12 +31,12 @@ EXTERNAL = Resolved("external")
 
 
 def exact(path: str | None) -> Resolved:
-    """Return a result that the language's rule determines, or EXTERNAL."""
+    """Return an `exact` result with a path, or EXTERNAL if the path is None."""
     return EXTERNAL if path is None else Resolved("exact", (path,))
 
 
 def fitting(paths: Iterable[str]) -> Resolved:
-    """Return a result by similarity: one file, several, or EXTERNAL."""
+    """Return a result for files that merely fit: `file` for one, `name` for several, EXTERNAL for none or too many."""
     files = tuple(sorted(set(paths)))
     if not files or len(files) > FITS_MAX:
         return EXTERNAL
@@ -44,9 +44,9 @@ def fitting(paths: Iterable[str]) -> Resolved:
 
 
 def likely(source: str, candidates: Iterable[str]) -> Resolved:
-    """Return the nearest files that an import in `source` can mean, if its language has no rule for the case.
+    """Return the nearest files that an import in `source` can mean if its language's rule does not decide.
 
-    Production code never resolves to tests, test data or examples by name alone.
+    By name alone, production code never resolves to tests, test data or examples.
     """
     return fitting(nearest(parent(source), reachable(source, candidates)))
 
@@ -54,7 +54,7 @@ def likely(source: str, candidates: Iterable[str]) -> Resolved:
 def reachable(source: str, candidates: Iterable[str]) -> list[str]:
     """Return the files that code in `source` can use.
 
-    Production code uses tests or examples only from its own directory.
+    Production code uses tests and examples only if they are in its own directory.
     """
     if is_secondary(source):
         return list(candidates)
@@ -68,17 +68,17 @@ def is_secondary(path: str) -> bool:
 
 
 def parent(path: str) -> str:
-    """Return the directory of a path."""
+    """Return the directory of a path. For a file at the root, it is empty."""
     return path.rpartition("/")[0]
 
 
 def join(directory: str, name: str) -> str:
-    """Return a path below a directory. Both arguments can be empty."""
+    """Join a directory and a relative path. Either can be empty."""
     return f"{directory}/{name}" if directory and name else directory or name
 
 
 def relative_to(directory: str, written: str) -> str | None:
-    """Return a relative path without `.` and `..`, or None if it leads outside the tree."""
+    """Join a directory and a path with `.` and `..`. Return None if the result is outside the tree."""
     if written.startswith("/"):
         return None
     parts = directory.split("/") if directory else []
@@ -101,7 +101,7 @@ def ancestors(directory: str) -> Iterator[str]:
 
 
 def nearest(directory: str, paths: Sequence[str]) -> list[str]:
-    """Return the paths that share the most leading components with a directory."""
+    """Return the paths that share the most leading components with `directory`."""
     if len(paths) < 2:
         return list(paths)
     components = directory.split("/")
@@ -120,7 +120,7 @@ def _shared(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 class _Endings:
-    """An index of paths by their last components: a sorted list of paths with reversed components."""
+    """An index of paths by their last components: their components are reversed, and the results are sorted."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._paths = paths
@@ -169,7 +169,10 @@ class PathTree:
         self._nearest: dict[tuple[str, tuple[str, ...]], str | None] = {}
 
     def read(self, path: str) -> bytes | None:
-        """Return the content of a configuration file, or None if the file is missing, too large or not relevant."""
+        """Return the content of a configuration file.
+
+        Return None if the file is missing, too large, or does not affect resolution.
+        """
         content = self._read(path) if path in self.paths and is_decisive(path) else None
         return None if content is None or len(content) > DOCUMENT_BYTES_MAX else content
 
@@ -178,7 +181,7 @@ class PathTree:
         return self._files.get(directory, ())
 
     def first(self, candidates: Iterable[str]) -> str | None:
-        """Return the first of some paths that exists, or None."""
+        """Return the first candidate that is a file of the tree, or None."""
         # A loop is twice as fast as a generator expression.
         for path in candidates:
             if path in self.paths:
@@ -186,19 +189,22 @@ class PathTree:
         return None
 
     def ending_with(self, ending: str) -> tuple[str, ...]:
-        """Return the paths with these last components, sorted. If there are far too many, only some are returned."""
+        """Return the paths with these last components, sorted. If there are far too many, some are missing."""
         return self._endings.find(ending)
 
     def directories_ending_with(self, ending: str) -> tuple[str, ...]:
-        """Return the directories with these last components, like `ending_with`."""
+        """Return the directories with these last components, sorted. If there are far too many, some are missing."""
         return self._directory_endings.find(ending)
 
     def all_named(self, name: str) -> list[str]:
-        """Return all files with a name, sorted."""
+        """Return the paths of all files with a name, sorted."""
         return sorted(path for directory in self._files if (path := join(directory, name)) in self.paths)
 
     def nearest_file(self, directory: str, *names: str) -> str | None:
-        """Return the first of some names in a directory or, if none is there, in the nearest directory above it."""
+        """Return the nearest file with one of some names, in a directory or above it.
+
+        In one directory, the first name wins.
+        """
         missing_keys = []
         file: str | None = None
         for directory_above in ancestors(directory):

@@ -1,4 +1,4 @@
-"""tsconfig.json and jsconfig.json: options that determine where modules are."""
+"""tsconfig.json and jsconfig.json: the options that determine what import paths mean."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from codebatch_workers.resolution.documents import Document, mapping, read_json,
 from codebatch_workers.resolution.tree import PathTree, join, parent, relative_to
 
 _NAMES = ("tsconfig.json", "jsconfig.json")
-# Limits of a chain of `extends` files and of the entries that are read.
+# The maximum number of files in a chain of `extends`, of directories in an option, and of patterns with a star.
 _EXTENDS_MAX = 32
 _PLACES_MAX = 64
 _STARRED_MAX = 1_000
 
 
 class CompilerOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options that determine where modules are. Directories are paths of the tree."""
+    """The options that determine what import paths mean. Directories are paths in the tree."""
 
     base_url: str | None = None
-    # Replacement paths by pattern. A pattern has at most one star.
+    # Map each pattern to its replacements. A pattern has at most one star.
     paths: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     root_dirs: tuple[str, ...] = ()
     out_dir: str | None = None
@@ -30,7 +30,10 @@ class CompilerOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CompilerConfigurations:
-    """The configurations of directories, read on demand. `find_package` returns the directory of a package by name."""
+    """The compiler options of directories, read on first use.
+
+    `find_package` returns the directory of the package with a name, or None.
+    """
 
     def __init__(self, tree: PathTree, find_package: Callable[[str], str | None]) -> None:
         self._tree = tree
@@ -38,9 +41,10 @@ class CompilerConfigurations:
         self._read: dict[str, CompilerOptions] = {}
 
     def options_of(self, directory: str) -> CompilerOptions:
-        """Return the options of the nearest configuration file.
+        """Return the options that the nearest configuration file sets for a directory.
 
-        If it only has references, use the first one with paths.
+        If this file sets neither `paths` nor `baseUrl`, use the first file in its `references` that does. This must be
+        in the same directory.
         """
         file = self._tree.nearest_file(directory, *_NAMES)
         if file is None:
@@ -64,7 +68,7 @@ class CompilerConfigurations:
         return configuration
 
     def _load_chain(self, file: str) -> tuple[CompilerOptions, Document]:
-        """Return the options of a file merged over those of the files that it extends, and the content of the file."""
+        """Return the options of a file, merged over those of the files that it extends; and the file's content."""
         own = read_json(self._tree, file)
         chain: list[tuple[str, Document]] = []
         pending = [(file, own)]
@@ -86,7 +90,7 @@ class CompilerConfigurations:
         return configuration, own
 
     def _file(self, directory: str, written: str) -> str | None:
-        """Return the configuration file that `extends` or a reference names."""
+        """Return the configuration file that an `extends` or a reference names, or None."""
         if written.startswith("."):
             place = relative_to(directory, written)
         else:
@@ -100,7 +104,10 @@ class CompilerConfigurations:
 
 
 def _with_options(configuration: CompilerOptions, directory: str, leaf: str, options: Document) -> CompilerOptions:
-    """Return a configuration with the options of one file. `leaf` is the directory of the file that extends it."""
+    """Return a configuration in which the options of one file override the previous ones.
+
+    `leaf` is the directory of the file with which the chain of `extends` begins: `${configDir}` stands for it.
+    """
 
     def place(written: object) -> str | None:
         text = string(written)
@@ -140,22 +147,22 @@ def _places(place: Callable[[object], str | None], written: Sequence[str]) -> tu
 
 
 def _match_star(pattern: str, text: str) -> str | None:
-    """Return the text that the star of a pattern matches, or None if the pattern does not match."""
+    """Return the text that the star of a pattern stands for, or None if the pattern does not match."""
     before, _, after = pattern.partition("*")
     fits = len(text) >= len(before) + len(after) and text.startswith(before) and text.endswith(after)
     return text[len(before) : len(text) - len(after)] if fits else None
 
 
 def bounded(table: Document) -> Document:
-    """Return a table of patterns with a limited number of starred ones, because each is tried in turn."""
+    """Return a table of patterns with at most _STARRED_MAX starred ones, because each of these is tried in turn."""
     starred = list(islice((pattern for pattern in table if "*" in pattern), _STARRED_MAX))
     return {pattern: table[pattern] for pattern in [*starred, *(pattern for pattern in table if "*" not in pattern)]}
 
 
 def best_match(patterns: Mapping[str, object], text: str) -> tuple[str, str] | None:
-    """Return the pattern that matches a text best, and the text that its star matches.
+    """Return the best pattern for a text, and the text that its star stands for. Return None if none matches.
 
-    A pattern without a star wins, then the one with the longest text before its star.
+    A pattern without a star is best. Otherwise, the pattern with the longest text before its star is.
     """
     if text in patterns and "*" not in text:
         return text, ""

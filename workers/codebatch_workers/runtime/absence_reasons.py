@@ -1,7 +1,7 @@
-"""Answers to questions of comparisons: whether a rule is off, limited, or suppressed by a comment.
+"""Functions that explain why a batch lacks a finding: its rule is off, a limit was reached, or a comment suppresses it.
 
-`codebatch.plugins.worker_services.load_question` loads these functions by name. Whether a rule is off is answered
-without importing a parser.
+`codebatch.plugins.worker_services.load_question` loads these functions by name for comparisons of batches. Of these
+functions, only `are_silenced` reads and parses a file.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ from codebatch_workers.lint.settings import AllSettings
 
 
 def rule_switch(settings: Mapping[str, Json]) -> Callable[[bytes, str, str], bool | None] | None:
-    """Return a function that tests whether a rule is off, given path, tool and code.
+    """Return a function that returns whether a rule is off for a file, given path, tool and code.
 
-    It returns None for unknown rules.
-
-    Return None if the settings are invalid for this version.
+    For an unknown rule, the function returns None. If the settings are invalid for this version, return None instead of
+    a function.
     """
     try:
         config = msgspec.convert(dict(settings), AllSettings)
@@ -52,7 +51,7 @@ def rule_switch(settings: Mapping[str, Json]) -> Callable[[bytes, str, str], boo
 
 
 def per_file_limits() -> tuple[frozenset[str], frozenset[str], int]:
-    """Return the rules that report once per name, the rules that report once per file, and the limit of all others."""
+    """Return the rules that report each name once per file, the rules that report once per file, and FINDINGS_MAX."""
     return ONCE_A_NAME, ONCE_A_FILE, FINDINGS_MAX
 
 
@@ -67,7 +66,7 @@ def _is_builtin_rule_on(code: str) -> bool | None:
 def are_silenced(
     path: bytes, content: bytes, contexts: Mapping[str, bytes], findings: Sequence[tuple[int, str]]
 ) -> list[bool]:
-    """Return for each finding, given as (line, code), whether a codebatch suppression comment suppresses it."""
+    """Return whether a codebatch suppression comment applies to each finding, given as (line, code)."""
     # The parser is imported only if a file has a suppression comment.
     from codebatch_workers.syntax.source import SourceFile
     from codebatch_workers.syntax.suppression import suppressions

@@ -21,9 +21,10 @@ from codebatch_workers.syntax.patterns.finders import (
 from codebatch_workers.syntax.source import NOTEBOOK_ENDING, SourceFile
 
 SOURCE_BYTES_MAX = 1_000
-"""The maximum size of a line or of a capture in an answer, in bytes."""
-# Contents with these byte order marks do not contain a name as ASCII bytes. UTF-32-LE starts like UTF-16-LE. The code
-# in notebooks is escaped, so names may not be found there either.
+"""The maximum size of a source line or of a captured text in an answer, in bytes."""
+# If a content starts with one of these byte order marks, an ASCII search for a name finds nothing. No entry is needed
+# for UTF-32-LE, because its mark starts with that of UTF-16-LE. Notebooks are another such case, because JSON escapes
+# their code.
 WIDE = (BOM_UTF16_LE, BOM_UTF16_BE, BOM_UTF32_BE)
 
 
@@ -31,7 +32,7 @@ _NOTHING = Searched()
 
 
 def named_language(name: str) -> str:
-    """Return the language for a name: the name of codebatch, the name of linguist, or a file extension."""
+    """Return the language that a user means by a name of codebatch, a name of linguist, or a file extension."""
     known = language_named(name)
     return language_of_path(b"x." + name.lower().encode("utf-8", "replace")) or known
 
@@ -48,9 +49,9 @@ def finder(kind: str, text: str, language: str) -> Finder:
 
 
 def find_in(search: Finder, path: bytes, content: bytes, contexts: Mapping[str, bytes], is_counted: bool) -> Searched:
-    """Search a file. It is parsed only if it contains all literals that each match contains.
+    """Search a file. To save time, it is parsed only if it contains every literal that any match must contain.
 
-    If `is_counted` is set, only the number of matches is returned.
+    If `is_counted` is set, only the number of matches is returned. A file that cannot be searched yields the reason.
     """
     is_escaped = content.startswith(WIDE) or path.endswith(NOTEBOOK_ENDING)
     if not is_escaped and not all(literal in content for literal in search.literals):

@@ -1,8 +1,8 @@
-"""Execution of tasks on items. Results do not depend on the caller or on the division into units.
+"""Execution of tasks on items. Results depend neither on the caller nor on how items are divided into units.
 
-Each file passes through all tasks of a unit in plan order, while its syntax tree is in memory. Tools for many files are
-called once per unit. An exception of a task is a failure of this task for this item, and of the tasks that need it.
-Findings pass `_finish_findings` before they are recorded.
+Each file passes through all tasks of a unit in plan order, while its syntax tree is in memory. A tool that takes many
+files at a time is called once per unit. If a task raises an exception for an item, this task and all tasks that need it
+fail for this item only. Findings pass `_finish_findings` before they are recorded.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ class TaskRunner:
         keep: Keep | None = None,
         read_object: Callable[[Digest], bytes] | None = None,
     ) -> None:
-        """`store` is the store of the batch, from which the records of a project are read.
+        """`store` is the store of the batch. Custom project tasks may read it.
 
-        `keep` collects terms for the index. `read_object` reads objects of imports.
+        `keep` stores terms for the index. `read_object` returns the bytes of an object, which import tasks need.
         """
         self._catalogue = catalogue
         self._planned = {task.name: task for task in tasks}
@@ -102,9 +102,9 @@ class TaskRunner:
         self._process = ProcessState()
 
     def set_up(self, tasks: Sequence[str]) -> None:
-        """Load the tasks that are not loaded yet.
+        """Load those of the given tasks that are not loaded yet.
 
-        Raises InvalidConfiguration, or ToolMismatch if the implementation of a task has changed since the plan was
+        Raises InvalidConfiguration. Raises ToolMismatch if the implementation of a task has changed since the plan was
         made.
         """
         if not self._loaded.keys() >= set(tasks):
@@ -115,7 +115,7 @@ class TaskRunner:
     def run_item(
         self, file: SourceFile, tasks: Sequence[str], begin: Callable[[str], None] | None = None
     ) -> dict[str, Result]:
-        """Run the per-file parts of tasks on a file, in plan order. `begin` is called with the name of each task."""
+        """Run each task's per-file part on a file, in plan order. Before each, `begin` is called with its name."""
         results: dict[str, Result] = {}
         failed: set[str] = set()
         views: dict[frozenset[str], SourceFile] = {}
@@ -132,14 +132,14 @@ class TaskRunner:
                 failed.add(name)
             results[name] = result
         for view in views.values():
-            # An error is raised again when the suppressions are used.
+            # The result is ignored: if there is an error, the use of the suppressions raises it again.
             call_guarded(look_for_notes, view)
         return results
 
     def complete(self, name: str, files: Sequence[SourceFile], results: Sequence[Result]) -> list[Result]:
-        """Return the final results of a task. Its batched part, if any, runs on the files for which it succeeded.
+        """Return the final results of a task. A batched task completes all results except failures in one call.
 
-        No result may be a reused one.
+        `results` must not contain reused results.
         """
         passed = [index for index, result in enumerate(results) if not isinstance(result, TaskFailure)]
         task = self._task(name) if passed else None
@@ -157,7 +157,7 @@ class TaskRunner:
     def _complete_batched(
         self, name: str, files: Sequence[SourceFile], results: Sequence[Result], passed: Sequence[int]
     ) -> list[Result]:
-        """Return the results of a batched tool. If the call fails, it is repeated for each file."""
+        """Return the results of a batched tool for many files. If the call fails, repeat it for each file alone."""
         completed = list(results)
         try:
             for index, answer in zip(passed, self._complete_batch(name, files, results, passed), strict=True):
@@ -190,9 +190,12 @@ class TaskRunner:
         before: Callable[[], BatchBefore | None] = lambda: None,
         adopt: Adopt = adopt_none,
     ) -> EncodedOutcome:
-        """Return the outcome of a project task for some inputs. Objects that records refer to are on disk before.
+        """Return the outcome of a project task, computed from the inputs with digest `inputs`.
 
-        If possible, the task continues from an older batch. If this fails, the evidence contains the reason.
+        Before the return, all objects that records refer to are on disk.
+
+        If possible, the task continues from an older batch. If this attempt fails, all records are recomputed, and
+        the evidence of the outcome contains the error.
         """
         (name,) = unit.tasks
         register = Register(unit.shard, unit.start, name, unit.round)
@@ -231,7 +234,7 @@ class TaskRunner:
         before: Callable[[], BatchBefore | None],
         adopt: Adopt,
     ) -> list[EncodedOutcome] | None:
-        """Return the updated results of a task that continues from an older batch, or None if this is not possible."""
+        """Let a task update an older batch's results. Return one outcome per shard, or None if it cannot update."""
         task = self._task(name)
         base = before() if isinstance(task, IncrementalTask) and name not in self._custom else None
         if base is None:
@@ -256,9 +259,9 @@ class TaskRunner:
         return encoded
 
     def encode(self, unit: Unit, done: UnitResults) -> Iterator[EncodedOutcome]:
-        """Yield the outcomes of a unit: `result` for each run of items that succeeded, `failed` for each other item.
+        """Yield a unit's outcomes: `result` for consecutive items that succeeded, `failed` for each failed item.
 
-        Objects that records refer to are on disk before the first outcome is yielded.
+        Before the first outcome is yielded, all objects that records refer to are on disk.
         """
         if self._objects is not None:
             self._objects.seal()
@@ -314,19 +317,17 @@ class TaskRunner:
         return encoded
 
     def _encode(self, records: list[Record]) -> EncodedRecords:
-        """Encode the records of an item. Raises an exception if they are not valid Unicode or too large."""
+        """Encode an item's records. Raises an exception if a text is not valid Unicode, or ValueError above 4 GiB."""
         if not records:
             return NOTHING_SAID
         lines = self._encoder.encode_lines(records)
         if len(lines) > ITEM_BYTES_MAX:
             raise ValueError("more than 4 GiB of records for one file")
-        # The types are collected now, because the records are still in the processor's caches.
+        # The types are collected now, because the records are still in the CPU caches.
         return EncodedRecords(lines, records, list(map(type, records)))
 
     def _finish_findings(self, name: str, file: SourceFile, records: list[Record]) -> list[Record]:
-        """Return the findings to record: suppressed ones are removed, and findings of custom tasks get the task's
-        name.
-        """
+        """Return the findings to record, without suppressed ones. Those of custom tasks get missing tools and codes."""
         if name in self._custom:
             records = [named(record, name) for record in records]
         return with_cells(file, without_unwanted(file, records))
@@ -338,13 +339,13 @@ class TaskRunner:
         return with_cells(file, records)
 
     def _call(self, name: str, call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T | TaskFailure:
-        """Call a function that runs a task, like `call_guarded`."""
+        """Call a function that runs a task. An exception becomes a failure, as in `call_guarded`."""
         result = call_guarded(call, *arguments, **options)
         self._restore_after(name)
         return result
 
     def _restore_after(self, name: str) -> None:
-        """Restore the umask, and end this process if it is a fork: a third-party task may have caused either."""
+        """After third-party code, restore the umask, and end this process if it is a fork of the worker."""
         if name in self._custom:
             self._process.restore_files()
 
@@ -355,9 +356,9 @@ class TaskRunner:
         return task
 
     def _set_up(self, name: str) -> Task:
-        """Load a task and check that it is the planned one.
+        """Load a task and check that its implementation is the planned one.
 
-        The check follows the import, so that it misses no change.
+        The check follows the import, so a change just before the import is detected too.
         """
         try:
             return self._load(name)
@@ -365,7 +366,7 @@ class TaskRunner:
             check_planned(self._catalogue, self._planned[name])
 
     def _load(self, name: str) -> Task:
-        """Load a task. An error is attributed to the configuration or the task, not to a file."""
+        """Load a task. Raises InvalidConfiguration for any error, so that no file is blamed for it."""
         declaration = load_declaration(self._catalogue, name)
         planned = self._planned[name]
         scratch = self._scratch / name

@@ -1,7 +1,7 @@
-"""Functions for the command line that run in its process, without a batch.
+"""Functions that commands such as `find` and `rules` call in their own process, without a batch.
 
-`codebatch.plugins.worker_services.load_question` loads them by name on first use, so that other commands import no
-parser.
+`codebatch.plugins.worker_services.load_question` loads these functions by name on first use. So other commands import
+no parser.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ __all__ = [
 
 
 def syntax_tree(path: bytes, content: bytes, contexts: Mapping[str, bytes]) -> bytes:
-    """Return the syntax tree of a file (syntax_tree.py). Raises InvalidInput if it has none."""
+    """Return the encoded syntax tree of a file (syntax_tree.py). Raises InvalidInput if the file has no tree."""
     file = SourceFile(path, content, executable=False, contexts=contexts)
     shown = display_path(path)
     if file.is_binary:
@@ -74,7 +74,7 @@ def references_in(
 ) -> list[dict[str, Json]]:
     """Return the occurrences of a name in a file (references.py).
 
-    `calls` are its known calls in the file (calls.py).
+    `calls` are the calls of the name that records of the file contain, or None if they are unknown (calls.py).
     """
     if name.isascii() and name.encode() not in content and not content.startswith(WIDE):
         return []  # This skips nearly every file without decoding it.
@@ -82,7 +82,7 @@ def references_in(
 
 
 def list_rules(settings: Mapping[str, Json]) -> list[dict[str, Json]]:
-    """Return every rule of lint: code, severity, tool, summary, and whether it is on without path settings."""
+    """Return every rule of lint: code, severity, tool, summary, and whether it is on where no path settings apply."""
     config = msgspec.convert(dict(settings), LintConfig)
     own = {rule.id for rule in config.rules}
     rows = [(r.code, r.severity, r.is_on, "own" if r.code in own else "codebatch", r.summary) for r in rules_of(config)]
@@ -103,10 +103,10 @@ def why_untold(
     settings: Mapping[str, Json],
     queries: Sequence[tuple[bytes, bytes, Mapping[str, bytes], Sequence[tuple[int, str, str, str]], bool]],
 ) -> list[list[Why]] | None:
-    """Return why lint does not report some findings of files (unreported.py), or None if the settings are invalid.
+    """Return why lint does not report each finding (unreported.py), or None if the settings are invalid.
 
-    A finding is given as (line, tool, code, message). The last member of a query is set if the file may have
-    suppression comments or syntax errors.
+    Each query has the path, content, contexts and findings of a file. A finding is (line, tool, code, message). The
+    last member of a query is whether the file may have suppression comments or syntax errors.
     """
     codes = {code for *_, wanted, _ in queries for _, _, code, _ in wanted}
     try:
@@ -133,7 +133,7 @@ def summaries() -> dict[str, str]:
 
 
 def explain_rule(settings: Mapping[str, Json], code: str) -> dict[str, Json]:
-    """Return the explanation of a rule of `list_rules`: its example, the reason for its severity, its tool's texts."""
+    """Explain a rule from `list_rules`: an example, the reason for its severity, and texts of its tool."""
     config = msgspec.convert(dict(settings), LintConfig)
     default = {**SEVERITIES, **{rule.code: rule.severity for rule in rules_of(config)}}[code]
     judged = judged_of(code)
@@ -172,7 +172,7 @@ def example_rule(settings: Mapping[str, Json], rule_id: str, language: str) -> d
 
 
 def languages_of_paths(paths: Iterable[bytes]) -> Iterator[str]:
-    """Yield the language of each path whose name indicates code that can be parsed."""
+    """Yield the language of each path whose file extension or name is that of a parsable programming language."""
     for path in paths:
         language = language_of_path(path)
         if language is not None and language not in LANGUAGES_OF_DATA and has_grammar(language):

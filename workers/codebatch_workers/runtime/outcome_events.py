@@ -1,4 +1,4 @@
-"""Journal events of outcomes."""
+"""Conversion of outcomes to journal events."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from codebatch.store.batches import journal
 def outcome_event(
     outcome: Outcome, round_: int, epoch: int, evidence: str | None
 ) -> journal.Committed | journal.Failed:
-    """Return the journal event of a durable outcome."""
+    """Return the journal event for an outcome that is on disk."""
     if outcome.type == "result":
         return journal.Committed(
             shard=outcome.shard,

@@ -1,4 +1,4 @@
-"""An older batch from which a project task continues (api/before.py), with its records of each file."""
+"""An older batch from which a project task continues (api/before.py), and its records of each file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from codebatch_workers.runtime.record_lines import decode_kinds
 
 
 class BatchBefore:
-    """A `Before` for a base that has all results of the task and of the tasks that it needs."""
+    """A `Before` for a base that has all results of the task itself and of the tasks that it needs."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class BatchBefore:
     ) -> None:
         """`old` are the items of the base, `new` the items of the batch.
 
-        `read` returns the content of a file of either.
+        `read` returns the content of a file of the base or of the batch.
         """
         self._base = base
         self._old = old.entries
@@ -75,9 +75,9 @@ class BatchBefore:
         return self._read(file)
 
     def lines(self, start: int, end: int) -> list[bytes]:
-        """Return the lines that the task emitted in the base for each of the current items [start, end).
+        """Return, for each item [start, end) of the batch, the lines that the task emitted for its file in the base.
 
-        Raises StoreCorrupt.
+        Items without a file in the base have no lines. Raises StoreCorrupt.
         """
         lines: list[bytes] = []
         for old_item, items in self._runs(start, end):
@@ -85,14 +85,15 @@ class BatchBefore:
         return lines
 
     def file(self, shard: Shard) -> ShardPlace | None:
-        """Return the shard file of the base with exactly the records of the files of a shard, or None."""
+        """Return the base's shard file with exactly the records of a shard's files, or None if there is none."""
         (old_item, items), *more = self._runs(shard.start, shard.end)
         return None if more or old_item < 0 else self._base.file(self._task, old_item, old_item + items)
 
     def _runs(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Yield runs of items that are adjacent in the base, too: the first item there and the number of items.
+        """Split items [start, end) into runs whose files are also adjacent in the base.
 
-        For items that do not exist in the base, the first item is -1.
+        Yield for each run its first item in the base and its number of items. For files that the base does not have,
+        the first item is -1.
         """
         items = enumerate(self._old_items[start:end])
         for _, run in groupby(items, lambda pair: pair[1] - pair[0] if pair[1] >= 0 else None):

@@ -1,4 +1,4 @@
-"""The project of a batch as project tasks see it (api/project.py), built from plan, registers and objects."""
+"""The project that a batch's project tasks see (api/project.py), built from plan, outcomes and objects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from codebatch_workers.syntax.source import SourceFile
 
 
 class BatchProject:
-    """A `Project` over the outcomes of a batch."""
+    """A `Project` whose records come from the outcomes of a batch."""
 
     def __init__(
         self,
@@ -33,7 +33,8 @@ class BatchProject:
     ) -> None:
         """`read` returns the content of a file.
 
-        `needs` are the tasks whose records may be read. `contexts` are the contexts that sources have.
+        `needs` are the tasks whose records may be read. `contexts` names the contexts that sources have. `outside` are
+        the files of the snapshot outside the batch.
         """
         self.files = items
         self.outside = outside
@@ -85,7 +86,7 @@ class BatchProject:
         return []
 
     def find(self, path: bytes) -> Entry | None:
-        """See `Project.find`. Files outside the batch are found, too."""
+        """See `Project.find`. Files of the snapshot that are outside the batch are found, too."""
         item = self._item_by_path.get(path)
         return self._outside_by_path.get(path) if item is None else self.files[item]
 
@@ -94,17 +95,20 @@ class BatchProject:
         return self._read(file)
 
     def source(self, file: Entry) -> SourceFile:
-        """Return a file of the batch as file tasks see it. Raises ValueError for any other file, or ObjectMissing."""
+        """Return a file of the batch as file tasks see it.
+
+        Raises ValueError if the file is not in the batch, or ObjectMissing.
+        """
         all_contexts = self._plan.context_of(self.place_of(file.path))
         contexts = {name: value for name, value in all_contexts.items() if name in self._contexts}
         return SourceFile(file.path, self._read(file), executable=file.executable, contexts=contexts)
 
     def item_of(self, record: Located) -> int:
-        """Return the item of the file of a record. Raises ValueError if there is no such file."""
+        """Return the item of the file that a record names. Raises ValueError if the batch does not have this file."""
         return self.place_of(path_from_fields(record.path, record.path_b64))
 
     def place_of(self, path: bytes) -> int:
-        """Return the item at a path. Raises ValueError if there is none."""
+        """Return the item with a path. Raises ValueError if there is none."""
         item = self._item_by_path.get(path)
         if item is None:
             problem = (

@@ -12,12 +12,12 @@ record_decoder = msgspec.json.Decoder(Record)
 
 
 def line_prefixes(kinds: Collection[str]) -> tuple[bytes, ...]:
-    """Return the beginnings of the lines of records of some kinds. If no kind is named, return an empty beginning."""
+    """Return the bytes with which lines of the given record kinds begin. For no kinds, return one empty prefix."""
     return tuple(b'{"kind":"%s"' % kind.encode() for kind in kinds) or (b"",)
 
 
 def decode_kinds(lines: bytes, kinds: Collection[str]) -> list[Record]:
-    """Decode record lines. If kinds are named, only their records are decoded."""
+    """Decode record lines. If `kinds` is not empty, skip the lines of all other kinds."""
     if kinds:
         prefixes = line_prefixes(kinds)
         lines = b"".join(line for line in lines.splitlines(keepends=True) if line.startswith(prefixes))
@@ -25,7 +25,7 @@ def decode_kinds(lines: bytes, kinds: Collection[str]) -> list[Record]:
 
 
 def lines_holding(lines: bytes, text: bytes) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each line that contains a text. Other lines are not examined individually."""
+    """Yield start and end of each line that contains a text. Lines without it are skipped by one byte search."""
     position = lines.find(text)
     while 0 <= position < len(lines):
         end = lines.index(b"\n", position) + 1

@@ -1,6 +1,7 @@
-"""Validation of tasks that are not built in: of the object that a factory returns, and of records.
+"""Validation of third-party tasks: the object that a factory returns, and each record.
 
-Built-in tasks are not validated at run time, because their records are numerous. Tests check them against the schemas.
+Built-in tasks are not validated at run time, because they emit very many records. Tests validate their records against
+the schemas instead.
 """
 
 from __future__ import annotations
@@ -28,10 +29,13 @@ _decoder = msgspec.json.Decoder(Record)
 def validate_records(
     returned: object, file: SourceFile | None = None, *, has_object: Callable[[str], bool] | None = None
 ) -> list[Record]:
-    """Return records as a list. Raises TypeError or ValueError for the first one that is not a record of the file.
+    """Return what a task returned as a list of records.
 
-    Without a file (for a task of project scope), records may belong to any file. `has_object` returns whether the store
-    has an object. A record that refers to a missing object could never be read.
+    Raises TypeError for the first value that is not a record, or ValueError for the first invalid record.
+
+    If a file is given, every record must belong to it. Without a file (for a task of project scope), records may belong
+    to any file. `has_object` returns whether the store has an object. It is needed because a record with a missing
+    object could never be read.
     """
     records = list(cast("Iterable[Record]", returned or ()))
     for record in records:
@@ -51,9 +55,9 @@ def validate_records(
 
 
 def check_task(declaration: TaskDeclaration, task: object) -> Task:
-    """Return the object that a factory returned.
+    """Return the object that a factory returned, if it is a task of the declared scope.
 
-    Raises InvalidConfiguration if it is not a task of the declared scope.
+    Otherwise, InvalidConfiguration is raised.
     """
     is_of_project = declaration.scope == "project"
     if isinstance(task, ProjectTask if is_of_project else FileTask):
@@ -67,7 +71,7 @@ def check_task(declaration: TaskDeclaration, task: object) -> Task:
 
 
 def named(record: Record, task: str) -> Record:
-    """Return a finding of a custom task with the task's name as tool and code, unless the finding has its own."""
+    """Return a record of a custom task. If it is a finding without tool or code, the task's name replaces these."""
     if not isinstance(record, Diagnostic) or (record.tool != OWN_TOOL and record.code):
         return record
     tool = task if record.tool == OWN_TOOL else record.tool

@@ -10,7 +10,7 @@ from codebatch.model.record_counts import Counts
 
 
 class TaskFailure(msgspec.Struct, frozen=True, kw_only=True):
-    """A failure of a task on an item, and its evidence."""
+    """The failure of a task on one item, with a message or traceback as evidence."""
 
     reason: FailureReason
     evidence: str
@@ -23,7 +23,7 @@ class ReusedRecords(msgspec.Struct, frozen=True):
 
 
 class EncodedRecords(msgspec.Struct, frozen=True):
-    """The records of one file with their encoded lines and their types."""
+    """The records of one item, with their encoded lines and their types."""
 
     lines: bytes
     records: list[Record]
@@ -36,9 +36,9 @@ Result = list[Record] | TaskFailure
 
 
 class UnitResults(msgspec.Struct, kw_only=True):
-    """The results of items [start, end) so far: for each task one result per item.
+    """The results of items [start, end) that are finished so far. Each task has one result per item.
 
-    `kept` has for each task the number of reused results and their total counts.
+    `kept` maps each task to the number of its reused results and the sum of their counts.
     """
 
     start: int
@@ -48,5 +48,5 @@ class UnitResults(msgspec.Struct, kw_only=True):
 
     @property
     def end(self) -> int:
-        """The item after the last finished item."""
+        """The item after the last finished one."""
         return self.start + len(self.items)

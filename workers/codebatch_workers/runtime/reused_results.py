@@ -1,4 +1,4 @@
-"""Reused results of a unit: record lines of its items from older batches (SPEC.md "Reuse")."""
+"""Reused results of a unit: record lines that older batches have for its items (SPEC.md "Reuse")."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from codebatch.store.results.bases import ReuseBase, open_base
 
 
 class ReusedLines(msgspec.Struct, frozen=True):
-    """Record lines to commit, by task and item of a shard.
+    """Record lines to commit without executing a task, by task and item of a shard.
 
-    `counts` has for each task the number of these items and the total counts of their records.
+    `counts` maps each task to the number of its reused items and the counts of all their records.
     """
 
     lines: dict[tuple[str, int], bytes]
     counts: dict[str, tuple[int, Counts]]
 
     def wanted(self, tasks: Sequence[str], start: int, end: int) -> dict[int, Sequence[str]]:
-        """Map each of items [start, end) to the tasks without a reused result.
+        """Map each item in [start, end) to the tasks that have no reused result for it.
 
-        Items with results of all tasks are left out.
+        An item is left out if every task has a reused result for it.
         """
         items = range(start, end)
         if not self.lines:
@@ -37,14 +37,14 @@ class ReusedLines(msgspec.Struct, frozen=True):
 
 
 class Bases:
-    """The older batches that assignments refer to, each opened once."""
+    """The older batches from which the coordinator lets units reuse results. Each is opened once."""
 
     def __init__(self, store: StoreDir) -> None:
         self._store = store
         self._bases: dict[str, ReuseBase | None] = {}
 
     def find(self, served: Sequence[Served], start: int, end: int) -> ReusedLines:
-        """Return the reused results of items [start, end). Lines that are missing or damaged are left out."""
+        """Return the reused results of items [start, end). Results that are missing or damaged are left out."""
         reused = ReusedLines({}, {})
         items: dict[str, dict[str, set[int]]] = {}
         for run in served:
@@ -78,9 +78,10 @@ class Bases:
 
 
 def _counts(base: ReuseBase, task: str, items: Collection[int]) -> Counts:
-    """Return the counts of the records of some items of a base. Raises StoreCorrupt.
+    """Return the counts of all records that a base has for some items. Raises StoreCorrupt.
 
-    For each stored result, either the items or its other items are counted, whichever are fewer.
+    The counts of each whole stored result are known. So only the smaller part of its items is counted: either the given
+    items, or all others, whose counts are then subtracted.
     """
 
     def count_items(some_items: Iterable[int]) -> Counts:

@@ -1,7 +1,7 @@
-"""Trials of custom rules: each applies one rule to one source, which is a file or an example of the rule.
+"""Trials of custom rules. A trial applies one rule to one source: a file, or an example in the rule's definition.
 
-A regular expression in a query may not terminate. So each trial is a separate call that a process with a time limit can
-make.
+A regular expression in a query may run for a very long time. So each trial is a separate call, which the caller can
+make in a process with a time limit.
 """
 
 from __future__ import annotations
@@ -24,7 +24,11 @@ _compile = cache(compile_rule)
 
 
 class _Trial(NamedTuple):
-    """A rule and a source. For an example, `text` is its text; for a file, it is empty."""
+    """A rule and the source that it is applied to.
+
+    `example` is "bad" or "good" for an example of the rule, and `text` is the text of this example. For a file, both
+    are empty.
+    """
 
     rule: QueryRule
     source: SourceFile
@@ -33,7 +37,7 @@ class _Trial(NamedTuple):
 
 
 class RuleTrials:
-    """The trials of the rules of a configuration, on files and on their own examples."""
+    """The trials of all rules of a configuration: on the given files, and on the examples of each rule."""
 
     def __init__(self, settings: Mapping[str, Json], files: Sequence[tuple[bytes, bytes]]) -> None:
         self._rules = msgspec.convert(dict(settings), LintConfig).rules
@@ -57,7 +61,7 @@ class RuleTrials:
     def answer(self, results: Sequence[list[dict[str, Json]] | str]) -> dict[str, Json]:
         """Return the answer of `rules test`.
 
-        A result is a list of findings, or the reason why a trial did not finish.
+        `results` has one result per trial: its findings, or the reason why it did not finish.
         """
         trials_with_results = list(zip(self._trials, results, strict=True))
         failed_examples: dict[str, list[Json]] = {rule.id: [] for rule in self._rules}
@@ -94,7 +98,8 @@ class RuleTrials:
 
 
 def _examples(rule: QueryRule) -> list[_Trial]:
-    # The name of a file determines its language, so an attribute sets the language here.
+    # An attribute sets the language, because the name of a source determines its language and an example has no file
+    # name.
     contexts = {"attributes": b"language=" + rule.language.encode()}
     return [
         _Trial(rule, SourceFile(rule.id.encode(), text.encode(), executable=False, contexts=contexts), kind, text)
@@ -109,7 +114,7 @@ def _path_fields(source: SourceFile) -> dict[str, Json]:
 
 
 def _skip_reason(source: SourceFile, has_rules: bool) -> str:
-    """Return why no custom rule applies to a file, or an empty text if one does."""
+    """Return why no custom rule is applied to a file, or an empty text if at least one is."""
     if source.file_class in ("binary", "huge", "empty", *NOT_WRITTEN_BY_HAND):
         return f"it is {source.file_class}"
     if not has_rules:

@@ -1,4 +1,4 @@
-"""The parts of a project task's outcome, one per shard: newly made, or updated from an older batch."""
+"""The parts of a project task's outcome, one per shard: either new, or updated from the part of an older batch."""
 
 from __future__ import annotations
 
@@ -16,25 +16,28 @@ from codebatch_workers.runtime.previous_batch import BatchBefore
 from codebatch_workers.runtime.results import NOTHING_SAID, EncodedRecords, ReusedRecords
 
 Adopt: TypeAlias = "Callable[[Shard, str, ShardPlace], EncodedOutcome | None]"
-"""A function that links a shard file of an older batch into the results of this one. Returns None if it is damaged."""
+"""A function that links a shard file of an older batch into the results of this batch."""
 
 
 def adopt_none(_shard: Shard, _task: str, _place: ShardPlace) -> None:
-    """Adopt nothing, because there is no directory of results."""
+    """Return None. Used if there is no directory of results to link a file into."""
 
 
 Keep = Callable[[EncodedOutcome, Sequence[EncodedRecords | ReusedRecords]], None]
-"""A function that stores the index terms of an outcome, given the results that it consists of."""
+"""A function that stores the index terms of an outcome. It takes the outcome and the results of its items."""
 
 
 def keep_nothing(_encoded: EncodedOutcome, _said: Sequence[EncodedRecords | ReusedRecords]) -> None:
-    """Store nothing, because no index is wanted."""
+    """Store nothing. Used if no index is wanted."""
 
 
 def make_part(
     task: str, shard: Shard, results: Mapping[int, EncodedRecords], frames: FrameWriter, unkeyed: str, keep: Keep
 ) -> EncodedOutcome:
-    """Return the part of a shard that consists only of the given results, by item. `unkeyed` is as in `Outcome`."""
+    """Return the part of one shard: the given results, by item. Items without a result have no records.
+
+    `unkeyed` describes inputs that the cache key does not cover, as in `Outcome`.
+    """
     shard_results = [results.get(item, NOTHING_SAID) for item in range(shard.start, shard.end)]
     counts = count_records([result.records for result in shard_results], [result.types for result in shard_results])
     encoded = encode_outcome(_outcome(task, shard, counts, unkeyed), [result.lines for result in shard_results], frames)
@@ -51,7 +54,11 @@ def update_part(
     adopt: Adopt,
     keep: Keep,
 ) -> EncodedOutcome:
-    """Return the part of a shard in which files without a given result keep their older result. Raises StoreError."""
+    """Return the part of one shard, updated from an older batch. Raises StoreError.
+
+    Files with a new result get it; all others keep their older result. If no result differs, the old shard file is
+    adopted if it is intact.
+    """
     new = {item - shard.start: results[item].lines for item in range(shard.start, shard.end) if item in results}
     lines = before.lines(shard.start, shard.end) if new else []
     file = before.file(shard)

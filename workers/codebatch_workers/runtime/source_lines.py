@@ -1,4 +1,4 @@
-"""Lines of a file as displayed, and its code lines. This module imports no parser and no rules, so it loads fast."""
+"""Source lines for display, and code lines. This module imports neither a parser nor rules, so it loads fast."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codebatch_workers.syntax.language.encodings import decode, is_binary
 
 
 def source_lines(path: bytes, content: bytes, contexts: Mapping[str, bytes], first: int, last: int) -> dict[str, Json]:
-    """Return the number of lines of a file and the texts of some lines without LF. A binary file has no lines."""
+    """Return the number of lines, and the texts of lines `first` to `last` without LF. Binary files have none."""
     if is_binary(content):
         return {"count": 0, "is_binary": True, "lines": []}
     utf8 = _utf8(path, content, contexts)
@@ -24,7 +24,10 @@ def source_lines(path: bytes, content: bytes, contexts: Mapping[str, bytes], fir
 def code_lines_of(
     path: bytes, content: bytes, contexts: Mapping[str, bytes], comments: bytes
 ) -> tuple[list[bytes], list[int]]:
-    """Return the code lines of a file and their numbers. `comments` is the comment syntax from its fingerprints."""
+    """Return the code lines of a file and their line numbers.
+
+    `comments` are the locations of comments, as stored in the file's fingerprints.
+    """
     return code_lines(_utf8(path, content, contexts), comments)
 
 

@@ -1,4 +1,4 @@
-"""Files of the snapshot as file tasks see them."""
+"""Loading of files of the snapshot as file tasks see them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _AHEAD_BYTES = 1024 * 1024
 def load_source(
     entry: Entry, read: Callable[[Entry], bytes], contexts: Mapping[str, bytes]
 ) -> SourceFile | TaskFailure:
-    """Return a file with its content from the snapshot, or a failure if the content is missing."""
+    """Return a file of the snapshot with its content. If the object is missing, return a failure."""
     try:
         content = read(entry)
     except ObjectMissing as error:
@@ -28,9 +28,9 @@ def load_source(
 def iter_sources(
     entries: Iterable[tuple[Entry, Mapping[str, bytes]]], read: Callable[[Entry], bytes]
 ) -> Iterator[SourceFile | TaskFailure]:
-    """Yield files with their contexts, like `load_source`. Several files are read at a time, a large one separately.
+    """Yield each entry as `load_source` returns it. Files are read in groups; a large file is a group of its own.
 
-    Parsing evicts the code that reads files from the processor's caches, so reads are grouped.
+    Grouping is faster, because parsing evicts the code that reads files from the CPU caches.
     """
     loaded: list[SourceFile | TaskFailure] = []
     size = 0

@@ -1,4 +1,4 @@
-"""Calls of tasks that convert exceptions into failures, with the traceback as evidence."""
+"""Calls of tasks. If a task raises an exception, the result is a failure with the traceback as evidence."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ T = TypeVar("T")
 
 
 def call_guarded(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T | TaskFailure:
-    """Return the result of a task. An exception, except an error of the store, becomes a failure."""
+    """Call a function and return its result. An exception becomes a failure, except that StoreError is raised.
+
+    ObjectMissing becomes a failure, too: only this file is affected.
+    """
     try:
         return call(*arguments, **options)
     except ObjectMissing as error:
         return TaskFailure(reason="object", evidence=error.message)
     except StoreError:
-        raise  # Results of other tasks cannot be read. This is not a failure of this task, so there is no outcome.
+        raise  # The store is unreadable, so any task would fail. This task is not the cause and gets no outcome.
     except MemoryError:
         return TaskFailure(reason="memory", evidence=_evidence())
     except BaseException:
@@ -30,6 +33,6 @@ def call_guarded(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) 
 
 
 def _evidence() -> str:
-    """Return the current traceback as valid text. The message of an exception may contain any characters."""
+    """Return the end of the current traceback. Characters that are not valid Unicode are escaped."""
     text = traceback.format_exc()[-EVIDENCE_CHARACTERS_MAX:]
     return text.encode("utf-8", "backslashreplace").decode("utf-8")

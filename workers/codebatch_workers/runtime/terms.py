@@ -1,8 +1,8 @@
-"""Index terms that a worker writes for shards whose records it has in memory (SPEC.md "Index").
+"""Index terms that a worker writes for shards while it has their records in memory (SPEC.md "Index").
 
-A terms file is named by the digest of the trailer that the merge will write for a shard file. A worker knows this
-digest if one outcome covers the whole shard. For other shards, or if writing fails, the index is made by decoding the
-records.
+The merge writes each shard file with a trailer, and the digest of this trailer names the terms file. If one outcome
+covers the whole shard, the worker already knows this digest. For other shards, or if writing fails, the index decodes
+the stored records instead.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from codebatch_workers.runtime.shard_parts import Keep
 
 
 def terms_keeper(files: Files, store_root: Path, plan: Plan) -> Keep:
-    """Return a function that writes terms files for shards of a plan.
+    """Return a function that writes the terms file of an outcome that covers a whole shard of the plan.
 
-    Write errors are ignored, because only speed is lost.
+    Write errors are ignored, because without the file the index is only built more slowly.
     """
     shard_items = {shard.id: shard.items for shard in plan.shards}
 
@@ -43,12 +43,13 @@ def terms_keeper(files: Files, store_root: Path, plan: Plan) -> Keep:
 
 
 def posted_by_frames(results: Iterable[EncodedRecords | ReusedRecords], sizes: Iterable[int]) -> Iterator[Posted]:
-    """Yield the terms of each frame.
+    """Yield the index terms of each frame of a shard file.
 
-    `sizes` are the sizes of the frames that hold the results of the items of a shard.
+    `results` are the results of the shard's items, in order. `sizes` are the uncompressed sizes of the frames that hold
+    their lines.
 
-    Each line is a record. So if the records of an item span several frames, its lines determine which records are in
-    which frame. Raises ValueError if lines of an older batch are not valid records.
+    Each line is one record. If the lines of an item span several frames, counting lines yields the records of each
+    frame. Raises ValueError if a line of an older batch is not a valid record.
     """
     remaining_sizes = iter(sizes)
     bytes_left = next(remaining_sizes, 1)  # An empty shard has no frames.
@@ -68,9 +69,9 @@ def posted_by_frames(results: Iterable[EncodedRecords | ReusedRecords], sizes: I
 
 
 def _record_at(result: EncodedRecords | ReusedRecords, end: int, start: int, record: int) -> int:
-    """Return the index of the record that begins at byte `end`, given that `record` begins at `start`.
+    """Return the index of the record that begins at byte `end`. The record with index `record` begins at byte `start`.
 
-    Lines are counted from the nearer side.
+    To save time, lines are counted from `start` or from the end of the result, whichever is nearer.
     """
     if isinstance(result, ReusedRecords):
         return 0
@@ -80,7 +81,7 @@ def _record_at(result: EncodedRecords | ReusedRecords, end: int, start: int, rec
 
 
 def _part(result: EncodedRecords | ReusedRecords, lines: slice, records: slice) -> EncodedRecords | ReusedRecords:
-    """Return a part of a result: some lines, or the corresponding records."""
+    """Return a part of a result. Reused results are sliced by `lines`, encoded results by `records`."""
     if isinstance(result, ReusedRecords):
         return ReusedRecords(result.lines[lines])
     return EncodedRecords(b"", result.records[records], result.types[records])

@@ -1,6 +1,6 @@
-"""Custom tasks: functions that run as tasks (codebatch/plugins/user_tasks.py).
+"""Functions of a project that run as custom tasks (codebatch/plugins/user_tasks.py).
 
-Their inputs are audited during the run.
+While a function runs, an audit hook records which inputs it reads.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ class _Function:
         self._watch = watch
 
     def _call(self, argument: object, file: SourceFile | None = None) -> list[Record]:
-        """Return the validated records of the function. A generator is consumed, because it does nothing before."""
+        """Return the validated records of the function.
+
+        The audit also covers the validation: a generator executes only when its records are taken.
+        """
         if self._watch is None:
             return self._call_and_check(argument, file)
         return self._watch.during(self._name, self._call_and_check, argument, file)
@@ -53,12 +56,12 @@ class FileFunction(_Function):
     """A custom task that is called for each file."""
 
     def run_file(self, file: SourceFile) -> list[Record]:
-        """Return the records of the function. Raises TypeError or ValueError if a value is not a record of the file."""
+        """Return the function's records. Raises TypeError or ValueError if a value is not a record of the file."""
         return self._call(file, file)
 
 
 class ProjectFunction(_Function):
-    """A custom task that is called for the project."""
+    """A custom task that is called once, for the whole project."""
 
     def run_project(self, project: Project) -> list[Record]:
         """Return the records of the function. Raises TypeError or ValueError if a value is not a record."""
@@ -66,16 +69,16 @@ class ProjectFunction(_Function):
 
 
 class OwnTasks:
-    """The custom tasks of a worker, and whether other batches may reuse their results."""
+    """The custom tasks of a worker. It also reports whether other batches may reuse the results of each."""
 
     def __init__(self, catalogue: TaskCatalogue, store: Path | None, check: Check) -> None:
-        """Tasks of project scope may read `store`. `check` is like `validate_records`."""
+        """Custom project tasks may read `store`. `check` validates records like `validate_records`."""
         self._check = check
         self._catalogue = catalogue
         self._store = [] if store is None else [str(store)]
 
     def task(self, own: OwnTask, planned: PlannedTask, config: msgspec.Struct) -> FileFunction | ProjectFunction:
-        """Return a custom task as planned."""
+        """Return a custom task as the plan describes it."""
         watch, name = self._catalogue.watch, planned.name
         is_of_project = planned.scope == "project"
         if watch is not None:
@@ -87,8 +90,10 @@ class OwnTasks:
         return wrap(name, own.function, config if own.takes_config else None, watch, self._check)
 
     def unkeyed(self, name: str) -> str:
-        """Return a description of inputs of a task that its cache key does not cover, or an empty text if none was
-        seen.
+        """Return why other batches must not reuse the results of a task, or an empty text if they may.
+
+        Reasons are inputs that its cache key does not cover, `reuse = false`, or a source file that changed during the
+        run.
         """
         own = self._catalogue.own_task(name)
         if own is None:

@@ -1,4 +1,4 @@
-"""A worker of an analysis: it takes units from its coordinator, leases, executes and commits them until it must end."""
+"""A worker of an analysis: it leases, executes and commits units that its coordinator assigns."""
 
 from __future__ import annotations
 
@@ -71,13 +71,12 @@ from codebatch_workers.syntax.source import SourceFile
 
 DESCRIPTORS_LEAKED_MAX = 100
 DESCRIPTORS_RESERVED = 32
-# The interval of checks of descriptors, in items, and of messages of the coordinator, in nanoseconds.
-_DESCRIPTORS_EVERY = 16
-_HEED_EVERY_NS = 1_000_000
+_DESCRIPTORS_EVERY = 16  # The number of items between two checks for leaked file descriptors.
+_HEED_EVERY_NS = 1_000_000  # The time between two checks for messages of the coordinator.
 
 
 class Worker:
-    """The life of one worker process in one batch."""
+    """One worker process of one batch, from its start to its end."""
 
     def __init__(
         self,
@@ -90,9 +89,9 @@ class Worker:
         runner: TaskRunner | None = None,
         now_ns: Callable[[], int] = running_ns,
     ) -> None:
-        """Defaults are the system's files, a progress cell on disk and the installed tasks.
+        """Use the system's files, a progress cell on disk and the installed tasks by default.
 
-        `now_ns` is the clock for the interval of `_receive_messages`.
+        `_receive_messages` measures its interval by the clock `now_ns`.
         """
         files = files or RealFiles()
         store = open_store(files, Path(launch.store))
@@ -161,7 +160,7 @@ class Worker:
                         self._do_unit(unit, epoch, served)
                     except (InvalidConfiguration, StoreError, ToolMismatch) as error:
                         if isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EMFILE:
-                            raise  # The disk is not the cause: a task has used up the descriptors of this process.
+                            raise  # A task has used up the file descriptors. The store is not the cause.
                         give_up(self._channel, error)
                         return
                 case Drain():
@@ -204,9 +203,9 @@ class Worker:
         self._channel.send(Finished(seconds=seconds, is_worn=self._is_worn))
 
     def _set_up(self, tasks: Sequence[str]) -> None:
-        """Load tasks. Raises InvalidConfiguration if the system refuses this to a worker without previous units.
+        """Load tasks. If an OSError occurs in the first unit of this worker, raises InvalidConfiguration.
 
-        The module of a task may have lowered a limit of the process. A new worker would fail in the same way.
+        A task's module may have lowered a limit of the process. In that case, a new worker would fail in the same way.
         """
         try:
             self._runner.set_up(tasks)
@@ -220,7 +219,7 @@ class Worker:
             ) from None
 
     def _execute_unit(self, unit: Unit, served: Sequence[Served]) -> tuple[int, int, list[EncodedOutcome]]:
-        """Execute a unit. Return the range [start, end) of finished items and their outcomes."""
+        """Execute a unit. Return the range [start, end) of items that were finished, and their outcomes."""
         match self._work[unit.shard]:
             case Shard(start=first):
                 done = self._execute(unit, first, self._bases.find(served, unit.start, unit.end))
@@ -272,7 +271,7 @@ class Worker:
     def _run_item(
         self, entry: Entry, source: SourceFile | TaskFailure, tasks: Sequence[str]
     ) -> tuple[dict[str, Result], SourceFile]:
-        """Run the tasks without a reused result on one file."""
+        """Run on one file those tasks that have no reused result for it."""
         if isinstance(source, TaskFailure):
             empty = SourceFile(path=entry.path, content=b"", executable=entry.executable, contexts={})
             return dict.fromkeys(tasks, source), empty
@@ -281,7 +280,7 @@ class Worker:
         return results, source
 
     def _execute_project(self, unit: Unit, served: Sequence[Served]) -> EncodedOutcome:
-        """Execute a project task on the current outcomes of the tasks that it needs."""
+        """Execute a project task. The inputs are the current outcomes of all tasks that it needs."""
         (name,) = unit.tasks
         self._step(unit.start, unit.end, PHASE_PROJECT)
         self._begin_task(name)
@@ -290,7 +289,7 @@ class Worker:
         needs = self._plan.tasks[self._task_numbers[name]].needs
         needed = [(shard, need) for shard, need in ledger.chains if need in needs]
         if any(ledger.holes(shard, need) for shard, need in needed):
-            # All outcomes existed when the coordinator assigned this unit. A result without them would be wrong.
+            # All outcomes existed when this unit was assigned, so some are lost. The result would be wrong.
             raise lost_outcomes(self._files, self._root)
         contexts = contexts_seen(self._plan.tasks)[name]
         project = BatchProject(
@@ -330,7 +329,7 @@ class Worker:
         return None
 
     def _outside(self) -> list[Entry]:
-        """Return the files of the snapshot that are not items of the plan."""
+        """Return the files of the snapshot that the path restriction of the plan excludes."""
         if not self._plan.paths:
             return []
         inside = {entry.path for entry in self._items}
@@ -346,21 +345,21 @@ class Worker:
 
     @cached_property
     def _items(self) -> list[Entry]:
-        """The items of the plan, for tasks that need more than a unit."""
+        """All items of the plan. They are listed only if the entries of one unit do not suffice."""
         return items_of(self._snapshot.entries, self._plan.paths)
 
     def _items_between(self, start: int, end: int) -> list[Entry]:
         """Return the plan's items [start, end). Raises StoreCorrupt."""
-        # With path restrictions, the snapshot numbers files differently.
+        # With a path restriction, items are numbered differently from the files of the snapshot.
         return self._items[start:end] if self._plan.paths else self._snapshot.items_between(start, end)
 
     def _read(self, entry: Entry) -> bytes:
         return self._objects.read(entry.object, entry.size)
 
     def _receive_messages(self, unit: Unit, end: int) -> int:
-        """Handle messages that have arrived. Return the current end of the unit.
+        """Apply the messages that have arrived. Return the end of the unit, which a message may have decreased.
 
-        A check costs as much as many a small file, so it is skipped within _HEED_EVERY_NS of the last one.
+        Polling costs as much as many a small file. So it is skipped if the last poll was less than _HEED_EVERY_NS ago.
         """
         now_ns = self._now_ns()
         if now_ns - self._received_ns < _HEED_EVERY_NS:
@@ -373,13 +372,14 @@ class Worker:
                 case Drain():
                     self._is_draining = True
                 case _:
-                    pass  # A Shrink for a finished unit.
+                    pass  # This message is a Shrink of a unit that is finished.
         return end
 
     def _check_descriptors(self) -> None:
-        """Mark this worker as worn if tasks left many descriptors open. dup(2) returns the lowest free one.
+        """If tasks left many file descriptors open, set `_is_worn`: this worker ends its unit early, as its last one.
 
-        The reserved descriptors are then closed, so that the unit can be finished.
+        dup(2) returns the lowest free descriptor, so its value shows how many are open. A worn worker closes its
+        reserved descriptors, so that it can still commit the unit.
         """
         if self._is_worn:
             return

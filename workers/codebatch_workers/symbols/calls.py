@@ -1,7 +1,8 @@
-"""Names that occur in a file only as calls, according to stored records. Such a file need not be parsed.
+"""Occurrences of a name, derived from stored records of calls. If this succeeds, the file need not be parsed.
 
-The record of a call has the line of the name, the target as written, and the scope. If the file contains the name only
-at these places, and its text is consistent with the records, the tree adds nothing.
+The record of a call has the line of the name, the target as written, and the scope. Suppose that the name occurs in the
+text exactly as often as there are calls, and that each line and target agrees with the text. Then the name has no other
+occurrence that parsing could find.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ from codebatch_workers.syntax.names import RESERVED
 from codebatch_workers.syntax.source import SourceFile
 
 _LANGUAGES = frozenset({"c", "cpp", "go", "java", "python"})
-"""Languages in which import statements contain no calls."""
+"""Languages whose import statements do not contain calls. In others, an import could be mistaken for a call."""
 _CALLED = re.compile(rb"[ \t]*\(")
 _BEGINS = re.compile(rb"[A-Za-z_\x80-\xff]")
-# After such a byte, the match continues a chain and does not begin it.
+# After such a byte, a name continues a chain such as `a.b`, and does not begin it.
 _CONTINUES_CHAIN = re.compile(rb"[\w$.:>)\]}\x80-\xff-]")
-# A line continuation within a name, which a text search cannot handle.
+# A line continuation within a name. The text search for names does not find these.
 _SPLIT_NAME = re.compile(rb"\w\\\r?\n\w")
 
 
 class Reference(NamedTuple):
-    """An occurrence of a name: its offsets, its role and its scope."""
+    """An occurrence of a name: its offsets in the UTF-8 text, its role, and the qualified name of its scope."""
 
     start: int
     end: int
@@ -35,10 +36,10 @@ class Reference(NamedTuple):
 def called_alone(
     file: SourceFile, spans: Sequence[tuple[int, int]], calls: Sequence[tuple[int, str, str]]
 ) -> list[Reference] | None:
-    """Return the occurrences of a name if all are calls, or None if the tree is needed.
+    """Return the occurrences of a name if all of them are calls. Return None if only the tree can decide.
 
-    `spans` are the occurrences in the text, `calls` the line, target and source of each recorded call of the name. The
-    file must not define the name.
+    `spans` are the occurrences of the name in the text. `calls` are line, target and source of each recorded call of
+    the name. The file must not define the name.
     """
     if file.language not in _LANGUAGES or len(spans) != len(calls) or _SPLIT_NAME.search(file.utf8):
         return None
@@ -57,7 +58,7 @@ def called_alone(
 
 
 def _is_written(utf8: bytes, end: int, target: bytes) -> bool:
-    """Return whether a chain of names equal to `target` ends at an offset, is called, and has nothing before it."""
+    """Return whether the text before an offset is a complete chain of names equal to `target`, and `(` follows it."""
     start = end - len(target)
     return (
         start >= 0

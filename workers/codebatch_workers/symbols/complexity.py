@@ -2,8 +2,8 @@
 
 McCabe's complexity is one plus the number of decision points. Cognitive complexity follows Campbell's paper: a
 structure costs one plus its nesting depth. An `else`, an `elif`, a jump to a label, and a run of equal logical
-operators (left to right, through parentheses) cost one each. Recursion costs nothing. Nesting is the depth of
-structures and closures in each other. An inner function has its own metrics. Captures:
+operators (left to right, through parentheses) cost one each. Recursion costs nothing. Nesting is the largest number of
+structures and closures that are within each other. An inner function has its own metrics. Captures:
 
     function       a function
     nest, block    a closure that counts as part of the enclosing function, and nests its content
@@ -37,17 +37,18 @@ _CODES = {
     "parameter": _PARAMETER,
     "aside": _ASIDE,
 }
-# Nodes between logical operators of one expression. In Swift's grammar the second operator is below a comparison.
+# Nodes that can be between two logical operators of one expression. In Swift's grammar, the second operator is below a
+# comparison.
 _BETWEEN = frozenset(
     {"parenthesized_expression", "parenthesized_statements", "tuple_expression", "comparison_expression"}
 )
-# The maximum number of operators that are grouped into runs. The time to find a parent grows with the number of
-# siblings. With more operators, each counts as a run.
+# If a file has more operators, they are not grouped: each counts as a run. Grouping needs parents, and the time to find
+# a parent grows with the number of siblings.
 _LOGICAL_MAX = 2_000
 
 
 class FunctionMetrics(msgspec.Struct, gc=False):
-    """The metrics of one function, or of the code outside functions. Offsets are those of the node."""
+    """The metrics of one function, or of the code outside functions. The offsets are those of the function's node."""
 
     start: int
     end: int
@@ -60,10 +61,10 @@ class FunctionMetrics(msgspec.Struct, gc=False):
 def functions_of(
     captures: Mapping[str, Sequence[Node]], utf8: bytes, language: str
 ) -> tuple[FunctionMetrics, list[FunctionMetrics]]:
-    """Return the metrics of the code outside functions, and of each function by position.
+    """Return the metrics of the code outside functions, and those of each function by position.
 
-    Code outside functions has complexity 0 if it has no decisions. C has no nested functions: an apparent inner
-    function is an `if` after a macro.
+    The complexity of code outside functions is its number of decisions. C has no nested functions: if the tree has one,
+    the inner one is an `if` after a macro and does not count.
     """
     are_nested = language != "c"
     are_all_named = language not in ("c", "cpp")
@@ -71,7 +72,7 @@ def functions_of(
     functions: list[FunctionMetrics] = []
     runs = _run_starts(captures.get("logical", ()), utf8)
     continued = {node.start_byte for node in captures.get("elseif", ())}
-    # For each open node: its end, and the function and depth that apply after this end.
+    # Each open node has an entry: its end, and the function and depth that apply after this end.
     stack: list[tuple[int, FunctionMetrics, int]] = []
     function, depth = outside, 0
     for start, minus_end, code in _spans(captures):
@@ -109,7 +110,7 @@ def functions_of(
 
 
 def _spans(captures: Mapping[str, Sequence[Node]]) -> list[tuple[int, int, int]]:
-    """Return start, negative end and code of all captures, outer before inner."""
+    """Return start, negative end and code of all captures, sorted so that outer nodes precede inner ones."""
     spans = [
         (node.start_byte, -node.end_byte, code)
         for capture, code in _CODES.items()
@@ -125,7 +126,7 @@ def _is_no_parameter(text: bytes) -> bool:
 
 
 def _run_starts(tokens: Sequence[Node], utf8: bytes) -> set[int]:
-    """Return the offsets where runs of equal operators begin in each expression, read from left to right."""
+    """Return the offsets of operators that begin a run of equal operators in their expression, from left to right."""
     if len(tokens) > _LOGICAL_MAX:
         return {token.start_byte for token in tokens}
     parents = [token.parent or token for token in tokens]
@@ -134,7 +135,7 @@ def _run_starts(tokens: Sequence[Node], utf8: bytes) -> set[int]:
     run_starts = set()
     last: dict[int, bytes] = {}
     end = 0
-    # Outer expressions are first, because the root of an expression depends on the surrounding nodes.
+    # Outer expressions come first, because the root of an inner expression follows from the nodes around it.
     for parent in sorted(parents, key=_outer_first):
         if parent.start_byte >= end:
             roots[parent.id], end = parent.id, parent.end_byte

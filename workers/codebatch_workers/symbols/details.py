@@ -1,6 +1,6 @@
 """Further details of a definition: parameters, decorators, visibility.
 
-Text before a name that belongs to it is found by position: it belongs to the next name. Captures:
+Decorators and keywords belong to the next name after them. Captures:
 
     parameter               a parameter of the enclosing function
     decorator, decorated    a decorator or annotation, as written
@@ -19,10 +19,10 @@ from tree_sitter import Node
 
 from codebatch.model.record import SymbolType, Visibility
 
-# The maximum size of a name. Longer text is a pattern or data.
+# Text longer than this is a pattern or data, not a name.
 _TEXT_BYTES_MAX = 128
 
-# Patterns of parameters that begin with their name.
+# Patterns for parameters that begin with the parameter's name.
 _SCRIPT_PARAMETER = re.compile(
     rb"(?:(?:@[\w.]+(?:\([^()]*\))?|public|private|protected|readonly|override)\s+)*((?:\.\.\.)?[\w$\x80-\xff]+|[{\[])"
 )
@@ -47,10 +47,10 @@ _ALWAYS_VISIBLE = frozenset({"import", "module"})
 
 
 def parameter_naming(utf8: bytes, language: str) -> Callable[[Node, int], str]:
-    """Return a function that returns the name of a parameter, given its node and the offset of the node.
+    """Return a function that returns a parameter's name, given its node and the offset of the node.
 
-    A destructured parameter is named `{` or `[`, a parameter without a name by its type, and C's `void` has an empty
-    name.
+    For a destructured parameter the name is `{` or `[`. For a parameter without a name, it is the type. For C's `void`,
+    it is empty.
     """
     simple = _SIMPLE_PARAMETER.get(language)
     if simple is None:
@@ -86,17 +86,17 @@ def _parameter_name(node: Node, utf8: bytes, language: str) -> str:
 
 
 def _inner_declarator(node: Node) -> Node | None:
-    """Return the inner declarator of one without a field for it: `(*f)`, `&x`."""
+    """Return the declarator within a declarator such as `(*f)` or `&x`, which has no field for it."""
     return next((child for child in node.named_children if child.type.endswith(("declarator", "identifier"))), None)
 
 
 def decorators_of(
     captures: Mapping[str, Sequence[Node]], utf8: bytes, starts: Sequence[int], is_inside: Callable[[int], bool]
 ) -> dict[int, tuple[str, ...]]:
-    """Map the offset of a name to the names of its decorators, outermost first.
+    """Map the offset of each decorated name to the names of its decorators, outermost first.
 
-    `starts` are the offsets of all names, ascending. `is_inside` returns whether an offset is in a parameter list,
-    whose decorators do not count.
+    `starts` are the offsets of all names, ascending. `is_inside` returns whether an offset is in a parameter list.
+    Decorators in parameter lists are ignored.
     """
     decorators: dict[int, list[tuple[int, str]]] = {}
     for capture in ("decorator", "decorated"):
@@ -111,7 +111,7 @@ def decorators_of(
 
 
 def keywords_of(captures: Mapping[str, Sequence[Node]], utf8: bytes, starts: Sequence[int]) -> dict[int, Visibility]:
-    """Map the offset of a name to the visibility that a keyword before it sets."""
+    """Map the offset of a name to the visibility that the keyword before the name sets."""
     visibilities: dict[int, Visibility] = {}
     for node in captures.get("visibility", ()):
         text = utf8[node.start_byte : node.end_byte]
@@ -124,7 +124,7 @@ def keywords_of(captures: Mapping[str, Sequence[Node]], utf8: bytes, starts: Seq
 
 
 class Sections:
-    """The access specifiers of C++ by class."""
+    """The access specifiers (`public:`, `private:`) of C++, by class."""
 
     def __init__(self, captures: Mapping[str, Sequence[Node]], utf8: bytes, scope_at: Callable[[int], str]) -> None:
         self._specifiers: dict[str, list[tuple[int, Visibility]]] = {}
@@ -139,14 +139,14 @@ class Sections:
         return bool(self._specifiers)
 
     def visibility_at(self, scope: str, start: int) -> Visibility | None:
-        """Return the visibility that the last specifier before a member sets, or None."""
+        """Return the visibility that the last specifier before a member sets. Without a specifier, return None."""
         sections = self._specifiers.get(scope, [])
         before = bisect_right(sections, (start, cast("Visibility", "~")))
         return sections[before - 1][1] if before else None
 
 
 def visible_to_all(_name: str, _symbol_type: SymbolType, _around: str) -> Visibility:
-    """Return the visibility in languages without a rule."""
+    """Return `public`, in languages that have no rule for names without a keyword."""
     return "public"
 
 
@@ -176,8 +176,8 @@ def _cpp_visibility(_name: str, _symbol_type: SymbolType, around: str) -> Visibi
     return "private" if around == "class" else "public"
 
 
-# Visibilities of names without a keyword, by the name, its symbol type, and the symbol type of the enclosing
-# definition.
+# Functions that return the visibility of a name without a keyword. The arguments are the name, its symbol type, and the
+# symbol type of the enclosing definition.
 VISIBILITY_RULES: Mapping[str, Callable[[str, SymbolType, str], Visibility]] = {
     "cpp": _cpp_visibility,
     "go": _visibility_by_capital,

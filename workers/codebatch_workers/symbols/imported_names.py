@@ -1,4 +1,4 @@
-"""One imported name, and texts of nodes."""
+"""The type of one imported name, and the texts of nodes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Longer prefixes occur only in hostile input.
 
 
 class ImportedName(msgspec.Struct, frozen=True, gc=False):
-    """One imported name: its target as written, its node, and the node of the local name that it binds, or None.
+    """One imported name: its target as written, the target's node, and the node of the local name or None.
 
     If one statement binds several names of one target, only the first has the target; it is empty in the others.
-    `is_module` is true if the whole target is a module, and another statement could import a member with the same
-    target. `module_file` is the file of such a module according to Rust's `#[path]`.
+    `is_module` is true if the target certainly is a module, although it looks like a member of a module. For Rust,
+    `module_file` is the file of this module that `#[path]` sets.
     """
 
     target: str
@@ -38,5 +38,5 @@ def node_text(node: Node, utf8: bytes) -> str:
 
 
 def literal_text(node: Node, utf8: bytes) -> str:
-    """Return the text between the quotes or brackets of a literal."""
+    """Return the text of a literal without its first and last character, which are quotes or brackets."""
     return utf8[node.start_byte + 1 : node.end_byte - 1].decode("utf-8", "replace")

@@ -49,9 +49,9 @@ _IMPORTED = re.compile(rb'\s*(?:/\*.*?\*/\s*)*(?:"([^"\n]+)"|<([^>\n]+)>)', re.D
 
 
 def imports_of_c(node: Node, utf8: bytes) -> list[ImportedName]:
-    """Return the path between quotes or brackets, or a macro as written.
+    """Return the path between quotes or brackets. If a macro stands for the path, return the macro.
 
-    The grammar parses only the text of `#import`.
+    The grammar does not parse the argument of `#import`, so its text is searched.
     """
     if node.type == "preproc_call":
         argument = node.child_by_field_name("argument")
@@ -67,7 +67,10 @@ def imports_of_c(node: Node, utf8: bytes) -> list[ImportedName]:
 
 
 def imports_of_go(node: Node, utf8: bytes) -> list[ImportedName]:
-    """Return the path. Only an explicit name is bound, because the package's own name is not in this file."""
+    """Return the path of an import.
+
+    A name is bound only if the import sets one: the package's own name is unknown here.
+    """
     path = node.child_by_field_name("path")
     if path is None:
         return []
@@ -80,7 +83,7 @@ def imports_of_go(node: Node, utf8: bytes) -> list[ImportedName]:
 
 
 def imports_of_java(node: Node, utf8: bytes) -> list[ImportedName]:
-    """Return the class, which is bound, for `import a.b.C`; `import a.b.*` binds nothing."""
+    """Return `a.b.C`, which binds `C`, for `import a.b.C`; and `a.b.*`, which binds nothing, for `import a.b.*`."""
     name = next((child for child in node.named_children if child.type in ("scoped_identifier", "identifier")), None)
     if name is None:
         return []
@@ -90,10 +93,10 @@ def imports_of_java(node: Node, utf8: bytes) -> list[ImportedName]:
 
 
 def imports_of_rust(node: Node, utf8: bytes) -> list[ImportedName]:
-    """Return each leaf of a `use` tree: `use a::{b, c::*}` is `a::b` and `a::c::*`; `mod a;` is `self::a`.
+    """Return `a::b` and `a::c::*` for `use a::{b, c::*}`, and `self::a` for `mod a;`.
 
-    `self` and `super` are relative to the file's module, also in an inner module: `use super::a` in `mod tests {…}` is
-    `self::a`.
+    Targets with `self` and `super` are relative to the file's own module, even if they are in an inner module. For
+    example, `use super::a` in `mod tests {…}` has the target `self::a`.
     """
     if node.type == "mod_item":
         name = node.child_by_field_name("name")
@@ -103,7 +106,8 @@ def imports_of_rust(node: Node, utf8: bytes) -> list[ImportedName]:
         files = _module_files(node, name, utf8)
         if not files:
             return [ImportedName(target, name, None, is_module=True)]
-        # If there are several files, conditional compilation chooses one. Each edge needs its own location.
+        # With several files, conditional compilation chooses one. Each file gets an edge, and each edge needs a
+        # location of its own.
         places = [name, *(place for place, _ in files[1:])]
         return [
             ImportedName(target, place, None, is_module=True, module_file=file)
@@ -125,13 +129,13 @@ def imports_of_rust(node: Node, utf8: bytes) -> list[ImportedName]:
 
 
 def _modules_around(node: Node, utf8: bytes) -> list[str]:
-    """Return the names of the modules in the file that enclose a node, outermost first."""
+    """Return the names of the inline modules around a node, outermost first."""
     names = (module.child_by_field_name("name") for module in _module_nodes_around(node))
     return [node_text(name, utf8) for name in names if name is not None]
 
 
 def _module_nodes_around(node: Node) -> list[Node]:
-    """Return the nodes of modules that enclose a node, outermost first. At most _LEVELS_MAX ancestors are examined."""
+    """Return the nodes of the inline modules among the nearest _LEVELS_MAX ancestors, outermost first."""
     modules: list[Node] = []
     above = node.parent
     for _ in range(_LEVELS_MAX):
@@ -147,7 +151,7 @@ _LEVELS_MAX = 128
 
 
 def _from_file(target: str, inner: list[str]) -> str:
-    """Return a path in an inner module as a path relative to the file's own module."""
+    """Convert a path that is relative to an inner module to one that is relative to the file's own module."""
     parts = target.split("::")
     if parts[0] not in ("self", "super"):
         return target
@@ -162,10 +166,10 @@ def _from_file(target: str, inner: list[str]) -> str:
 
 
 def _module_files(node: Node, name: Node, utf8: bytes) -> list[tuple[Node, str]]:
-    """Return the files of a module according to `#[path]`, each with its attribute. Without any `#[path]`, return none.
+    """Return the files that `#[path]` attributes set for a module, each with its attribute.
 
-    `./x` is relative to the directory of the file. `x` is relative to the directory of the file's module, like its
-    submodules (The Rust Reference, "The path attribute").
+    Without any, return an empty list. `./x` is relative to the directory of the source file. `x` is relative to the
+    directory of the source file's module, like the files of its submodules (The Rust Reference, "The path attribute").
     """
     steps: list[str] = []
     is_beside = False
@@ -188,7 +192,7 @@ def _module_files(node: Node, name: Node, utf8: bytes) -> list[tuple[Node, str]]
 
 
 def _path_attributes(node: Node, utf8: bytes) -> list[tuple[Node, str]]:
-    """Return the attributes `#[path = "…"]` of a module and their paths, including those in `cfg_attr`."""
+    """Return each attribute `#[path = "…"]` of a module, also within `cfg_attr`, and its path."""
     attributes: list[tuple[Node, str]] = []
     before = node.prev_named_sibling
     while before is not None and before.type in ("attribute_item", "line_comment", "block_comment"):
@@ -236,7 +240,7 @@ def _rust_leaf(prefix: str, part: Node, utf8: bytes) -> ImportedName:
 
 
 def imports_of_kotlin(node: Node, utf8: bytes) -> list[ImportedName]:
-    """Return `a.b.C` for `import a.b.C as D`. `import a.b.*` is returned as written."""
+    """Return `a.b.C` for `import a.b.C as D`, and `a.b.*` for `import a.b.*`."""
     name = next((child for child in node.named_children if child.type == "qualified_identifier"), None)
     if name is None:
         return []

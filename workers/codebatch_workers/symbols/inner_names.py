@@ -1,6 +1,6 @@
-"""Names within a longer token of a grammar: `:name` in Ruby, `{name}` in format strings of Rust, quoted names.
+"""Names that are only a part of a grammar's token: `:name` in Ruby, `{name}` in format strings of Rust, quoted names.
 
-Each rule applies to one node type of one language. Bodies of macros in C and C++ are handled by macros.py.
+Each rule applies to one node type of one language. macros.py finds names in macro bodies of C and C++.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping
 
 from tree_sitter import Node
 
-# The arguments are the node, the text of the file, and the start and end of the name in the text.
+# A function that returns whether a part of a token is a name. The arguments are the token's node, the text of the file,
+# and the start and end of the part.
 _Rule = Callable[["Node", bytes, int, int], bool]
 
 _SYMBOL_MARKS = b":?!="
 _QUOTES = {b"`": b"`", b'"': b'"', b"[": b"]", b"@": b"", b"r#": b""}
-# Formatting macros of Rust's standard library, and the position of the format string among their arguments.
+# Formatting macros of Rust's standard library. The value is the number of arguments before the format string.
 _FORMATTERS = {
     **dict.fromkeys(
         (b"eprint", b"eprintln", b"format", b"format_args", b"panic", b"print", b"println", b"todo", b"unimplemented"),
@@ -30,7 +31,7 @@ _NO_FORMATTERS = frozenset(b"cfg compile_error concat env include include_bytes 
 _FORMATTING_ATTRIBUTES = frozenset({b"display", b"error", b"snafu"})
 _FORMAT_PLACE = re.compile(rb"\{\{|\{(\w+)(?::[^{}]*)?\}")
 _FORMAT_WIDTH = re.compile(rb"\b(\w+)\$")
-# Shell commands whose arguments are names of functions or variables.
+# Shell commands that take names of functions or variables as arguments.
 _NAMING_COMMANDS = frozenset(
     b"command compgen complete eval export hash let mapfile printf read readarray trap type typeset unset".split()
 )
@@ -40,36 +41,36 @@ _NAME_AFTER_OPTION = {b"printf": b"-v", b"complete": b"-F", b"compgen": b"-F", b
 
 
 def is_inner_name(language: str, node: Node, utf8: bytes, start: int, end: int) -> bool:
-    """Return whether a part of a token is a name. `node` is the smallest node that spans this part."""
+    """Return whether a part of a token is a name. `node` is the smallest node that contains the part."""
     rule = _RULES.get((language, node.type))
     return rule is not None and rule(node, utf8, start, end)
 
 
 def _is_symbol(node: Node, utf8: bytes, start: int, end: int) -> bool:
-    """Return whether the part is the name in `:name`, `:name=`, or `name:` (a key, or shorthand for `name: name`)."""
+    """Return whether the part is the name in `:name`, `:name=`, or `name:` (a key, or short for `name: name`)."""
     return utf8[node.start_byte : node.end_byte].strip(_SYMBOL_MARKS) == utf8[start:end].strip(_SYMBOL_MARKS)
 
 
 def _is_listed_symbol(node: Node, _utf8: bytes, start: int, end: int) -> bool:
-    """Return whether the part is the whole text of a symbol in `%i[…]` or in quotes."""
+    """Return whether the part is the whole text of a symbol: in `%i[…]` or in quotes."""
     parent = node.parent
     is_whole = (node.start_byte, node.end_byte) == (start, end)
     return is_whole and parent is not None and parent.type in ("bare_symbol", "delimited_symbol")
 
 
 def _is_marked(node: Node, utf8: bytes, start: int, end: int) -> bool:
-    """Return whether the part is a name in quotes, or after a mark that permits reserved words."""
+    """Return whether the part is a name in quotes, or follows a mark such as `@` or `r#` for reserved words."""
     opening, closing = utf8[node.start_byte : start], utf8[end : node.end_byte]
     return _QUOTES.get(opening) == closing
 
 
 def _is_interpolated(node: Node, utf8: bytes, start: int, _end: int) -> bool:
-    """Return whether the part is Kotlin's `$name`, which the grammar parses as text at the start of a string."""
+    """Return whether the part is `name` in Kotlin's `"$name"`, which the grammar parses as text at a string's start."""
     return start > node.start_byte - 1 and utf8[start - 1 : start] == b"$" and utf8[start - 2 : start - 1] not in b"\\$"
 
 
 def _is_in_format(node: Node, utf8: bytes, start: int, end: int) -> bool:
-    """Return whether the part is a name in a format string of Rust: `{name}`, `{name:?}`, `{:name$}`."""
+    """Return whether the part is a name in a format string of Rust: `{name}`, `{name:?}` or `{:name$}`."""
     literal = node.parent
     if literal is None or not _is_format_string(literal, utf8):
         return False
@@ -78,7 +79,7 @@ def _is_in_format(node: Node, utf8: bytes, start: int, end: int) -> bool:
             return match.span(1) == (start, end) or any(
                 width.span(1) == (start, end) for width in _FORMAT_WIDTH.finditer(utf8, *match.span())
             )
-    # `{:width$}` has no name before the colon.
+    # The pattern does not match `{:width$}`, which has no name before the colon.
     before = utf8.rfind(b"{", node.start_byte, start)
     is_width = utf8[end : end + 1] == b"$" and utf8[before : before + 2] == b"{:"
     return before >= 0 and is_width and b"}" not in utf8[before:start]
@@ -103,7 +104,10 @@ def _is_format_string(literal: Node, utf8: bytes) -> bool:
 
 
 def _is_argument(node: Node, utf8: bytes, start: int, end: int) -> bool:
-    """Return whether a shell word names a function or variable: `trap NAME EXIT`, `read NAME`, `[[ -v NAME ]]`."""
+    """Return whether a shell word is an argument that names a function or variable.
+
+    Examples: `trap NAME EXIT`, `read NAME`, `[[ -v NAME ]]`.
+    """
     command = node.parent
     if (node.start_byte, node.end_byte) != (start, end) and utf8[end : end + 1] != b"=":
         return False
@@ -123,7 +127,7 @@ def _is_argument(node: Node, utf8: bytes, start: int, end: int) -> bool:
 
 
 def _is_in_command(node: Node, utf8: bytes, start: int, end: int) -> bool:
-    """Return whether a word is in a command that the shell runs later: `trap "NAME 1" EXIT`, `eval 'NAME'`."""
+    """Return whether a word is in a text that the shell runs as a command: `trap "NAME 1" EXIT`, `eval 'NAME'`."""
     command = node.parent if node.type == "raw_string" else node.parent and node.parent.parent
     name_node = command.child_by_field_name("name") if command is not None and command.type == "command" else None
     if name_node is None or name_node.text not in (b"eval", b"trap"):

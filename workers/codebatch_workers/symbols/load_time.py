@@ -16,7 +16,8 @@ _SCRIPT_FUNCTIONS = frozenset(
         "generator_function_declaration",
     ]
 )
-# Code that runs when it is called. Other languages resolve imports before any code runs.
+# Nodes whose code runs only when it is called. In languages that are not listed, imports are resolved before any code
+# runs.
 _FUNCTIONS = {
     "bash": frozenset({"function_definition"}),
     "javascript": _SCRIPT_FUNCTIONS,
@@ -28,7 +29,7 @@ _FUNCTIONS = {
     "typescript": _SCRIPT_FUNCTIONS,
     "zsh": frozenset({"function_definition"}),
 }
-# Nodes between a function expression and its immediate call: `(function () {}).call(this)`.
+# Nodes that can be between a function expression and its immediate call: `(function () {}).call(this)`.
 _AROUND_CALLED = frozenset({"parenthesized_expression", "member_expression"})
 _SCRIPTS = frozenset({"javascript", "tsx", "typescript"})
 _TYPE_WORDS = frozenset({"type", "typeof"})
@@ -37,7 +38,7 @@ _TYPE_CHECKING = re.compile(rb"\(?\s*(?:\w+\.)?TYPE_CHECKING\s*\)?")
 
 
 def is_deferred(node: Node, language: str, utf8: bytes) -> bool:
-    """Return whether an import is executed only after its file is loaded, or never: it is in a function."""
+    """Return whether loading the file does not execute an import: it is in a function, dynamic, or an autoload."""
     functions = _FUNCTIONS.get(language)
     if functions is None or _is_php_use(node):
         return False
@@ -77,7 +78,7 @@ def _is_autoload(node: Node, utf8: bytes) -> bool:
 
 
 def is_type_only(node: Node, language: str, utf8: bytes) -> bool:
-    """Return whether no import of a statement is executed, because its names are only for a type checker."""
+    """Return whether an import statement is never executed, because its names are only for a type checker."""
     if language == "python":
         return _is_for_type_checker(node, utf8)
     if language not in _SCRIPTS:
@@ -102,7 +103,7 @@ def _is_for_type_checker(node: Node, utf8: bytes) -> bool:
 
 
 def _names_are_types(statement: Node) -> bool:
-    """Return whether each name is marked as a type: `import { type A, type B } from "./c"`."""
+    """Return whether each imported name is marked as a type: `import { type A, type B } from "./c"`."""
     clause = next(
         (child for child in statement.named_children if child.type in ("import_clause", "export_clause")), None
     )
@@ -118,5 +119,5 @@ def _names_are_types(statement: Node) -> bool:
 
 
 def is_declaration_file(path: bytes) -> bool:
-    """Return whether a file only declares types and is never executed."""
+    """Return whether the extension of a file is that of type declarations, which are never executed."""
     return path.endswith(_DECLARATIONS)

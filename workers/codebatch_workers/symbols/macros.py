@@ -1,7 +1,7 @@
-"""Macros of C and C++, found in the text, because their bodies confuse grammars without a preprocessor.
+"""Macros of C and C++, found by a text search. Grammars without a preprocessor misparse macro bodies.
 
-A directive extends to the first line end that is neither after a backslash nor in a comment. Nodes in its body are not
-reliable: `outline` drops definitions in them, and takes calls from the text.
+A directive ends at the first line end that is neither after a backslash nor in a comment. Nodes in its body are
+unreliable. So `outline` drops definitions in macro bodies, and takes calls in them from the text.
 """
 
 from __future__ import annotations
@@ -14,26 +14,28 @@ from typing import NamedTuple
 import msgspec
 from tree_sitter import Node
 
-# The pattern begins with the word `define`, because this is fast. The text before it is checked for each match.
+# A search for the literal `define` is fast. So the pattern begins with it, and the text before it is checked for each
+# match.
 _DEFINE = re.compile(
     rb"define[ \t]+([A-Za-z_$\x80-\xff][\w$\x80-\xff]*)(\([^()\n]*\))?[^\n\\/\"]*"
     rb"(?:(?:\\(?:\r\n|.)|/\*.{0,2000}?\*/|//[^\n\\]*|\"(?:[^\"\\\n]|\\.)*\"|[/\"])[^\n\\/\"]*)*",
     re.DOTALL,
 )
-# Words in the body of a macro, except in strings and comments. `#x` makes a string of an argument x.
+# Strings, comments, numbers, and words in the body of a macro; only words have the group `name`. In a body, `#x` turns
+# the argument x into a string.
 _WORD = re.compile(
     rb"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|/\*.*?\*/|//[^\n]*|(?<![\w$.])[0-9][\w.]*|"
     rb"(?P<name>[A-Za-z_$\x80-\xff][\w$\x80-\xff]*)(?P<call>(?:[ \t]|\\\r?\n)*\()?",
     re.DOTALL,
 )
-# The names before the last name of a chain: `a.b->`, `std::`.
+# The names before the last name of a chain: `a.b->` in `a.b->c`, `std::` in `std::move`.
 _CHAIN = re.compile(rb"(?:[\w$\x80-\xff]+(?:::|\.|->))+\Z")
 _CHAIN_BYTES_MAX = 200
 _PARAMETER = re.compile(rb"[\w$\x80-\xff]+|\.\.\.")
 
 
 class Word(NamedTuple):
-    """A name in the body of a macro. `is_called` is true if a parenthesis follows."""
+    """A name in the body of a macro. `is_called` is true if `(` follows it."""
 
     start: int
     end: int
@@ -49,13 +51,16 @@ class Macro(msgspec.Struct, frozen=True):
     parameters: list[str] | None
 
     def words(self, utf8: bytes) -> Iterator[Word]:
-        """Yield the names in the parameters and the body, in text order."""
+        """Yield the names in the parameter list and the body, in text order."""
         for match in _WORD.finditer(utf8, self.name_end, self.end):
             if match["name"] is not None:
                 yield Word(*match.span("name"), match["call"] is not None)
 
     def calls(self, utf8: bytes, reserved: frozenset[bytes]) -> Iterator[tuple[int, str]]:
-        """Yield the end and the name of each call in the body. Parameters and reserved words are excluded."""
+        """Yield the end offset and the chain of names of each call in the body.
+
+        Parameters and reserved words do not count.
+        """
         if utf8.find(b"(", self.name_end + 1, self.end) < 0:
             return
         names = {name.encode() for name in self.parameters or ()} | reserved
@@ -91,7 +96,7 @@ def macros(utf8: bytes, comments: Sequence[Node]) -> list[Macro]:
 
 
 class Bodies:
-    """The ranges of parameters and bodies of macros."""
+    """The ranges from the name of each macro to the end of its body. `offset in bodies` tests an offset."""
 
     def __init__(self, definitions: Sequence[Macro]) -> None:
         self._starts = [macro.name_end for macro in definitions]

@@ -1,4 +1,4 @@
-"""Imports in languages whose files load others by name: Ruby, Lua, PHP."""
+"""Imports in Ruby, Lua and PHP, in which files load others by name."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from codebatch_workers.symbols.imported_names import PREFIX_CHARS_MAX, ImportedN
 
 
 def _arguments(node: Node) -> list[Node]:
-    """Return the arguments of a call without comments."""
+    """Return the arguments of a call, without comments."""
     arguments = node.child_by_field_name("arguments")
     return [child for child in arguments.named_children if child.type != "comment"] if arguments is not None else []
 
 
 _RUBY_HERE = r"(?:__dir__|File\.dirname\s*\(?\s*__FILE__\s*\)?)"
-# Patterns whose group is relative to the directory of the file.
+# Patterns for expressions whose group is a path relative to the directory of the source file.
 _RUBY_FILES = (
     re.compile(rf'"#\{{\s*{_RUBY_HERE}\s*\}}/([^"#]+)"'),
     re.compile(rf'{_RUBY_HERE}\s*\+\s*["\']/([^"\'#]+)["\']'),
@@ -29,9 +29,10 @@ _RUBY_FILE_BYTES_MAX = 1024
 
 
 def imports_of_ruby(node: Node, utf8: bytes) -> list[ImportedName]:
-    """Return the path in `require`, `load` and `autoload` if it is a plain string. `require_relative` adds `./`.
+    """Return the path in `require`, `load` or `autoload` if it is a plain string.
 
-    Paths relative to the file's own directory (`__dir__`, `__FILE__`) are supported too.
+    For `require_relative`, it begins with `./`. A path that is built from the source file's own directory (`__dir__`,
+    `__FILE__`) begins with `./`, too.
     """
     method = node.child_by_field_name("method")
     if method is None:
@@ -50,7 +51,7 @@ def imports_of_ruby(node: Node, utf8: bytes) -> list[ImportedName]:
 
 
 def _ruby_place(written: bytes) -> str | None:
-    """Return the path of an expression relative to the directory of its file, or None for other expressions."""
+    """Return the path in an expression like `File.join(__dir__, "a")`, relative to the file's directory, or None."""
     text = written.decode("utf-8", "replace")
     for pattern in _RUBY_FILES:
         match = pattern.fullmatch(text)
@@ -63,12 +64,12 @@ def _ruby_place(written: bytes) -> str | None:
     return "/".join(part.strip("/") for part in parts)
 
 
-# Functions that call their argument, and the number of arguments before the arguments of this call.
+# Functions that call their first argument. The value is the number of their own arguments before those of the call.
 _LUA_CALLERS = {"pcall": 1, "xpcall": 2}
 
 
 def imports_of_lua(node: Node, utf8: bytes) -> list[ImportedName]:
-    """Return the module in `require` if it is a plain string. The call can be made by `pcall`."""
+    """Return the module in `require "a.b"` or `pcall(require, "a.b")` if it is a plain string."""
     name = node.child_by_field_name("name")
     path_nodes = _arguments(node)
     skipped = _LUA_CALLERS.get("" if name is None else node_text(name, utf8), 0)
@@ -80,8 +81,8 @@ def imports_of_lua(node: Node, utf8: bytes) -> list[ImportedName]:
 
 
 _PHP_FILE_BYTES_MAX = 1024
-# WordPress functions return directories with a trailing slash. `plugin_dir_path(__FILE__)` is the directory of the
-# file.
+# `plugin_dir_path(__FILE__)` is WordPress's function for the directory of the file. Like `trailingslashit`, it returns
+# a trailing slash.
 _PHP_FILE = re.compile(
     rb"""\w+[\s(]*(?:((?:(?:dirname|trailingslashit|plugin_dir_path)[\s(]*)*)(__DIR__|__FILE__)((?:\s*(?:,\s*\d\s*)?\))*)\s*\.)?\s*(["'])/?([^"'$\\]+)\4[\s)]*\Z""",
     re.IGNORECASE,
@@ -89,7 +90,10 @@ _PHP_FILE = re.compile(
 
 
 def _php_file(text: bytes) -> str | None:
-    """Return the file of a `require`, or None. A path from the file's own directory begins with `./`."""
+    """Return the path in the argument of a `require`, or None.
+
+    A path from the source file's directory begins with `./`.
+    """
     match = _PHP_FILE.match(text)
     if match is None:
         return None
@@ -100,14 +104,14 @@ def _php_file(text: bytes) -> str | None:
     if match[3].count(b")") != len(functions):
         return None
     levels = len(functions) - functions.count(b"trailingslashit")
-    # A level count n as an argument adds n - 1 levels, because its function already counts as one.
+    # `dirname(x, n)` is n levels. One of them is already counted as a function.
     above = levels + sum(int(number) - 1 for number in re.findall(rb"\d", match[3]))
     above -= match[2].upper() == b"__FILE__"
     return None if above < 0 else f"./{'../' * above}{file}"
 
 
 def _without_comments(node: Node, utf8: bytes, bytes_max: int) -> bytes:
-    """Return the source of a node without comments that are its children, truncated to a number of bytes."""
+    """Return the source of a node up to `bytes_max` bytes, without the comments that are its children."""
     text, start = b"", node.start_byte
     for child in node.children:
         if len(text) > bytes_max:

@@ -62,10 +62,10 @@ from codebatch_workers.syntax.names import (
 )
 from codebatch_workers.syntax.source import SourceFile
 
-# The maximum length of a qualified name. A longer one repeats the names of its parents, and could grow without bound.
+# A longer qualified name would repeat the names of its scopes, and could grow with the depth of nesting.
 _QUALIFIED_CHARS_MAX = 1024
 
-# The name of anonymous functions in metrics, after the name of the enclosing definition.
+# Metrics name an anonymous function after the enclosing definition, followed by this text.
 ANONYMOUS = "<anonymous>"
 
 _FUNCTIONS = frozenset({"function", "method", "constructor", "property"})
@@ -85,13 +85,13 @@ _PROPERTY_DECORATOR = re.compile(r"(?:.*[._])?property\Z|.+\.(?:setter|getter|de
 
 
 class _EnclosingNode(msgspec.Struct, frozen=True, gc=False):
-    """A node that encloses others."""
+    """A node that encloses others and can be a scope."""
 
     start: int
     minus_end: int
     symbol_type: SymbolType
     name: Name | None
-    # `MACRO(name) {` is a function at top level, and a block within a function.
+    # `MACRO(name) {` is a function at top level, but a block within a function.
     is_macro: bool = False
 
 
@@ -105,21 +105,21 @@ class _Definition(msgspec.Struct, frozen=True, gc=False):
 
 
 class Outline(msgspec.Struct, frozen=True):
-    """The definitions of a file and its relations, each by position."""
+    """The symbols of a file and its edges, each sorted by position."""
 
     symbols: list[Symbol]
     edges: list[Edge]
 
 
 def outline(file: SourceFile) -> Outline:
-    """Return the symbols and edges of a file. Without a tree there are none, except macros of a huge header."""
+    """Return the symbols and edges of a file. A file without a tree has none, except for macros of a huge C header."""
     if file.language not in NAMES or (file.tree is None and not _is_macro_header(file)):
         return Outline([], [])
     return file.derived(_build)
 
 
 def _is_macro_header(file: SourceFile) -> bool:
-    """Return whether a file is too large for a tree, but small enough to search its text for macros."""
+    """Return whether a C or C++ file is too large to be parsed, but small enough to search its text for macros."""
     return (
         file.language in LANGUAGES_WITH_MACROS and file.file_class == "huge" and len(file.content) <= _MACROS_BYTES_MAX
     )
@@ -130,19 +130,19 @@ def _build(file: SourceFile) -> Outline:
 
 
 def definitions(file: SourceFile) -> ScopeDefinitions:
-    """Return the scopes of a file that has a tree in a language with definitions. `analyze` names functions by them."""
+    """Return the scopes of a file with a tree. `analyze` takes the names of functions from them."""
     return file.derived(ScopeDefinitions)
 
 
 @cache
 def _split_capture(capture: str) -> tuple[str, SymbolType]:
-    """Return the part of a capture's name before the dot, and the symbol type after it."""
+    """Split a capture's name at the dot into the kind of capture and the symbol type."""
     kind, _, symbol_type = capture.partition(".")
     return kind, cast("SymbolType", symbol_type.replace("assigned", "function"))
 
 
 class ScopeDefinitions:
-    """The scopes of a file, found on construction. `build` finds symbols and edges."""
+    """The scopes of a file, computed on construction, and then its symbols and edges, which `build` computes."""
 
     def __init__(self, file: SourceFile) -> None:
         self.file = file
@@ -150,7 +150,8 @@ class ScopeDefinitions:
         self.language = file.language
         self.captures: Mapping[str, list[Node]] = file.captures
         self.names_of = NAMES[self.language]
-        # Reserved words are never names, but grammars accept them. Python's grammar does so only in trees with errors.
+        # Grammars accept reserved words as names, but they never are names. Python's grammar does so only in trees with
+        # errors.
         is_lenient = self.language != "python" or (file.tree is not None and file.tree.root_node.has_error)
         self.reserved = RESERVED.get(self.language) if is_lenient else None
         self.separator = _SEPARATORS.get(self.language, ".")
@@ -165,7 +166,7 @@ class ScopeDefinitions:
         self._find_scopes()
 
     def name_of_function(self, start: int) -> str:
-        """Return the qualified name of the function whose node begins at an offset."""
+        """Return the qualified name of the function whose node begins at `start`."""
         scope = self._scope_at(start)
         return scope.qualified if scope.start >= 0 else self._join(scope.qualified, ANONYMOUS)
 
@@ -175,15 +176,15 @@ class ScopeDefinitions:
         return scope.start if scope.start >= 0 else start
 
     def has_symbol(self, start: int) -> bool:
-        """Return whether the function whose node begins at an offset is a symbol."""
+        """Return whether the function whose node begins at `start` is also a symbol."""
         return self._scope_at(start).start in self.definitions
 
     def scope_of(self, offset: int) -> str:
-        """Return the qualified name of the scope at an offset. It is empty at file level."""
+        """Return the qualified name of the scope at an offset. At file level, it is empty."""
         return self._scope_at(offset).qualified
 
     def build(self) -> Outline:
-        """Return the symbols and edges. Can be called only once."""
+        """Compute the symbols and edges. This changes the object, so it can be called only once."""
         for capture, nodes in self.captures.items():
             kind, symbol_type = _split_capture(capture)
             if kind == "leaf":
@@ -203,10 +204,10 @@ class ScopeDefinitions:
     # -- Scopes --------------------------------------------------------------------------------------------------------
 
     def _find_scopes(self) -> None:
-        """Fill `starts` and `scopes`: the scope at an index applies from the offset at the same index."""
+        """Compute `starts` and `scopes`. `scopes[i]` applies from the offset `starts[i]` to the next one."""
         stack: list[tuple[int, EnclosingScope]] = []
         current = self.scopes[0]
-        # A definition whose body is an expression: `f = () => …`. A function with the same end is its body.
+        # The last definition whose value is an expression: `f = () => …`. A function with the same end is its value.
         assigned: _EnclosingNode | None = None
         spans, written = self._spans()
         for span in spans:
@@ -237,9 +238,9 @@ class ScopeDefinitions:
             self.scopes.append(scope)
 
     def _spans(self) -> tuple[list[_EnclosingNode], set[tuple[int, int]]]:
-        """Return the enclosing nodes, outer before inner; and start and negative end of all function nodes."""
+        """Return the enclosing nodes, outer before inner, and the (start, negative end) of all function nodes."""
         properties = self._property_functions()
-        # The key is the start and the negative end.
+        # The key is (start, negative end), so that sorting puts outer nodes before inner ones.
         spans: dict[tuple[int, int], _EnclosingNode] = {}
         for capture, nodes in self.captures.items():
             kind, symbol_type = _split_capture(capture)
@@ -277,7 +278,7 @@ class ScopeDefinitions:
         return [spans[place] for place in sorted(spans)], functions
 
     def _define(self, span: _EnclosingNode, name: Name, outer: EnclosingScope) -> EnclosingScope:
-        """Record a definition that encloses others, and return the scope that it opens."""
+        """Record a definition that encloses others. Return the scope within it."""
         if name.start < 0:
             return EnclosingScope(self._join(outer.qualified, name.text), span.symbol_type, name.end)
         definition = self._add(name, span.symbol_type, outer, -span.minus_end)
@@ -287,7 +288,7 @@ class ScopeDefinitions:
         return self.scopes[bisect_right(self.starts, offset) - 1]
 
     def _join(self, outer: str, name: str) -> str:
-        """Return a qualified name. If it would be too long, return the name of the enclosing definition."""
+        """Return the qualified name of a name in a scope. If it would be too long, return the scope's name."""
         if not outer:
             return name
         return f"{outer}{self.separator}{name}" if len(outer) + len(name) < _QUALIFIED_CHARS_MAX else outer
@@ -303,8 +304,8 @@ class ScopeDefinitions:
     # -- Symbols -------------------------------------------------------------------------------------------------------
 
     def _add(self, name: Name, symbol_type: SymbolType, scope: EnclosingScope, end: int) -> _Definition | None:
-        """Record a symbol and return it. Return None if the name is invalid or already recorded."""
-        # This method is called for every name of a tree, so repeated attribute lookups are avoided.
+        """Return the symbol that this records, or None if the name is invalid or already recorded."""
+        # Each name of a tree passes here, so repeated attribute lookups are avoided.
         start, name_end, owner, utf8 = name.start, name.end, name.owner, self.utf8
         if self._marks and start >= 0 and utf8[start : start + 1] in self._marks:
             start, name_end = without_marks(utf8, start, name_end)
@@ -329,7 +330,7 @@ class ScopeDefinitions:
         return definition
 
     def _without_comments(self, end_min: int, end: int) -> int:
-        """Return the end of a definition without trailing comments and white space that its grammar includes."""
+        """Move the end of a definition before trailing comments and white space, which some grammars include."""
         while end > end_min and (end in self._comments or self.utf8[end - 1] in self._trailing_bytes):
             end = self._comments.get(end, end - 1)
         return max(end, end_min)
@@ -365,7 +366,7 @@ class ScopeDefinitions:
                 self._add_first(name, symbol_type, scope)
 
     def _add_first(self, name: Name, symbol_type: SymbolType, scope: EnclosingScope) -> None:
-        """Record the first assignment to a name in a scope, which counts as its definition."""
+        """Record the first assignment to a name in a scope as its definition. Further assignments are ignored."""
         text = self.utf8[name.start : name.end].decode("utf-8", "replace")
         key = (scope.qualified, text)
         if key in self.assigned_names or text == "_":
@@ -378,7 +379,7 @@ class ScopeDefinitions:
         self._add(name, symbol_type, scope, name.end)
 
     def _add_members(self) -> None:
-        """Record fields of classes that methods define by `self.x = …` in Python."""
+        """Record the fields that Python methods define by `self.x = …` as members of their class."""
         for node in self.captures.get("member", ()):
             start, end = node.start_byte, node.end_byte
             if not self.utf8.startswith(b"self", start):
@@ -393,7 +394,7 @@ class ScopeDefinitions:
             self._add_first(Name(name.start_byte, end, "field", ""), "field", owner)
 
     def _add_parameter_fields(self) -> None:
-        """Record the field for `constructor(private x: A)` in TypeScript, or `__construct(private $x)` in PHP."""
+        """Record the field declared by TypeScript's `constructor(private x: A)` or PHP's `__construct(private $x)`."""
         for node in self.captures.get("parameter.field", ()):
             start, end = node.start_byte, node.end_byte
             scope = self._scope_at(start)
@@ -402,7 +403,7 @@ class ScopeDefinitions:
                 self._add(Name(start, end, "field", ""), "field", owner, end)
 
     def _add_macros(self) -> Bodies:
-        """Record the macros, drop symbols that the grammar found in their bodies, and return the bodies."""
+        """Record the macros, drop all symbols that the grammar found in macro bodies, and return the bodies."""
         if self.language in LANGUAGES_WITH_MACROS:
             self.macros = macros(self.utf8, self.captures.get("comment", []))
         macros_found = self.macros
@@ -415,7 +416,7 @@ class ScopeDefinitions:
         return bodies
 
     def _property_functions(self) -> set[int]:
-        """Return the start offsets of functions that a decorator makes a property."""
+        """Return the start offsets of functions with a decorator that turns them into a property."""
         starts = set()
         for node in self.captures.get("decorator", ()):
             text = self.utf8[node.start_byte : node.end_byte][:NAME_BYTES_MAX].decode("utf-8", "replace")
@@ -477,7 +478,7 @@ class ScopeDefinitions:
         """Map the offset of a function's name to the names of its parameters."""
         names_by_function: dict[int, list[str]] = {}
         name_of = parameter_naming(self.utf8, self.language)
-        # Most parameters are in the same scope as the previous one, so the lookup is reused.
+        # Most parameters are in the scope of the previous one, so the lookup of the scope is reused.
         function, scope_end = -1, 0
         for node in self.captures.get("parameter", ()):
             start = node.start_byte
@@ -493,5 +494,5 @@ class ScopeDefinitions:
         return names
 
     def _is_in_script_method(self, offset: int) -> bool:
-        """Return whether an offset is in a method of a script. Decorators there belong to parameters."""
+        """Return whether an offset is in a method in JavaScript or TypeScript. Its decorators belong to parameters."""
         return self.language in _SCRIPTS and self._scope_at(offset).symbol_type in ("method", "constructor")

@@ -1,9 +1,7 @@
-"""Occurrences of a name in a file: every identifier with this name, and its role. Strings and comments do not count.
+"""Occurrences of a name in a file: every identifier with this name, and its role.
 
-Names within other tokens (inner_names.py) and in bodies of macros are included.
-
-Occurrences are computed on demand, because records of all identifiers would be several times larger than the other
-records.
+Strings and comments do not count. Names within longer tokens (inner_names.py) and in macro bodies count. Occurrences
+are computed on demand. Stored records of all identifiers would be several times larger than all other records.
 """
 
 from __future__ import annotations
@@ -28,8 +26,8 @@ _WORD_PARENTS = frozenset({"command_name", "function_definition"})
 _LIFETIMES = frozenset({"label", "lifetime"})
 _NO_CODE = frozenset({"comment", "string_content", "string_literal", "preproc_arg", "system_lib_string"})
 _WORD_BYTE = re.compile(rb"[\w$\x80-\xff]")
-# In all grammars, adjacent word characters belong to one name. So most files that contain the name only within longer
-# words need not be parsed.
+# In all grammars, adjacent word characters belong to one name. So if a name occurs in a file only within longer words,
+# which is common, the file need not be parsed.
 _NOT_AFTER_WORD, _NOT_BEFORE_WORD = rb"(?<![A-Za-z0-9_])", rb"(?![A-Za-z0-9_])"
 _CALLEES = ("call", "tail", "macro", "element", "decorator")
 
@@ -37,10 +35,10 @@ _CALLEES = ("call", "tail", "macro", "element", "decorator")
 def references(
     file: SourceFile, name: str, calls: Sequence[tuple[int, str, str]] | None = None
 ) -> Iterator[dict[str, Json]]:
-    """Yield each occurrence of a name in text order: its range, its role, and its scope.
+    """Yield each occurrence of a name in text order, with its range, role and scope.
 
-    `role` is `definition`, `import`, `call` or `reference`. Files without a tree yield nothing. `calls` are recorded
-    calls of the name, as in `called_alone` (calls.py). With them, most files need not be parsed.
+    `role` is `definition`, `import`, `call` or `reference`. A file without a tree has no occurrences. `calls` are the
+    recorded calls of the name, as in `called_alone` (calls.py). If they are given, most files need not be parsed.
     """
     word = re.compile(_NOT_AFTER_WORD + re.escape(name.encode("utf-8")) + _NOT_BEFORE_WORD)
     spans = [match.span() for match in word.finditer(file.utf8)] if file.language in NAMES else []
@@ -61,7 +59,7 @@ def references(
 
 
 def _find_in_tree(file: SourceFile, name: str, spans: Sequence[tuple[int, int]]) -> Iterator[Reference]:
-    """Yield those of some occurrences in the text that are the name according to the tree."""
+    """Yield the occurrences among `spans`. At the other spans, the tree has a string, a comment or another token."""
     assert file.tree is not None, "who asks knows that it is parsed"
     root = file.tree.root_node
     in_macros = _words_in_macros(file)
@@ -92,7 +90,7 @@ def _find_in_tree(file: SourceFile, name: str, spans: Sequence[tuple[int, int]])
 
 
 def _words_in_macros(file: SourceFile) -> Mapping[tuple[int, int], bool]:
-    """Return the names in bodies of macros, and whether each is called there."""
+    """Map the range of each name in a macro body to whether the name is called there."""
     if file.language not in LANGUAGES_WITH_MACROS:
         return {}
     definitions_of_macros = macros(file.utf8, file.captures.get("comment", ()))
@@ -114,7 +112,7 @@ def _is_whole_name(node: Node, start: int, end: int) -> bool:
 
 
 def _is_replaced_by_stand_in(file: SourceFile, node: Node, start: int, end: int) -> bool:
-    """Return whether a name in code was replaced by a stand-in for the grammar (grammar_gaps)."""
+    """Return whether the parser got other text (a stand-in, grammar_gaps) in place of this name, which is code."""
     if node.type in _NO_CODE or "comment" in node.type or "string" in node.type or b"\n" in file.utf8[start:end]:
         return False
     is_word = not _WORD_BYTE.match(file.utf8, max(start - 1, 0), start) and not _WORD_BYTE.match(file.utf8, end)
@@ -122,7 +120,7 @@ def _is_replaced_by_stand_in(file: SourceFile, node: Node, start: int, end: int)
 
 
 def _is_name(node: Node) -> bool:
-    """Return whether a node is an identifier. Shell words count if they name a command or a function."""
+    """Return whether a node is an identifier. A shell word is one if it names a command or a function."""
     if node.type == "word":
         return node.parent is not None and node.parent.type in _WORD_PARENTS
     if node.parent is not None and node.parent.type in _LIFETIMES and (node.parent.text or b"").startswith(b"'"):

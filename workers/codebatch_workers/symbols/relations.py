@@ -28,7 +28,7 @@ _BASE = re.compile(rb"[\w.$:\x80-\xff]+\Z")
 
 
 class EnclosingScope(msgspec.Struct, frozen=True, gc=False):
-    """The scope of an offset. `start` is the offset of its name, or -1 if it has no name in the source."""
+    """The scope at an offset. `start` is the offset of the scope's name, or -1 if the source does not name it."""
 
     qualified: str
     symbol_type: str
@@ -36,10 +36,10 @@ class EnclosingScope(msgspec.Struct, frozen=True, gc=False):
 
 
 class Relations:
-    """The edges of a file, and the names that its imports bind, each with its scope."""
+    """The edges of a file: imports, bases and calls. `bound` has the names that imports bind, each with its scope."""
 
     def __init__(self, file: SourceFile, starts: Sequence[int], scopes: Sequence[EnclosingScope]) -> None:
-        """Find the edges. The scope at an index of `scopes` applies from the offset at the same index of `starts`."""
+        """Compute the edges. `scopes[i]` applies from the offset `starts[i]` to the next one."""
         self.file = file
         self.utf8 = file.utf8
         self.language = file.language
@@ -86,7 +86,7 @@ class Relations:
             self.bound.append((bound, scope))
 
     def _add_load_time(self, node: Node, offsets: Sequence[int]) -> None:
-        """Record whether loading the file executes the imports at some offsets, all from one statement or call."""
+        """Record whether loading the file executes the imports at `offsets`, which belong to one statement or call."""
         if is_declaration_file(self.file.path) or is_type_only(node, self.language, self.utf8):
             self._type_only.update(offsets)
         if is_deferred(node, self.language, self.utf8):
@@ -103,8 +103,8 @@ class Relations:
 
     def _add_calls(self) -> None:
         utf8, append = self.utf8, self._edges.append
-        # Most callees of a file are called several times, and most calls are in the scope of the previous one, so both
-        # lookups are reused.
+        # Two lookups are reused: most callees occur several times in a file, and most calls are in the scope of the
+        # previous call.
         simple: dict[bytes, str] = {}
         source, scope_end = "", 0
         has_marks = b"`" in NAME_MARKS.get(self.language, ())
@@ -117,8 +117,8 @@ class Relations:
             text = utf8[start if end - start <= NAME_BYTES_MAX else end - NAME_BYTES_MAX : end]
             target = simple.get(text)
             if target is None:
-                # Text before the last call of a chain does not count. A comment around the parenthesis would leave text
-                # that is not a name.
+                # Only the text after the last parenthesis counts. If a comment precedes it, this text is not a plain
+                # name.
                 last = text[text.rfind(b")") + 1 :]
                 if has_marks and last.endswith(b"`"):
                     chain, _, name = last[:-1].rpartition(b"`")
@@ -128,24 +128,24 @@ class Relations:
                 else:
                     target = _callee(self._without_comments(text, end))
             if target and target != "import":
-                # The offset is that of the name, because a chain of calls can begin many lines above.
+                # The offset is that of the last name, because a chain of calls can begin many lines above.
                 append((end - 1, "calls", source, target))
 
     def _callee_between(self, start: int, end: int) -> str:
-        """Return the name of the callee between two offsets."""
+        """Return the chain of names at the end of the text between two offsets."""
         return _callee(self._without_comments(self.utf8[max(start, end - NAME_BYTES_MAX) : end], end))
 
     def _without_comments(self, text: bytes, end: int) -> bytes:
-        """Return text that ends at an offset, without the comments in it."""
+        """Return `text`, which ends at the offset `end`, without comments."""
         start = end - len(text)
-        # The search begins one comment earlier, because a comment can begin before the truncated text of a long callee.
+        # The search includes one comment before `start`, because a comment can extend into a truncated text.
         first = max(bisect_left(self._comment_starts, start) - 1, 0)
         for node in reversed(self._comments[first : bisect_left(self._comment_starts, end)]):
             text = text[: max(node.start_byte - start, 0)] + text[max(node.end_byte - start, 0) :]
         return text
 
     def _add_special(self) -> None:
-        """Add the edges of captures that only one or two languages have."""
+        """Add the edges of captures that occur in only one or two languages."""
         for node in self.captures.get("tail", ()):
             call = node.parent or node
             self._edge(node.start_byte, "calls", self._callee_between(call.start_byte, node.end_byte))
@@ -200,7 +200,7 @@ class Relations:
             self._edge(literals[0].start_byte, "imports", f"./{self._literal(literals[0])}")
 
     def _add_command(self, name: Node) -> None:
-        """Add the call of a shell command. `source x` and `. x` import `x`."""
+        """Add the call of a shell command, or for `source x` and `. x` the import of `x`."""
         text = self.utf8[name.start_byte : name.end_byte][:NAME_BYTES_MAX].decode("utf-8", "replace")
         if text in (".", "source"):
             command = name.parent
@@ -213,7 +213,7 @@ class Relations:
             self._edge(name.start_byte, "calls", text)
 
     def add_calls_of_macros(self, macros: Sequence[Macro], reserved: frozenset[bytes]) -> None:
-        """Add the calls in bodies of macros, which the grammar does not parse. Their source is the macro."""
+        """Add the calls in macro bodies, which the grammar does not parse. The source of each edge is the macro."""
         excluded = reserved | {b"defined", b"__attribute__", b"_Pragma"}
         for macro in macros:
             name = self.utf8[macro.start : macro.name_end].decode("utf-8", "replace")
@@ -221,7 +221,7 @@ class Relations:
                 self._edges_of_macros.append((end - 1, "calls", name, target))
 
     def records(self, ignored: Bodies) -> list[Edge]:
-        """Return the edges by position. In bodies of macros, only those from `add_calls_of_macros` are included."""
+        """Return the edges by position. In the bodies in `ignored`, only the edges of `add_calls_of_macros` count."""
         path, path_b64 = self.file.path_fields
         lines = self.file.line_starts
         edges = self._edges if not ignored else [edge for edge in self._edges if edge[0] not in ignored]
@@ -245,12 +245,13 @@ class Relations:
 
 
 def _callee(text: bytes) -> str:
-    """Return the chain of names at the end of a callee: `a.b(c)\\n.d` ends with `.d`, `std::move<T>` is `std::move`.
+    """Return the chain of names at the end of a callee.
 
-    The text has no comments. Line ends and line continuations in it are ignored.
+    Examples: `a.b(c)\\n.d` returns `.d`, `std::move<T>` returns `std::move`. The text must have no comments. Line ends
+    and line continuations in it are ignored.
     """
     if b"<" not in text:
-        # Text before the last call of a chain does not count. Most long texts end here.
+        # Only the text after the last parenthesis counts. For most long texts, it is a plain name.
         text = text[text.rfind(b")") + 1 :]
         if _SIMPLE_CALLEE.match(text):
             return text.decode("utf-8", "replace")

@@ -1,1 +1,1 @@
-"""A file as tasks see it: its text, its language, its tree, what its grammar does not know, and the notes in it."""
+"""A file as tasks see it: its text, language, syntax tree and comments, and code that its grammar does not support."""

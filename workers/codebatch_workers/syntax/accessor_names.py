@@ -1,4 +1,4 @@
-"""Names of functions that have no name in the source: accessors, operators, indexers, initializers and destructors."""
+"""Names for functions that the source does not name: accessors, operators, indexers, initializers and destructors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ _ACCESSOR_NAMES = {
 
 
 def accessor_name(node: Node, utf8: bytes) -> str:
-    """Return the name of such a function: its operator, the name of its property, or a keyword."""
+    """Return a name for a function that the source does not name.
+
+    It is the operator, the name of the property that contains an accessor, or a keyword.
+    """
     kind = node.type
     if kind in _ACCESSOR_NAMES:
         return _ACCESSOR_NAMES[kind]

@@ -1,4 +1,4 @@
-"""Syntax errors in a tree, and limits for trees that are too damaged or too deep."""
+"""Syntax errors in a tree, and limits beyond which a tree is useless or too deep for queries."""
 
 from __future__ import annotations
 
@@ -7,24 +7,27 @@ from collections.abc import Iterator
 
 from tree_sitter import Node, Tree
 
-# Tree-sitter queries count depth in 16 bits and take quadratic time beyond this depth. No hand-written code is as deep.
+# Tree-sitter queries count depth in 16 bits, and take quadratic time beyond this depth. Code written by hand is never
+# so deep.
 QUERY_DEPTH_MAX = 4_000
-# Queries also take quadratic time over the tokens of one error. A file with such an error is not in its language.
+# Queries also take quadratic time in the number of tokens within one error. A file with such an error is probably not
+# in its language.
 _ERROR_TOKENS_MAX = 10_000
 
 
-# Rust allows any tokens in these nodes if brackets and strings are closed. The grammar knows only some tokens.
+# In these nodes, Rust allows any tokens with balanced brackets and closed strings. The grammar knows only some tokens.
 _MACRO_NODES = frozenset({"token_tree", "token_tree_pattern", "token_repetition", "token_repetition_pattern"})
 _MACRO_TOKENS = re.compile(rb"[\w\s$~@#?!.,;:=+*/%^&|<>-]*\Z")
 _SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
-# The number of bytes around a missing `!` that are searched. Only white space is between an operand and the next token.
+# The number of bytes to search before and after a missing `!`. Only white space separates an operand from the next
+# token.
 _LOOKAROUND_BYTES = 200
 
 
 def iter_broken(root: Node, language: str) -> Iterator[Node]:
-    """Yield every error and missing node in undefined order, except known errors of the grammar.
+    """Yield every error and missing node of a tree, except known errors of the grammar, in undefined order.
 
-    Only nodes with errors are entered, which takes a tenth of the time of a query.
+    Only nodes that contain errors are visited. This takes a tenth of the time of a query.
     """
     is_script, is_rust = language in _SCRIPTS, language == "rust"
     pending = [(root, 0, False)]
@@ -36,19 +39,19 @@ def iter_broken(root: Node, language: str) -> Iterator[Node]:
         elif node.is_error and not (is_in_macro and _MACRO_TOKENS.match(node.text or b"")):
             yield node
         elif not node.is_error and not node.child_count and node.has_error:
-            # A missing token can be hidden in a node that consists only of this token.
+            # A missing token can be hidden in a node that consists of nothing else.
             yield node
         if depth < QUERY_DEPTH_MAX and node.child_count:
             is_in_macro = is_in_macro or (is_rust and node.type in _MACRO_NODES)
-            # If a token itself is an error, `has_error` is false.
+            # If a token is itself an error, its `has_error` is false.
             pending += [(child, depth + 1, is_in_macro) for child in node.children if child.has_error or child.is_error]
 
 
 def _ends_an_operand(node: Node, text: bytes) -> bool:
-    """Return whether a missing `!` is an error of the grammar.
+    """Return whether the grammar is wrong to report a missing `!`.
 
-    The grammar expects `!` at the end of `x<{}>` in `x<{}>`…``, and of `[x as y]` in `[x as y] = z`. But `x as y = z`
-    is wrong.
+    For example, it expects `!` at the end of `x<{}>` in `x<{}>`…``, and of `[x as y]` in `[x as y] = z`. But `x as y =
+    z` is an error.
     """
     before = text[max(0, node.start_byte - _LOOKAROUND_BYTES) : node.start_byte].rstrip()
     after = text[node.end_byte : node.end_byte + _LOOKAROUND_BYTES].lstrip()
@@ -56,6 +59,6 @@ def _ends_an_operand(node: Node, text: bytes) -> bool:
 
 
 def is_hopeless_tree(tree: Tree) -> bool:
-    """Return whether one error covers so much of a tree that the tree is useless."""
+    """Return whether a single error covers so much of a tree that the rest is useless."""
     root = tree.root_node
     return any(node.is_error and node.child_count > _ERROR_TOKENS_MAX for node in (root, *root.children))

@@ -1,4 +1,4 @@
-"""Notebook cells in the records of a file."""
+"""Cell numbers in the records of a notebook."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from codebatch_workers.syntax.source import SourceFile
 
 
 def with_cells(file: SourceFile, records: list[Record]) -> list[Record]:
-    """Return the records with their cell and the line in this cell, if the file is a notebook."""
+    """Return the records of a file. If it is a notebook, each gets its cell and the line in this cell."""
     notebook = file.notebook
     if notebook is None:
         return records

@@ -1,7 +1,7 @@
 """Detection of comments: whether an offset of a file is in a comment.
 
-A syntax tree is used if there is one, even with errors. Otherwise comments are found by the syntax of the language, and
-strings that end on their line are skipped; multi-line strings are not recognized. If the language's comments are
+If there is a syntax tree, even one with errors, it decides. Otherwise, a pattern of the language finds comments. It
+skips strings that end on their own line; multi-line strings are not recognized. If the comments of a language are
 unknown, all text counts as comment.
 """
 
@@ -24,7 +24,7 @@ IsComment = Callable[[int], bool]
 
 
 class _Kind(msgspec.Struct, frozen=True):
-    """The syntax of a kind of comment, its languages, and whether strings can contain its opening mark."""
+    """A kind of comment: its pattern, whether strings can contain its opening mark, and its languages."""
 
     pattern: bytes
     has_strings: bool
@@ -55,13 +55,13 @@ _KINDS = (
     _kind(rb"%[^\n]*", "erlang latex prolog", has_strings=False),
     _kind(rb"<!--[\s\S]*?(?:-->|\Z)", "astro blade dtd html markdown mdx razor svelte svg vue xml", has_strings=False),
 )
-# Literal text of Markdown, fenced or in backquotes. An unclosed fence extends to the end.
+# Literal text of Markdown: fenced, or in backquotes. A fence that is not closed extends to the end.
 _LITERAL = rb"(?P<fence>`{3,}|~{3,})[\s\S]*?(?:(?P=fence)|\Z)|`[^`\n]*`?"
-# Single-quoted strings must be short and closed. Otherwise the quote is not a string: `8'hFF`, `don't`.
+# A single-quoted string must be short and closed. Otherwise, the quote does not begin a string: `8'hFF`, `don't`.
 _STRINGS = rb"\"(?:[^\"\\\n]|\\[^\n])*\"?|'(?:[^'\\\n]|\\[^\n]){0,100}'"
 _LANGUAGES_WITH_LITERALS = frozenset({"markdown", "mdx"})
 
-# Nodes that contain text of another language: directives of C, scripts and styles in HTML, HTML in PHP.
+# Nodes whose text is in another language: arguments of directives in C, scripts and styles in HTML, HTML in PHP.
 _EMBEDDED = {
     ("c", "preproc_arg"): "c",
     ("cpp", "preproc_arg"): "c",
@@ -71,7 +71,7 @@ _EMBEDDED = {
 
 
 def comments_of(file: SourceFile) -> IsComment:
-    """Return a predicate: whether an offset in the file's `utf8` is in a comment."""
+    """Return a function that returns whether an offset in the file's `utf8` is in a comment."""
     tree = file.tree
     return _in_text(file.utf8, file.language) if tree is None else _in_tree(file, tree)
 
@@ -98,9 +98,9 @@ def _in_tree(file: SourceFile, tree: Tree) -> IsComment:
 
 
 def comment_spans(text: bytes, language: str) -> list[tuple[int, int]]:
-    """Return the ranges of comments in a text, without a tree.
+    """Return the ranges of comments in a text, found by patterns.
 
-    The list is empty if the comments of the language are unknown.
+    If the comments of the language are unknown, there are none.
     """
     pattern = _pattern(language)
     if pattern is None:
@@ -122,7 +122,10 @@ def _is_within(spans: Sequence[tuple[int, int]], offset: int) -> bool:
 
 @cache
 def _pattern(language: str) -> re.Pattern[bytes] | None:
-    """Return a pattern for strings and, as group `comment`, comments. Return None for an unknown language."""
+    """Return a pattern that matches strings, and comments as the group `comment`.
+
+    Return None if the language's comments are unknown.
+    """
     kinds = [kind for kind in _KINDS if language in kind.languages]
     if not kinds:
         return None

@@ -1,4 +1,4 @@
-"""Inputs of a file's result other than its content: functions of the paths of the snapshot (SPEC.md "Context")."""
+"""Contexts: inputs of a file's result that follow from the paths of the snapshot (SPEC.md "Context")."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ _HEADERS = (b".h", b".H")
 
 
 def _parent(path: bytes) -> bytes:
-    """Return the directory of a path, or empty at the root."""
+    """Return the directory of a path. For a path at the root, it is empty."""
     return path.rpartition(b"/")[0]
 
 
 def language_context(view: SnapshotView) -> Callable[[Entry], bytes]:
-    """Return the context of `.h` files: `c` or `cpp`, like the nearest sources.
+    """Return a function for the context of a file: `c` or `cpp` for a `.h` file, otherwise empty.
 
-    It is empty for other files or without sources.
-
-    Searching upward from the file's directory, the first directory with C or C++ sources decides by majority; a tie
-    means C. Sources directly in a directory take precedence over sources below it (an `include/` next to `src/`).
+    From the file's directory upward, the first directory with C or C++ sources decides. The more frequent language
+    wins; a tie means C. In one directory, sources directly in it decide; without any, sources below it do (an
+    `include/` next to `src/`). Without any sources, the context is empty.
     """
     own_balances: dict[bytes, int] = {}
     for entry in view.entries:
@@ -60,17 +59,18 @@ def language_context(view: SnapshotView) -> Callable[[Entry], bytes]:
 
 
 def _winner(balance: int | None) -> bytes:
-    """Return the language for a balance: the number of C++ sources minus the number of C sources."""
+    """Return the language for the number of C++ sources minus the number of C sources, or empty for None."""
     if balance is None:
         return b""
     return b"cpp" if balance > 0 else b"c"
 
 
 def packages_context(view: SnapshotView) -> Callable[[Entry], bytes]:
-    """Return the context of files: the directories above them with an `__init__.py`, NUL-separated, outermost first.
+    """Return a function for the context of a file: the directories at or above it with an `__init__.py`.
 
-    ruff treats these directories as packages, and some of its rules need the package of a module. All files have this
-    context, because shebangs and `.gitattributes` can make any file Python.
+    They are NUL-separated, outermost first, each with a `/` at its end. ruff treats these directories as packages, and
+    some of its rules need the package of a module. All files have this context, because shebangs and `.gitattributes`
+    can make any file Python.
     """
     packages = {_parent(entry.path) for entry in view.entries if entry.kind == "file" and _is_init(entry.path)}
     known: dict[bytes, bytes] = {}
@@ -95,5 +95,5 @@ def _is_init(path: bytes) -> bool:
 
 
 def directories_of_packages(context: bytes) -> list[bytes]:
-    """Return the directories in a value of `packages_context`. The root is empty."""
+    """Return the directories that a value of `packages_context` lists. The root directory is empty."""
     return [part[:-1] for part in context.split(b"\0")] if context else []

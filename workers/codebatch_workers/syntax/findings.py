@@ -1,4 +1,4 @@
-"""Findings in a file, as records."""
+"""Construction of findings in a file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import UnsetType
 
 from codebatch.model.record import Diagnostic, Severity
 
-# The tool of findings that name no other. In findings of custom tasks it is replaced by the task's name (execution.py).
+# The tool of findings that name no tool. In custom tasks, the task's name replaces it (execution.py).
 OWN_TOOL = "codebatch"
 
 
@@ -37,7 +37,7 @@ def diagnostic(
     severity: Severity = "warning",
     tool: str = OWN_TOOL,
 ) -> Diagnostic:
-    """Return a finding from offset `start` to offset `end` (exclusive) in `file.utf8`."""
+    """Return a finding that spans the offsets `start` to `end` (exclusive) in `file.utf8`."""
     path, path_b64 = file.path_fields
     line, column = file.position(start)
     end_line, end_column = file.position(end)
@@ -58,7 +58,7 @@ def diagnostic(
 def diagnostic_at(
     file: LocatedFile, line: int, message: str, *, column: int = 1, code: str = "", severity: Severity = "warning"
 ) -> Diagnostic:
-    """Return a finding from a column to the end of its line. Raises ValueError if the file lacks this position."""
+    """Return a finding from a column to the end of its line. Raises ValueError if the file lacks the position."""
     lines = max(file.line_count, 1)
     if not 1 <= line <= lines:
         raise ValueError(f"the finding is at line {line}, but the file has {lines} lines")

@@ -1,8 +1,8 @@
-"""JSON with comments and trailing commas, which some readers accept.
+"""JSON with comments and trailing commas, which some programs accept.
 
-Linguist and VS Code call this dialect "JSON with comments". Files of tools that accept it are known by name. Any other
-`.json` file with a comment also has such a reader, because a strict reader would reject it. The grammar parses comments
-but reports trailing commas as errors.
+Linguist and VS Code call this dialect "JSON with comments". Some files are known by name, because a tool that accepts
+the dialect reads them. Any other `.json` file with a comment must also have such a reader, because a strict one would
+reject it. The grammar accepts comments, but reports trailing commas as errors.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-# Files that their tools read with comments and trailing commas: TypeScript, VS Code, Zed, linters, Babel, bundlers,
-# .NET, Renovate and others. The ending `.json` is separate.
+# Names of files that a tool reads with comments and trailing commas: TypeScript, VS Code, Zed, linters, Babel,
+# bundlers, .NET, Renovate and others. The ending `.json` follows separately.
 _TOLERANT = re.compile(
     rb"(?:^|/)(?:\.(?:vscode|zed)/[^/]+|[^/]*[jt]sconfig[^/]*|[^/]*(?:color|icon)-theme|[^/]*language-configuration|"
     rb"\.?devcontainer|\.?markdownlint(?:-cli2)?|\.eslintrc|tslint|\.?oxlintrc|\.?cspell(?:\.config)?|pyrightconfig|"
@@ -24,15 +24,15 @@ _TOLERANT = re.compile(
 
 
 def takes_comments(path: bytes) -> bool:
-    """Return whether a `.json` file is JSON with comments according to its path."""
+    """Return whether the path of a `.json` file shows that its reader accepts comments."""
     return _TOLERANT.search(path) is not None
 
 
 def is_trailing_comma(node: Node) -> bool:
-    """Return whether an error or missing node is caused only by a trailing comma.
+    """Return whether a trailing comma is the only cause of an error or missing node.
 
-    In an array of strings or numbers the grammar reports a missing element after the comma. Elsewhere the comma is the
-    error.
+    In an array of strings or numbers, the grammar reports a missing element after the comma. Elsewhere, the comma
+    itself is the error.
     """
     comma = _sibling(node, "prev_sibling") if node.is_missing else node
     closing = _sibling(node, "next_sibling")
@@ -43,7 +43,7 @@ def is_trailing_comma(node: Node) -> bool:
 
 
 def _sibling(node: Node, direction: str) -> Node | None:
-    """Return the nearest sibling on one side that is not a comment."""
+    """Return the nearest sibling in a direction that is not a comment, or None."""
     sibling: Node | None = getattr(node, direction)
     while sibling is not None and sibling.type == "comment":
         sibling = getattr(sibling, direction)

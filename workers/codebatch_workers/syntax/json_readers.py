@@ -1,4 +1,4 @@
-"""The JSON dialect that programs accept in a file: with comments, or strict."""
+"""The dialect of JSON that the readers of a file accept: strict, or with comments."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _STRICT_NAMES = frozenset(
 
 
 def has_tolerant_reader(file: SourceFile) -> bool:
-    """Return whether a file is JSON with comments: by its name, or because it has comments."""
+    """Return whether the readers of a JSON file accept comments, because of its name or because it has some."""
     return file.language == "jsonc" or (file.language == "json" and bool(file.captures.get("comment")))
 
 
 def has_strict_reader(file: SourceFile) -> bool:
-    """Return whether a file is always read as strict JSON: package manifests and data formats."""
+    """Return whether the readers of a file certainly accept only strict JSON: package manifests and data formats."""
     name = file.path.rpartition(b"/")[2]
     return file.language == "json" and (name in _STRICT_NAMES or not name.endswith(b".json"))

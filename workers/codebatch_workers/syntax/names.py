@@ -1,4 +1,4 @@
-"""The names that a definition binds, for each language. `outline` adds scopes and makes the records."""
+"""The names that definitions bind, by language. `outline` determines their scopes and creates the records."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from codebatch.model.record import SymbolType
 
 
 class Name(msgspec.Struct, frozen=True, gc=False):
-    """A name at its offsets, the type of its symbol, and the owner written before it (`Owner::name`).
+    """The offsets of a name, the type of its symbol, and the owner that is written before it (`Owner::name`).
 
-    `text` is the name of a symbol that has no name in the source, such as `default` for `export default`.
+    `text` is set if the source does not contain the name: it is `default` for `export default`.
     """
 
     start: int
@@ -26,7 +26,7 @@ class Name(msgspec.Struct, frozen=True, gc=False):
 
 NamesOf = Callable[["Node", SymbolType, bytes], list[Name]]
 
-# The maximum length of a name. A longer one is data.
+# A longer name is data.
 NAME_BYTES_MAX = 512
 
 _GENERICS = re.compile(rb"<[^<>]*>")
@@ -34,7 +34,7 @@ _GENERIC_DEPTH_MAX = 8
 
 
 def without_generics(text: bytes) -> bytes:
-    """Return text without everything in angle brackets: `Map<K, List<V>>::get` becomes `Map::get`."""
+    """Remove everything in angle brackets from a text: `Map<K, List<V>>::get` becomes `Map::get`."""
     for _ in range(_GENERIC_DEPTH_MAX):
         if b"<" not in text:
             break
@@ -45,7 +45,7 @@ def without_generics(text: bytes) -> bytes:
     return text
 
 
-# The bytes that begin a quoted name, or a marked name, which may be a reserved word.
+# The bytes that begin a quoted name, or a name after a mark. Such a name may be a reserved word.
 NAME_MARKS: dict[str, tuple[bytes, ...]] = {
     "csharp": (b"@",),
     "kotlin": (b"`",),
@@ -57,7 +57,10 @@ _CLOSING_MARKS = {b'"': b'"', b"`": b"`", b"[": b"]", b"@": b""}
 
 
 def without_marks(utf8: bytes, start: int, end: int) -> tuple[int, int]:
-    """Return the range of a name without its quotes or mark. A name without its closing quote is returned unchanged."""
+    """Return the range of a name without its quotes or mark.
+
+    If the closing quote is missing, return the whole range.
+    """
     closing = _CLOSING_MARKS[utf8[start : start + 1]]
     is_closed = end - start > 1 + len(closing) and utf8.endswith(closing, start, end)
     return (start + 1, end - len(closing)) if is_closed else (start, end)
@@ -68,7 +71,7 @@ def _plain(node: Node | None, symbol_type: SymbolType, owner: str = "") -> list[
 
 
 def names_by_field(node: Node, symbol_type: SymbolType, _utf8: bytes) -> list[Name]:
-    """Return the name in the field `name`, which most grammars use."""
+    """Return the name in the field `name`. Most grammars have this field."""
     return _plain(node.child_by_field_name("name"), symbol_type)
 
 
@@ -80,7 +83,7 @@ _PYTHON_TARGETS = frozenset(
 
 
 def names_of_python(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
-    """Return a definition's name, the left side of a `type` statement, or the identifiers of an assignment's target."""
+    """Return the name of a definition, of a `type` statement, or all names that an assignment's target binds."""
     if symbol_type == "type":
         left = node.child_by_field_name("left")
         while left is not None and left.type in ("type", "generic_type"):
@@ -92,9 +95,9 @@ def names_of_python(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Na
 
 
 def _identifiers(node: Node, symbol_type: SymbolType, through: frozenset[str], leaves: frozenset[str]) -> list[Name]:
-    """Return every leaf below a target, descending only through grouping nodes.
+    """Return all leaves below a target. Only grouping nodes are entered.
 
-    Iterative, because patterns can nest deep.
+    The function is iterative, because patterns can be deeply nested.
     """
     names = []
     pending = [node]
@@ -123,7 +126,7 @@ _SCRIPT_LEAVES = frozenset({"identifier", "shorthand_property_identifier_pattern
 
 
 def pattern_names(node: Node) -> list[tuple[int, int]]:
-    """Return the ranges of names that a parameter or a declarator binds, without names in defaults and types."""
+    """Return the ranges of names that a parameter or declarator binds. Names in defaults and types are not bound."""
     if node.type in ("required_parameter", "optional_parameter"):
         node = node.child_by_field_name("pattern") or node
     leaves = _SCRIPT_LEAVES | {"type_identifier"}
@@ -131,7 +134,7 @@ def pattern_names(node: Node) -> list[tuple[int, int]]:
 
 
 def names_of_script(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
-    """Return a name, the identifiers of a destructuring pattern, or the last part of the target of a function."""
+    """Return a definition's name, the names in a destructuring pattern, or the last name of an assignment's target."""
     if node.type == "assignment_expression":
         left = node.child_by_field_name("left")
         if left is not None and left.type == "member_expression":
@@ -163,12 +166,15 @@ _INLINE = re.compile(rb"\binline\b")
 
 
 def names_of_c(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
-    """Return the same names as for C++, except functions declared as members of a struct."""
+    """Return the names that `names_of_cpp` returns, without functions that a struct declares as members."""
     return [name for name in names_of_cpp(node, symbol_type, utf8) if symbol_type == name.symbol_type]
 
 
 def names_of_cpp(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
-    """Return the name in a declarator: `(*names[3])(void)` declares `names`, `int f(void);` declares nothing new."""
+    """Return the name that a declarator declares.
+
+    For example, `(*names[3])(void)` declares `names`. A prototype such as `int f(void);` defines nothing.
+    """
     name = node.child_by_field_name("name")
     if name is not None and name.type == "nested_namespace_specifier":
         text = b"".join(_INLINE.sub(b"", utf8[name.start_byte : name.end_byte]).split())
@@ -195,18 +201,19 @@ def names_of_cpp(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]
 
 
 def is_macro_block(node: Node) -> bool:
-    """Return whether the only parentheses of a function definition are those around its name: `MACRO(name) {`."""
+    """Return whether a function definition is `MACRO(name) {`: its only parentheses surround the name."""
     declarator = node.child_by_field_name("declarator")
     return declarator is not None and declarator.type == "parenthesized_declarator"
 
 
 def _declared(node: Node | None) -> tuple[Node | None, bool]:
-    """Return the node that a declarator declares, and whether it is a function and not a pointer to a function."""
+    """Return the node that a declarator declares, and whether it is a function. A pointer to a function is not one."""
     is_function = False
     while node is not None and node.type not in _DECLARATORS:
         inner = node.child_by_field_name("declarator")
         if node.type == "function_declarator":
-            # `(*f)(int)` is a pointer. `(f)(int)` is a function; the parentheses prevent macro expansion of its name.
+            # `(*f)(int)` declares a pointer. `(f)(int)` declares a function; its parentheses prevent macro expansion of
+            # the name.
             in_brackets = (
                 inner.named_child(0) if inner is not None and inner.type == "parenthesized_declarator" else None
             )
@@ -225,9 +232,9 @@ def _declared(node: Node | None) -> tuple[Node | None, bool]:
 
 
 def _qualified(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
-    """Return the last part of a qualified name and its owner: `Outer<T>::name` is `name`, owned by `Outer`."""
+    """Return the last part of a qualified name, with its owner: `Outer<T>::name` is `name`, owned by `Outer`."""
     text = utf8[node.start_byte : node.end_byte]
-    # The innermost qualified_identifier has its name after the last `::` that is outside angle brackets.
+    # The innermost `qualified_identifier` has the part after the last `::` outside angle brackets.
     start = node.start_byte
     while node.type == "qualified_identifier":
         inner = node.child_by_field_name("name")
@@ -246,7 +253,7 @@ _RECEIVER = re.compile(rb"\(\s*(?:[\w\x80-\xff]+\s+)?\*?\s*([\w\x80-\xff]+)")
 
 
 def names_of_go(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
-    """Return a name. The owner of a method is the type of its receiver."""
+    """Return the name of a definition. A method is owned by the type of its receiver."""
     owner = ""
     if node.type == "method_declaration":
         receiver = node.child_by_field_name("receiver")
@@ -261,7 +268,7 @@ _SCALA_PATTERNS = frozenset({"identifiers", "infix_pattern", "tuple_pattern", "t
 
 
 def names_of_scala(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
-    """Return a name, or the names that the pattern of a `val` binds."""
+    """Return the name of a definition, or all names that the pattern of a `val` binds."""
     if symbol_type != "variable":
         return names_by_field(node, symbol_type, utf8)
     names = []
@@ -270,7 +277,7 @@ def names_of_scala(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Nam
         node = pending.pop()
         children = node.named_children
         if node.type == "identifier":
-            # A capitalized name in a pattern is compared with, not bound, but all identifiers are included.
+            # In a pattern, a capitalized name is compared and not bound. It is included nevertheless.
             names.append(Name(node.start_byte, node.end_byte, symbol_type, ""))
         elif node.type == "case_class_pattern":
             pending += children[1:]
@@ -280,7 +287,7 @@ def names_of_scala(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Nam
 
 
 def names_of_swift(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
-    """Return a name. The name of `deinit` and `subscript` is this keyword."""
+    """Return the name of a definition. For `deinit` and `subscript`, it is this keyword."""
     if node.type in ("deinit_declaration", "subscript_declaration"):
         word = next((child for child in node.children if child.type in ("deinit", "subscript")), None)
         return _plain(word, symbol_type)
@@ -291,7 +298,7 @@ def names_of_swift(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Nam
 
 
 def names_of_lua(node: Node, symbol_type: SymbolType, _utf8: bytes) -> list[Name]:
-    """Return a name, or the target that a function value is assigned to: `M.f = function`, `{ f = function }`."""
+    """Return the name of a function, or the target to which it is assigned: `M.f = function`, `{ f = function }`."""
     if node.type != "function_definition":
         return _plain(node.child_by_field_name("name"), symbol_type)
     holder = node.parent
@@ -316,7 +323,7 @@ _LUA_NAMES = frozenset({"dot_index_expression", "identifier", "string_content"})
 
 
 def names_of_php(node: Node, symbol_type: SymbolType, _utf8: bytes) -> list[Name]:
-    """Return a name. For a closure, return the variable that it is assigned to, without `$`."""
+    """Return the name of a definition. For a closure, it is the variable to which it is assigned, without `$`."""
     if node.type not in ("anonymous_function", "arrow_function"):
         return _plain(node.child_by_field_name("name"), symbol_type)
     left = node.parent.child_by_field_name("left") if node.parent is not None else None
@@ -327,7 +334,7 @@ _RESERVED_IN_C = frozenset(
     b"_Bool _Complex auto break case char const continue default do double else enum extern float for goto if int long "
     b"register return short signed sizeof static struct switch typedef union unsigned void volatile while".split()
 )
-# Reserved words, which error recovery can mistake for names. JavaScript is absent: any word can name a member.
+# Reserved words, which error recovery can take for names. JavaScript has no entry, because any word can name a member.
 RESERVED: dict[str, frozenset[bytes]] = {
     "c": _RESERVED_IN_C,
     "cpp": _RESERVED_IN_C

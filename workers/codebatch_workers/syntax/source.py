@@ -1,9 +1,9 @@
-"""A file as tasks see it: its properties, its text, its syntax tree. Each value is computed on first use and cached.
+"""A file as tasks see it: its properties, text and syntax tree. Each is computed on first use and cached.
 
-Lines and columns are counted from 1. Columns are counted in code points, without a byte order mark. A line ends only at
-LF: the CR of CRLF is the last character of its line, and a lone CR is an ordinary character. Offsets are positions in
-`utf8`, the content without its byte order mark, converted to UTF-8. The module is as long as it is because all values
-are derived from other values of the same file and cached with them.
+Lines and columns count from 1. Columns are code points and do not include a byte order mark. Only LF ends a line: the
+CR of CRLF is the last character of its line, and a lone CR is an ordinary character. Offsets are positions in `utf8`,
+the content in UTF-8 without its byte order mark. The module is as long as it is because all values are derived from
+other values of the same file and cached with them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from codebatch_workers.syntax.language.linguist_names import language_named
 from codebatch_workers.syntax.language.notebooks import Notebook, read_notebook
 
 HUGE_BYTES_MIN = 8 * 1024 * 1024  # Larger files are neither parsed nor linted.
-# The maximum size of a notebook. Notebooks contain images, so this limit is higher.
+# Larger notebooks are not read. The limit is higher than for other files, because notebooks contain images.
 NOTEBOOK_BYTES_MAX = 64 * 1024 * 1024
 NOTEBOOK_ENDING = b".ipynb"
 _COLUMN_BLOCK_BYTES = 1024
@@ -58,19 +58,19 @@ _DENSE_BLANKS_SHARE_MAX = 0.04
 _LONE_CR = re.compile(rb"\r(?!\n)")
 _CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
 _ASCII_FOR_ALL = bytes([*range(0x80), *[ord("x")] * 0x80])
-# The contexts that determine the language, and with it every cached value.
+# The contexts that can change the language, and with it any cached value.
 _LANGUAGE_FOLLOWS_FROM = frozenset({"attributes", "language"})
 
-# Lines that open very many blocks. The state of a scanner must fit into 1,024 bytes, but these scanners write more
-# (tree-sitter-yaml issue 48: from 254 levels on, two of which may begin in one column; tree-sitter-markdown issue 243).
+# Lines that open very many blocks. Scanners must store their state in 1,024 bytes, but these write more: for YAML, from
+# 254 levels on, two of which can begin in one column (tree-sitter-yaml issue 48, tree-sitter-markdown issue 243).
 _YAML_DEEP = re.compile(rb"\n[ \t?:-]{120}")
 _MARKDOWN_DEEP = re.compile(rb"\n[ \t>*+\-\d.)]{240}")
-# The YAML scanner counts lines and columns in 16 bits (tree-sitter-yaml issue 49).
+# The scanner of YAML counts lines and columns in 16 bits (tree-sitter-yaml issue 49).
 _YAML_COUNT_MAX = 32_767
 
 
 def _is_deep(opening: re.Pattern[bytes], file: SourceFile) -> bool:
-    # The patterns begin with a line feed because a search for it is ten times faster than `^`.
+    # A search for a line feed is ten times as fast as `^`, so the patterns begin with one.
     return opening.search(b"\n" + file.utf8) is not None
 
 
@@ -104,12 +104,12 @@ class _cached(Generic[T]):  # noqa: N801  # used as a decorator
 
 
 class SourceFile:
-    """A file of a snapshot. `contexts` are its context values in the plan (SPEC.md "Context").
+    """A file of a snapshot. `contexts` are the values that the plan has for it (SPEC.md "Context").
 
     It has many methods: most of them return a cached value that is derived from the content.
     """
 
-    # `_views` and `contexts` are slots, because views with fewer contexts share the cached values in `__dict__`.
+    # Views with fewer contexts share the cached values in `__dict__`. They must not share `_views` and `contexts`.
     __slots__ = ("__dict__", "_views", "contexts")
 
     def __init__(self, path: bytes, content: bytes, executable: bool, contexts: Mapping[str, bytes]) -> None:
@@ -124,7 +124,7 @@ class SourceFile:
 
     @_cached
     def language(self) -> str:
-        """The name of the language; `text` if unknown or a Git LFS pointer. `.gitattributes` has precedence."""
+        """The language: by `.gitattributes`, else detected. `text` if it is unknown or a Git LFS pointer."""
         if self.notebook is not None or is_lfs_pointer(self.content):
             return "text" if self.notebook is None else "python"
         named = self._attributes.get("language")
@@ -136,7 +136,7 @@ class SourceFile:
 
     @_cached
     def notebook(self) -> Notebook | None:
-        """The notebook in the file, if its language is Python. `utf8` is then the code of its cells."""
+        """The notebook in the file if there is one in Python, otherwise None. `utf8` is then the code of its cells."""
         if not self.path.endswith(NOTEBOOK_ENDING) or is_binary(self.content):
             return None
         if len(self.content) > NOTEBOOK_BYTES_MAX:
@@ -195,26 +195,26 @@ class SourceFile:
         size, lines = len(self.utf8), self.line_count
         if size > _MINIFIED_LINE_BYTES_MIN * lines:
             return True
-        # Some minifiers break lines after 500 bytes. Their output has hardly any white space.
+        # Some minifiers break lines after about 500 bytes. Their output has hardly any white space.
         if self.language != "javascript" or size <= _DENSE_LINE_BYTES_MIN * lines:
             return False
         return sum(map(self.utf8.count, (b" ", b"\t", b"\n"))) < _DENSE_BLANKS_SHARE_MAX * size
 
     @_cached
     def is_parsed(self) -> bool:
-        """Whether the file can be parsed by a grammar that detects syntax errors."""
+        """Whether the file can be parsed, and its grammar detects syntax errors."""
         return self.language not in LANGUAGES_OF_PROSE and self.can_be_parsed
 
     @property
     def can_be_parsed(self) -> bool:
-        """Whether there is a grammar for the file, and neither its size nor its class prevents parsing."""
+        """Whether an installed grammar can parse the file, and its size and class permit it."""
         if not self.has_grammar or self.file_class in ("binary", "empty", "huge", "minified"):
             return False
         return self.language not in _OVERRUNS or not self.overruns_its_grammar
 
     @_cached
     def overruns_its_grammar(self) -> bool:
-        """Whether the file exceeds the limits of its grammar's scanner, so that parsing would crash or fail."""
+        """Whether the file exceeds limits of its grammar's scanner. Parsing would crash or fail."""
         overruns = _OVERRUNS.get(self.language)
         return overruns is not None and overruns(self)
 
@@ -233,28 +233,28 @@ class SourceFile:
 
     @property
     def encoding(self) -> str:
-        """The IANA name of the encoding; `unknown-8bit` for undeclared non-UTF-8 bytes, empty for binary files."""
+        """The IANA name of the encoding: `unknown-8bit` if undeclared and not UTF-8, empty for binary files."""
         return "" if self.is_binary else self._decoded.encoding
 
     @property
     def encoding_problem(self) -> str:
-        """The reason why the file is not valid in its encoding, or empty if it is valid."""
+        """The first problem in decoding the file, or an empty text."""
         return "" if self.is_binary else self._decoded.problem
 
     @_cached
     def utf8(self) -> bytes:
-        """The content in UTF-8, without a byte order mark. Invalid bytes become U+FFFD; binary files are empty."""
+        """The content in UTF-8 without byte order mark. Invalid bytes become U+FFFD. For binary files, it is empty."""
         return b"" if self.is_binary else self._decoded.utf8
 
     @_cached
     def text(self) -> str:
-        """`utf8`, decoded."""
+        """`utf8` as `str`."""
         return self.utf8.decode("utf-8")
 
     @_cached
     def line_starts(self) -> list[int]:
         """The offset of the start of each line, and the offset after the last LF."""
-        # BytesIO splits lines only at LF, and is faster than a search.
+        # BytesIO splits lines only at LF, and is faster than searching for LF.
         starts = list(accumulate(map(len, BytesIO(self.utf8)), initial=0))
         if not self.utf8.endswith(b"\n") and self.utf8:
             starts.pop()
@@ -273,7 +273,7 @@ class SourceFile:
         return self.utf8.isascii()
 
     def line(self, offset: int) -> int:
-        """Return the line of an offset, counted from 1."""
+        """Return the line, from 1, that contains an offset."""
         return bisect_right(self.line_starts, offset)
 
     def position(self, offset: int) -> tuple[int, int]:
@@ -291,7 +291,7 @@ class SourceFile:
         return {}
 
     def _columns_before(self, line: int) -> list[int]:
-        """Return the number of code points before each block of a long line, so that positions are found fast."""
+        """Return the number of code points before each block of a long line. It makes `position` fast."""
         table = self._column_tables.get(line)
         if table is None:
             start = self.line_starts[line - 1]
@@ -305,7 +305,7 @@ class SourceFile:
     def report(
         self, line: int, message: str, *, column: int = 1, code: str = "", severity: Severity = "warning"
     ) -> Diagnostic:
-        """Return a finding at a line and column (in code points). The default `code` is the name of the task.
+        """Return a finding at a line and column (in code points). By default, `code` is the name of the task.
 
         Raises ValueError if the file does not have this line or column.
         """
@@ -315,14 +315,14 @@ class SourceFile:
 
     @_cached
     def tree(self) -> Tree | None:
-        """The syntax tree of `utf8`, or None if the file is not parsed."""
+        """The syntax tree of `utf8`, or None unless `is_parsed`."""
         return self.parse() if self.is_parsed else None
 
     def parse(self) -> Tree:
-        """Return a new syntax tree, also for prose such as Markdown. There must be a grammar for the language.
+        """Return a new syntax tree. The language must have a grammar. It may be a language of prose such as Markdown.
 
-        Before parsing, a lone CR is replaced by LF, because it does not end a line in all grammars. Constructs that the
-        grammar does not know are replaced if this gives fewer syntax errors.
+        Before parsing, LF replaces each lone CR, because some grammars end lines at CR and others do not. Constructs
+        that the grammar does not support are replaced by stand-ins if this reduces the number of syntax errors.
         """
         utf8 = self.utf8
         if self.language == "markdown":
@@ -340,7 +340,7 @@ class SourceFile:
             replaced = with_calls_of_type(utf8, tree)
             return tree if replaced == utf8 else reparse(parser, tree, utf8, replaced)
         if self.language in LANGUAGES_WITH_GAPS and tree.root_node.has_error:
-            # This import compiles many patterns, and most trees have no error.
+            # Imported late: the import compiles many patterns, and most trees have no error.
             from codebatch_workers.syntax.grammar_gaps.gaps import without_gaps
 
             tree, utf8 = without_gaps(utf8, self.language, tree, parser)
@@ -356,8 +356,8 @@ class SourceFile:
 
     @_cached
     def parsed_text(self) -> bytes:
-        """The text for the grammar of C and C++. It has the length of `utf8`; macros are replaced."""
-        # Only C and C++ files need these modules, which compile many patterns.
+        """The text that the grammar of C or C++ parses. It has the length of `utf8`, with stand-ins for macros."""
+        # Imported late: these modules compile many patterns, and only C and C++ need them.
         from codebatch_workers.syntax.grammar_gaps.c_macro_lines import (
             without_inner_comments,
             without_macro_lines,
@@ -375,26 +375,26 @@ class SourceFile:
 
     @_cached
     def has_syntax_error(self) -> bool:
-        """Whether the tree has a syntax error. The value is kept after `release`."""
+        """Whether the tree has a syntax error. `release` keeps the value."""
         root = self.tree.root_node if self.tree is not None else None
         return root is not None and root.has_error and any(True for _ in iter_broken(root, self.language))
 
     @_cached
     def is_hopeless(self) -> bool:
-        """Whether one syntax error covers so much that the tree is of no use. The value is kept after `release`."""
+        """Whether a single syntax error covers so much that the tree is useless. `release` keeps the value."""
         return self.has_syntax_error and self.tree is not None and is_hopeless_tree(self.tree)
 
     @_cached
     def captures(self) -> Mapping[str, list[Node]]:
         """The captures of the language's own query, by name. All tasks share this one pass over the tree.
 
-        Empty for hopeless files. Nodes below a depth of QUERY_DEPTH_MAX are not captured.
+        For a hopeless file, there are none. Nodes deeper than QUERY_DEPTH_MAX are not captured.
         """
         captures = {} if self.tree is None else self.query(grammar(self.language).query)
         return captured(captures, self.utf8, self.language)
 
     def matches(self, query: Query) -> Iterator[Mapping[str, list[Node]]]:
-        """Yield the captures of each match of a query, in undefined order. Prose such as Markdown is parsed too."""
+        """Yield the captures of each match of a query, in undefined order. Prose is parsed for this."""
         if self.is_hopeless:
             return
         root = (self.tree or self.parse()).root_node
@@ -402,10 +402,10 @@ class SourceFile:
             yield captures
 
     def query(self, query: Query) -> dict[str, list[Node]]:
-        """Run a tree-sitter query over the tree. Return the captures by name."""
+        """Run a tree-sitter query over the tree. Return the captures by name, each sorted by position."""
         if self.tree is None or self.is_hopeless:
             return {}
-        # The binding collects nodes in a set, so its lists are in the order of addresses, which differs between runs.
+        # The binding collects nodes in a set, ordered by memory addresses. So the order differs between runs.
         captures: dict[str, list[Node]] = _cursor(query).captures(self.tree.root_node)
         for nodes in captures.values():
             if len(nodes) > 1:
@@ -419,9 +419,9 @@ class SourceFile:
         return {}
 
     def derived(self, make: Callable[[SourceFile], T]) -> T:
-        """Return the result of `make` for this file. The result is computed once and shared by all tasks.
+        """Return `make(self)`. The result is computed once and shared by all tasks.
 
-        `make` may use only the contexts that determine the language.
+        `make` may use only the contexts that can change the language.
         """
         return self._get_or_make(self._derived, make)
 
@@ -430,7 +430,7 @@ class SourceFile:
         return {}
 
     def lasting(self, make: Callable[[SourceFile], T]) -> T:
-        """Like `derived`, but the result is kept after `release`. The result must not contain nodes of the tree."""
+        """Like `derived`, but `release` keeps the result. The result must not contain nodes of the tree."""
         return self._get_or_make(self._kept_results, make)
 
     def _get_or_make(self, results: dict[object, Any], make: Callable[[SourceFile], T]) -> T:
@@ -462,7 +462,7 @@ class SourceFile:
         return view
 
     def release(self) -> None:
-        """Discard the tree, derived values and the text, but not the bytes. The next use computes them again."""
+        """Discard the tree, values derived from it, and the text. The next use computes them again."""
         for narrower in self._narrower.values():
             narrower.release()
         for name in (

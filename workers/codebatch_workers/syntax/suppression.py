@@ -1,8 +1,9 @@
 """Suppression comments: `codebatch: ignore[code, …]`. Without codes, all findings are suppressed.
 
-`ignore` applies to its own line, `ignore-next-line` to the next line, `ignore-file` to the whole file. A code that ends
-with `*` matches all codes with this prefix. Only comments count (comments.py). Suppression applies to all tasks: their
-records pass through `without_unwanted` before they are stored (execution.py). In huge files it has no effect.
+`ignore` applies to its own line, `ignore-next-line` to the next line, and `ignore-file` to the whole file. A code that
+ends with `*` matches all codes with this prefix. The text counts only in a comment (comments.py). Suppressions apply to
+all tasks: their records pass through `without_unwanted` before they are stored (execution.py). In huge files, they have
+no effect.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ RecordT = TypeVar("RecordT", bound=Record)
 
 
 class Suppressions(msgspec.Struct, frozen=True):
-    """The suppressed codes of a file and of its lines."""
+    """The codes that are suppressed in the whole file, and those suppressed on each line."""
 
     file: list[Codes] = msgspec.field(default_factory=list)
     lines: dict[int, list[Codes]] = msgspec.field(default_factory=dict)
 
     def has(self, line: int, code: str) -> bool:
-        """Return whether a finding on a line is suppressed."""
+        """Return whether a finding with this line and code is suppressed."""
         return any(matches(code, codes) for codes in (*self.file, *self.lines.get(line, ())))
 
 
@@ -42,7 +43,7 @@ NONE = Suppressions()
 
 
 def suppressions(file: SourceFile) -> Suppressions:
-    """Return the suppressions in the comments of a file. The tree is used only if the file contains the marker."""
+    """Return the suppressions in the comments of a file. The tree is needed only if the file contains the marker."""
     utf8 = file.utf8
     if _MARKER not in utf8 or file.file_class == "huge":
         return NONE
@@ -61,13 +62,13 @@ def suppressions(file: SourceFile) -> Suppressions:
 
 
 def look_for_notes(file: SourceFile) -> None:
-    """Read and cache the suppressions of a parsed file while its tree is in memory."""
+    """While the tree of a file is in memory, read the file's suppressions and cache them."""
     if file.is_parsed and _MARKER in file.utf8:
         file.lasting(suppressions)
 
 
 def without_unwanted(file: SourceFile, records: Sequence[RecordT]) -> list[RecordT]:
-    """Return the records of a file without suppressed diagnostics."""
+    """Return the records of a file, without findings that comments suppress."""
     unwanted = file.lasting(suppressions)
     if unwanted is NONE:
         return list(records)
@@ -77,5 +78,5 @@ def without_unwanted(file: SourceFile, records: Sequence[RecordT]) -> list[Recor
 
 
 def matches(code: str, patterns: Sequence[str]) -> bool:
-    """Return whether a code matches a pattern: an equal code, or a prefix with `*`."""
+    """Return whether a code equals one of the patterns, or begins with a pattern that ends with `*`."""
     return any(code == pattern or (pattern.endswith("*") and code.startswith(pattern[:-1])) for pattern in patterns)

@@ -1,9 +1,9 @@
-"""A syntax tree as JSON: all nodes in the order of their start, parents before children.
+"""A syntax tree as JSON: a list of all nodes by their start, parents before children.
 
-The list is flat, because trees nest deeper than JSON parsers allow. `parent` is the index of the parent node; the root
-has none. `field` is the field name in the parent. Lines and columns are 1-based, columns count code points, and ends
-are exclusive. `start_byte` and `end_byte` are offsets in the text in UTF-8, without a byte order mark. Nodes without
-children have `text`. `named`, `extra`, `error` and `missing` are present only if true.
+The list is flat, because trees can be nested deeper than JSON parsers allow. `parent` is the index of the parent node;
+the root has none. `field` is the name of the node's field in its parent. Lines and columns count from 1, columns are
+code points, and ends are exclusive. `start_byte` and `end_byte` are offsets in the text in UTF-8 without byte order
+mark. Nodes without children have `text`. `named`, `extra`, `error` and `missing` are present only if true.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class _Node(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def encode_tree(file: SourceFile) -> bytes:
-    """Return the tree of a file that can be parsed, as one JSON object with one line for each node in `nodes`."""
+    """Return the tree of a file that can be parsed, as a JSON object. Each node in `nodes` is on its own line."""
     encode = msgspec.json.encode
     head = encode({"format": TREE_FORMAT, "language": file.language, "encoding": file.encoding})
     cursor = (file.tree or file.parse()).walk()
-    # The indexes of the ancestors of the current node. A stack replaces recursion, because trees can nest deep.
+    # The indexes of the current node's ancestors. Recursion is not possible, because trees can be deeply nested.
     parents: list[int] = []
     lines: list[bytes] = []
     while True:

@@ -1,7 +1,7 @@
-"""Syntax errors that a grammar does not report because it accepts more than its language.
+"""Syntax errors that a grammar does not report, because it accepts more than its language does.
 
-They are searched only in files without other syntax errors: control characters in JSON strings, Go statements outside
-functions, and an unmatched `end` in Ruby.
+They are searched only if a file has no other syntax errors: control characters in JSON strings, statements outside
+functions in Go, and unmatched `end` in Ruby.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from codebatch_workers.syntax.source import SourceFile
 
-# Matches only after another character in the line, because files are indented by tabs.
+# Many files are indented by tabs. So the pattern matches only after another character on the line.
 _CONTROL = re.compile(rb"(?<=\S) {0,100}([\x00-\t\x0b\x0c\x0e-\x1f])")
 _OUTSIDE_FUNCTIONS = frozenset(
     {
@@ -30,7 +30,7 @@ _OUTSIDE_FUNCTIONS = frozenset(
 
 
 class UnseenError(NamedTuple):
-    """A syntax error, by offsets in `utf8`."""
+    """A syntax error: its offsets in `utf8`, and its message."""
 
     start: int
     end: int
@@ -38,9 +38,9 @@ class UnseenError(NamedTuple):
 
 
 def unseen_errors(file: SourceFile) -> list[UnseenError]:
-    """Return the additional errors of a file without syntax errors, in order.
+    """Return the errors that the grammar does not report, in order. The file must have no syntax errors in its tree.
 
-    Unsupported languages return an empty list.
+    For languages without such a check, there are none.
     """
     find = _FINDERS.get(file.language)
     return [] if find is None or file.tree is None else list(find(file))

@@ -1,4 +1,4 @@
-"""analyze: metrics of a file, always in the same order. Unknown metrics are left out.
+"""analyze: metrics of a file, always in the same order. Metrics that cannot be determined are left out.
 
 Every file has `bytes`. A text file has `lines`, `code`, `comment` and `blank`; lines = code + comment + blank
 (line_counts.py).
@@ -11,10 +11,10 @@ If the language has functions, these metrics follow:
   0 if there are none
 - unless they are 0: `cognitive` (also a sum), `max_cognitive`, `max_nesting`, `max_parameters`
 
-Then the metrics of each function follow, by position. `symbol` is its qualified name and `line` the line of its name:
-`complexity`, and unless they are 0 `cognitive`, `nesting`, `parameters`. If a function is not a symbol, `line` is its
-first line, and `complexity` has its `end_line`. See complexity.py. If the file can have duplicates, its `fingerprints`
-come last (fingerprints.py).
+The metrics of each function follow, by position: `complexity` and, unless they are 0, `cognitive`, `nesting` and
+`parameters` (complexity.py). `symbol` is the function's qualified name, and `line` the line of its name. If a function
+is not a symbol, `line` is its first line, and its `complexity` record also has `end_line`. If the file can have
+duplicates, its `fingerprints` come last (fingerprints.py).
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ def create(_environment: TaskEnvironment[NoConfig]) -> Analyze:
 
 
 class Analyze:
-    """The task: `metric` records in the order of the module's docstring, then the `fingerprints` of the file."""
+    """The task: `metric` records in the order that the module's docstring describes, then the `fingerprints` record."""
 
     def run_file(self, file: SourceFile) -> list[Record]:
-        """Return the records of a file."""
+        """Return the metrics and fingerprints of a file."""
         path, path_b64 = file.path_fields
         outside, functions = _functions(file)
         records: list[Record] = [
@@ -81,7 +81,7 @@ class Analyze:
 
 
 def metrics(file: SourceFile) -> dict[str, int]:
-    """Return the metrics of a file by name, in their order, without those of its functions."""
+    """Return the metrics of a file by name, in the order of the records. Metrics of its functions are not included."""
     return _metrics(file, *_functions(file))
 
 

@@ -1,16 +1,18 @@
-"""dependencies: the files of the snapshot to which each import leads, and metrics of the import graph.
+"""dependencies: the files of the snapshot that each import resolves to, and metrics of the import graph.
 
-For each import there is a `depends` edge for each file that it may lead to, by line. If an import leads out of the
-snapshot, its target is the name as written. Then metrics of the graph follow, unless they are 0: `dependencies` and
-`dependents` count the direct neighbours; `cycle` is the number of files in the import cycle of the file. Only imports
-that lead to one file count (resolution `exact` and `file`); for cycles, only imports that are executed while a file is
-loaded. Files whose names are not UTF-8 are ignored.
+An import can resolve to several files. For each of them there is a `depends` edge; edges are sorted by line. If an
+import resolves to no file of the snapshot, the target of its edge is the name as written.
 
-If the batch is restricted to paths, its imports may lead to all files of the snapshot. The imports of the files outside
-are unknown, so `dependents` and `cycle` are left out.
+Metrics of the graph follow, unless they are 0: `dependencies` and `dependents` are the numbers of files that a file
+imports directly, and that import it directly. `cycle` is the number of files in the file's import cycle. Only imports
+that resolve to one file count (resolution `exact` and `file`). For cycles, an import counts only if it is executed
+while its file is loaded. Files whose names are not UTF-8 are ignored.
 
-As long as the set of files, their languages and other decisive inputs are unchanged, each import leads to the same
-file. Then an update resolves only the files whose imports changed, and recomputes the graph.
+If the batch is restricted to paths, imports can still resolve to any file of the snapshot. Imports in files outside the
+restriction are unknown, so `dependents` and `cycle` are left out.
+
+`update` reuses an older batch if the set of files, their languages, and all contents that affect resolution are equal.
+It resolves only the imports of files whose imports changed, and recomputes the metrics.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from codebatch_workers.resolution import (
     is_decisive,
 )
 
-# For each file the files that it imports, and whether such an import counts for cycles.
+# Map each file to the files that it imports. The flag is whether the import counts for cycles.
 _Graph = dict[str, dict[str, bool]]
 _Values = dict[str, int]
 
@@ -52,7 +54,7 @@ class Dependencies:
     """The task: `edge` records, then `metric` records."""
 
     def run_project(self, project: Project) -> Iterator[Record]:
-        """Yield the records of all files, by path."""
+        """Yield the records of all files: all edges by path, then all metrics by path."""
         languages = _languages(project)
         resolver = _resolver(project, languages)
         graph: _Graph = {path: {} for path in languages}
@@ -66,7 +68,10 @@ class Dependencies:
             yield from _metric_records(path, values)
 
     def update(self, project: Project, before: Before) -> Iterable[tuple[Entry, list[Record]]] | None:
-        """Return the files whose imports or metrics changed, or None if all files must be resolved again."""
+        """Return files with changed records, and their records.
+
+        Return None if the imports of all files must be resolved.
+        """
         changed: dict[str, list[Edge]] = {}
         for old, new in before.changes:
             if old is None or new is None:
@@ -93,7 +98,7 @@ class Dependencies:
 def _update(
     project: Project, before: Before, changed: Mapping[str, list[Edge]]
 ) -> Iterator[tuple[Entry, list[Record]]]:
-    """Yield all files whose records may differ if only the imports of some files have changed."""
+    """Yield the files whose records can differ from those of the older batch, given the changed imports."""
     languages = _languages(project)
     resolver = _resolver(project, languages)
     graph: _Graph = {path: {} for path in languages}
@@ -119,7 +124,7 @@ def _update(
 
 
 def _name(file: Entry) -> str:
-    """Return a path that is valid UTF-8, or an empty text."""
+    """Return a path as text, or an empty text if it is not valid UTF-8."""
     path = path_fields(file.path)[0]
     return path if isinstance(path, str) else ""
 
@@ -192,7 +197,7 @@ def _new_definitions(project: Project, file: Entry) -> JvmDefinitions:
 
 
 def _decisive_part(file: Entry, read: Callable[[Entry], bytes]) -> Hashable:
-    """Return the part of a file that determines the targets of imports in other files."""
+    """Return the part of a file that affects how imports in other files resolve."""
     path = _name(file)
     return decisive_part(path, read(file)) if is_decisive(path) and file.size <= DOCUMENT_BYTES_MAX else None
 
@@ -202,7 +207,10 @@ def _imports(records: Iterable[Record]) -> list[Edge]:
 
 
 def _resolve(resolver: Resolver, path: str, language: str, imports: Iterable[Edge]) -> list[Edge]:
-    """Return a `depends` edge for each file that an import may lead to, at most one per target and line."""
+    """Return a `depends` edge for each file that an import can resolve to.
+
+    Edges of equal target and line are merged.
+    """
     edges: dict[tuple[str, int], Edge] = {}
     for record in imports:
         resolved = resolver.resolve(path, language, record.target, is_module=record.is_module)
@@ -226,7 +234,7 @@ def _resolve(resolver: Resolver, path: str, language: str, imports: Iterable[Edg
 
 
 def _targets(path: str, records: Iterable[Record]) -> dict[str, bool]:
-    """Return the other files to which a file certainly leads, and whether such an import counts for cycles."""
+    """Map each other file that a file certainly imports to whether the import counts for cycles."""
     targets: dict[str, bool] = {}
     for record in records:
         if isinstance(record, Edge) and record.resolution in ("exact", "file") and record.target != path:
@@ -236,12 +244,12 @@ def _targets(path: str, records: Iterable[Record]) -> dict[str, bool]:
 
 
 def _metrics(graph: _Graph, *, is_whole: bool) -> dict[str, _Values]:
-    """Return the metrics of each file that are not 0. If the graph is incomplete, unknown metrics are left out."""
+    """Return the metrics of each file that are not 0. Unless `is_whole`, leave out `dependents` and `cycle`."""
     dependents: Counter[str] = Counter()
     cycles: dict[str, int] = {}
     if is_whole:
         dependents.update(chain.from_iterable(graph.values()))
-        # A file without imports is in no cycle.
+        # A file without imports is in no cycle, so edges to it are left out.
         edges = {
             path: [target for target, counts in targets.items() if counts and graph[target]]
             for path, targets in graph.items()

@@ -1,14 +1,14 @@
 """duplicates: blocks of code that occur in several places of a tree (workers/TASKS.md "Duplicates").
 
-A fingerprint that occurs once belongs to code that occurs once. Only files with a fingerprint that also occurs
-elsewhere are read again, and only lines near such a fingerprint (repeats.py). Files with equal content are processed
-once.
+If a fingerprint occurs only once in the tree, the code around it has no copy. So only files with a fingerprint that
+occurs more than once are read again, and only their lines near such fingerprints (repeats.py). Files with equal content
+are read and compared once.
 
-The records of a file depend only on files that share a fingerprint with it; `update` relies on this. If LINES_MIN lines
-of a file also occur elsewhere, the files share a fingerprint. So all members of the classes of its windows are present,
-and with them which windows are tables, which are examined, and which are neighbours. Its runs extend over equal lines,
-and each of these lines is near a fingerprint that occurs twice, so it was read at both places. Apart from that, only
-the order of places and distances within a stretch matter. Without the other files, all of this is the same.
+`update` relies on this: the records of a file depend only on files that share a fingerprint with it. If LINES_MIN lines
+of a file also occur elsewhere, both files share a fingerprint. So all copies of its windows are present. With them, the
+same windows are tables, are compared, and are neighbours. A run extends only over equal lines. Each of these lines is
+near a repeated fingerprint, so it was read at both places. Apart from that, only the order of places and the distances
+within a stretch matter. All of this is unchanged if unrelated files are absent.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from codebatch_workers.syntax.cells import with_cells
 from codebatch_workers.syntax.source import NOTEBOOK_ENDING
 
 _GROUP_DIGITS = 16
-# The maximum share of the files with fingerprints that an update reads. An update keeps the records of these files in
-# memory, which a complete run does not. With this limit, it never needs more memory than a complete run.
+# An update reads at most this share of the files with fingerprints. It keeps their records in memory, unlike a complete
+# run. The limit ensures that an update never needs more memory than a complete run.
 _READ_SHARE_MAX = 0.1
 
 
 class FingerprintedFile(msgspec.Struct, frozen=True):
-    """A file with fingerprints. `item` is its number in path order."""
+    """A file with fingerprints. `item` is its index among these files, in path order."""
 
     item: int
     path: bytes
@@ -52,7 +52,7 @@ class FingerprintedFile(msgspec.Struct, frozen=True):
 
 
 class _SourceContent(msgspec.Struct, frozen=True):
-    """A content: the items with this content, the locations of its comments, and the range of its fingerprints."""
+    """A distinct content: the items that have it, the locations of its comments, and the range of its fingerprints."""
 
     items: list[int]
     comments: bytes
@@ -81,10 +81,10 @@ class Duplicates:
             yield from _with_cells(project, sources[item], records)
 
     def update(self, project: Project, before: Before) -> list[tuple[Entry, list[Record]]] | None:
-        """Return changed files by path, like `IncrementalTask.update`.
+        """Return the files with changed records, sorted by path, as `IncrementalTask.update` requires.
 
-        Files that share a fingerprint with the old or new text of a changed file are recomputed. Files that share a
-        fingerprint with one of these are read.
+        A file is recomputed if it shares a fingerprint with the old or the new text of a changed file. To recompute it,
+        all files that share a fingerprint with it are read.
         """
         all_files = list(_fingerprints(project))
         read_max = int(_READ_SHARE_MAX * len(all_files))
@@ -111,12 +111,12 @@ class Duplicates:
 
 
 def _with_cells(project: Project, file: Entry, records: list[Record]) -> list[Record]:
-    """Return the records of a file, with their cells if it is a notebook."""
+    """Return records. If the file is a notebook, they get the cells that contain their lines."""
     return with_cells(project.source(file), records) if records and file.path.endswith(NOTEBOOK_ENDING) else records
 
 
 def _fingerprints(project: Project) -> Iterator[tuple[Entry, Fingerprints]]:
-    """Yield the files with fingerprints, by path."""
+    """Yield the files that have fingerprints, in path order."""
     for file, records in project.records("analyze", "fingerprints"):
         for record in records:
             if isinstance(record, Fingerprints):
@@ -128,7 +128,7 @@ def _fingerprinted_file(item: int, file: Entry, fingerprints: Fingerprints) -> F
 
 
 def _changed_hashes(before: Before, new_fingerprints: Mapping[bytes, Fingerprints]) -> tuple[set[int], list[Entry]]:
-    """Return the hashes of old and new texts of changed files, and the files that no longer have fingerprints."""
+    """Return the hashes in old and new fingerprints of changed files, and the files that no longer have any."""
     hashes: set[int] = set()
     unfingerprinted: list[Entry] = []
     for old, file in before.changes:
@@ -145,7 +145,7 @@ def _changed_hashes(before: Before, new_fingerprints: Mapping[bytes, Fingerprint
 
 
 def _items_sharing(files: Iterable[tuple[Entry, Fingerprints]], hashes: AbstractSet[int]) -> list[int]:
-    """Return the indexes of files with one of some hashes."""
+    """Return the indexes of files that have at least one of the given hashes."""
     if not hashes:
         return []
     return [
@@ -156,10 +156,10 @@ def _items_sharing(files: Iterable[tuple[Entry, Fingerprints]], hashes: Abstract
 def find_duplicates(
     files: Iterable[FingerprintedFile], read: Callable[[int], bytes]
 ) -> Iterator[tuple[int, list[Record]]]:
-    """Yield the records of each item with duplicates: two metrics, then its blocks by line. Items are in order.
+    """Yield the records of each item with duplicates: two metrics, then one record per block by line. Items ascend.
 
-    `files` are in order of their items and iterated once. `read` returns the text of an item in UTF-8, as its
-    fingerprints were made of it. It is called once for the first item of each content.
+    `files` must be in order of their items; they are iterated once. `read` returns the text from which the fingerprints
+    of an item were computed, in UTF-8. It is called at most once for each distinct content.
     """
     return _Finder(files, read).run()
 
@@ -173,7 +173,7 @@ class _Finder:
         self._sources = self._load(files)
         self._items_of = [source.items for source in self._sources]
         self._text = CodeText()
-        # Caches for the contents of repeats, by first place and number of lines.
+        # Caches of facts about repeated texts. The key is the first place of the text and its number of lines.
         self._groups: dict[tuple[int, int], str] = {}
         self._copies: dict[tuple[int, int], int] = {}
         self._data: dict[tuple[int, int], bool] = {}
@@ -202,7 +202,7 @@ class _Finder:
         return list(sources.values())
 
     def _read_sources(self) -> None:
-        """Read the sources that are duplicated as a whole or contain a fingerprint that occurs more than once."""
+        """Read contents that several items have, and in other contents the lines near repeated fingerprints."""
         is_hot = repeated(self._hashes)
         del self._hashes
         for owner, source in enumerate(self._sources):
@@ -220,7 +220,7 @@ class _Finder:
         del self._gaps, self._sources
 
     def _records(self, item: int, candidates: Sequence[Repeat]) -> Iterator[Record]:
-        # Repeated rows within a block may have been found together, although they do not occur elsewhere as a whole.
+        # Some repeats were found only as a part of repeated rows, so their own text may occur nowhere else.
         repeated_elsewhere = (
             repeat for repeat in candidates if len(repeat.places) > 1 or len(self._items(repeat.start)) > 1
         )
@@ -264,7 +264,7 @@ class _Finder:
         return self._items_of[self._text.owner(place)]
 
     def _count(self, repeat: Repeat) -> int:
-        """Return the number of copies that do not overlap each other."""
+        """Return the number of copies. A copy that overlaps a counted one does not count."""
         content = _content(repeat)
         if content not in self._copies:
             count = end = 0
@@ -276,11 +276,10 @@ class _Finder:
         return self._copies[content]
 
     def _first_other_copy(self, item: int, repeat: Repeat) -> tuple[int, int]:
-        """Return the first other copy in path order: its item and its place.
+        """Return item and place of the first copy in another place, in path order.
 
-        Places are in order of their first items.
-
-        If rows repeat within a block, all its copies may overlap it. Then the first of these is returned.
+        If rows repeat within a block, each copy may overlap the block. In that case, the first overlapping copy is
+        returned.
         """
         candidates = []
         items = self._items(repeat.start)
@@ -299,9 +298,9 @@ def _content(repeat: Repeat) -> tuple[int, int]:
 
 
 def _stretches(hot: Iterable[int], lines: int) -> Iterator[Span]:
-    """Yield the lines that may be in a block with a gram.
+    """Yield the ranges of lines that a duplicate block can contain: all lines at most LINES_MIN from a repeated gram.
 
-    `hot` are the numbers of the first lines of grams, ascending.
+    `hot` are the numbers, from 1, of the first lines of repeated grams, ascending.
     """
     start = end = 0
     for number in hot:
@@ -315,6 +314,6 @@ def _stretches(hot: Iterable[int], lines: int) -> Iterator[Span]:
 
 
 def _covered(spans: Sequence[Span]) -> int:
-    """Return the number of lines in ascending spans, which may overlap."""
+    """Return the number of lines that at least one of the spans contains. The spans must be ascending."""
     reaches = chain([0], (end for _, end in spans))
     return sum(end - max(start, reach) for (start, end), reach in zip(spans, reaches, strict=False))

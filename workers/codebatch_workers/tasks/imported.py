@@ -1,7 +1,7 @@
-"""import: findings from the reports of another program, as `diagnostic` records, by location.
+"""import: findings from reports of another program, as `diagnostic` records sorted by location.
 
-A finding in a file that is not in the batch, or at a line that its file does not have, is not a record. Such findings
-are counted (`ExcludedRecords`); `report` describes the counts.
+A finding is excluded if its file is not in the batch, or if its file does not have its line. `report` contains the
+number of excluded findings (`ExcludedRecords`).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Imported:
         self.report = ""
 
     def run_project(self, project: Project) -> list[Diagnostic]:
-        """Return the findings in files of the batch. Raises Unreadable or ObjectMissing."""
+        """Return the findings in files of the batch, by path. Raises Unreadable or ObjectMissing."""
         assert self._config.format, "what is planned is configured"
         report = _read_all(_READERS[self._config.format], split_files(self._read_object(self._config.object)))
         files = {entry.path: entry for entry in project.files}
@@ -103,9 +103,9 @@ class Imported:
 
 
 def _read_all(read: Callable[[bytes], Report], files: Sequence[bytes]) -> Report:
-    """Return several reports as one.
+    """Read several report files and return their contents as one report.
 
-    Raises Unreadable. If there are several files, the message has the number of the file.
+    Raises Unreadable. If there are several files, its message contains the number of the unreadable one.
     """
     reports: list[Report] = []
     for number, data in enumerate(files, 1):

@@ -1,4 +1,4 @@
-"""Conversion of locations in reports, which count columns in different units, to locations in records."""
+"""Conversion of locations in reports to locations of records. Programs count columns in different units."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ from codebatch_workers.syntax.language.encodings import WIDE_MARKS
 from codebatch_workers.syntax.source import SourceFile
 
 _ASTRAL = re.compile("[\U00010000-\U0010ffff]")
-# Bytes that are not UTF-8, as Python decodes them, and NUL, which marks a binary file.
+# Bytes that are not UTF-8, in the form in which `surrogateescape` decodes them. NUL, because it would make a file
+# binary.
 _NO_TEXT = re.compile("[\0\udc80-\udcff]")
-# In UTF-8: bytes that do not begin a character, and bytes that begin a character of two UTF-16 units.
+# In UTF-8, the first constant has the bytes that continue a character. The second has the bytes that begin a character
+# of two UTF-16 units.
 _CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
 _ASTRAL_BYTES = bytes(range(0xF0, 0x100))
-# The size of a unit of UTF-32 and UTF-16. The byte order mark is one unit.
+# Map the size in bytes of a wide encoding's units to the unit and its size. A byte order mark is one unit.
 _WIDE_UNITS: dict[int, tuple[Unit, int]] = {4: ("characters", 4), 2: ("utf-16", 2)}
 
 
 class RecordLocation(NamedTuple):
-    """A location as in records: lines and columns from 1, columns in code points, the end exclusive."""
+    """A location as in records. Lines and columns count from 1, columns are code points, and the end is exclusive."""
 
     line: int
     column: int
@@ -34,7 +36,7 @@ class RecordLocation(NamedTuple):
 
 
 class LocationConverter:
-    """Conversion of locations in one file. Results for a line are cached."""
+    """A converter for the locations in one file. It caches data about each line."""
 
     def __init__(self, file: SourceFile) -> None:
         self._file = file
@@ -44,11 +46,11 @@ class LocationConverter:
         self._starts_by_unit: dict[Unit, list[int]] = {}
 
     def find(self, reported: Reported) -> RecordLocation | None:
-        """Return the location, or None if the file does not have the line or ends before the span begins.
+        """Convert a location. Return None if the file does not have the line, or ends before the span begins.
 
-        Without line and span, the location is the first line. Without a column, it begins at the start of the line;
-        without an end, it ends at the end of the line. A column after the end of the line is moved to its end. An end
-        before the start is moved to the start. A span that exceeds the file ends with the file.
+        Without line and span, the location begins in line 1. Without a column, it begins at the start of the line.
+        Without an end, it ends at the end of the line. A column after the end of its line becomes the end of the line.
+        An end before the start becomes the start. A span that exceeds the file ends with the file.
         """
         if reported.span is not None and not reported.line:
             return self._locate_span(reported.span, reported.unit)
@@ -69,7 +71,7 @@ class LocationConverter:
         return RecordLocation(*start, *max(start, end))
 
     def _from_unit_offset(self, unit: Unit, offset: int) -> tuple[int, int] | None:
-        """Return line and column of an offset in the text without byte order mark, or None after its end."""
+        """Return line and column of an offset in the text without byte order mark, or None if it is after the end."""
         starts = self._line_starts(unit)
         if offset > starts[-1]:
             return None
@@ -77,7 +79,7 @@ class LocationConverter:
         return line, self._column(line, offset - starts[line - 1] + 1, unit, default=1)
 
     def _line_starts(self, unit: Unit) -> list[int]:
-        """Return the number of units before each line, and the total."""
+        """Return the number of units before each line, followed by the number of all units."""
         if unit not in self._starts_by_unit:
             counted_twice = _ASTRAL_BYTES if unit == "utf-16" else b""
             lines = BytesIO(self._file.utf8)
@@ -86,10 +88,9 @@ class LocationConverter:
         return self._starts_by_unit[unit]
 
     def _from_byte_offset(self, offset: int) -> tuple[int, int] | None:
-        """Return line and column of a byte offset in the stored file, including its byte order mark, or None after its
-        end.
+        """Return line and column of a byte offset in the stored file, or None if it is after the end.
 
-        An offset within a character belongs to this character.
+        The byte order mark counts. An offset within a character is that of the character.
         """
         content = self._file.content
         if offset > len(content):
@@ -121,16 +122,16 @@ class LocationConverter:
         return self._ends[line]
 
     def _from_utf16(self, line: int, column: int) -> int:
-        """Convert a UTF-16 column: each character of two units before it decreases it by one."""
+        """Convert a UTF-16 column to code points: subtract one for each earlier character that has two units."""
         if line not in self._astral:
             text = self._file.utf8[self._file.line_starts[line - 1] : _line_end(self._file, line)].decode("utf-8")
             self._astral[line] = [match.start() + before for before, match in enumerate(_ASTRAL.finditer(text))]
         return column - bisect_left(self._astral[line], column - 1)
 
     def _from_utf8(self, line: int, column: int) -> int:
-        """Convert a column in bytes of the file, whatever its encoding.
+        """Convert a column in bytes of the stored file, in any encoding, to code points.
 
-        A byte within a character belongs to this character.
+        A byte within a character is converted like the first byte of the character.
         """
         file = self._bytewise
         if line > len(file.line_starts):
@@ -143,14 +144,15 @@ class LocationConverter:
 
     @cached_property
     def _is_single_byte(self) -> bool:
-        """Whether each character is one byte, as in ISO 8859. Two such bytes may look like a UTF-8 character."""
+        """Whether the file's encoding, like ISO 8859, has one byte per character.
+
+        Two of its bytes can look like one UTF-8 character, so the file is not decoded as UTF-8.
+        """
         return self._line_starts("characters")[-1] == len(self._file.content)
 
     @cached_property
     def _bytewise(self) -> SourceFile:
-        """The file if it is UTF-8, otherwise a text of equal size in which `?` replaces each byte outside a valid
-        character.
-        """
+        """The file itself if it is UTF-8. Otherwise, a text of equal size: `?` replaces each byte that is not UTF-8."""
         content = self._file.content.removeprefix(codecs.BOM_UTF8)
         if content == self._file.utf8:
             return self._file

@@ -1,4 +1,4 @@
-"""Mapping of paths and URIs in reports to files of a snapshot. A path that leads out of the tree matches no file."""
+"""Mapping of paths and URIs in reports to files of a snapshot. A path outside the tree is mapped to no file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _FILE_URI = re.compile(r"file:(?://(?:localhost)?(?=/))?", re.IGNORECASE)
 
 
 class Paths:
-    """The known files, and the root of the tree on the machine of the program, or nothing if it is unknown."""
+    """The files of a tree by path, and the directory that the tree had on the reporting machine.
+
+    The directory is empty if it is unknown.
+    """
 
     def __init__(self, known: Collection[bytes], root: bytes) -> None:
         self._known = known
@@ -31,7 +34,7 @@ class Paths:
         return self._cache[key]
 
     def _relative(self, path: bytes) -> bytes | None:
-        """Return a path relative to the tree, or None if it is outside."""
+        """Return a path relative to the tree. An absolute path outside the tree's directory returns None."""
         path = posixpath.normpath(path)
         if not path.startswith(b"/"):
             return path

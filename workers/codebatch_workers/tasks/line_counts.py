@@ -1,8 +1,9 @@
-"""Numbers of code, comment and blank lines of a file, by the rules of scc.
+"""Numbers of code, comment and blank lines of a file, counted by the rules of scc.
 
-A line is code if it contains anything besides comments and white space. Python docstrings are comments. A line of white
-space is blank, except within a comment, docstring or other string, to which it then belongs. Without a syntax tree, the
-comment patterns of the language are used. In a language without comments, all lines that are not blank are code.
+A line is code if it has anything other than comments and white space. Python docstrings are comments. A line of white
+space is blank, unless it is in a comment, docstring or other string. In that case, it counts as a line of this text. If
+there is no syntax tree, patterns find the comments. In a language without comments, all lines that are not blank are
+code.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from codebatch_workers.syntax.language.languages import LANGUAGES_OF_PROSE
 from codebatch_workers.syntax.source import SourceFile
 
 _BLANK_LINE = re.compile(rb"(?<=\n)[ \t\r\f\v]*\n")
-# Parts of the names of grammar nodes for multi-line strings and their contents.
+# A node is a string if its type contains one of these texts.
 _PARTS_OF_STRINGS = ("string", "str_text", "heredoc", "quoted")
 
 
@@ -57,7 +58,7 @@ def count_lines(file: SourceFile) -> LineCounts:
 
 
 def lines_of(file: SourceFile) -> int:
-    """Return the number of lines of a text file. For a notebook, return the lines of its code cells."""
+    """Return the number of lines of a text file. For a notebook, only lines of code cells count."""
     return file.line_count if file.notebook is None else file.notebook.code_line_count
 
 
@@ -66,7 +67,7 @@ def _lines_not_blank(utf8: bytes) -> int:
 
 
 def _gaps(spans: Iterable[tuple[int, int]]) -> list[int]:
-    """Convert spans to alternating lengths of text and of comments."""
+    """Convert ascending spans of comments to alternating lengths: of text, of a comment, of text, and so on."""
     gaps: list[int] = []
     position = 0
     for start, end in spans:
@@ -76,7 +77,7 @@ def _gaps(spans: Iterable[tuple[int, int]]) -> list[int]:
 
 
 def _blank_lines_within(utf8: bytes, gaps: Sequence[int]) -> int:
-    """Count the lines of white space within comments."""
+    """Count the lines of white space within the comments that `gaps` describes."""
     boundaries = accumulate(gaps)
     return sum(
         _blank_lines(utf8[start:end])
@@ -104,7 +105,7 @@ def _is_string(node_type: str) -> bool:
 
 
 def _lines_of_docstrings(file: SourceFile) -> tuple[int, int]:
-    """Count the lines that contain only docstrings: lines with text, and lines of white space."""
+    """Return the number of lines with text, and of lines of white space, that belong only to docstrings."""
     docstring_lines = blank = 0
     for start, end in _docstrings(file):
         first = file.utf8.rfind(b"\n", 0, start) + 1

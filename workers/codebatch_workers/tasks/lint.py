@@ -1,7 +1,7 @@
 """lint: language-neutral rules for every text file, custom rules, and ruff for Python.
 
-The rules for a file and their severities follow from the configuration and the path (lint/config.py), and from the
-class of the file (lint/severities.py). Binary and huge files are skipped. Of suppression comments, only ruff's (`#
+The configuration and the path determine which rules apply to a file (lint/config.py). The severities also depend on the
+class of the file (lint/severities.py). Binary and huge files are skipped. Of all suppression comments, only ruff's (`#
 noqa`) are applied here. Those of codebatch are applied to the findings of all tasks (suppression.py).
 """
 
@@ -46,7 +46,7 @@ def create(environment: TaskEnvironment[LintConfig]) -> Lint:
 
 
 def rules_of(config: AllSettings) -> list[TextRule]:
-    """Return all rules except ruff's, whether they are on or not."""
+    """Return all rules other than ruff's, including those that are off."""
     todo = todo_finder(config.todo)
     builtin_rules = [replace(rule, find=todo) if rule.code == "todo-comment" else rule for rule in TEXT_RULES]
     if not config.rules:
@@ -57,7 +57,7 @@ def rules_of(config: AllSettings) -> list[TextRule]:
 
 
 class _Profile(msgspec.Struct, frozen=True, kw_only=True):
-    """The rules and severities for files with equal settings and class."""
+    """The rules and severities that apply to all files of one class with equal settings."""
 
     file_class: FileClass
     rules: tuple[TextRule, ...]
@@ -67,7 +67,10 @@ class _Profile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lint:
-    """The task: `diagnostic` records by position, first of language-neutral and custom rules, then of ruff."""
+    """The task: `diagnostic` records.
+
+    Findings of language-neutral and custom rules come first, then those of ruff, each group by position.
+    """
 
     def __init__(self, config: LintConfig, ruff: Ruff, *, is_project: bool = False) -> None:
         self._config = config
@@ -80,7 +83,7 @@ class Lint:
             ruff.want(_codes_in_use(config))
 
     def run_file(self, file: SourceFile) -> list[Record]:
-        """Return the findings of all rules except ruff's in a file, by position."""
+        """Return the findings in a file, except ruff's, by position."""
         file_class = file.file_class
         if file_class in ("binary", "huge", "empty"):
             return []
@@ -92,7 +95,7 @@ class Lint:
         return list(findings)
 
     def complete(self, files: Sequence[SourceFile], records: Sequence[list[Record]]) -> list[list[Record]]:
-        """Return `records` with ruff's findings for Python files."""
+        """Return `records`, to which the findings of ruff in Python files are appended."""
         final = [list(finding) for finding in records]
         python = [index for index, file in enumerate(files) if is_for_ruff(file)]
         answers = self._ruff.check([files[index] for index in python])
@@ -100,14 +103,14 @@ class Lint:
             if not answer:
                 continue
             if not self._is_project and any(finding.code == SYNTAX_ERROR for finding in answer):
-                # Other findings in an unparsable text are consequences.
+                # Ruff could not parse the text, so its other findings are only consequences of the syntax error.
                 continue
             selected = list(self._select(answer, files[index]))
             final[index].extend(selected if self._is_project else _without_fragments(selected))
         return final
 
     def _select(self, answer: Sequence[Diagnostic], file: SourceFile) -> Iterator[Diagnostic]:
-        """Yield the findings of ruff that are on for a file, with their severity there."""
+        """Yield those findings of ruff whose rules are on for a file, with the severities that apply there."""
         profile = self._profile(file)
         seen: Counter[str] = Counter()
         names: set[tuple[str, str]] = set()
@@ -126,7 +129,10 @@ class Lint:
 
     @staticmethod
     def _is_excluded(file: SourceFile, finding: Diagnostic, names: set[tuple[str, str]]) -> bool:
-        """Return whether a finding is probably false, or repeats a name. `names` has the names reported so far."""
+        """Return whether a finding is probably false, or a repetition.
+
+        `names` collects the (code, message) pairs reported so far.
+        """
         from codebatch_workers.lint.python.false_positives import is_doubtful  # Imported late: only Python needs it.
 
         if is_doubtful(file, finding):
@@ -138,8 +144,9 @@ class Lint:
         return False
 
     def _project_severity(self, code: str, profile: _Profile) -> Severity | None:
-        """Return the severity of a rule that the project turned on, or None if lint's settings turn it off or `parse`
-        reports it.
+        """Return the severity of a rule of ruff in a project's configuration, or None if it is not reported.
+
+        It is not reported if lint's settings turn it off, or if `parse` reports its findings.
         """
         if code == SYNTAX_ERROR or not is_on(code, profile.settings, default=True):
             return None
@@ -147,7 +154,7 @@ class Lint:
         return severity_of(code, profile.settings, default)
 
     def _profile(self, file: SourceFile) -> _Profile:
-        """Return the profile of a file. Many files share few profiles."""
+        """Return the profile of a file. Profiles are cached, because most files share one."""
         indexes: tuple[int, ...] = ()
         if self._patterns:
             indexes = tuple(
@@ -170,7 +177,7 @@ class Lint:
     def _text_rules(self, settings: Sequence[RuleSettings], file_class: FileClass) -> Iterator[TextRule]:
         for rule in self._rules:
             if is_on(rule.code, settings, default=rule.is_on):
-                # The user has chosen the severity of a custom rule.
+                # File classes do not change the severity of a custom rule, because a user has chosen it.
                 is_builtin = rule.code in RULES_BY_CODE
                 default = severity_in(file_class, rule.code, rule.severity) if is_builtin else rule.severity
                 yield replace(rule, severity=severity_of(rule.code, settings, default))
@@ -184,9 +191,9 @@ class Lint:
 
 
 def _without_fragments(findings: list[Diagnostic]) -> list[Diagnostic]:
-    """Keep only the first of many undefined names.
+    """If there are more than _UNDEFINED_NAMES_MAX undefined names, keep only the first.
 
-    Such a file is usually a fragment of another one, or an example without its start.
+    Such a file is usually a fragment of another one, or an example without its beginning.
     """
     undefined = [finding for finding in findings if finding.code == _UNDEFINED]
     if len(undefined) <= _UNDEFINED_NAMES_MAX:
@@ -195,7 +202,7 @@ def _without_fragments(findings: list[Diagnostic]) -> list[Diagnostic]:
 
 
 def _codes_in_use(config: LintConfig) -> list[str]:
-    """Return ruff's codes that are on, at least for some paths."""
+    """Return the codes of ruff's rules that are on for at least some paths."""
     on_for_paths = [code for settings in config.paths for code in settings.on]
     return [code for code in SEVERITIES if not matches(code, config.off) or matches(code, on_for_paths)]
 

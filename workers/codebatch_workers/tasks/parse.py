@@ -1,13 +1,13 @@
 """parse: the language and class of a file, and its syntax errors.
 
-For Python, the errors come from ruff's own parser for a pinned language version. They are exact and independent of the
-running interpreter. Errors of the encoding, for which Python cannot read the bytes of a file, precede them. For other
-languages, the errors come from tree-sitter. One error is reported for each broken place, because others are
-consequences of it. After DIAGNOSTICS_MAX, a last one has the number of the remaining errors.
+For Python, ruff's own parser finds the errors, for a pinned language version. They are exact and do not depend on the
+Python that runs codebatch. Errors of the encoding precede them: bytes that Python refuses to read. For other languages,
+tree-sitter finds the errors. Each broken place yields one error, because further errors there are consequences. After
+DIAGNOSTICS_MAX errors, a last one has the number of the rest.
 
-In APPROXIMATE languages, the tree does not prove an error. A file with tree errors has none and is partially parsed.
-The same holds for Python that only tree-sitter does not understand, for JavaScript with Flow types, for fragments that
-a build joins (syntax/fragments.py), and for templates (syntax/templates.py).
+In APPROXIMATE_LANGUAGES, an error in the tree does not prove an error in the file. So the file is reported as partially
+parsed, without errors. The same applies to Python that ruff can parse but tree-sitter cannot, to JavaScript with Flow
+types, to fragments that a build joins (syntax/fragments.py), and to templates (syntax/templates.py).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Parse:
         ruff.want(SYNTAX_RULES)
 
     def run_file(self, file: SourceFile) -> list[Record]:
-        """Return the records of a file that follow from its tree."""
+        """Return the records of a file that need no ruff."""
         errors = _encoding_errors(file)
         state = _state_without_errors(file)
         if errors:
@@ -92,7 +92,7 @@ class Parse:
         return [Ast(path=path, path_b64=path_b64, object=self._put_object(encode_tree(file)), format=TREE_FORMAT)]
 
     def complete(self, files: Sequence[SourceFile], records: Sequence[list[Record]]) -> list[list[Record]]:
-        """Return `records` with ruff's errors for Python files."""
+        """Return `records`, in which ruff's errors replace those of tree-sitter for Python files."""
         final = [list(diagnostic) for diagnostic in records]
         python = [index for index, file in enumerate(files) if is_for_ruff(file)]
         answers = self._ruff.check([files[index] for index in python])
@@ -111,7 +111,7 @@ class Parse:
 
 
 def _convert_ruff_errors(file: SourceFile, errors: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Convert ruff's errors. For Python 2, only the first one is kept, because the others have the same cause."""
+    """Convert ruff's findings to syntax errors. In Python 2 code, keep only the first, because it causes all others."""
     starts = (*file.line_starts, len(file.utf8))
     line = next((error.line for error in errors if error.code == SYNTAX_ERROR), len(starts))
     if line < len(starts) and is_python_2(file.utf8[starts[line - 1] : starts[line]]):
@@ -123,7 +123,7 @@ def _convert_ruff_errors(file: SourceFile, errors: Sequence[Diagnostic]) -> list
 
 
 def _encoding_errors(file: SourceFile) -> list[Diagnostic]:
-    """Return why Python refuses the bytes of a file: bytes invalid in its encoding, UTF-16, or NUL characters."""
+    """Return an error if Python refuses the bytes of a file: invalid bytes, UTF-16, UTF-32, or NUL characters."""
     if file.language != "python" or file.file_class in ("binary", "huge"):
         return []
     problem, start = file.encoding_problem, 0
@@ -137,7 +137,7 @@ def _encoding_errors(file: SourceFile) -> list[Diagnostic]:
 
 
 def _state_without_errors(file: SourceFile) -> ParseState:
-    """Return the parse state of a file without errors."""
+    """Return the parse state that a file has if it has no errors."""
     if file.is_parsed:
         return "ok"
     if file.file_class in ("binary", "huge", "minified") or file.overruns_its_grammar or is_lfs_pointer(file.content):
@@ -146,7 +146,7 @@ def _state_without_errors(file: SourceFile) -> ParseState:
 
 
 def _state_with_errors(file: SourceFile) -> tuple[ParseState, list[Diagnostic]]:
-    """Return the parse state of a file whose tree has errors, and the outermost errors, one per line."""
+    """Return the parse state of a file whose tree has errors, and its errors: the outermost ones, one per line."""
     if is_of_script(file) or is_fragment(file):
         return "partial", []
     if is_template(file):
@@ -173,7 +173,7 @@ def _state_with_errors(file: SourceFile) -> tuple[ParseState, list[Diagnostic]]:
 
 
 def _outermost(file: SourceFile) -> list[Node]:
-    """Return the errors of a tree that are in no other error, by position."""
+    """Return the erroneous nodes of a tree that are not within another such node, by position."""
     assert file.tree is not None
     nodes = [
         (node.start_byte, -node.end_byte, node.is_missing, node)
@@ -190,7 +190,7 @@ def _outermost(file: SourceFile) -> list[Node]:
 
 
 def _trailing_commas(file: SourceFile, commas: Sequence[Node]) -> Diagnostic:
-    """Return one finding for all trailing commas of a file whose reader is unknown."""
+    """Return one finding about all trailing commas. It is not known which program reads the file and accepts them."""
     subject = "trailing comma" if len(commas) == 1 else f"{len(commas):,} trailing commas, the first"
     message = f"{subject}: not JSON, but parsers of JSON with comments accept it"
     start, end = commas[0].start_byte, commas[0].end_byte
@@ -211,10 +211,10 @@ def _is_flow(file: SourceFile) -> bool:
 
 
 def _first_of_each_place(file: SourceFile, errors: Sequence[int]) -> list[int]:
-    """Return the indexes of errors that are not consequences of the one before. `errors` are ascending line numbers.
+    """Return the indexes of errors that are not consequences of the error before. `errors` are ascending line numbers.
 
-    A likely consequence is an error on the same or next line, after the last line, or in lines that belong to the line
-    of the previous error: they are indented deeper or begin with a closing bracket.
+    An error is a likely consequence if it is on the same or the next line, or after the last line. The same applies to
+    the lines that follow the previous error's line if they are indented deeper or begin with a closing bracket.
     """
     if len(errors) < 2:
         return list(range(len(errors)))
@@ -230,7 +230,7 @@ def _first_of_each_place(file: SourceFile, errors: Sequence[int]) -> list[int]:
 
 
 def _end_of_block(file: SourceFile, line: int) -> int:
-    """Return the last line that belongs to a line."""
+    """Return the last line of a line's block: the following lines that are deeper or begin with a closing bracket."""
     starts = file.line_starts
     if line == len(starts):
         return line
@@ -241,12 +241,15 @@ def _end_of_block(file: SourceFile, line: int) -> int:
 
 @lru_cache(maxsize=256)
 def _outdented(depth: int) -> re.Pattern[bytes]:
-    """Return a pattern for the end of a line before one that is not deeper and has no closing bracket first."""
+    """Return a pattern for the end of a line before one that is at most `depth` deep and begins with no bracket."""
     return re.compile(rb"\n[ \t]{0,%d}(?:[\r\f\v][ \t\r\f\v]*)?[^\s)\]}]" % depth)
 
 
 def _limit_findings(findings: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Return at most DIAGNOSTICS_MAX findings, and one with the number of the rest."""
+    """Return at most DIAGNOSTICS_MAX findings.
+
+    If there are more, append one whose message has the number of the rest.
+    """
     omitted = len(findings) - DIAGNOSTICS_MAX
     if omitted <= 0:
         return list(findings)
@@ -258,7 +261,7 @@ def _limit_findings(findings: Sequence[Diagnostic]) -> list[Diagnostic]:
 
 
 def _token(node: Node) -> str:
-    """Return the missing token in quotes if it is punctuation or a keyword, otherwise its kind."""
+    """Return the missing token in backquotes if it is punctuation or a keyword. Otherwise return its kind."""
     return node.type.replace("_", " ") if node.is_named else f"`{node.type}`"
 
 

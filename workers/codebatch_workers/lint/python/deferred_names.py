@@ -1,7 +1,7 @@
 """Names in Python code that runs later than its position suggests: in functions, lambdas and generators.
 
-ruff assumes that code runs in text order. But a function that is called before its `except` clause ends can use the
-name of the exception. A generator can use all names that are bound before it is consumed.
+ruff assumes that code runs in text order, which is not always true. A function that is called within an `except` clause
+can use the name of its exception. A generator can use all names that are bound before it is consumed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CONSUMERS = frozenset(b"all any bytes dict frozenset list max min next set sort
 
 
 def is_bound_later(file: SourceFile, node: Node) -> bool:
-    """Return whether a name can be bound when the surrounding code runs, although ruff finds no binding."""
+    """Return whether a name can be bound when the code around it runs, although ruff finds no binding."""
     name = file.utf8[node.start_byte : node.end_byte]
     ancestors = list(around(node, through_functions=True))
     function = next((index for index, ancestor in enumerate(ancestors) if ancestor.type in _FUNCTIONS), None)
@@ -39,14 +39,14 @@ def is_bound_later(file: SourceFile, node: Node) -> bool:
 
 
 def may_be_bound_later(file: SourceFile, name: bytes) -> bool:
-    """Return whether a file binds or deletes a name anywhere, according to its text."""
+    """Return whether the text of a file has a statement that binds or deletes a name, at any place."""
     if _binding(name).search(file.utf8) is not None:
         return True
     return re.search(rb"\b(?:as|del\b[^\n]*)[ \t(]%s\b" % re.escape(name), file.utf8) is not None
 
 
 def may_be_read_later(file: SourceFile, end: int, name: bytes) -> bool:
-    """Return whether the name of an exception, which ends at an offset, occurs again in its `except` clause."""
+    """Return whether the name of an exception occurs again in its `except` clause. The name ends at `end`."""
     start = file.utf8.rfind(b"\n", 0, end) + 1
     head = _EXCEPT.match(file.utf8, start)
     if head is None:
@@ -57,14 +57,14 @@ def may_be_read_later(file: SourceFile, end: int, name: bytes) -> bool:
 
 
 def is_read_later(file: SourceFile, node: Node) -> bool:
-    """Return whether deferred code in an `except` clause reads the name of its exception."""
+    """Return whether deferred code in an `except` clause reads the name of the clause's exception."""
     name = file.utf8[node.start_byte : node.end_byte]
     clause = next((ancestor for ancestor in around(node) if ancestor.type.startswith("except_")), None)
     return clause is not None and _reads(file, name, clause)
 
 
 def _is_bound_around(file: SourceFile, name: bytes, function: Node, ancestors: list[Node]) -> bool:
-    """Return whether an enclosing `except` binds a name, or the enclosing scope deletes it after the function."""
+    """Return whether an `except` around a function binds a name, or the scope around it deletes the name later."""
     for ancestor in ancestors:
         if ancestor.type.startswith("except_"):
             alias = next((child for child in ancestor.named_children if child.type == "as_pattern"), None)
@@ -78,14 +78,14 @@ def _is_bound_around(file: SourceFile, name: bytes, function: Node, ancestors: l
 
 
 def _is_in_first_iterable(node: Node, generator: Node) -> bool:
-    """Return whether a name is in the first iterable of a generator, which is evaluated immediately."""
+    """Return whether a name is in the first iterable of a generator. It is evaluated when the generator is created."""
     clause = next((child for child in generator.named_children if child.type == "for_in_clause"), None)
     right = clause.child_by_field_name("right") if clause is not None else None
     return right is not None and right.start_byte <= node.start_byte < right.end_byte
 
 
 def _is_consumed(file: SourceFile, generator: Node) -> bool:
-    """Return whether a generator is consumed immediately."""
+    """Return whether a generator is consumed where it is created."""
     parent = generator.parent
     while parent is not None and parent.type in ("argument_list", "parenthesized_expression"):
         parent = parent.parent
@@ -99,7 +99,7 @@ def _is_consumed(file: SourceFile, generator: Node) -> bool:
 
 
 def _binding(name: bytes) -> re.Pattern[bytes]:
-    """Return a pattern for statements that bind a name."""
+    """Return a pattern for statements that bind `name`."""
     return re.compile(
         rb"(?m)^[ \t]*(?:(?:async[ \t]+)?(?:def|class)[ \t]+%(name)s\b|%(name)s[ \t]*(?::[^=\n]*)?=(?!=)"
         rb"|(?:from[ \t][^\n]*)?import\b[^\n]*\b%(name)s\b)" % {b"name": re.escape(name)}
@@ -107,7 +107,7 @@ def _binding(name: bytes) -> re.Pattern[bytes]:
 
 
 def _reads(file: SourceFile, name: bytes, clause: Node) -> bool:
-    """Return whether deferred code in a clause reads a name."""
+    """Return whether deferred code in a clause reads `name`."""
     word = re.compile(rb"\b%s\b" % re.escape(name))
     for match in word.finditer(file.utf8[clause.start_byte : clause.end_byte]):
         start, end = clause.start_byte + match.start(), clause.start_byte + match.end()
@@ -123,7 +123,7 @@ def _reads(file: SourceFile, name: bytes, clause: Node) -> bool:
 
 
 def _is_read(node: Node) -> bool:
-    """Return whether an identifier is not an attribute, a keyword of an argument, a parameter or a target."""
+    """Return whether an identifier is read. Attributes, keywords of arguments, parameters and targets are not."""
     parent = node.parent
     if parent is None or parent.type in _BINDS:
         return False

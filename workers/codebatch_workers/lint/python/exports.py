@@ -1,4 +1,4 @@
-"""Exports of Python modules: re-exported imports, and names in `__all__`."""
+"""Exports of Python modules: imports that other modules use, and names in `__all__`."""
 
 from __future__ import annotations
 
@@ -14,27 +14,32 @@ from codebatch_workers.syntax.source import SourceFile
 
 _COMMENTED_TYPE = re.compile(rb"#\s*type:(?!\s*ignore)([^\n]*)")
 _QUOTED_NAME = re.compile(rb"[\"'](\w+)[\"']")
-# White space, a comment, a docstring, or an import from a module.
+# White space, a comment, a docstring, or a `from … import` statement.
 _STATEMENT_OF_IMPORTS = re.compile(
     rb"\s+|#[^\n]*|[rRuU]?(?:\"\"\".*?\"\"\"|'''.*?''')|"
     rb"from[ \t]+[\w.]+[ \t]+import[ \t]*(?:\([^)]*\)|[^\n#;(\\]*(?:\\\r?\n[^\n#;(\\]*)*)",
     re.DOTALL,
 )
-# Node types that are not strings. An identifier can be a string, but is usually the object itself, by mistake.
+# Nodes that are not strings if they are elements of `__all__`. An identifier could be bound to a string, but is usually
+# the exported object, by mistake.
 _NO_TEXT = frozenset({"false", "float", "identifier", "integer", "list", "none", "true", "tuple"})
 _BYTES = frozenset({b"b'", b'b"', b"br", b"rb"})
-# Changes of `__all__` that ruff does not follow: by methods except `remove`, by element, by an expression.
+# Statements that change `__all__` in ways that ruff does not follow: a method other than `remove`, an assignment to an
+# element, or an expression.
 _ALL_CHANGED = re.compile(rb"\b__all__\s*(?:\.\s*(?!remove\b)\w|\[|(?:\+|:[^=\n]*)?=[^\n]*(?:\*|\bif\b|\bfor\b|\w\())")
 
 
 _EFFECTIVE = re.compile(
     r"`(?:mpl_toolkits\.mplot3d\.Axes3D|sklearn\.experimental\.enable_\w+|readline|this|antigravity)`"
 )
-"""Imports that are needed for their side effect: register a projection, enable a feature, print a poem."""
+"""Imports with a side effect: they register a projection, enable a feature, or print a poem."""
 
 
 def is_export(file: SourceFile, finding: Diagnostic, text: bytes) -> bool:
-    """Return whether an import is a re-export, tests availability, or is used by pytest or in a string."""
+    """Return whether an import that ruff calls unused is needed.
+
+    It is a re-export, tests availability, has a side effect, or pytest or a string uses the name.
+    """
     if "find_spec" in finding.message or _EFFECTIVE.match(finding.message) or is_for_others(file):
         return True
     names = [name for name in re.findall(rb"\w+", text) if name != b"as"]
@@ -42,9 +47,10 @@ def is_export(file: SourceFile, finding: Diagnostic, text: bytes) -> bool:
 
 
 def is_for_others(file: SourceFile) -> bool:
-    """Return whether the imports of a file are re-exports: packages, compatibility modules, modules with only imports.
+    """Return whether the imports of a file are probably for others.
 
-    Migrations count too, because programs write their imports.
+    This applies to packages, compatibility modules, modules that contain only imports, and migrations, whose imports
+    are written by programs.
     """
     directory, _, name = file.path.rpartition(b"/")
     is_named_so = name == b"__init__.py" or b"compat" in name or b"/compat" in b"/" + directory
@@ -52,7 +58,7 @@ def is_for_others(file: SourceFile) -> bool:
 
 
 def _names_in_texts(file: SourceFile) -> frozenset[bytes]:
-    """Return names in type comments, and names that are a whole string.
+    """Return the names in type comments, and the names that are a whole string literal.
 
     Strings count only if the module uses TYPE_CHECKING, or changes `__all__` in a way that ruff does not follow.
     """
@@ -62,9 +68,9 @@ def _names_in_texts(file: SourceFile) -> frozenset[bytes]:
 
 
 def _only_imports(file: SourceFile) -> bool:
-    """Return whether a module contains only imports from other modules.
+    """Return whether a module consists only of `from … import` statements.
 
-    The tree is not used, because such findings are frequent.
+    A pattern decides this, because such findings are frequent and parsing is slow.
     """
     offset, has_imports = 0, False
     while offset < len(file.utf8):
@@ -77,7 +83,7 @@ def _only_imports(file: SourceFile) -> bool:
 
 
 def may_be_names(file: SourceFile, node: Node) -> bool:
-    """Return whether all elements of `__all__` can be strings: they are unpacked, called or computed."""
+    """Return whether all elements of `__all__` can be strings, because they are unpacked, called or computed."""
     statement = next((outer for outer in around(node) if outer.type in ("assignment", "augmented_assignment")), node)
     if b"*" in file.utf8[statement.start_byte : statement.end_byte]:
         return True

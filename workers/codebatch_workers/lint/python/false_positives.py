@@ -1,7 +1,7 @@
-"""Filters for findings of ruff that are false positives to a reader of the source. Filtered findings are not reported.
+"""Filters for findings of ruff that are false positives according to the rest of the file.
 
-Each filter is based on reviewed findings in real projects (tests/signal/README.md) and uses only the file itself. If
-ruff uses a project's own configuration, no filter applies.
+A finding that a filter matches is not reported. Each filter is based on reviewed findings in real projects
+(tests/signal/README.md), and uses only the file itself. If ruff uses a project's own configuration, no filter applies.
 """
 
 from __future__ import annotations
@@ -50,28 +50,29 @@ from codebatch_workers.lint.python.runner_names import is_given_by_runner
 from codebatch_workers.lint.python.statements import node_in_function, node_in_statement
 from codebatch_workers.syntax.source import SourceFile
 
-# A filter by the smallest node at the finding.
+# A filter that needs the smallest node at the finding.
 _Filter = Callable[[SourceFile, Diagnostic, "Node"], bool]
-# A filter by the text of the finding. None means that the text does not decide.
+# A filter that needs the text of the finding. If it returns None, the text does not decide.
 _TextFilter = Callable[[SourceFile, Diagnostic, bytes], "bool | None"]
 
-# The maximum size of lines that are examined. Longer lines are generated, and each finding would examine them again.
+# Lines longer than this are not searched. They are generated, and each finding in such a line would search it again.
 _LINES_BYTES_MAX = 10_000
-# Suppression comments of pylint, bandit, LGTM, PyCharm, and of ruff versions newer than the pinned one. Ruff respects
+# Suppression comments of pylint, bandit, LGTM, PyCharm, and of ruff versions newer than the pinned one. Ruff applies
 # its other suppression comments itself.
 _MARK = re.compile(rb"#\s*(?:pylint:\s*disable\s*=|nosec\b|lgtm\b|noinspection\b|ruff:\s*ignore\[)")
 _RAISES = re.compile(rb"[Rr]aises|[Ww]arns|suppress")
 _READ = ("identifier", "attribute", "subscript")
 _BYTES = re.compile(rb"[rR]?[bB][rR]?[\"']")
 _THROWAWAY_NAMES = frozenset({b"", b"dummy", b"ignore", b"ignored", b"junk", b"none", b"unused"})
-# One or several names or attributes.
+# One name or attribute, or several separated by commas.
 _NAME = rb"(?!(?:None|True|False)\b)[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
 _NAMES = re.compile(rb"%s(?:,[ \t]*%s)*,?" % (_NAME, _NAME))
-# Names of default values that are shared between calls on purpose, or of caches that are searched and filled.
+# Names of default values that calls share on purpose. The other patterns find caches: values that are searched and
+# filled.
 _CACHE_NAME = re.compile(rb"^_|cache|memo", re.IGNORECASE)
 _LOOKED_UP = re.compile(rb"\bin\s+(\w+)\b(?!\s*[.\[(])")
 _FILLED = re.compile(rb"(?<![\w.])(?=(\w+)\[[^\]\n]{0,200}\]\s*=(?!=))")
-# Changes of a named list, dictionary or set.
+# Statements that change a named list, dictionary or set.
 _CHANGED = re.compile(
     rb"(?<![\w.])(?=(\w+)(?:"
     rb"\.(?:add|append|clear|discard|extend|insert|pop|popitem|remove|reverse|setdefault|sort|update)\s*\(|"
@@ -81,7 +82,7 @@ _CHANGED = re.compile(
 
 
 def is_doubtful(file: SourceFile, finding: Diagnostic) -> bool:
-    """Return whether a finding of ruff is probably false, or is suppressed by a comment for another linter."""
+    """Return whether a finding of ruff is probably false, or a comment for another linter suppresses it."""
     lines = _lines(file, finding)
     if len(lines) > _LINES_BYTES_MAX:
         return False
@@ -102,9 +103,9 @@ def is_doubtful(file: SourceFile, finding: Diagnostic) -> bool:
 
 
 def _node(file: SourceFile, code: str, start: int, end: int) -> Node | None:
-    """Return the smallest node that spans some bytes.
+    """Return the smallest node that spans the bytes [start, end).
 
-    If possible, only the surrounding function or statement is parsed.
+    If possible, only the function or statement around them is parsed.
     """
     node = None if code in _CODES_BEYOND_FUNCTIONS else node_in_function(file, start, end)
     if node is None and code not in _FILE_LEVEL_CODES:
@@ -115,13 +116,13 @@ def _node(file: SourceFile, code: str, start: int, end: int) -> Node | None:
 
 
 def is_marked(file: SourceFile, finding: Diagnostic) -> bool:
-    """Return whether a finding is suppressed by a comment for a linter other than ruff."""
+    """Return whether a comment for a linter other than ruff suppresses a finding."""
     lines = _lines(file, finding)
     return len(lines) <= _LINES_BYTES_MAX and _MARK.search(lines) is not None
 
 
 def is_doubtful_by_file(file: SourceFile, finding: Diagnostic) -> bool:
-    """Return whether a finding is doubtful because of the whole file or its name, not because of its own line."""
+    """Return whether a finding is doubtful because of the whole file or its name, whatever its own line is."""
     start, end = _range(file, finding)
     match finding.code:
         case "F401":
@@ -139,7 +140,7 @@ def _range(file: SourceFile, finding: Diagnostic) -> tuple[int, int]:
 
 
 def _lines(file: SourceFile, finding: Diagnostic) -> bytes:
-    """Return the first and last line of a finding, truncated to _LINES_BYTES_MAX + 1 bytes each."""
+    """Return the first and the last line of a finding, each cut after _LINES_BYTES_MAX + 1 bytes."""
     first = _line(file, finding.line)
     return first if finding.end_line == finding.line else first + _line(file, finding.end_line)
 
@@ -174,7 +175,10 @@ def _is_provided_by_text(file: SourceFile, finding: Diagnostic, text: bytes) -> 
 
 
 def _is_tried(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
-    """Return whether an expression is there for its exception or side effect, or to mark names as used."""
+    """Return whether an expression statement is intended.
+
+    It is there for its exception or side effect, or to mark names as used.
+    """
     statement = node
     while statement.parent is not None and statement.parent.type == "expression_statement":
         statement = statement.parent
@@ -198,7 +202,7 @@ def _is_tried(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
 
 
 def _is_read(expression: Node) -> bool:
-    """Return whether an expression reads a name, an attribute or an element, or several.
+    """Return whether an expression only reads names, attributes or elements.
 
     In a list, names do not count.
     """
@@ -209,7 +213,7 @@ def _is_read(expression: Node) -> bool:
 
 
 def _is_all(node: Node, parent: Node) -> bool:
-    """Return whether a module consists of one expression: data in Python syntax."""
+    """Return whether a statement is the only one of its module. Such a file is data in Python syntax."""
     return all(child == node or child.type == "comment" for child in parent.named_children)
 
 
@@ -226,7 +230,10 @@ def _is_read_later(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
 
 
 def _is_interface_method(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
-    """Return whether a method belongs to a zope interface, without `self`, like most methods of its class."""
+    """Return whether a method without `self` belongs to an interface of zope.
+
+    Either the name of a base class contains `Interface`, or most methods of the class have no `self`.
+    """
     body = next((ancestor.parent for ancestor in around(node) if ancestor.type == "function_definition"), None)
     if body is not None and body.type == "decorated_definition":
         body = body.parent
@@ -246,12 +253,12 @@ def _is_interface_method(file: SourceFile, _finding: Diagnostic, node: Node) -> 
 
 
 def _is_negotiated(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
-    """Return whether the protocol is `SSLv23`, the old name for negotiation of the newest protocol."""
+    """Return whether the protocol is `SSLv23`. Despite its name, it negotiates the newest protocol."""
     return b"SSLv23" in file.utf8[node.start_byte : node.end_byte]
 
 
 def _is_throwaway_name(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
-    """Return whether the name is for a value that is not needed."""
+    """Return whether the name is one for values that are not needed, or is never read."""
     name = file.utf8[node.start_byte : node.end_byte]
     return len(name) == 1 or name.strip(b"_").lower() in _THROWAWAY_NAMES or is_unread(file, node)
 
@@ -261,30 +268,30 @@ def _may_be_names(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
 
 
 def _is_bytes(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
-    """Return whether a message is bytes, which are displayed with the prefix `b`."""
+    """Return whether a message is bytes. Python displays these with the prefix `b`."""
     return bool(_BYTES.match(file.utf8, node.start_byte))
 
 
 def _is_bound_on_purpose(file: SourceFile, finding: Diagnostic, node: Node) -> bool:
-    """Return whether the name is that of an exception, which each `except` binds again, or of a fixture."""
+    """Return whether a redefined name is bound on purpose: by an `except … as`, or as the parameter for a fixture."""
     return any(ancestor.type == "as_pattern_target" for ancestor in around(node)) or is_fixture(file, finding, node)
 
 
 def _is_call_result(_file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
-    """Return whether the value is a call. Two calls can return different values, as `object()` does."""
+    """Return whether the value is a call. Two equal calls can return different values, as `object()` does."""
     assignment = next((ancestor for ancestor in around(node) if ancestor.type == "assignment"), None)
     value = assignment.child_by_field_name("right") if assignment is not None else None
     return value is not None and value.type == "call"
 
 
 def _is_wanted_debugger(_file: SourceFile, finding: Diagnostic, node: Node) -> bool:
-    """Return whether a debugger is only imported, or starts only under a condition."""
+    """Return whether a debugger is only imported, or starts only if a condition is true."""
     return finding.message.startswith("Import ") or any(ancestor.type == "if_statement" for ancestor in around(node))
 
 
 def _is_exact(_file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
-    """Return whether a number is exact in binary: `Decimal(1.25)` loses nothing."""
-    # Unlike fractions, decimals accept any exponent.
+    """Return whether a number is exact in binary, so that `Decimal(1.25)` loses no precision."""
+    # Decimals are used because, unlike fractions, they accept any exponent.
 
     try:
         return Decimal(text.decode()) == Decimal(float(text))
@@ -297,9 +304,9 @@ def _is_from_previous_iteration(file: SourceFile, _finding: Diagnostic, node: No
 
 
 def _is_cache_or_read_only(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
-    """Return whether a default is a cache, or is only read by the function.
+    """Return whether a mutable default value is harmless.
 
-    Sharing it between calls is then harmless.
+    It is a cache, which calls are meant to share, or the function only reads it.
     """
     name: bytes | None = None
     for ancestor in around(node):
@@ -357,16 +364,16 @@ _TEXT_FILTERS: Mapping[str, _TextFilter] = {
     "RUF032": _is_exact,
     "S506": is_safe_loader,
 }
-"""Filters that do not need the tree. When ruff has finished, the tree is released and would have to be parsed again."""
+"""Filters that do not need the tree. When ruff has finished, the tree is gone and would have to be parsed again."""
 
 _FILE_LEVEL_CODES = frozenset({"B015", "B018"})
-"""Rules for which other statements at the top level of the file matter.
+"""Rules for which the other top-level statements of the file matter.
 
-For other rules, only enclosing nodes matter.
+For all other rules, only the nodes around the finding matter.
 """
 
 _CODES_BEYOND_FUNCTIONS = frozenset({"F821", "PLE0237", "PLE0302"})
-"""Rules for which the surroundings of the enclosing function matter."""
+"""Rules for which code outside the enclosing function matters."""
 
 DOUBTED = frozenset((*_FILTERS, *_TEXT_FILTERS))
 """The rules that have filters."""

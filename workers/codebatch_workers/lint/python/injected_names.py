@@ -1,7 +1,8 @@
-"""Python names that a file does not define although they are valid: the program that runs the file defines them.
+"""Python names that a file uses but does not define, although they are valid.
 
-Configuration files run by `exec` with predefined names. Code for two versions of Python uses builtins of the other one.
-A string in `Literal[…]` is not a name, even if the project has its own `Literal`; the same applies to `Mapped[…]`.
+Three kinds are recognized. A program runs the file by `exec` and predefines the names, as for configuration files. Code
+for two versions of Python uses builtins that only one has. A string in `Literal[…]`, even if `Literal` is the project's
+own, or in `Mapped[…]` is not a name at all.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from codebatch_workers.lint.python.runner_names import is_given_by_runner
 from codebatch_workers.syntax.source import SourceFile
 
 _EXEC = re.compile(rb"\bexec(?:file)?\s*\(")
-# The length between brackets is bounded, so that an unclosed bracket is cheap.
+# The length between brackets is bounded, so that a search from an unclosed bracket ends early.
 _SETS_NAMES = re.compile(rb"\bglobals\(\)\s*(?:\[[^\]\n]{0,200}\]\s*=(?!=)|\.update\b)")
 _FILLED = re.compile(rb"(?m)^(\w+)[ \t]*[.\[][^\n=]*=(?!=)")
 _AT_TOP = re.compile(rb"^(?:import|from|def|class|async[ \t]+def|@)\b", re.MULTILINE)
@@ -28,7 +29,7 @@ _PYTHON_2 = frozenset(
 )
 # Names that `gettext.install` and IPython add to the builtins.
 _BUILTIN = frozenset({b"_", b"get_ipython"})
-# Placeholders that a program replaces, such as `__LIB_FOLDERS__`. Python's own names are in lower case.
+# Placeholders such as `__LIB_FOLDERS__`, which a program replaces. Python's own names of this form are in lower case.
 _PLACEHOLDER = re.compile(rb"__[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*__")
 _DELETED = re.compile(rb"^del[ \t]+(.+)", re.MULTILINE)
 _VERSION = re.compile(rb"version|PY_?[23]", re.IGNORECASE)
@@ -45,10 +46,10 @@ def around(node: Node, *, through_functions: bool = False) -> Iterator[Node]:
 
 
 def _is_string_in_foreign_type(file: SourceFile, node: Node) -> bool:
-    """Return whether a node is in a string in `Literal[…]` or `Mapped[…]`.
+    """Return whether a node is in a string within `Literal[…]` or `Mapped[…]`.
 
-    A project can have its own `Literal`, whose strings are values. `Mapped` is SQLAlchemy's, which searches the class
-    in all modules.
+    The strings of a `Literal`, even of the project's own, are values. `Mapped` is SQLAlchemy's, which searches the
+    class that the string names in all modules.
     """
     if not any(ancestor.type == "string" for ancestor in around(node)):
         return False
@@ -62,7 +63,7 @@ def _is_string_in_foreign_type(file: SourceFile, node: Node) -> bool:
 
 
 def is_given(file: SourceFile, node: Node) -> bool:
-    """Return whether a name that a file does not define comes from elsewhere, or is not a name."""
+    """Return whether a name that a file does not define is valid, because it comes from elsewhere or is not a name."""
     return (
         _is_string_in_foreign_type(file, node)
         or _is_of_python_2(file, node)
@@ -72,7 +73,7 @@ def is_given(file: SourceFile, node: Node) -> bool:
 
 
 def is_plainly_given(file: SourceFile, name: bytes) -> bool | None:
-    """Return the same as `is_given` if the text of the file decides it, or None if the tree is needed."""
+    """Return the result of `is_given` if the text of the file decides it. Return None if the tree is needed."""
     if name in _BUILTIN or _PLACEHOLDER.fullmatch(name) or name in file.derived(_deleted_names):
         return True
     if is_given_by_runner(file, name):
@@ -85,22 +86,25 @@ def is_plainly_given(file: SourceFile, name: bytes) -> bool | None:
 
 
 def _deleted_names(file: SourceFile) -> frozenset[bytes]:
-    """Return the names that the module deletes at its top level. ruff reports them if an annotation uses them."""
+    """Return the names that a module deletes at top level.
+
+    If an annotation uses such a name, ruff reports it as undefined.
+    """
     return frozenset(name.strip(b" \t()") for names in _DELETED.findall(file.utf8) for name in names.split(b","))
 
 
 def _has_texts_in_types(file: SourceFile) -> bool:
-    """Return whether strings in types can be other than names of this module."""
+    """Return whether a file can have strings in types that are not names of this module."""
     return b"Literal" in file.utf8 or b"Mapped" in file.utf8
 
 
 def _may_run(file: SourceFile) -> bool:
-    """Return whether a module can execute another one."""
+    """Return whether a module can execute other code by `exec`."""
     return b"exec" in file.utf8 and _EXEC.search(file.utf8) is not None
 
 
 def _may_choose(file: SourceFile) -> bool:
-    """Return whether a module can depend on the version of Python."""
+    """Return whether code of a module can depend on the version of Python."""
     return b"try" in file.utf8 or _VERSION.search(file.utf8) is not None
 
 
@@ -109,7 +113,7 @@ def _sets_names(file: SourceFile) -> bool:
 
 
 def _defines(file: SourceFile) -> bool:
-    """Return whether a module imports or defines at its top level, according to its text."""
+    """Return whether a module has an import or a definition at top level, according to its text."""
     return _AT_TOP.search(file.utf8) is not None
 
 
@@ -118,9 +122,10 @@ def _sets_or_fills_name(file: SourceFile, name: bytes) -> bool:
 
 
 def is_provided_by_runner(file: SourceFile, name: bytes) -> bool:
-    """Return whether a module can get a name from outside.
+    """Return whether a name can come from outside the module.
 
-    Such a module sets names dynamically, executes other code, or only sets parts of undefined objects.
+    Either the module sets names dynamically, or it executes other code. Or it has no definitions and only sets
+    attributes or elements of undefined names.
     """
     if not file.derived(_may_run):
         return _sets_or_fills_name(file, name)
@@ -129,12 +134,15 @@ def is_provided_by_runner(file: SourceFile, name: bytes) -> bool:
 
 
 def _filled_names(file: SourceFile) -> frozenset[bytes]:
-    """Return the names whose attributes or elements are set at the top level of a module."""
+    """Return the names to whose attributes or elements the module assigns at top level."""
     return frozenset(_FILLED.findall(file.utf8))
 
 
 def _defines_and_runs(file: SourceFile) -> tuple[bool, bool]:
-    """Return whether a module imports or defines at top level, and whether it calls `exec` there or sets names."""
+    """Return whether a module imports or defines at top level, and whether it can set names dynamically.
+
+    It can if it calls `exec` at top level, or sets names by `globals()`.
+    """
     assert file.tree is not None
     top = [(statement.type in _DEFINITIONS, statement) for statement in file.tree.root_node.named_children]
     runs = bool(_SETS_NAMES.search(file.utf8)) or any(
@@ -146,7 +154,7 @@ def _defines_and_runs(file: SourceFile) -> tuple[bool, bool]:
 
 
 def is_bound_in_previous_iteration(file: SourceFile, node: Node) -> bool:
-    """Return whether the enclosing loop binds a name later in its body, so that the next iteration can use it."""
+    """Return whether the loop around a node binds its name later in the body. The next iteration can use the name."""
     loop = None
     for ancestor in around(node):
         if ancestor.type in ("for_statement", "while_statement"):
@@ -157,7 +165,7 @@ def is_bound_in_previous_iteration(file: SourceFile, node: Node) -> bool:
 
 
 def _bound_names(file: SourceFile) -> dict[bytes, list[int]]:
-    """Return the offsets of assignments to each name in indented lines."""
+    """Map each name to the offsets of assignments to it. Only indented lines count."""
     starts: dict[bytes, list[int]] = {}
     for match in _TARGETS.finditer(file.utf8):
         for name in match[1].split(b","):
@@ -166,7 +174,7 @@ def _bound_names(file: SourceFile) -> dict[bytes, list[int]]:
 
 
 def _is_of_python_2(file: SourceFile, node: Node) -> bool:
-    """Return whether a name is a builtin of Python 2 in a `try` or after a check of the version."""
+    """Return whether a name is a builtin of Python 2, and is in a `try` or after a check of Python's version."""
     if file.utf8[node.start_byte : node.end_byte] not in _PYTHON_2:
         return False
     for ancestor in around(node, through_functions=True):

@@ -1,4 +1,4 @@
-"""Patterns that ruff reports although they are intended, or justified elsewhere in the file (false_positives.py)."""
+"""Patterns that ruff reports although they are intended, or justified by the rest of the file (false_positives.py)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codebatch.model.record import Diagnostic
 from codebatch_workers.lint.python.injected_names import around
 from codebatch_workers.syntax.source import SourceFile
 
-# Two signs before something that can be incremented or decremented, which looks like an operator of another language.
+# Two signs before a variable. They look like an increment or decrement in another language.
 _COUNTED = re.compile(rb"(?:--|\+\+)[A-Za-z_][\w.]*(?:\[[^\]\n]*\])?")
 _WIDTH_GIVEN = re.compile(rb"%[-+ #0]*(?:\*|\d+\.\*)")
 _MAPPING = re.compile(rb"%\s*\(?\s*(?:locals|globals|vars)\s*\(")
@@ -23,7 +23,7 @@ _UNSAFE_LOADER = re.compile(r"C?(?:Full|Unsafe)?Loader")
 _FIRST_LINE = re.compile(r"from line (\d+)")
 _ELSE = re.compile(rb"\belse\b")
 _QUOTED = re.compile(rb"['\"](\w+)['\"]")
-# Names or annotations of parameters for exceptions.
+# Names or annotations of parameters that take an exception.
 _EXCEPTION = re.compile(rb"(?<![\w.])(?:e|ex|exc\w*|err|error|exception)\b|\b\w*(?:Exception|Error)\b")
 _MARK_OF_TYPES = re.compile(
     rb"\b(?:ty:\s*ignore\[[^\]\n]{0,200}unresolved-reference|type:\s*ignore\[[^\]\n]{0,200}name-defined|"
@@ -35,12 +35,12 @@ _PARAMETERS_OF_TEST = re.compile(
     rb"(?:\bdef[ \t]+test\w*[ \t]*|@[\w.]*fixture\b[^\n]*\n[ \t]*(?:async[ \t]+)?def[ \t]+\w+[ \t]*)\(([^)]{0,2000})\)"
 )
 
-# The maximum size of a scope that is searched for each finding in it.
+# Larger scopes are not searched, because each finding in a scope searches it again.
 _SCOPE_BYTES_MAX = 262_144
 
 
 def is_twice_negated(_file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
-    """Return whether the code is `-(-x)`, or a sign before something other than a variable.
+    """Return whether the code is `-(-x)`, or two signs before something other than a variable.
 
     Readers do not mistake this for a decrement.
     """
@@ -48,7 +48,7 @@ def is_twice_negated(_file: SourceFile, _finding: Diagnostic, text: bytes) -> bo
 
 
 def is_mapping(_file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
-    """Return whether a format is applied to all names of a scope, so that unused names are normal."""
+    """Return whether the arguments of a format are all names of a scope, so that unused ones are normal."""
     return _MAPPING.search(text) is not None
 
 
@@ -57,29 +57,29 @@ def _sets_names(file: SourceFile) -> bool:
 
 
 def is_except_of_python_2(file: SourceFile, finding: Diagnostic, _text: bytes) -> bool | None:
-    """Return whether the code is `except A, e:`, which Python 3.14 parses as two exceptions."""
+    """Return whether the code is Python 2's `except A, e:`, which Python 3.14 parses as two exceptions."""
     return _EXCEPT_OF_PYTHON_2.match(file.utf8, file.line_starts[finding.line - 1]) is not None
 
 
 def is_of_except_by_condition(file: SourceFile, finding: Diagnostic, text: bytes) -> bool | None:
-    """Return whether the exception type of an `except` is conditional, or the clause is in the syntax of Python 2."""
+    """Return whether an `except` has a conditional exception type, or the syntax of Python 2."""
     return True if _ELSE.search(text) else is_except_of_python_2(file, finding, text)
 
 
 def is_replaced_by_itself(_file: SourceFile, finding: Diagnostic, _text: bytes) -> bool | None:
-    """Return whether a function replaces itself when it is called: the "first" definition is below it."""
+    """Return whether a function replaces itself when it is called: its first definition is below the reported one."""
     first = _FIRST_LINE.search(finding.message)
     return True if first is not None and int(first[1]) > finding.line else None
 
 
 def is_fixture(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
-    """Return whether a node is a parameter with the name of a fixture of this file."""
+    """Return whether a node is a parameter whose name is that of a pytest fixture in this file."""
     is_parameter = any(ancestor.type == "parameters" for ancestor in around(node))
     return is_parameter and is_taken_by_pytest(file, file.utf8[node.start_byte : node.end_byte])
 
 
 def is_taken_by_pytest(file: SourceFile, name: bytes) -> bool:
-    """Return whether a name is a parameter of a test or fixture."""
+    """Return whether a name is a parameter of a test or fixture, which pytest fills by name."""
     return name in file.derived(_pytest_parameters)
 
 
@@ -90,12 +90,12 @@ def _pytest_parameters(file: SourceFile) -> frozenset[bytes]:
 
 
 def is_width_given(_file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
-    """Return whether a format has a width from an argument. ruff counts one argument too few."""
+    """Return whether a width in a format is taken from an argument. ruff does not count this argument."""
     return _WIDTH_GIVEN.search(text) is not None
 
 
 def is_named_again(file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
-    """Return whether a name of `__all__` is set dynamically, or occurs as another string: as an alias."""
+    """Return whether a name in `__all__` can exist: names are set dynamically, or the name occurs in another string."""
     return file.derived(_sets_names) or file.derived(_quoted_names)[text.strip(b"'\"")] > 1
 
 
@@ -104,14 +104,14 @@ def _quoted_names(file: SourceFile) -> Counter[bytes]:
 
 
 def is_ignored_for_type_checker(file: SourceFile, finding: Diagnostic) -> bool:
-    """Return whether a comment makes a type checker ignore the undefined name."""
+    """Return whether a comment makes a type checker ignore an undefined name."""
     start = file.line_starts[finding.line - 1]
     end = file.utf8.find(b"\n", start)
     return _MARK_OF_TYPES.search(file.utf8, start, end if end >= 0 else len(file.utf8)) is not None
 
 
 def is_reexport_or_alternative(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
-    """Return whether a self-assignment re-exports a name, or is one of several alternatives."""
+    """Return whether a self-assignment re-exports a name at class or module level, or is one of several assignments."""
     assignment = next((ancestor for ancestor in around(node) if ancestor.type == "assignment"), None)
     if assignment is None:
         return False
@@ -126,7 +126,7 @@ def is_reexport_or_alternative(file: SourceFile, _finding: Diagnostic, node: Nod
 
 
 def is_handler(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
-    """Return whether the enclosing function has a parameter for an exception, so it is called while this is handled."""
+    """Return whether the enclosing function has a parameter for an exception. Such a function runs during handling."""
     *_, function = around(node)
     parameters = function.child_by_field_name("parameters")
     return (
@@ -135,18 +135,18 @@ def is_handler(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
 
 
 def is_field(_file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
-    """Return whether a call is to a function named `field`, as in `dataclasses`."""
+    """Return whether a call is to a function named `field`, like that of `dataclasses`."""
     return _FIELD.match(text) is not None
 
 
 def is_safe_loader(_file: SourceFile, finding: Diagnostic, _text: bytes) -> bool | None:
-    """Return whether a YAML loader is not one of PyYAML's unsafe ones. Its definition is not in this expression."""
+    """Return whether a YAML loader is none of PyYAML's unsafe ones. A project's own loader is assumed to be safe."""
     loader = _LOADER.search(finding.message)
     return loader is not None and _UNSAFE_LOADER.fullmatch(loader[1]) is None
 
 
 def is_other_logger(file: SourceFile, _finding: Diagnostic, _text: bytes) -> bool | None:
-    """Return whether the logger is not from `logging`, and so has other methods and placeholders."""
+    """Return whether the file imports another logging library. Its loggers have other methods and placeholders."""
     return file.derived(_has_other_loggers)
 
 
@@ -155,7 +155,10 @@ def _has_other_loggers(file: SourceFile) -> bool:
 
 
 def is_read_between(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
-    """Return whether a field was only annotated before, or the class reads its first value before the second is set."""
+    """Return whether a repeated class field is justified.
+
+    Its first definition is only an annotation, or the class reads its first value before the second one is set.
+    """
     owner = next((ancestor for ancestor in around(node) if ancestor.type == "class_definition"), None)
     name = re.match(rb"\w+", file.utf8[node.start_byte : node.end_byte])
     if owner is None or name is None or node.start_byte - owner.start_byte > _SCOPE_BYTES_MAX:
@@ -167,9 +170,9 @@ def is_read_between(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
 
 
 def is_unread(file: SourceFile, node: Node) -> bool:
-    """Return whether a name is one of several targets of an assignment, and its function does not read it.
+    """Return whether a name is one of several targets of an assignment, and nothing in its function reads it.
 
-    At top level, the whole file is searched.
+    At top level, nothing in the whole file may read it.
     """
     *_, scope = around(node)
     start, end = (0, len(file.utf8)) if scope.parent is None else (scope.start_byte, scope.end_byte)
@@ -184,7 +187,7 @@ def is_unread(file: SourceFile, node: Node) -> bool:
 
 
 def is_set_by_class(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
-    """Return whether an attribute that is not a slot is handled by a metaclass, or by a descriptor of this name."""
+    """Return whether a metaclass, or a method of this name, handles an attribute that is not in `__slots__`."""
     name = file.utf8[node.start_byte : node.end_byte].rpartition(b".")[2]
     for ancestor in around(node, through_functions=True):
         if ancestor.type == "class_definition":

@@ -1,10 +1,10 @@
-"""ruff on the Python files of a unit, with diagnostics that depend only on the file.
+"""ruff on the Python files of a unit. The findings in a file depend only on this file.
 
-ruff looks at other files: package roots, exclusions, ignore and configuration files. So the files are written to an
-empty directory at their relative paths. Each package above them gets an empty `__init__.py`. Each file is named on the
-command line, so exclusions do not apply, and no configuration is read. If a file cannot be written at its path, it is
-checked separately at another path. ruff supports only UTF-8, so it gets `SourceFile.utf8`. The directory is in memory
-if possible, otherwise in the store.
+By default, ruff also uses other files: package roots, exclusions, ignore files and configuration. So the files are
+written below an empty directory, at their paths in the tree. Each package above them gets an empty `__init__.py`.
+Exclusions do not apply, because each file is named on the command line. No configuration is read. If a file cannot be
+written at its path, it is checked separately at another path. ruff supports only UTF-8, so it gets `SourceFile.utf8`.
+The directory is in memory if possible, otherwise in the store.
 """
 
 from __future__ import annotations
@@ -29,15 +29,16 @@ from codebatch_workers.syntax.source import SourceFile
 # The version is fixed, so that builtins and syntax do not depend on the Python that runs codebatch.
 TARGET_VERSION = "py314"
 SYNTAX_ERROR = "invalid-syntax"
-# This code must be selected. Otherwise files that ruff cannot read have no findings.
+# This code must be selected. Otherwise, ruff would report no finding for a file that it cannot read.
 UNREADABLE = "E902"
 
 _ARGUMENT_BYTES_MAX = 100_000
-# Longer paths might not fit below the scratch directory. Such a file is written under its last name.
+# A longer path might exceed the system's limit below the scratch directory. Such a file is written under its last name.
 _PATH_BYTES_MAX = 2000
 _NAME_BYTES_MAX = 240
 _ENDINGS = (b".pyi", b".ipynb")
-# F401 reports whether an import is from the project. Without this setting, this would depend on the files present.
+# F401 reports whether an import is from the project. With this setting, that does not depend on which files are
+# present.
 WITHOUT_SOURCES = ("--config", "src = []")
 _LINE_END = re.compile(rb"\r\n?|\n")
 _OK_STATUS = (0, 1)
@@ -61,11 +62,11 @@ _decoder = msgspec.json.Decoder(list[RuffFinding])
 
 
 class RuffError(Exception):
-    """An error: ruff failed, or its output was unexpected."""
+    """An error of ruff: it failed, or its output was unexpected."""
 
 
 def arguments(codes: Iterable[str]) -> list[str]:
-    """Return the arguments of every call before `--` and the file names."""
+    """Return the arguments that every call has before `--` and the file names."""
     return [
         "check",
         "--isolated",
@@ -83,11 +84,10 @@ def arguments(codes: Iterable[str]) -> list[str]:
 
 
 class Ruff:
-    """A runner of ruff with a list of rules and its own directory.
+    """A runner of ruff, with a list of rules and a directory of its own.
 
-    The tasks of a process share one instance (`shared_ruff`), so that the files of a unit are checked once, for the
-    rules of all tasks. Each task selects its own rules from the result. The findings of a rule do not depend on other
-    rules.
+    All tasks of a process share one instance (`shared_ruff`). So it checks the files of a unit once, for the rules of
+    all tasks. Each task takes the findings of its own rules. Other rules do not change these findings.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Ruff:
         *,
         respects_noqa: bool = True,
     ) -> None:
-        """Create a runner. If `respects_noqa` is false, findings suppressed by `# noqa` are included."""
+        """Create a runner. If `respects_noqa` is false, `# noqa` suppresses nothing."""
         self.codes = sorted(codes)
         self._answers: dict[SourceFile, list[Diagnostic]] = {}
         self._scratch = scratch
@@ -110,14 +110,15 @@ class Ruff:
         return str(find_ruff_bin())
 
     def want(self, codes: Iterable[str]) -> None:
-        """Add rules to the selected rules."""
+        """Add rules to those that ruff checks."""
         self.codes = sorted({*self.codes, *codes})
         self._answers.clear()
 
     def check(self, files: Sequence[SourceFile]) -> list[list[Diagnostic]]:
-        """Return the diagnostics of each file, by position. Results of the last call are reused.
+        """Return the findings in each file, by position. Results for files of the previous call are reused.
 
-        A syntax error has the code SYNTAX_ERROR. Raises RuffError if ruff cannot run or reports an unknown file.
+        A syntax error has the code SYNTAX_ERROR. Raises RuffError if ruff cannot run, or reports a file that was not
+        given.
         """
         unknown = [file for file in files if file not in self._answers]
         if unknown:
@@ -130,8 +131,8 @@ class Ruff:
             try:
                 return self._check_below(self.memory.path, files)
             except (OSError, RuffError):
-                # Memory is full, or another program removed the directory (logind does so at logout). From now on the
-                # scratch directory of the store is used. If this was not the cause, the same error is raised again.
+                # Memory is full, or another program removed the directory (logind does so at logout). From now on, the
+                # store's scratch directory is used. If this was not the cause, the same error is raised there.
                 self.memory.remove()
                 self.memory = None
         return self._check_below(self._scratch, files)
@@ -147,7 +148,7 @@ class Ruff:
         return [_diagnostics(file, findings[file]) for file in files]
 
     def _run(self, scratch: Path, files: Sequence[SourceFile]) -> Iterable[list[RuffFinding]]:
-        """Return the findings of ruff in files with the same companion files, one list for each file."""
+        """Return the findings in files that have equal companion files, as one list for each file."""
         directory = os.fsencode(os.path.realpath(scratch)) + b"/ruff"
         if os.path.lexists(directory):
             _remove_all(directory)
@@ -166,14 +167,14 @@ class Ruff:
         return findings.values()
 
     def companion_files(self, _file: SourceFile) -> tuple[tuple[bytes, str], ...]:
-        """Return paths and texts of files that ruff needs near a file.
+        """Return the paths and texts of the files that ruff needs near a file.
 
-        Files with other companions are checked separately.
+        Files with different companion files are checked in separate calls.
         """
         return ()
 
     def arguments(self) -> list[str]:
-        """Return the arguments of every call before `--` and the file names."""
+        """Return the arguments that every call has before `--` and the file names."""
         return arguments([*self.codes, UNREADABLE])
 
     def _call(self, directory: bytes, names: Sequence[bytes]) -> list[RuffFinding]:
@@ -191,7 +192,7 @@ class Ruff:
 
 
 def shared_ruff(environment: TaskEnvironment[msgspec.Struct]) -> Ruff:
-    """Return the instance of a process. The first caller creates it."""
+    """Return the instance that all tasks of a process share. The first call creates it."""
     ruff = environment.shared.get(__name__)
     if not isinstance(ruff, Ruff):
         ruff = environment.shared[__name__] = Ruff((), environment.scratch, environment.try_memory())
@@ -204,7 +205,7 @@ def is_for_ruff(file: SourceFile) -> bool:
 
 
 class _TemporaryFiles:
-    """Files in an empty directory, and the functions that remove each file and directory."""
+    """Files that are written below an empty directory. For each, the function that removes it is recorded."""
 
     def __init__(self, directory: bytes) -> None:
         self._directory = directory
@@ -212,12 +213,15 @@ class _TemporaryFiles:
         os.mkdir(directory)
 
     def write(self, texts: Iterable[tuple[bytes, str]]) -> None:
-        """Write texts at the locations of their paths."""
+        """Write texts to files. `_location` converts their paths."""
         for path, text in texts:
             self._write(_location(path), text.encode("utf-8"))
 
     def materialise(self, files: Sequence[SourceFile]) -> list[bytes]:
-        """Write the files that do not exist yet, and the packages above them. Return the location of each file."""
+        """Write files that do not exist yet, and `__init__.py` in the packages above them.
+
+        Return the location of each file.
+        """
         locations = [_location(file.path) for file in files]
         for location, file in zip(locations, files, strict=True):
             content = file.utf8 if file.notebook is None else file.notebook.sources()
@@ -232,15 +236,15 @@ class _TemporaryFiles:
         return locations
 
     def _write(self, name: bytes, content: bytes, *, is_executable: bool = False) -> None:
-        """Write a file unless it exists already.
+        """Write a file, unless this object has written it.
 
-        Raises FileExistsError if two names are the same to the file system.
+        Raises FileExistsError if the file system does not distinguish its name from another one.
         """
         if name in self._undo:
             return
         self._make_directory(name.rpartition(b"/")[0])
         mode = 0o700 if is_executable else 0o600
-        # Descriptors are twice as fast as file objects, and there are thousands of small files.
+        # Descriptors are twice as fast as file objects, which matters for thousands of small files.
         descriptor = os.open(self._directory + b"/" + name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         self._undo[name] = os.unlink
         try:
@@ -257,13 +261,13 @@ class _TemporaryFiles:
             self._undo[name] = os.rmdir
 
     def remove(self) -> None:
-        """Remove the directory. Removing the known files is twice as fast as listing the directory."""
+        """Remove the directory. Removing the recorded files is twice as fast as listing the directory."""
         try:
             for name, remove in reversed(self._undo.items()):
                 remove(self._directory + b"/" + name)
             os.rmdir(self._directory)
         except OSError:
-            # The directory has more or fewer files than expected.
+            # The directory does not have exactly the recorded files.
             _remove_all(self._directory)
 
 
@@ -272,7 +276,7 @@ def _remove_all(directory: bytes) -> None:
 
 
 def _chunks(names: Sequence[bytes]) -> Iterable[list[bytes]]:
-    """Yield file names for ruff, in chunks that fit on a command line: nearly always one chunk."""
+    """Split file names into chunks that fit on a command line. There is nearly always one chunk."""
     chunk: list[bytes] = []
     size = 0
     for location in names:
@@ -287,9 +291,10 @@ def _chunks(names: Sequence[bytes]) -> Iterable[list[bytes]]:
 
 
 def _location(path: bytes) -> bytes:
-    """Return the location of a file for ruff: its path, if ruff can repeat the path in JSON, and it is short enough.
+    """Return the location at which a file is written for ruff.
 
-    Otherwise invalid UTF-8 is escaped. If the path is too long, only its last name is used, or else a fixed name.
+    It is the path itself if it is UTF-8, so that ruff can repeat it in JSON, and short enough. Invalid bytes are
+    escaped. If the path is too long, the location is its last name. If this is too long as well, it is a fixed name.
     """
     try:
         path.decode("utf-8")
@@ -310,7 +315,7 @@ def _keeps_directories(location: bytes, path: bytes) -> bool:
 
 
 def _diagnostics(file: SourceFile, findings: Sequence[RuffFinding]) -> list[Diagnostic]:
-    """Return the records of a file by position."""
+    """Convert ruff's findings in a file to records, sorted by position."""
     if not findings:
         return []
     path, path_b64 = file.path_fields
@@ -347,7 +352,10 @@ def _order(record: Diagnostic) -> tuple[int, int, str, int, int, str]:
 
 
 class _RuffLines:
-    """Conversion of positions in a file with CR. To ruff a lone CR ends a line; to codebatch it is a character."""
+    """Conversion of ruff's positions in a file with CR.
+
+    ruff ends a line at a lone CR. For codebatch, a lone CR is a character of the line.
+    """
 
     def __init__(self, file: SourceFile) -> None:
         self.file = file

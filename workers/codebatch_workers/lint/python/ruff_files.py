@@ -1,4 +1,7 @@
-"""Configuration files of ruff in a snapshot: a context of lint if `[tasks.lint.ruff] config = "project"`."""
+"""Configuration files of ruff in a snapshot.
+
+They are a context of lint if `[tasks.lint.ruff] config = "project"`.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +32,9 @@ _decoder = msgspec.msgpack.Decoder(tuple[tuple[bytes, str], ...])
 
 
 def pinned_elsewhere(config: LintConfig, *, is_project: bool) -> tuple[LintConfig, str]:
-    """Return the configuration of lint for another tree, in which files of the project do not decide.
+    """Return the configuration of lint for another tree, and a note. Files of that tree must not configure lint.
 
-    This is `TaskDeclaration.prepare` of lint.
+    So ruff uses the pinned rules there. This is `TaskDeclaration.prepare` of lint.
     """
     if is_project or config.ruff.config == "pinned":
         return config, ""
@@ -44,9 +47,10 @@ def contexts_of_ruff(config: LintConfig) -> Mapping[str, Context]:
 
 
 def ruff_files_context(view: SnapshotView) -> Callable[[Entry], bytes]:
-    """Return the context of files: the ruff configuration files in directories above a file, and the files they extend.
+    """Return a function for the context of a file: the ruff configuration files that apply to it.
 
-    Of pyproject.toml, only the part that ruff reads counts. Raises InvalidConfiguration if an extended file is missing.
+    These are the files in directories above it, and the files that they extend. A pyproject.toml contributes only the
+    part that ruff reads. Raises InvalidConfiguration if an extended file is missing.
     """
     own: dict[bytes, dict[bytes, str]] = {}
     for entry in view.entries:
@@ -54,7 +58,7 @@ def ruff_files_context(view: SnapshotView) -> Callable[[Entry], bytes]:
         if entry.kind == "file" and name in _NAMES and (files := dict(_with_extended(view, entry.path))):
             own.setdefault(directory, {}).update(files)
     if not any(_decides(text, path) for path, text in own.get(b"", {}).items() if b"/" not in path):
-        # Without a configuration file at the root, ruff would search above the tree.
+        # If there is no configuration file at the root, ruff would search the directories above the tree.
         own.setdefault(b"", {})[b"ruff.toml"] = ""
     nearest: Nearest[Mapping[bytes, str]] = Nearest()
     for directory, files in own.items():
@@ -73,7 +77,7 @@ def ruff_files_context(view: SnapshotView) -> Callable[[Entry], bytes]:
 
 
 def ruff_files_of(context: bytes) -> tuple[tuple[bytes, str], ...]:
-    """Return the paths and texts in a value of `ruff_files_context`. Raises ValueError for unsafe paths."""
+    """Return the paths and texts that a value of `ruff_files_context` encodes. Raises ValueError for unsafe paths."""
     files = _decoder.decode(context) if context else ((b"ruff.toml", ""),)
     if not all(is_safe_path(path) for path, _ in files):
         raise ValueError("a ruff configuration file points outside the project")
@@ -95,7 +99,7 @@ def _with_extended(view: SnapshotView, path: bytes) -> Iterator[tuple[bytes, str
         try:
             document = parse_toml(text)
         except TomlError:
-            pass  # ruff accepts the file, or reports the error itself.
+            pass  # ruff either accepts the file, or reports the error itself.
         else:
             settings = document
             if _is_pyproject(source):
@@ -109,9 +113,9 @@ def _with_extended(view: SnapshotView, path: bytes) -> Iterator[tuple[bytes, str
 
 
 def _relevant_part(document: Mapping[str, object], text: str) -> tuple[str, object]:
-    """Return the part of pyproject.toml that ruff reads, as TOML, and its settings.
+    """Return the part of pyproject.toml that ruff reads, as TOML, and ruff's settings in it.
 
-    An invalid file is returned whole.
+    If the file is invalid, return its whole text and None.
     """
     tool, project = document.get("tool", {}), document.get("project", {})
     if not isinstance(tool, dict) or not isinstance(project, dict):
@@ -125,7 +129,7 @@ def _relevant_part(document: Mapping[str, object], text: str) -> tuple[str, obje
 
 
 def _decides(text: str, path: bytes) -> bool:
-    """Return whether ruff takes its settings from a file at the root, and does not search above."""
+    """Return whether ruff takes its settings from this file at the root, and so does not search above the tree."""
     return not _is_pyproject(path) or not text.startswith("project = ")
 
 
@@ -134,7 +138,7 @@ def _is_pyproject(path: bytes) -> bool:
 
 
 def _toml(value: object) -> str:
-    """Return a value as TOML. It must be a value that a TOML parser returns."""
+    """Return a value as TOML. It must be a value that a TOML parser can return."""
     match value:
         case bool():
             return "true" if value else "false"

@@ -1,9 +1,9 @@
 """ruff with the configuration of a project: `[tasks.lint.ruff] config = "project"`.
 
-The configuration files above a file are one of its contexts (ruff_files.py). They are written near the file, so ruff
-finds them as in the tree. If the tree has none at its root, an empty one is written, so that ruff does not find
-configuration of the machine or user. Rules that look at other files are excluded, because not all neighbors of a file
-are present.
+The configuration files above a file are one of its contexts (ruff_files.py). They are written above the file, so that
+ruff finds them as in the tree. If the tree has none at its root, an empty one is written there. Without it, ruff could
+find a configuration of the machine or user. Rules that look at other files are excluded, because these files are not
+all present.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from codebatch_workers.lint.python.ruff_files import CONTEXT, ruff_files_of
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.syntax.source import SourceFile
 
-# isort (I) and TC depend on the project's own modules, INP on the directories that are packages. A005 and N999 depend
-# only on the path.
+# Rules that depend on other files. isort (I) and TC depend on the project's own modules, and INP on which directories
+# are packages. A005 and N999 depend only on the path, so they are not listed.
 LOOKS_AT_OTHERS = ("I", "INP", "TC001", "TC002", "TC003")
 DEFAULT_VERSION = "3.11"
 """The version of Python that ruff assumes if none is configured.
 
-It is written above the tree, where ruff looks last.
+It is written to a file above the tree, which ruff reads last.
 """
 
-# Severities by prefix of the code; the longest prefix wins. They apply to rules that the pinned list does not contain.
+# Severities by prefix of the code, for rules that the pinned list does not contain. The longest prefix wins.
 _SEVERITIES: Mapping[str, Severity] = {
     "": "info",
     "F": "warning",
@@ -52,7 +52,7 @@ class ProjectRuff(Ruff):
         super().__init__(["F"], scratch, memory, respects_noqa=respects_noqa)
 
     def arguments(self) -> list[str]:
-        """Return the arguments of every call before `--` and the file names."""
+        """Return the arguments that every call has before `--` and the file names."""
         return [
             *("check", *WITHOUT_SOURCES, "--no-cache", "--no-respect-gitignore", "--force-exclude", "--quiet"),
             *("--no-fix", "--no-fix-only"),
@@ -60,7 +60,7 @@ class ProjectRuff(Ruff):
         ]
 
     def companion_files(self, file: SourceFile) -> tuple[tuple[bytes, str], ...]:
-        """Return the files that configure ruff for a file."""
+        """Return the configuration files of ruff that apply to a file."""
         return ruff_files_of(file.contexts.get(CONTEXT, b""))
 
     def _run(self, scratch: Path, files: Sequence[SourceFile]) -> Iterable[list[RuffFinding]]:
@@ -69,7 +69,7 @@ class ProjectRuff(Ruff):
 
 
 def project_severity(code: str) -> Severity:
-    """Return the severity of a rule that a project can have enabled."""
+    """Return the severity of any rule of ruff, because a project can enable every rule."""
     if code in SEVERITIES:
         return SEVERITIES[code]
     return _SEVERITIES[max((prefix for prefix in _SEVERITIES if code.startswith(prefix)), key=len)]

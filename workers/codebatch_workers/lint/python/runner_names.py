@@ -1,7 +1,7 @@
 """Names that a program defines in the Python files that it runs, according to the program's documentation.
 
-Such a file is recognized by its name, its beginning, or its use of the name. Other undefined names in it are still
-reported.
+The name of a file, its beginning, or its use of such a name shows which program runs it. Other undefined names in the
+file are still reported.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from codebatch_workers.syntax.source import SourceFile
 
 
 class _Runner(NamedTuple):
-    """A program that runs files whose name matches `file_name` and whose text matches `mark`.
+    """A program, the files that it runs, and the names that it defines in them.
 
-    It defines `names` in them.
+    It runs a file if the file's name matches `file_name` and the text matches `mark`.
     """
 
     file_name: re.Pattern[bytes]
@@ -68,13 +68,13 @@ _RUNNERS = (
         _names(b"display In Out __ ___ _i _ii _iii _ih _oh _dh"),
     ),
 )
-# SCons adds its functions, its builders, builders of its tools, names in `Import("env")`, and definitions in
-# site_scons/site_init.py. So the file alone does not show that a name is undefined.
+# SCons adds its own functions and builders, builders of tools, names in `Import("env")`, and definitions in
+# site_scons/site_init.py. So a file of SCons does not show which names are undefined.
 _SCONS_FILE = re.compile(rb"SCons(?:truct|cript)[^/]*|SCsub")
 
 
 def is_given_by_runner(file: SourceFile, name: bytes) -> bool:
-    """Return whether the program that runs a file defines a name, or can define any name."""
+    """Return whether the program that runs a file defines `name`, or can define any name."""
     return _SCONS_FILE.fullmatch(_file_name(file)) is not None or name in file.lasting(_provided_names)
 
 

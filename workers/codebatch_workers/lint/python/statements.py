@@ -1,7 +1,7 @@
-"""Partial parsing of Python: the function or top-level statement that contains some bytes.
+"""Partial parsing of Python: only the function or top-level statement that contains a range of bytes.
 
-The surroundings of a finding can be read from a partial tree as well as from the whole tree. When ruff has finished,
-the whole tree is released, and a few lines are parsed much faster.
+When ruff has finished, the tree of the file is released. Filters need only the nodes around a finding. These are equal
+in a partial tree, and a few lines are parsed much faster than the file.
 """
 
 from __future__ import annotations
@@ -18,32 +18,35 @@ from codebatch_workers.syntax.source import SourceFile
 _LinesAround = Callable[[SourceFile, int, int], "tuple[int, int] | None"]
 
 _LINES_MAX = 1_000
-"""The maximum number of lines of a part. Longer parts are parsed with the whole file."""
+"""The maximum number of lines that are parsed separately.
+
+For longer functions and statements, the whole file is parsed.
+"""
 _ASKED_MAX = 100
-"""The maximum number of requests for one file. After that, the whole file is parsed."""
+"""The maximum number of partial trees that are requested for one file. After that, the whole file is parsed."""
 _BEGINS = re.compile(rb"(?!(?:elif|else|except|finally)\b)[A-Za-z_@]")
-"""The start of a top-level statement at the start of a line. Within brackets and strings, this is not reliable."""
+"""A top-level statement begins at such a line start. Within brackets and strings, this is not reliable."""
 _FUNCTION = re.compile(rb"(?:async[ \t]+)?def\b")
 _BLANKS = re.compile(rb"[ \t\f]*")
 
 
 def node_in_function(file: SourceFile, start: int, end: int) -> Node | None:
-    """Return the smallest node that spans some bytes, in the tree of the enclosing function, or None.
+    """Return the smallest node that spans the bytes [start, end), in a tree of the enclosing function, or None.
 
-    The function is the innermost one around their first line, or an outer one. Up to this function, the ancestors are
-    the same as in the whole tree.
+    This is the innermost function around the first line, or an outer one. Up to this function, the node's ancestors are
+    the same as in the tree of the file.
     """
     node = _node(file, _lines_of_function, start, end)
-    # A comment after a function is not in the function.
+    # The lines can include a comment after the function, which is not in the function.
     return (
         node if node is not None and any(ancestor.type == "function_definition" for ancestor in around(node)) else None
     )
 
 
 def node_in_statement(file: SourceFile, start: int, end: int) -> Node | None:
-    """Return the smallest node that spans some bytes, in the tree of their statement.
+    """Return the smallest node that spans the bytes [start, end), in a tree of their top-level statement.
 
-    Return None if the whole tree is needed.
+    Return None if the tree of the whole file is needed.
     """
     return _node(file, _lines_of_statement, start, end)
 
@@ -65,7 +68,7 @@ def _node(file: SourceFile, lines_around: _LinesAround, start: int, end: int) ->
 
 
 class _Pieces:
-    """The parts of a file that were parsed separately, by first and last line."""
+    """The separate trees of a file, by first and last line, and the number of requests for them."""
 
     def __init__(self, _file: SourceFile) -> None:
         self.trees: dict[tuple[int, int], Tree] = {}
@@ -73,7 +76,7 @@ class _Pieces:
 
 
 def _lines_of_function(file: SourceFile, first: int, last: int) -> tuple[int, int] | None:
-    """Return the first and last line, from 1, of a function around some lines, or None if it is unclear."""
+    """Return the first and last line, from 1, of a function around some lines. Return None if this is uncertain."""
     utf8, starts = file.utf8, file.line_starts
     depth: int | None = None
     for line in range(first, max(first - _LINES_MAX, 0), -1):
@@ -90,7 +93,10 @@ def _lines_of_function(file: SourceFile, first: int, last: int) -> tuple[int, in
 
 
 def _lines_of_statement(file: SourceFile, first: int, last: int) -> tuple[int, int] | None:
-    """Return the first and last line, from 1, of the statement with some lines, or None if it is unclear."""
+    """Return the first and last line, from 1, of the top-level statement around some lines.
+
+    Return None if uncertain.
+    """
     first_min = max(first - _LINES_MAX, 1)
     while first > first_min and not _BEGINS.match(file.utf8, file.line_starts[first - 1]):
         first -= 1
@@ -98,7 +104,10 @@ def _lines_of_statement(file: SourceFile, first: int, last: int) -> tuple[int, i
 
 
 def _with_continuation(file: SourceFile, first: int, last: int, width: int) -> tuple[int, int] | None:
-    """Return lines with the following lines that are indented deeper than `width` or begin no statement, or None."""
+    """Extend lines to the end of their statement: up to the next line that begins a statement at most `width` deep.
+
+    Return None if they are too long, or may begin within a string.
+    """
     utf8, starts = file.utf8, file.line_starts
     while last < len(starts) and last - first <= _LINES_MAX and not _begins(utf8, starts[last], width):
         last += 1

@@ -1,8 +1,8 @@
-"""Database migrations: files that a framework applies once, in order, and that are not edited afterwards.
+"""Database migrations: files that a framework applies once, in order. They are not edited afterwards.
 
-Programs write most of them (`makemigrations`, `alembic revision`, `dotnet ef migrations add`). Duplicates in migrations
-are irrelevant, but other findings matter. Statements of the framework identify a migration; SQL migrations are
-identified by path.
+Programs write most of them (`makemigrations`, `alembic revision`, `dotnet ef migrations add`). Duplicates in them are
+irrelevant, but other findings matter. A migration is recognized by statements of its framework, or by its path if it is
+in SQL.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ from typing import NamedTuple
 
 
 class _Framework(NamedTuple):
-    """A framework whose migrations contain `needle`, match all of `statements`, and have a path that matches `path`."""
+    """A framework, and how its migrations are recognized.
+
+    They contain `needle`, match all of `statements`, and have a path that matches `path`.
+    """
 
     needle: bytes
     statements: tuple[re.Pattern[bytes], ...]
@@ -20,8 +23,8 @@ class _Framework(NamedTuple):
 
 
 _DIRECTORY = re.compile(rb"(?:^|/)migrations?/", re.IGNORECASE)
-# In Flyway, golang-migrate, goose, dbmate and sqlx, the name begins with a number. In Prisma and Diesel, the directory
-# name does. In other tools, the name begins with a date, or a date and a time.
+# In Flyway, golang-migrate, goose, dbmate and sqlx, file names begin with a number. In Prisma and Diesel, names of
+# directories do. In other tools, file names begin with a date, with or without a time.
 _SQL_PATH = re.compile(
     rb"(?:^|/)(?:migrations?|updates?|upgrades?)/(?:[^/]+/)*(?:[VU]?\d[^/]*|\d[^/]*/[^/]+)\.sql$|"
     rb"(?:^|/)(?:19|20)\d{6}(?:\d{2}|\d{4}|\d{6})?(?:[-_.][^/]*)?\.sql$",

@@ -1,7 +1,7 @@
-"""The purpose of a file by its path: test, test data, example or documentation.
+"""The purpose of a file, according to its path: test, test data, example or documentation.
 
-The directories are those of test runners and packagers, and those that linguist lists for examples and documentation
-(its documentation.yml).
+Names of directories are those that test runners and packagers use. For examples and documentation, they are those in
+linguist's documentation.yml.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _FIXTURES = re.compile(
     rb"test[-_ ]?(?:data|files|cases|fixtures|resources|examples|inputs?|outputs?))/",
     re.IGNORECASE,
 )
-# These directories contain data if they are below tests.
+# Below these directories, directories that match _DATA contain test data.
 _ABOVE_DATA = re.compile(rb"(?:^|/)(?:tests?|specs?)(?=/)|\At(?=/)", re.IGNORECASE)
 _DATA = re.compile(rb"/(?:data|cases|baselines|resources|assets|inputs?|expected|golden|snapshots?)/", re.IGNORECASE)
 _TESTS = re.compile(
@@ -25,18 +25,18 @@ _TESTS = re.compile(
     rb"(?:^|/)(?:[^/]+[-_.]tests?|tests[-_][^/]+|(?-i:tests[A-Z]\w*)|test[-_]?(?:env|helpers?|lib|scripts|servers?|support|utils?))/",
     re.IGNORECASE,
 )
-# The directory `t` is where prove(1) finds tests of Perl; other projects follow this convention. `testing` has test
-# runners. Deeper directories with these names can be libraries for test authors.
+# prove(1) finds Perl tests in the directory `t`; other projects do the same. `testing` contains test runners. Deeper in
+# a tree, a directory of such a name can be a library for test authors.
 _TESTS_AT_TOP = re.compile(rb"\At(?:esting)?/")
 _TEST = re.compile(rb"(?:^|/)test/", re.IGNORECASE)
-# Test helper packages of Go, such as `httptest`, with their keys.
+# Packages of Go with helpers for tests, such as `httptest`, and the keys in them.
 _OF_GO = re.compile(rb"(?:^|/)(?!latest/)[a-z0-9]+test/")
 _EXAMPLES = re.compile(rb"(?:^|/)examples?/|^(?:demos?|samples?)/", re.IGNORECASE)
 _DOCUMENTATION = re.compile(rb"\A(?:[Dd]ocs?|[Mm]an)/|(?:^|/)(?:[Dd]ocumentation|[Gg]roovydoc|[Jj]avadoc|inst/doc)/")
 _TEMPLATED = re.compile(rb"\{\{|\{%")
 
-# Names that test runners collect by default: pytest, unittest, go test, RSpec, minitest, jest, vitest, mocha, JUnit and
-# similar, PHPUnit, googletest, Bats, prove. Tests of a Rust module in their own file are included.
+# File names that test runners collect by default: pytest, unittest, go test, RSpec, minitest, jest, vitest, mocha,
+# JUnit and similar, PHPUnit, googletest, Bats, prove. Files with the tests of a Rust module are included.
 _TEST_NAMES = re.compile(
     rb"test_[^/]*\.(?:pyi?|rb|c|cc|cpp|cxx|lua|sh|php)|"
     rb"[^/]+_(?:test|unittest)\.(?:py|go|rs|c|cc|cpp|cxx|exs|rb|php|dart|lua)|"
@@ -54,7 +54,7 @@ def purpose_of(path: bytes) -> Purpose | None:
         return purpose
     if purpose == "test" or _TEST_NAMES.fullmatch(name) is not None:
         return "test"
-    # In Python only a top-level directory `test` counts, because packages have modules with this name.
+    # In Python, packages contain modules named `test`. So there, a directory `test` counts only at the top.
     if in_test == 0 or (in_test is not None and not name.endswith(b".py")):
         return "test"
     if name.endswith((b".go", b".key", b".pem")) and _OF_GO.search(directory + b"/"):
@@ -67,11 +67,11 @@ def is_documentation(path: bytes) -> bool:
     return _DOCUMENTATION.search(path) is not None
 
 
-# Files are visited in path order, so a small cache suffices.
+# Files are classified in path order, so a small cache suffices.
 @lru_cache(maxsize=16)
 def _classify_directory(directory: bytes) -> tuple[Purpose | None, int | None]:
-    """Return the purpose by directory, and the offset of the first directory `test`, or None."""
-    # The patterns match single directory names or combinations of them. If no name matches alone, no combination does.
+    """Return the purpose of a directory, and the offset of the first component `test` in its path, or None."""
+    # Each pattern needs at least one directory name that matches on its own. If there is none, no pattern can match.
     if not any(map(_is_relevant_name, directory.split(b"/"))):
         return None, None
     directory += b"/"

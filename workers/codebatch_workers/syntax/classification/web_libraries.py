@@ -1,8 +1,8 @@
-"""Copies of JavaScript and CSS libraries in the directories that a web server publishes.
+"""Detection of copies of JavaScript and CSS libraries in the directories that a web server publishes.
 
-The first comment of a library has its name, version, licence and site. Comments of a project's own files are similar.
-So the comment must contain a name from the path, and a version or site for this name. The name is that of the file, or
-of a directory below the web directory. A library in its own repository is not in a web directory.
+A library begins with a comment that has its name, version, licence and site. Comments in a project's own files are
+similar. So the comment must contain a name from the path, and a version or site with this name. This can be the name of
+the file, or of a directory below the web directory. A library in its own repository is not in a web directory.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from collections.abc import Iterator
 LANGUAGES = frozenset({"css", "javascript"})
 _BANNER_BYTES_MAX = 2048
 _WORDS_MAX = 200
-# The maximum number of words in one name: `Font Awesome`.
+# A name consists of at most this many words: `Font Awesome`.
 _NAME_WORDS_MAX = 4
 _NAME_BYTES_MIN = 3
-# Web directories. The second kind counts only below another directory, because libraries have such directories at the
-# top.
+# Names of web directories. Those in _WEB_BELOW count only below another directory, because libraries have such
+# directories at the top.
 _WEB = frozenset(b"assets htdocs public static webroot wwwroot".split())
 _WEB_BELOW = frozenset(b"css fonts javascript javascripts js scripts stylesheet stylesheets".split())
-# Names of files and directories that are common words in comments.
+# Names of files and directories that also occur as ordinary words in comments.
 _ANY_NAME = frozenset(
     b"addon addons admin all app application base client com common components config core css custom default dist "
     b"docs editor file files font fonts form forms global http https image images img index init javascript "
@@ -36,7 +36,7 @@ _VERSION = re.compile(rb"(?<!license, )(?<!license )\bv\.?\s?\d+\.\d+|\b\d+\.\d+
 _VERSION_LINE = re.compile(rb"[\s*!/#@-]*version\b\s*[:=]?\s*v?\d")
 _LICENCE = re.compile(rb"licen[sc]|copyright|\(c\)|\xc2\xa9|@author")
 _LINK = re.compile(rb"https?://\S+")
-# A site other than a licence's: its host, and the owner and name of a repository.
+# A site, without sites of licences: its host, and the owner and name of a repository on it.
 _SITE = re.compile(
     rb"https?://(?!(?:www\.)?(?:apache|creativecommons|gnu|mozilla|opensource|spdx)\.org\b)"
     rb"([^/\s\"'<>()]+(?:/[^/\s\"'<>()]+){0,2})"
@@ -44,13 +44,13 @@ _SITE = re.compile(
 
 
 def is_copied_library(path: bytes, utf8: bytes) -> bool:
-    """Return whether a JavaScript or CSS file is a copy of a library, by its path and first comment."""
+    """Return whether the path and first comment of a JavaScript or CSS file show that it is a copy of a library."""
     names = frozenset(_iter_names(path))
     return bool(names) and _is_banner_of(names, _banner(utf8[:_BANNER_BYTES_MAX].lower()))
 
 
 def _iter_names(path: bytes) -> Iterator[bytes]:
-    """Yield the names below the web directory: of directories, and of the file without version and suffixes."""
+    """Yield the names in a path below its web directory: directories, and the file without version and suffixes."""
     *directories, file = path.lower().split(b"/")
     start = next(
         (index + 1 for index, name in enumerate(directories) if name in _WEB or (index > 0 and name in _WEB_BELOW)),
@@ -75,19 +75,22 @@ def _banner(head: bytes) -> bytes:
 
 
 def _is_banner_of(names: frozenset[bytes], banner: bytes) -> bool:
-    """Return whether a comment contains one of the names, with a version, or with a site and a licence."""
+    """Return whether a comment is the banner of a library with one of `names`.
+
+    Next to the name there must be a version, or the comment must have a licence and a site with the name.
+    """
     if names.isdisjoint(_names_in(banner)) or not (_LICENCE.search(banner) or _SITE.search(banner)):
         return False
     for line in banner.split(b"\n"):
         if _VERSION_LINE.match(line) or (_VERSION.search(line) and not names.isdisjoint(_names_in(line))):
             return True
-    # A link to a file named `LICENSE` is not a licence.
+    # A link to a file named `LICENSE` does not state a licence.
     is_licensed = b"licen" in _LINK.sub(b"", banner)
     return is_licensed and any(not names.isdisjoint(_names_in(site)) for site in _SITE.findall(banner))
 
 
 def _names_in(text: bytes) -> set[bytes]:
-    """Return the words of a text, and each run of several words as one name."""
+    """Return each word of a text, and each run of several words joined to one name."""
     words = _WORD.findall(text)[:_WORDS_MAX]
     names = {
         b"".join(words[start : start + count]) for start in range(len(words)) for count in range(1, _NAME_WORDS_MAX + 1)

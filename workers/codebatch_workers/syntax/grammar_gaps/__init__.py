@@ -1,1 +1,1 @@
-"""Valid code that a grammar does not support, and the stand-ins that make it parse."""
+"""Gaps: valid code that a grammar does not support, and stand-ins that the grammar can parse."""

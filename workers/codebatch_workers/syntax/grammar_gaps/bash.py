@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, StandIn, blank, gap, gaps
 
-# The word in `${name%pattern}`, `${name/pattern/text}` or `${name:-word}`. Its literal parts can have any characters.
+# The word in `${name%pattern}`, `${name/pattern/text}` or `${name:-word}`. Its literal parts can contain any
+# characters.
 _WORD_OF_EXPANSION = re.compile(
     rb"\$\{!?(?:[A-Za-z_]\w*|[0-9@*])(?:\[[^\]\n]{0,100}\])?(?:##?|%%?|//?|\^\^?|,,?|:?[-+=?])"
     rb"((?:[^}$`\n\\'\"]|\\[^\n]|\$\w+|\$\{\w+\}|'[^'\n]{0,200}'|\"(?:[^\"\\$`\n]|\\[^\n]|\$\w+|\$\{\w+\}){0,200}\"){1,200})\}"
@@ -18,7 +19,7 @@ _TWO_HEREDOCS = re.compile(rb"^[^\n#]*?%s[^\n]*?(%s)" % (_HEREDOC, _HEREDOC), re
 
 
 def _words_of_expansions(utf8: bytes) -> Iterator[StandIn]:
-    """Yield letters for the literal parts of a word in an expansion. Variable names are not replaced."""
+    """Yield letters in place of the literal parts of a word in an expansion. Names of variables stay."""
     for match in _WORD_OF_EXPANSION.finditer(utf8):
         start = match.start(1)
         for variable in (*_IN_BRACES.finditer(match[1]), None):
@@ -29,7 +30,7 @@ def _words_of_expansions(utf8: bytes) -> Iterator[StandIn]:
 
 
 def _second_heredocs(utf8: bytes) -> Iterator[StandIn]:
-    """Yield blanks for the operator and text of the second here-document in `cat <<A <<B`."""
+    """Yield blanks for the second here-document of a command such as `cat <<A <<B`: for its operator and its text."""
     for match in _TWO_HEREDOCS.finditer(utf8) if utf8.count(b"<<") > 1 else ():
         first = _end_of_heredoc(utf8, match.end(), match[2])
         second = _end_of_heredoc(utf8, first, match[5])
@@ -39,7 +40,7 @@ def _second_heredocs(utf8: bytes) -> Iterator[StandIn]:
 
 
 def _end_of_heredoc(utf8: bytes, start: int, word: bytes) -> int:
-    """Return the end of the line that ends a here-document, or -1."""
+    """Return the end of the last line of a here-document that `word` ends, or -1."""
     end = re.compile(rb"\n\t*%s(?=\n|\Z)" % re.escape(word)).search(utf8, start) if start >= 0 else None
     return -1 if end is None else end.end()
 
@@ -49,12 +50,12 @@ def _as_parenthesis(text: bytes) -> bytes:
 
 
 BASH_GAPS: tuple[Gap, ...] = (
-    # `for arg do` iterates over the positional parameters. The grammar expects a separator after the variable.
+    # `for arg do` iterates over the positional parameters. The grammar expects a separator before `do`.
     gap(rb"\bfor[ \t]+[A-Za-z_]\w*([ \t])(?=[ \t]*do\b)", lambda _: b";", needs=(b"for",)),
     _words_of_expansions,
-    # `${name:$i:1}`: the offset is a variable.
+    # In `${name:$i:1}`, the offset is a variable.
     gap(rb"\$\{[A-Za-z_]\w*(?:\[[^\]\n]{0,100}\])?:(\$)(?=\w+)", needs=(b":$",)),
-    # `exec 3<>file`, `{fd}>file`, and several adjacent strings after `<<<`: `<<<"a"$'b'`.
+    # `exec 3<>file`, `{fd}>file`, and several adjacent strings after `<<<`, such as `<<<"a"$'b'`.
     gap(rb"[0-9](<>)", lambda _: b"< ", needs=(b"<>",)),
     gap(rb"(?<=\s)(\{[A-Za-z_]\w*\})(?=[<>])", needs=(b"}<", b"}>")),
     gap(rb"(<<<)(?=[ \t]*[\"'$\w])", lambda _: b"  <", needs=(b"<<<",)),

@@ -1,8 +1,8 @@
-"""Macros of C and C++ on their own line before a declaration or between `class` and its name; and C++ modules.
+"""Macros on their own line before a declaration, macros between `class` and its name, and C++ modules.
 
-The grammar takes such a macro for the type of the following declaration, and loses the struct, enum or function. The
-macro is replaced by blanks of the same length. It must be in capitals, be between complete declarations, and not be the
-return type of a function in the next line. Declarations and imports of C++ modules are also replaced by blanks.
+The grammar takes such a macro for the type of the next declaration, and so misses a struct, enum or function. So the
+macro is replaced by blanks of the same length. It must be in capitals, between complete declarations, and must not be
+the return type of a function on the next line. Declarations and imports of C++ modules also become blanks.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from codebatch_workers.syntax.grammar_gaps.stand_ins import blank
 
 _LINE = re.compile(rb"\n[ \t]*([A-Z_][A-Z0-9_]{2,})[ \t]*(?=\n)")
-# Anything that is not code: blank lines, directives with their continuation lines, comments.
+# Text without code: blank lines, comments, and directives with their continuation lines.
 _BETWEEN = re.compile(
     rb"(?:\s|#[^\n\\]*(?:\\\n[^\n\\]*|\\[^\n][^\n\\]*)*(?=\n|\Z)|//[^\n]*|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/){0,200}"
 )
@@ -39,22 +39,23 @@ _MODULE = re.compile(
 _EXPORT = re.compile(rb"^[ \t]*(export)(?=[ \t\n]*(?!template\b)[\w\[{:])", re.MULTILINE)
 
 
-# A `#define` with its continuation lines: those after a backslash, and those in a comment.
+# A `#define` and its continuation lines. A line continues after a backslash, and within a comment.
 _DEFINE = re.compile(
     rb"define[ \t]+\w[^\n\\/\"]*"
     rb"(?:(?:\\(?:\r\n|.)|/\*.{0,2000}?\*/|//[^\n\\]*|\"(?:[^\"\\\n]|\\.)*\"|[/\"])[^\n\\/\"]*)*",
     re.DOTALL,
 )
 _TEXT_OR_COMMENT = re.compile(rb"\"(?:[^\"\\\n]|\\.)*\"|//[^\n\\]*|(/\*.*?\*/)", re.DOTALL)
-# All characters except a backslash at the end of a line.
+# All characters except for a backslash at the end of a line.
 _BLANKED = re.compile(rb"[^\\\s]|\\(?!\r?\n)")
 _UNCONTINUED = re.compile(rb"[^\\\r](?=\r?\n)")
 
 
 def without_inner_comments(utf8: bytes) -> bytes:
-    """Return C code with blanks for comments inside macro bodies, and for `/*` in their string literals.
+    """Replace comments within macro bodies, and `/*` within their string literals, by blanks.
 
-    The grammar ends the directive at such a comment. Each line that ends in the comment gets a backslash.
+    The grammar ends a directive at such a comment. Each line that ends within the comment gets a backslash, so that the
+    directive continues.
     """
     if b"/*" not in utf8:
         return utf8
@@ -74,7 +75,7 @@ def without_inner_comments(utf8: bytes) -> bytes:
 
 
 def without_module_lines(utf8: bytes) -> bytes:
-    """Return C++ code with blanks for module declarations and imports. If there are any, `export` is blanked too."""
+    """Replace C++ module declarations and imports by blanks. In files that have any, replace `export` too."""
     if b"module" not in utf8 and b"import" not in utf8:
         return utf8
     matches = list(_MODULE.finditer(utf8))
@@ -85,7 +86,7 @@ def without_module_lines(utf8: bytes) -> bytes:
 
 
 def without_macros_of_classes(utf8: bytes) -> bytes:
-    """Return the text with blanks for each macro between `class` or `struct` and the name of the type."""
+    """Replace each macro between `class`, `struct` or `union` and the name of the type by blanks."""
     return _blanked(utf8, [match.span(1) for match in _BEFORE_CLASS_NAME.finditer(utf8)])
 
 
@@ -99,7 +100,7 @@ def _blanked(utf8: bytes, spans: Sequence[tuple[int, int]]) -> bytes:
 
 
 def without_macro_lines(utf8: bytes) -> bytes:
-    """Return the text with blanks for each macro on its own line before a declaration."""
+    """Replace each macro that is on its own line before a declaration by blanks."""
     text = None
     for match in _LINE.finditer(b"\n" + utf8):
         start, end = match.start(1) - 1, match.end(1) - 1
@@ -114,7 +115,10 @@ def without_macro_lines(utf8: bytes) -> bytes:
 
 
 def _start_of_declaration(utf8: bytes, end: int) -> int:
-    """Return the start of the declaration after an offset and possible further macro lines, or -1."""
+    """Return the start of the declaration after an offset, behind any further macro lines.
+
+    Return -1 if there is none.
+    """
     for _ in range(_MACRO_LINES_MAX):
         between = _BETWEEN.match(utf8, end)
         start = between.end() if between else end

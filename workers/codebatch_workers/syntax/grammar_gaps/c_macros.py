@@ -1,15 +1,16 @@
 """Macros in the heads of C and C++ declarations, which a grammar without a preprocessor takes for names.
 
-In `LUA_API lua_Unsigned lua_rawlen(lua_State *L) {` the grammar finds a function `lua_Unsigned`. Such a macro is
-replaced by blanks of the same length, so offsets stay valid. Only text that no C compiler accepts without macros is
-replaced:
+For example, in `LUA_API lua_Unsigned lua_rawlen(lua_State *L) {` the grammar finds a function `lua_Unsigned`. Such a
+macro is replaced by blanks of the same length, so offsets stay valid. Only text that no C compiler accepts without
+macros is replaced:
 
 - a name where the type is already complete
 - parentheses between a type and a name
 - parentheses in parentheses (`f OF((int a));`)
 - a macro that is a whole declaration, which gets a semicolon
 
-Old-style definitions of functions that return pointers are replaced too, because the grammar does not support them.
+The heads of old-style definitions of functions that return pointers are changed too, because the grammar does not
+support them.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ from msgspec.structs import replace
 
 from codebatch_workers.syntax.grammar_gaps.stand_ins import blank
 
-# Possessive quantifiers halve the time of these patterns, in which backtracking never helps. Python 3.10 lacks them.
+# With possessive quantifiers, these patterns take half the time, because backtracking never helps. Python 3.10 lacks
+# them.
 _POSSESSIVE = b"+" if sys.version_info >= (3, 11) else b""
 # A possible head of a declaration: words and stars near the start of a line, the next word, and the text after it. The
-# pattern begins with text that is fast to search. All its parts are bounded, because a file can consist of nothing
+# pattern begins with text for which a search is fast. Each repetition is bounded, because a file can consist of nothing
 # else.
 _ARGUMENTS = rb"[\w\s,\"./:-]{0,200}\)\s*(?=[A-Za-z_(])"
 _HEAD = re.compile(
@@ -48,17 +50,18 @@ _HEAD = re.compile(
     )
 )
 _HEAD_BYTES_MAX = 4096
-# Deeper in a line, as in a conditional, only prototypes with two pairs of parentheses are searched.
+# Text deeper in a line, such as in a conditional, is searched only for prototypes with two pairs of parentheses.
 _WRAPPED = re.compile(rb"\(\([^()#;{}]{0,2000}(?:\([^()#;{}]{0,200}\)[^()#;{}]{0,2000}){0,8}\)\)[ \t]*;")
 _INDENTED = re.compile(rb"[ \t]{4,}(?:[A-Za-z_]\w*[ \t*]+){2,8}[A-Za-z_]\w*[ \t]*\Z")
 _LINE_BYTES_MAX = 512
 _BRACKETS = rb"\([^()#;{}]*(?:\([^()#;{}]*(?:\([^()#;{}]*\)[^()#;{}]*)*\)[^()#;{}]*)*\)"
 _TOKEN = re.compile(rb"\s*(?:([A-Za-z_]\w*)|(\*)|(%s)|([;{=,\[]))" % _BRACKETS)
 _KINDS = ("", "word", "star", "brackets", "end")
-# A common form of function, for which only the text before the name is examined.
+# The common form of a function. In such a head, only the text before the name can contain macros.
 _PLAIN_FUNCTION = re.compile(rb"([A-Za-z_]\w*)\s*(\([^()#;{}]*\))\s*[;{]")
 _PREFIX_TOKEN = re.compile(rb"\w+|\*")
-# Parameters, not arguments of a macro or an old-style definition: empty, or with two words, a star or `...`.
+# Text that must be parameters, and not arguments of a macro or an old-style definition. It is empty, or has two
+# adjacent words, a star, or `...`.
 _PARAMETERS = re.compile(rb"\(\s*(?:void\s*)?\)|.*\w[\s*]+\w|.*\*|.*\.\.\.", re.DOTALL)
 
 _BRACKETED_TYPE = re.compile(rb"\(\s*([A-Za-z_]\w*)\b[\w\s*]*\)\Z")
@@ -71,9 +74,9 @@ _QUALIFIERS = _STORAGE | frozenset(
     b"__restrict__ __stdcall __thread const constexpr noreturn restrict thread_local volatile".split()
 )
 _NO_NAMES = _QUALIFIERS | _TYPES | _TAGS
-# Attributes whose parentheses the grammar supports.
+# Attributes with arguments that the grammar supports.
 _ATTRIBUTES = frozenset(b"_Alignas __asm__ __attribute__ __declspec alignas asm".split())
-# Words that exclude a declaration in which macros can be replaced.
+# If a head contains one of these words, nothing in it is replaced.
 _STATEMENT_WORDS = frozenset(
     b"__typeof__ break case catch co_await co_return co_yield concept continue decltype default delete do else "
     b"export final for friend goto if namespace new noexcept operator override private protected public "
@@ -83,7 +86,7 @@ _NO_FUNCTIONS = _STATEMENT_WORDS | _ATTRIBUTES
 
 
 class MacroStandIn(NamedTuple):
-    """A range of the text, and the bytes that replace it. The rest of the range becomes blanks."""
+    """A range of the text, and bytes to replace its beginning. Blanks replace the rest of the range."""
 
     start: int
     end: int
@@ -106,7 +109,7 @@ class _Token(msgspec.Struct, frozen=True):
 
 
 def without_macros(utf8: bytes) -> bytes:
-    """Return the text of a file in one of LANGUAGES_WITH_MACROS with a stand-in of the same length for each macro."""
+    """Return a C or C++ text, at the same length, with a stand-in for each macro in a head."""
     text = None
     for start, end, stand_in in stand_ins(utf8):
         text = text or bytearray(utf8)
@@ -115,7 +118,7 @@ def without_macros(utf8: bytes) -> bytes:
 
 
 def stand_ins(utf8: bytes) -> Iterator[MacroStandIn]:
-    """Yield the stand-ins of a text in undefined order. They do not overlap."""
+    """Yield the stand-ins for macros in a text, in undefined order. They do not overlap."""
     done = 0
     for match in _HEAD.finditer(b"\n" + utf8):
         prefix, nested = match.groups()
@@ -146,7 +149,7 @@ def _is_statement(prefix: bytes) -> bool:
 
 @lru_cache(maxsize=4096)
 def _macro_spans(prefix: bytes) -> tuple[tuple[int, int], ...]:
-    """Return the ranges of words before a name that are neither its type nor a qualifier. Statements have none."""
+    """Return the ranges of words before a name that are neither its type nor a qualifier. A statement has none."""
     words = _PREFIX_TOKEN.finditer(prefix)
     tokens = [_Token("star" if word[0] == b"*" else "word", *word.span(), word[0]) for word in words]
     if any(token.text in _STATEMENT_WORDS for token in tokens):
@@ -155,9 +158,9 @@ def _macro_spans(prefix: bytes) -> tuple[tuple[int, int], ...]:
 
 
 def _tokens(utf8: bytes, start: int) -> tuple[list[_Token], int]:
-    """Return the tokens of a head and of its end, and the offset where the search ended.
+    """Return the tokens of the head that begins at an offset, including its end, and the offset after it.
 
-    If the head contains anything else, no tokens are returned.
+    If the text is not a head, return no tokens.
     """
     tokens: list[_Token] = []
     end, limit = start, start + _HEAD_BYTES_MAX
@@ -176,7 +179,7 @@ def _tokens(utf8: bytes, start: int) -> tuple[list[_Token], int]:
 
 
 def _stand_ins_of_head(tokens: Sequence[_Token]) -> Iterator[MacroStandIn]:
-    """Yield the stand-ins of one head."""
+    """Yield the stand-ins for the macros in one head."""
     while (after := _index_after_statement(tokens)) > 0:
         for token in tokens[: after - 2]:
             yield token.blank
@@ -197,7 +200,7 @@ def _stand_ins_of_head(tokens: Sequence[_Token]) -> Iterator[MacroStandIn]:
 
 
 def _index_around_type(items: Sequence[_Token]) -> int:
-    """Return the index of the parentheses of a macro around a type, or 0: `INLINE(void) f(int a)`.
+    """Return the index of parentheses that belong to a macro around a type, or 0: `INLINE(void) f(int a)`.
 
     The type must begin with a keyword.
     """
@@ -211,7 +214,10 @@ def _index_around_type(items: Sequence[_Token]) -> int:
 
 
 def _index_after_statement(tokens: Sequence[_Token]) -> int:
-    """Return the index after a macro that is a declaration, such as `static MACRO(x)` before another head; or 0."""
+    """Return the index after a macro that is a declaration by itself, or 0.
+
+    For example, `static MACRO(x)` before another head.
+    """
     first = next((index for index, token in enumerate(tokens) if token.kind == "brackets"), 0)
     rest = tokens[first + 1 :]
     if not first or not rest or tokens[first - 1].kind != "word" or tokens[first].end == rest[0].start:
@@ -224,14 +230,14 @@ def _index_after_statement(tokens: Sequence[_Token]) -> int:
 
 
 def _stand_ins_of_variable(items: Sequence[_Token]) -> Iterator[MacroStandIn]:
-    """Yield the stand-ins of variables: `EXPORT const table_t TABLE[`, `int name UNUSED;`."""
+    """Yield the stand-ins for a variable: `EXPORT const table_t TABLE[`, `int name UNUSED;`."""
     at = _attributed_index(items) or len(items) - 1
     for token in (*_macros_before_name(items[:at]), *items[at + 1 :]):
         yield token.blank
 
 
 def _attributed_index(items: Sequence[_Token]) -> int:
-    """Return the index of a variable's name before a macro, as in `foo_t name UNUSED` or `int name ALIGN(8)`; or 0."""
+    """Return the index of a variable's name that a macro follows, or 0: `foo_t name UNUSED`, `int name ALIGN(8)`."""
     free = _name_indexes(items)
     last = len(items) - 1 - (items[-1].kind == "brackets")
     if not free or free[-1] != last or not items[last].text.isupper():
@@ -242,7 +248,7 @@ def _attributed_index(items: Sequence[_Token]) -> int:
 
 def _stand_ins_of_function(items: Sequence[_Token], end: bytes) -> Iterator[MacroStandIn]:
     if _is_wrapped(items):
-        # The prototype `f OF((int a))`.
+        # A prototype such as `f OF((int a))`.
         *items, macro, brackets = items
         yield MacroStandIn(macro.start, brackets.start + 1)
         yield MacroStandIn(brackets.end - 1, brackets.end)
@@ -265,13 +271,13 @@ def _stand_ins_of_function(items: Sequence[_Token], end: bytes) -> Iterator[Macr
 def _is_declarator(token: _Token, end: bytes) -> bool:
     """Return whether a token can be the name of a function.
 
-    A pointer to a function is in parentheses and may have a value.
+    The name of a pointer to a function is in parentheses. A value can follow such a pointer.
     """
     return token.kind == "brackets" or (token.kind == "word" and end in (b";", b"{"))
 
 
 def _is_wrapped(items: Sequence[_Token]) -> bool:
-    """Return whether a macro surrounds the parameters of a prototype, so that they have two pairs of parentheses."""
+    """Return whether a macro takes the parameters of a prototype as its argument: `f OF((int a))`."""
     return (
         len(items) > 3
         and items[-1].text[1:].lstrip().startswith(b"(")
@@ -281,13 +287,16 @@ def _is_wrapped(items: Sequence[_Token]) -> bool:
 
 
 def _stand_ins_of_old_style(before: Sequence[_Token]) -> Iterator[MacroStandIn]:
-    """Yield the stand-ins before the name of an old-style function: its parameters are declared after its head."""
+    """Yield the stand-ins for text before the name of an old-style function: macros, and stars of its type."""
     for token in (*_macros_before_name(before), *(token for token in before if token.kind == "star")):
         yield token.blank
 
 
 def _is_old_style(before: Sequence[_Token], rest: Sequence[_Token]) -> bool:
-    """Return whether the tokens surround the name and parentheses of an old-style function: `int f(a) char *a;`."""
+    """Return whether a head is that of an old-style function: `int f(a) char *a;`.
+
+    `before` are the tokens before its name, `rest` those after its parentheses.
+    """
     words = sum(token.kind == "word" for token in rest)
     is_declaration = words > 1 and all(token.kind != "brackets" for token in rest)
     # A parameter can be a function pointer: `int f(a) int (*a)();`.
@@ -298,7 +307,7 @@ def _is_old_style(before: Sequence[_Token], rest: Sequence[_Token]) -> bool:
 def _parameters_index(items: Sequence[_Token], brackets: Sequence[int]) -> int:
     """Return the index of a function's parameters.
 
-    If the name is in parentheses, they are the next parentheses after it.
+    If the function's name is in parentheses, its parameters are the next parentheses.
     """
     for index in brackets:
         if index + 1 in brackets:
@@ -310,7 +319,7 @@ def _parameters_index(items: Sequence[_Token], brackets: Sequence[int]) -> int:
 
 
 def _are_attributes(after: Sequence[_Token]) -> bool:
-    """Return whether the tokens after a function's parameters are macros: `f(void) NORETURN FORMAT(1, 2) {`."""
+    """Return whether all tokens after a function's parameters are macros: `f(void) NORETURN FORMAT(1, 2) {`."""
     plain = sum(
         token.kind == "word" and (index + 1 == len(after) or after[index + 1].kind != "brackets")
         for index, token in enumerate(after)
@@ -321,7 +330,7 @@ def _are_attributes(after: Sequence[_Token]) -> bool:
 
 
 def _stand_ins_before_name(before: Sequence[_Token], *, is_in_brackets: bool) -> Iterator[MacroStandIn]:
-    """Yield the stand-ins before the name of a function."""
+    """Yield the stand-ins for macros before the name of a function."""
     call_indexes = [index for index, token in enumerate(before) if token.kind == "brackets" and index]
     plain = [token for index, token in enumerate(before) if token.kind != "brackets" and index + 1 not in call_indexes]
     if call_indexes and (_is_typed(plain) or _name_indexes(plain)):
@@ -329,18 +338,18 @@ def _stand_ins_before_name(before: Sequence[_Token], *, is_in_brackets: bool) ->
             yield before[index - 1].blank
             yield before[index].blank
     for number, token in enumerate(_macros_before_name(plain)):
-        # `type_t (*name)(a)` can also be a call. A qualifier makes it a declaration.
+        # Without a qualifier, `type_t (*name)(a)` could be a call. So the macro is replaced by `const`.
         is_needed = is_in_brackets and not number and token.end - token.start >= len(b"const")
         yield token.blank._replace(text=b"const" if is_needed else b"")
 
 
 def _is_typed(tokens: Sequence[_Token]) -> bool:
-    """Return whether keywords determine the type."""
+    """Return whether a keyword determines the type."""
     return any(token.text in _TYPES or token.text in _TAGS for token in tokens)
 
 
 def _name_indexes(tokens: Sequence[_Token]) -> list[int]:
-    """Return the indexes of names that are not the tag of a `struct`, `union`, `enum` or `class`."""
+    """Return the indexes of names, except for tags after `struct`, `union`, `enum` or `class`."""
     return [
         index
         for index, token in enumerate(tokens)
@@ -355,6 +364,6 @@ def _macros_before_name(before: Sequence[_Token]) -> list[_Token]:
         return [before[index] for index in free]
     star = next((index for index, token in enumerate(before) if token.kind == "star"), len(before))
     candidates = [index for index in free if index < star] or free
-    # Macro names are usually in capitals. If two names are not, the one nearer to the declared name is the type.
+    # Macros are usually in capitals. If several names are not, the last one is the type.
     types = [index for index in candidates if not before[index].text.isupper()] or candidates
     return [before[index] for index in free if index != types[-1]]

@@ -1,7 +1,8 @@
-"""Conditionals of C and C++ that split a construct: only their first arm is parsed.
+"""Conditionals of C and C++ that split a construct. Only their first arm is parsed.
 
-A grammar without a preprocessor reads all arms. It can do so if each arm is complete, so most conditionals are
-unchanged. The directives and the other arms become blanks if an arm
+A grammar without a preprocessor parses all arms of a conditional in sequence. This works if each arm is complete, so
+most conditionals stay unchanged. In the others, blanks replace the directives and all arms but one. This applies if an
+arm
 
 - opens a bracket without closing it, or closes one that it did not open
 - is only the head of the following statement
@@ -18,13 +19,13 @@ import msgspec
 
 from codebatch_workers.syntax.grammar_gaps.stand_ins import blank
 
-# A comment after the directive can span several lines.
+# A comment after a directive can span several lines.
 _DIRECTIVE = re.compile(
     rb"#[ \t]*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b"
     rb"([^\n\\/]*(?:(?:\\(?:\r\n|.)|/\*.{0,2000}?\*/|/)[^\n\\/]*)*)",
     re.DOTALL,
 )
-# Comments, strings and directives. Each part matches a run of characters, which is faster than single ones.
+# Comments, strings and directives. Each part matches runs of characters, which is faster than matching single ones.
 _NO_CODE = re.compile(
     rb"/\*[^*]*(?:\*(?!/)[^*]*)*(?:\*/)?|//[^\n]*|\"[^\"\\\n]*(?:\\.[^\"\\\n]*)*\"|'[^'\\\n]*(?:\\.[^'\\\n]*)*'"
     rb"|\n[ \t]*#[^\n\\]*(?:\\.[^\n\\]*)*",
@@ -32,23 +33,23 @@ _NO_CODE = re.compile(
 )
 _BLANKED = re.compile(rb"(/\*.*?(?:\*/|\Z)|//[^\n]*)|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[^/\"']+|.", re.DOTALL)
 _COMMENT_BYTES_MIN = len(b"/**/")
-# The head of a statement, before its parentheses end or after `else`.
+# The head of a statement, up to its closing parenthesis or `else`.
 _HEAD = re.compile(rb"\s*(?:\}?\s*else\s+)?(?:if|for|while)\b[^{}]*\Z")
 _HEAD_LINES_MAX = 4
-# The start of an arm that continues the code before it.
+# The start of an arm that continues the statement before the conditional.
 _REST = re.compile(rb"(?:\s|/\*[^*]*(?:\*(?!/)[^*]*)*\*/|//[^\n]*\n)*(?:else\b|[,)?]|&&|\|\|)")
-# An include guard surrounds the whole header, so it is not examined.
+# An include guard surrounds the whole header, so its arm is not checked.
 _GUARD = re.compile(rb"#[ \t]*ifndef[ \t]+(\w+)\s*#[ \t]*define[ \t]+\1\b")
 _BODY = re.compile(rb"\s*\{")
 _NEVER = re.compile(rb"\s*\(?\s*0\s*\)?\s*\Z")
 _LF = ord(b"\n")
-# The maximum number of bytes examined around a conditional.
+# At most this number of bytes are searched before and after a directive.
 _AROUND_BYTES_MAX = 1024
 _NO_BRACKETS = bytes(set(range(256)) - set(b"(){}"))
 
 
 class _Arm(msgspec.Struct):
-    """Counters of one arm: the number of open brackets, and the lowest number so far.
+    """The brackets of one arm: the number of open ones, and the lowest such number within the arm.
 
     The lowest number is negative if the arm closes a bracket that it did not open.
     """
@@ -57,7 +58,7 @@ class _Arm(msgspec.Struct):
     least: int = 0
 
     def add(self, depth: int, least: int) -> None:
-        """Add code that changes the number of open brackets by `depth` and reaches `least` in between."""
+        """Append code that changes the number of open brackets by `depth`. `least` is the lowest number within it."""
         self.least = min(self.least, self.depth + least)
         self.depth += depth
 
@@ -67,7 +68,7 @@ class _Arm(msgspec.Struct):
 
 
 class _Conditional(msgspec.Struct):
-    """An open conditional: its directives, as matched by _DIRECTIVE, and its arms so far."""
+    """A conditional that is not yet ended: its directives, as matches of _DIRECTIVE, and its arms up to here."""
 
     directives: list[re.Match[bytes]]
     is_guard: bool
@@ -75,7 +76,7 @@ class _Conditional(msgspec.Struct):
 
 
 def with_first_arms(utf8: bytes, language: str) -> bytes:
-    """Return the text of a file, at the same length, without the conditionals that split a construct."""
+    """Return a text of the same length. Conditionals that split a construct keep at most one arm."""
     if b"#" not in utf8:
         return utf8
     text = None
@@ -86,7 +87,7 @@ def with_first_arms(utf8: bytes, language: str) -> bytes:
 
 
 def _blank(match: re.Match[bytes]) -> bytes:
-    """Return blanks for a match. Comments are unchanged, because they mean the same in every arm."""
+    """Return blanks for a match. Comments stay, because they are comments in every arm."""
     comment = match[1]
     if comment and (comment.startswith(b"//") or (comment.endswith(b"*/") and len(comment) >= _COMMENT_BYTES_MIN)):
         return comment
@@ -94,7 +95,7 @@ def _blank(match: re.Match[bytes]) -> bytes:
 
 
 def _spans(utf8: bytes, language: str) -> Iterator[tuple[int, int]]:
-    """Yield the ranges that become blanks. A range can be within another."""
+    """Yield the ranges to replace by blanks. One range can contain another."""
     stack: list[_Conditional] = []
     before = 0
     for match in _DIRECTIVE.finditer(utf8):
@@ -121,7 +122,7 @@ def _spans(utf8: bytes, language: str) -> Iterator[tuple[int, int]]:
 
 
 def _count_brackets(arm: _Arm, code: bytes) -> None:
-    """Add the brackets of some code to an arm."""
+    """Add the brackets in a piece of code to an arm."""
     opened, closed = code.find(b"{"), code.find(b"}")
     if closed < opened or code.count(b"{") != code.count(b"}") or not _is_balanced(code):
         steps = [1 if bracket in b"({" else -1 for bracket in _NO_CODE.sub(b"", code).translate(None, _NO_BRACKETS)]
@@ -129,7 +130,7 @@ def _count_brackets(arm: _Arm, code: bytes) -> None:
 
 
 def _cuts_code(utf8: bytes, conditional: _Conditional) -> bool:
-    """Return whether a conditional splits a construct."""
+    """Return whether a conditional splits a construct: an arm begins or ends within one."""
     is_cut = not all(arm.is_whole for arm in conditional.arms)
     is_cut = is_cut or any(
         _REST.match(utf8, directive.end(), directive.end() + _AROUND_BYTES_MAX)
@@ -141,7 +142,7 @@ def _cuts_code(utf8: bytes, conditional: _Conditional) -> bool:
 
 
 def _is_inside(utf8: bytes, conditional: _Conditional) -> bool:
-    """Return whether a conditional is between parentheses, or in place of a value."""
+    """Return whether a conditional is between parentheses, or where a value is expected."""
     start = conditional.directives[0].start()
     floor = max(0, start - _AROUND_BYTES_MAX)
     code = utf8[floor:start].rstrip()
@@ -155,7 +156,7 @@ def _is_inside(utf8: bytes, conditional: _Conditional) -> bool:
 
 
 def _is_head(utf8: bytes, conditional: _Conditional) -> bool:
-    """Return whether the last arm ends in the middle of a statement."""
+    """Return whether the last arm ends within a statement."""
     *_, last, end = conditional.directives
     code = utf8[max(last.end(), end.start() - _AROUND_BYTES_MAX) : end.start()]
     if not code.rstrip().endswith((b")", b"else", b"/")):
@@ -178,7 +179,7 @@ def _is_in_comment(utf8: bytes, offset: int) -> bool:
 
 
 def _chosen_arm(conditional: _Conditional, language: str) -> int:
-    """Return the index of the first arm that can be compiled, or -1. This arm replaces the conditional."""
+    """Return the index of the first arm that a compiler could use, or -1. The text keeps only this arm."""
     for index, directive in enumerate(conditional.directives[:-1]):
         word, condition = directive.groups()
         is_never = word == b"if" and _NEVER.match(condition)
@@ -189,7 +190,7 @@ def _chosen_arm(conditional: _Conditional, language: str) -> int:
 
 
 def _discarded_spans(conditional: _Conditional, chosen: int) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of the directives and of the discarded arms."""
+    """Yield the ranges of all directives and of all arms except for the chosen one."""
     marks = conditional.directives
     if chosen < 0:
         yield marks[0].start(), marks[-1].end()

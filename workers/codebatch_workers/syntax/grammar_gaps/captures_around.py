@@ -1,6 +1,6 @@
-"""Captures that depend on the surrounding nodes. They are derived from captures of these nodes, which are few.
+"""Captures that depend on the nodes around a node. They are derived from captures of these outer nodes, which are few.
 
-Queries could express them too, but such patterns are slow to run in Python and slow to compile in C++.
+Queries could find them, too. But such patterns run slowly in Python, and compile slowly in C++.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from tree_sitter import Node
 
 from codebatch_workers.syntax.language.languages import LANGUAGES_WITH_MACROS
 
-# The types of nodes that are a parameter in the field `parameters` of a function. Other languages have them in the
-# query.
+# Types of nodes that are parameters if they are in the field `parameters` of a function. For other languages, queries
+# capture parameters.
 _PARAMETERS = {
     language: frozenset(types.split())
     for language, types in {
@@ -31,7 +31,8 @@ _PARAMETERS = {
         "typescript": "optional_parameter required_parameter",
     }.items()
 }
-# In these languages a parameter's default can be a function, and the parameter of `x => x` is in another field.
+# In these languages, a parameter's default can be a function, and the parameter of `x => x` is in another field. So
+# parameters must be sorted.
 _SCRIPTS = frozenset({"javascript", "tsx", "typescript"})
 _START = attrgetter("start_byte")
 
@@ -41,15 +42,18 @@ _TYPES = {
     "struct_specifier": "def.struct",
     "union_specifier": "def.union",
 }
-# Declarations that `static` hides. A static member of a class is not hidden.
+# Declarations that `static` hides from other files. A static member of a class stays visible.
 _HIDDEN = frozenset({"declaration", "function_definition"})
 
 
 def captured(captures: dict[str, list[Node]], utf8: bytes, language: str) -> Mapping[str, list[Node]]:
-    """Return the captures of a query with derived ones: parameters, and in C and C++ types and storage classes."""
+    """Return the captures of a query, and captures derived from them.
+
+    These are parameters, and in C and C++ also types and storage classes.
+    """
     if language in LANGUAGES_WITH_MACROS:
         return _captured_of_c(captures, utf8)
-    # A guard in Kotlin's `when` is parsed as a comma, its stand-in (kotlin.py).
+    # A guard in Kotlin's `when` is not captured by itself: the parser got a comma in place of its `if` (kotlin.py).
     guards = [node for node in captures.pop("guard", ()) if not utf8.startswith(b",", node.start_byte)]
     if guards:
         captures.setdefault("decision", []).extend(guards)
@@ -68,7 +72,7 @@ def captured(captures: dict[str, list[Node]], utf8: bytes, language: str) -> Map
 
 
 def _captured_of_c(captures: dict[str, list[Node]], utf8: bytes) -> Mapping[str, list[Node]]:
-    """Replace the captures `typedef` and `storage` by `def.…`, `visibility` and `declared`."""
+    """Replace the captures `typedef` and `storage` by `def.…`, `visibility` and `declared`, and add parameters."""
     parameters = [node for function in captures.get("function", ()) for node in _parameters_of_c(function)]
     for typedef in captures.pop("typedef", ()):
         if name := _TYPES.get(_type_of_body(typedef)):
@@ -82,16 +86,16 @@ def _captured_of_c(captures: dict[str, list[Node]], utf8: bytes) -> Mapping[str,
         if parent.type in _HIDDEN and utf8.startswith(b"static", node.start_byte):
             hidden.append(node)
         if parent.type == "declaration" and utf8.startswith(b"extern", node.start_byte):
-            externs[parent.id] = parent  # A declaration is listed once, even if it repeats `extern`.
+            externs[parent.id] = parent  # A declaration counts once, even if it repeats `extern`.
     declared = [node for declaration in externs.values() for node in declaration.children_by_field_name("declarator")]
     added = {"parameter": parameters, "visibility": hidden, "declared": declared}
     return {**captures, **{name: nodes for name, nodes in added.items() if nodes}}
 
 
 def _type_of_body(typedef: Node) -> str:
-    """Return the node type of an unnamed type that a `typedef` defines.
+    """Return the node type of the unnamed type that a `typedef` defines.
 
-    If the type is named or defined elsewhere, return "".
+    If the type has a name or is defined elsewhere, return an empty text.
     """
     type_node = typedef.child_by_field_name("type")
     if (
@@ -104,7 +108,10 @@ def _type_of_body(typedef: Node) -> str:
 
 
 def _parameters_of_c(function: Node) -> list[Node]:
-    """Return the parameters of a function, without the parameters of a function pointer that it returns."""
+    """Return the parameters of a function.
+
+    If it returns a function pointer, parameters of this pointer are left out.
+    """
     declarator = function.child_by_field_name("declarator")
     parameters = None
     while declarator is not None:

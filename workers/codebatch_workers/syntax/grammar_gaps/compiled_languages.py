@@ -23,14 +23,14 @@ _TOKENS_AND_TEXTS = re.compile(rb"%s|\"[^\"\\]*(?:\\.[^\"\\]*)*(?:\"|(?P<open>\\
 _TOKENS_WITHOUT_TEXTS = re.compile(_TOKENS)
 _CLOSED_BY = {b"(": b")", b"[": b"]", b"{": b"}", b"#[": b"]"}
 _PATH = re.compile(rb"#\[\s*[\w:]+\s*[(\[{=\]]")
-# Code before the attribute of an expression, of a field in a value or pattern, or of a parameter.
+# Code before an attribute of an expression, of a field in a value or pattern, or of a parameter.
 _BEFORE_AN_OPERAND = re.compile(rb"(?:[(\[{,=|&+]|\breturn)\Z")
 _LINES_BEFORE_MAX = 20
 _BLANKS_MAX = 200
 
 
 def _attributes(utf8: bytes) -> Iterator[StandIn]:
-    """Yield blanks for well-formed attributes of operands, which the grammar supports only in some lists."""
+    """Yield blanks for attributes of operands. The grammar supports these only in some lists."""
     opened: list[tuple[bytes, int]] = []
     starts: dict[int, int] = {}
     for match in iter_closed(_TOKENS_AND_TEXTS, _TOKENS_WITHOUT_TEXTS, utf8):
@@ -48,7 +48,7 @@ def _attributes(utf8: bytes) -> Iterator[StandIn]:
 
 
 def _code_before(utf8: bytes, end: int, attributes: Mapping[int, int]) -> bytes:
-    """Return the end of the line of code before an offset, skipping attributes and comment lines."""
+    """Return the end of the last line of code before an offset. Attributes and comment lines are skipped."""
     line = b""
     for _ in range(_LINES_BEFORE_MAX):
         floor = max(0, end - _BLANKS_MAX)
@@ -70,7 +70,7 @@ _TRAIT_ALIAS = re.compile(
 
 
 def _trait_aliases(utf8: bytes) -> Iterator[StandIn]:
-    """Yield stand-ins that make `trait A = B;` a trait with a base and an empty body."""
+    """Yield stand-ins that turn `trait A = B;` into a trait with a base and an empty body."""
     for match in _TRAIT_ALIAS.finditer(utf8):
         yield StandIn(match.start(1), b":")
         yield StandIn(match.start(2), b"{}")
@@ -79,9 +79,9 @@ def _trait_aliases(utf8: bytes) -> Iterator[StandIn]:
 _NUMBER_TYPES = rb"[iu](?:8|16|32|64|128|size)|f(?:16|32|64|128)"
 
 RUST_GAPS: tuple[Gap, ...] = (
-    # `unsafe mod a`, which a macro can receive.
+    # `unsafe mod a`, which is valid as the input of a macro.
     gap(rb"\b(unsafe)(?=\s+mod\b)", needs=(b"unsafe",)),
-    # `try` is a name in the edition of 2015, and names of types can be names.
+    # `try` is a name in the edition of 2015. Names of primitive types can also name other things.
     *gaps(
         plain_name,
         rb"\b(try)(?=\s*!\s*[(\[{])",

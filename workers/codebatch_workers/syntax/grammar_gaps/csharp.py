@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, blank, gap, gaps, padded, plain_name
 
 _EXTENSION = re.compile(rb"^[ \t]*extension\s*(?:<[^<>;{}]*>)?\s*\([^(){};]*\)(?:[^(){};]|new\(\))*\{", re.MULTILINE)
-# Braces, and comments and strings in which braces do not count.
+# A brace, or a comment or string, in which braces do not count.
 _BRACE = re.compile(
     rb'//[^\n]*|/\*.*?\*/|"""+.*?"""+|\$?@"(?:[^"]|"")*"|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'|[{}]', re.DOTALL
 )
 _ASSIGNS = rb"\s*(?:[-+*/|&^]|\?\?|<<|>>)?=[^=>]"
 
-# A conditional without a nested conditional: its directives, and the arms after the first.
+# A conditional that contains no other conditional.
 _LINES = rb"(?:(?![ \t]*#[ \t]*(?:if|elif|else|endif)\b)[^\n]*\n)*"
 _CONDITIONAL = (
     rb"^([ \t]*#[ \t]*if\b[^\n]*\n%s(?:[ \t]*#[ \t]*(?:elif|else)\b[^\n]*\n%s)*[ \t]*#[ \t]*endif\b[^\n]*)$"
@@ -59,7 +59,7 @@ CSHARP_GAPS: tuple[Gap, ...] = (
 
 
 def without_extension_blocks(utf8: bytes) -> bytes:
-    """Return the text with blanks for `extension(T x) {` and its closing brace, so that the class owns the members."""
+    """Replace `extension(T x) {` and its closing brace by blanks, so that its members belong to the enclosing class."""
     if b"extension" not in utf8:
         return utf8
     text = None

@@ -1,16 +1,17 @@
 """Stand-ins for valid code that a grammar does not support.
 
-A stand-in has the length of the code that it replaces, so offsets stay valid. It keeps names and their types in place,
-because records are made from the text of the file. Stand-ins are tried only if a tree has errors, in this order:
+A stand-in has the length of the code that it replaces, so offsets stay valid. It must not move names or change their
+node types, because records take names from the text of the file. Stand-ins are tried only if a tree has errors, in this
+order:
 
-1. all near errors, searched in parts of the text
-2. all near errors, searched in the whole text
+1. all near errors, found by searching only the text around errors
+2. all near errors, found by searching the whole text
 3. all in the text
 4. each kind near errors
 
-The choice with the fewest errors wins if it has fewer than before; the stand-ins can therefore be approximate. An error
-can hide others, so there are several rounds. Tests compare the results with parsers of the languages (tests/oracles,
-"syntax errors").
+The choice with the fewest errors is used if it has fewer than the original text. So stand-ins may be approximate. An
+error can hide others, so there are several rounds. Tests compare the results with parsers of the languages
+(tests/oracles, "syntax errors").
 """
 
 from __future__ import annotations
@@ -59,20 +60,21 @@ GAPS: Mapping[str, Sequence[Gap]] = {
     "zsh": BASH_GAPS,
 }
 
-# The maximum number of bytes parsed again for one file: each try parses the whole file. A larger file gets one try.
+# The maximum number of bytes that are parsed again for one file. Each try parses the whole file. A larger file gets one
+# try.
 _TRIED_BYTES_MAX = 2 * 1024 * 1024
 _ROUNDS_MAX = 10
 _TRIES_OF_APPROXIMATE_MAX = 6
-# The maximum distance in lines between an error and its cause.
+# The maximum number of lines between an error and its cause.
 _LINES_NEAR = 2
-# The number of bytes around these lines that are searched first. Most files are much longer.
+# The first try also searches this number of bytes around these lines. Most files are much longer.
 _BYTES_AROUND = 256
 
 
 def without_gaps(utf8: bytes, language: str, tree: Tree, parser: Parser) -> tuple[Tree, bytes]:
-    """Return a tree of a text in one of LANGUAGES_WITH_GAPS and the text of this tree.
+    """Return the tree with the fewest errors for a text, and the text of this tree.
 
-    The tree is the original one, or the one with stand-ins that has the fewest errors.
+    This is the original tree, or the tree of a text with stand-ins. The language must be one of LANGUAGES_WITH_GAPS.
     """
     errors = _errors(tree, language)
     tries = max(1, _TRIED_BYTES_MAX // max(1, len(utf8)))
@@ -98,7 +100,7 @@ def without_gaps(utf8: bytes, language: str, tree: Tree, parser: Parser) -> tupl
 
 
 def _choices(utf8: bytes, language: str, tree: Tree) -> Iterator[Sequence[StandIn]]:
-    """Yield the lists of stand-ins to try, in order."""
+    """Yield each list of stand-ins to try, in order."""
     near = _Spans(_lines_near(utf8, node.start_byte, node.end_byte) for node in iter_broken(tree.root_node, language))
     pieces = _Spans(_lines_near(utf8, start - _BYTES_AROUND, end + _BYTES_AROUND) for start, end in near)
     is_approximate = language in APPROXIMATE_LANGUAGES
@@ -110,7 +112,7 @@ def _choices_of(
 ) -> Iterator[list[StandIn]]:
     texts = [(start, utf8[start:end]) for start, end in pieces]
     if is_approximate:
-        # Many of these files have errors that no stand-in fixes, so the whole text is not searched.
+        # Many such files have errors that no stand-in can fix, so searching the whole text would be a waste.
         by_kind = [[stand_in.moved(start) for start, text in texts for stand_in in gap(text)] for gap in gaps]
         by_kind = [
             matches for kind in by_kind if (matches := [stand_in for stand_in in kind if stand_in.start in near])
@@ -140,7 +142,7 @@ def _distinct(choices: Iterable[Sequence[StandIn]]) -> Iterator[Sequence[StandIn
 
 
 def _lines_near(utf8: bytes, start: int, end: int) -> tuple[int, int]:
-    """Return the range of the lines of a span, and of _LINES_NEAR lines before and after it."""
+    """Return the range of the lines that contain a span, with _LINES_NEAR lines before and after them."""
     start, end = max(0, start), min(end, len(utf8))
     for _ in range(_LINES_NEAR + 1):
         start = max(0, utf8.rfind(b"\n", 0, start))
@@ -149,7 +151,7 @@ def _lines_near(utf8: bytes, start: int, end: int) -> tuple[int, int]:
 
 
 class _Spans:
-    """Sorted ranges of bytes. Overlapping and adjacent ranges are merged; the end of a range belongs to it."""
+    """Sorted ranges of bytes. Ranges that overlap or touch are merged. The end offset belongs to a range."""
 
     def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
         self._starts: list[int] = []
@@ -170,7 +172,7 @@ class _Spans:
 
 
 def with_stand_ins(utf8: bytes, stand_ins: Iterable[StandIn]) -> bytes:
-    """Return the text with stand-ins. A stand-in that begins within another is skipped."""
+    """Return the text with stand-ins applied. A stand-in that begins within another one is skipped."""
     text = bytearray(utf8)
     end = 0
     for start, replacement in sorted(stand_ins, key=lambda stand_in: (stand_in.start, -len(stand_in.text))):
@@ -182,7 +184,7 @@ def with_stand_ins(utf8: bytes, stand_ins: Iterable[StandIn]) -> bytes:
 
 
 def _errors(tree: Tree, language: str) -> int:
-    """Return the number of errors in a tree, or sys.maxsize if the tree is hopeless."""
+    """Return the number of errors in a tree. For a hopeless tree, return sys.maxsize."""
     if is_hopeless_tree(tree):
         return sys.maxsize
     return sum(1 for _ in iter_broken(tree.root_node, language))

@@ -26,7 +26,8 @@ _RESERVED = (
 _LITERALS = rb"null|this|true|false"
 _TYPES = rb"any|bigint|boolean|never|number|object|string|symbol|undefined|unknown"
 _MODIFIERS = rb"abstract|accessor|declare|override|private|protected|public|readonly|static"
-# The repetitions are bounded, so that an unterminated comment or string is cheap. Comments here are short.
+# Repetitions are bounded, so that a search from an unterminated comment or string ends early. Comments at these places
+# are short.
 _BETWEEN = rb"(?:\s|/\*(?:[^*]|\*(?!/)){0,400}\*/|//[^\n]*\n)*"
 _QUOTED = rb"(?:\"[^\"\\\n]*(?:\\.[^\"\\\n]*){0,400}\"|'[^'\\\n]*(?:\\.[^'\\\n]*){0,400}')"
 
@@ -46,7 +47,7 @@ _NAMES = (
 
 
 def _ampersands(utf8: bytes) -> Iterator[StandIn]:
-    """Yield stand-ins for `&` in JSX text and attributes, except at the start of a character reference."""
+    """Yield stand-ins for each `&` in JSX text and attributes that does not begin a character reference."""
     for match in _JSX_TEXT.finditer(utf8):
         for ampersand in _AMPERSAND.finditer(utf8, match.start(), match.end()):
             yield StandIn(ampersand.start(), b"_")
@@ -57,7 +58,7 @@ _AMPERSAND = re.compile(rb"&(?!#\d+;|#[xX][0-9a-fA-F]+;|\w+;)")
 
 
 def _raw_templates(utf8: bytes) -> Iterator[StandIn]:
-    r"""Yield stand-ins for invalid escapes in tagged templates, where they are allowed: String.raw`\u`."""
+    r"""Yield stand-ins for invalid escapes in tagged templates such as String.raw`\u`, where they are allowed."""
     for match in iter_closed(_TEXT, _TEXT_WITHOUT_TEMPLATES, utf8) if b"\\" in utf8 and b"`" in utf8 else ():
         if match[0][:1] == b"`" and _TAG.search(utf8, max(0, match.start() - _TAG_BYTES_MAX), match.start()):
             for escape in _NO_ESCAPE.finditer(utf8, match.start(), match.end()):
@@ -102,7 +103,7 @@ _SCRIPT_GAPS: tuple[Gap, ...] = (
     ),
     gap(rb"(await(?<=\bawait)\s+using)(?=\s+(?!in\b|instanceof\b)[\w$]|/)", padded(b"const"), needs=(b"using",)),
     _raw_templates,
-    # A generator method after a field without a semicolon: the line end ends the field.
+    # The line end after a field without a semicolon, before a generator method.
     gap(
         rb"(\n)(?<=[\w$# \t]\n)(?=\s{0,80}\*\s*(?:[\w$#]+|\[[^\]\n]*\])\s*\()",
         lambda _: b";",
@@ -110,7 +111,7 @@ _SCRIPT_GAPS: tuple[Gap, ...] = (
     ),
     # `let name` before a line that begins with `[`: the line end ends the declaration.
     gap(rb"\b(?:let|var)\s+[\w$]+[ \t]*(\n)(?=\s*\[)", lambda _: b";", needs=(b"let", b"var")),
-    # NUL, which the grammars take for the end of the file.
+    # NUL. The grammars take it for the end of the file.
     gap(rb"(\0)", lambda _: b"\1", needs=(b"\0",)),
 )
 
@@ -130,16 +131,16 @@ JAVASCRIPT_GAPS: tuple[Gap, ...] = (
 
 # -- TypeScript -------------------------------------------------------------------------------------------------------
 
-# `f<<T>(a: T) => b>(c)`: the type parameters become blanks.
+# In `f<<T>(a: T) => b>(c)`, the type parameters become blanks.
 _SHIFT = re.compile(rb"[\w$]<(?=<[A-Za-z_$])")
-# `import("a").B<C>`, `import("a").B[]`: in the grammar an import type ends after its name. The name is replaced by a
-# union with a tuple of the following types: `import("a") |[C]`.
+# `import("a").B<C>` and `import("a").B[]`. In the grammar, an import type ends after its name. So the name is replaced
+# by a union with a tuple of the types after it: `import("a") |[C]`.
 _IMPORT_TYPE = re.compile(
     rb"(?<!typeof )\bimport\(\s*%s\s*\)(?!\s*\.\s*(?:then|catch|finally)\b)((?:\s*\.\s*[\w$\x80-\xff]+)+\s*)(?=[<\[])"
     % _QUOTED
 )
 _IMPORT_IN_BRACKETS = re.compile(rb"\((?=import\(\s*%s\s*\)\.)" % _QUOTED)
-# A line that begins with a bracket, after a blank: a signature in a type, without a separator before it.
+# A line that begins with a bracket after a blank. It can be a signature in a type, with no separator before it.
 _LINE = re.compile(rb"^[ \t]*([ \t])(?=<\s*[A-Za-z_$]|\()", re.MULTILINE)
 _ENDS_A_TYPE = re.compile(rb"(?:[\w$\])}\"'`]|(?<!=)>)\Z")
 _TOKENS = rb"=>|[<>()]|%s|//[^\n]*" % _QUOTED
@@ -149,7 +150,7 @@ _WHITE = re.compile(rb"\s*")
 _DECORATOR = re.compile(rb"@\(")
 _DEFAULT_FUNCTION = searched(rb"\bexport\s+default\s+(?:async\s+)?function\s*(?=[<(])")
 _NO_BODY = re.compile(rb"\s*(:[^;{}]+);")
-# Comments between two signatures are shorter.
+# A comment between two signatures is shorter.
 _COMMENT_BYTES_MAX = 20_000
 
 
@@ -162,7 +163,10 @@ def _shifts(utf8: bytes) -> Iterator[StandIn]:
 
 
 def _types_in_brackets(utf8: bytes) -> Iterator[StandIn]:
-    """Yield brackets that make `(import("a").B | C)` a tuple, which cannot begin an expression."""
+    """Yield brackets that turn `(import("a").B | C)` into a tuple.
+
+    The grammar would take the original for an expression.
+    """
     closings = _closings(utf8) if b"(import(" in utf8 else {}
     for match in _IMPORT_IN_BRACKETS.finditer(utf8) if closings else ():
         closing = closings.get(match.start())
@@ -193,7 +197,7 @@ def _signatures(utf8: bytes) -> Iterator[StandIn]:
 
 
 def _decorators(utf8: bytes) -> Iterator[StandIn]:
-    """Yield a name for the expression in `@(a[0])`."""
+    """Yield a name in place of the expression in `@(a[0])`."""
     closings = _closings(utf8) if b"@(" in utf8 else {}
     for match in _DECORATOR.finditer(utf8) if closings else ():
         closing = closings.get(match.start() + 1)
@@ -202,7 +206,7 @@ def _decorators(utf8: bytes) -> Iterator[StandIn]:
 
 
 def _default_functions(utf8: bytes) -> Iterator[StandIn]:
-    """Yield an empty body for the return type in `export default function (): A;`."""
+    """Yield an empty body in place of the return type in `export default function (): A;`."""
     closings = _closings(utf8) if _DEFAULT_FUNCTION.search(utf8) else {}
     for match in _DEFAULT_FUNCTION.finditer(utf8):
         opening: int | None = match.end()
@@ -215,7 +219,7 @@ def _default_functions(utf8: bytes) -> Iterator[StandIn]:
 
 
 def _modifiers(utf8: bytes) -> Iterator[StandIn]:
-    """Yield the modifiers of members in the only order that the grammar supports, without irrelevant modifiers."""
+    """Yield the modifiers of members in the only order that the grammar supports. Irrelevant modifiers are left out."""
     for match in _MEMBER.finditer(utf8):
         modifiers = match[1].split()
         is_index = match[2] is not None
@@ -239,9 +243,9 @@ _MEMBER = re.compile(
 
 @lru_cache(maxsize=2)
 def _closings(utf8: bytes) -> dict[int, int]:
-    """Map the offset of each parenthesis and angle bracket to its closing one.
+    """Map the offset of each `(` and `<` to the offset of its closing bracket.
 
-    A file can have millions, so the result is cached for all gaps.
+    A file can have millions of brackets, so all gaps share the cached result.
     """
     closings: dict[int, int] = {}
     angles: list[int] = []
@@ -260,7 +264,7 @@ def _closings(utf8: bytes) -> dict[int, int]:
 
 
 def _after(utf8: bytes, closing: int | None, token: bytes) -> int | None:
-    """Return the offset of `token` if it is the next token after a bracket, else None."""
+    """Return the offset of `token` if it directly follows a closing bracket. Otherwise return None."""
     if closing is None:
         return None
     following = _WHITE.match(utf8, closing + 1)
@@ -268,7 +272,7 @@ def _after(utf8: bytes, closing: int | None, token: bytes) -> int | None:
 
 
 def _code_before(utf8: bytes, end: int) -> bytes:
-    """Return the line of code that ends before an offset, without comments after it."""
+    """Return the end of the last line of code before an offset. Comments after it are left out."""
     while True:
         floor = max(0, end - _COMMENT_BYTES_MAX)
         end = floor + len(utf8[floor:end].rstrip())

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, StandIn, blank, gap, gaps, padded, plain_name
 
-# `$$"…"`: the number of dollars before the string is the number that begins an interpolation in it.
+# A string such as `$$"…"`. The number of dollars before the quote is the number that begins an interpolation in the
+# string.
 _DOLLARS_TEXT = re.compile(
     rb'(\$\$+)("""(?:[^"]|"(?!""))*"{3,}|"(?!"")[^"\\\n]*(?:\\[^\n][^"\\\n]*)*")', re.MULTILINE | re.DOTALL
 )
@@ -28,9 +29,9 @@ _TEXT = re.compile(
 
 
 def without_quotes_at_ends(utf8: bytes) -> bytes:
-    """Return the text with letters for quotes at the end of a raw string.
+    """Replace quotes at the end of a raw string's content by letters.
 
-    The grammar would continue the string after these quotes.
+    The grammar would take these quotes for the end, and continue the string after them.
     """
     text = bytearray(utf8)
     for match in _TEXT.finditer(utf8):
@@ -41,7 +42,10 @@ def without_quotes_at_ends(utf8: bytes) -> bytes:
 
 
 def _texts_with_dollars(utf8: bytes) -> Iterator[StandIn]:
-    """Yield stand-ins that make a multi-dollar string ordinary: one dollar before interpolations, none elsewhere."""
+    """Yield stand-ins that turn a multi-dollar string into an ordinary one.
+
+    It gets one dollar before each interpolation, and none elsewhere.
+    """
     if b'$$"' not in utf8:
         return
     for match in _DOLLARS_TEXT.finditer(utf8):
@@ -54,9 +58,9 @@ def _texts_with_dollars(utf8: bytes) -> Iterator[StandIn]:
 
 
 def _contexts(utf8: bytes) -> Iterator[StandIn]:
-    """Yield stand-ins that make `context(a: A)` before a function an annotation.
+    """Yield stand-ins that turn `context(a: A)` before a function into an annotation.
 
-    If a type is not a name, it is blanked.
+    If it contains a type that is not a plain name, blanks replace it.
     """
     for match in _CONTEXT.finditer(utf8):
         if _IN_PLAIN_TYPES.match(match[2]) and b":" in match[2]:
@@ -68,7 +72,7 @@ def _contexts(utf8: bytes) -> Iterator[StandIn]:
 
 
 def _destructured_by_name(utf8: bytes) -> Iterator[StandIn]:
-    """Yield stand-ins that make `(val a, val b = c) = d` the declaration `val (a, b) = d`."""
+    """Yield stand-ins that turn `(val a, val b = c) = d` into the declaration `val (a, b) = d`."""
     for match in _DESTRUCTURED.finditer(utf8):
         for number, part in enumerate(_DESTRUCTURED_PART.finditer(match[1])):
             start = match.start(1) + part.start(1)
@@ -78,14 +82,14 @@ def _destructured_by_name(utf8: bytes) -> Iterator[StandIn]:
 
 
 KOTLIN_GAPS: tuple[Gap, ...] = (
-    # `is Int if a -> b`: the guard is parsed as another condition. `else if a -> b`: the guard is blanked.
+    # In `is Int if a -> b`, the guard becomes another condition. In `else if a -> b`, blanks replace it.
     gap(rb"^[ \t]*(?!else\b)\S[^\n{}]*?\s(if)(?=\s[^\n{}]*->)", padded(b",")),
     gap(rb"^[ \t]*(else\s+if)(?=\s[^\n{}]*->)"),
     _texts_with_dollars,
     _contexts,
     _destructured_by_name,
     gap(rb"@(all)(?=:)", padded(b"get")),
-    # The field of a property with its own type.
+    # A property whose backing field has a type of its own.
     gap(rb"^[ \t]*(field)(?=\s*=)"),
     gap(rb"\b(field\s*:\s*[\w.<>, ?]+)(?=\s*=)"),
     # `String?::length`, and `fun(x) = y` without types.
@@ -102,7 +106,7 @@ KOTLIN_GAPS: tuple[Gap, ...] = (
         rb"\b(where)(?=[ \t]*(?:\?|!!|=|\.|,|\)|\[))",
         rb"[\w)}\]\"][ \t]+([gs]et)(?=[ \t]+[\w(\"])",
         rb"\b(suspend)(?=\s*\{)",
-        # A call where an accessor is possible: getters have no parameter, setters have one.
+        # A call that looks like an accessor. A getter has no parameter, and a setter has one.
         rb"^[ \t]*(get)(?=[ \t]*(?:\((?!\s*\))|\{))",
         rb"^[ \t]*(set)(?=[ \t]*\((?:[^()\n]*,|\s*\"))",
         needs=(b"where", b"get", b"set", b"suspend"),

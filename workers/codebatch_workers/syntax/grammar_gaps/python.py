@@ -1,6 +1,6 @@
-"""Valid Python that the grammar misreads: `type(x).y = z` is not a type alias.
+"""Valid Python that the grammar misreads: in `type(x).y = z`, it finds a type alias.
 
-A plain name of the same length replaces the word `type` during parsing, so offsets stay valid.
+During parsing, a plain name of the same length replaces the word `type`, so offsets stay valid.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from tree_sitter import Query, QueryCursor, Tree
 from codebatch_workers.syntax.broken_trees import QUERY_DEPTH_MAX
 from codebatch_workers.syntax.language.languages import load_language
 
-# The name of a type alias does not begin with a bracket. The pattern begins with the word, because that is fast.
+# The name of a type alias never begins with a bracket. The pattern begins with the literal `type`, because a search for
+# it is fast.
 _CALL_OF_TYPE = re.compile(rb"type(?<![^\s;:]type)(?=(?:[ \t\f]|\\\r?\n)*[(\[])")
 
 
 def with_calls_of_type(utf8: bytes, tree: Tree) -> bytes:
-    """Return the text of a Python file with a plain name for each call of `type` that could begin a type alias."""
+    """Return a Python text in which a plain name replaces `type` wherever the tree has a type alias that is a call."""
     if not any(_begins_a_statement(utf8, match.start()) for match in _CALL_OF_TYPE.finditer(utf8)):
         return utf8
     text = bytearray(utf8)

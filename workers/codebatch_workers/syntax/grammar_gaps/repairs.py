@@ -1,4 +1,4 @@
-"""Stand-ins for code that a grammar misreads without an error. They are always needed, whatever the tree is."""
+"""Stand-ins for code that a grammar misreads without reporting an error. They are applied before every parse."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from codebatch_workers.syntax.grammar_gaps.ruby import without_inner_heredocs
 
 
 def repaired(utf8: bytes, language: str) -> bytes:
-    """Return a text of the same length for the grammar of a language."""
+    """Return a text of the same length in which misread code of a language is replaced."""
     if language == "csharp":
         return without_extension_blocks(utf8)
     if language == "kotlin" and b'""""' in utf8:

@@ -1,7 +1,7 @@
-"""Incremental parsing of a text that differs from a parsed text only in some lines.
+"""Incremental parsing of a text that differs from an already parsed text only in some lines.
 
-The method is described in the tree-sitter manual, "Editing": edits are applied to the old tree, and unchanged parts are
-reused.
+The method is that of the tree-sitter manual, "Editing": after edits are applied to a copy of the old tree, the parser
+reuses its unchanged parts.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from tree_sitter import Parser, Tree
 
 
 def reparse(parser: Parser, tree: Tree, before: bytes, after: bytes) -> Tree:
-    """Return the tree of `after`. `tree` is the tree of `before` and is not changed.
+    """Return the tree of `after`. `tree` is the tree of `before` and stays unchanged.
 
-    If the lines of the two texts end at different offsets, the whole text is parsed.
+    If any line differs in length between the two texts, the whole text is parsed.
     """
     old_lines, new_lines = before.split(b"\n"), after.split(b"\n")
     if list(map(len, old_lines)) != list(map(len, new_lines)):

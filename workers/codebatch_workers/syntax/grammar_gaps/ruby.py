@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, StandIn, blank, gap
 
-# `<<~A`, `<<-"A"`, and `<<A` without an operand before it.
+# The start of a heredoc: `<<~A`, `<<-"A"`, or `<<A` without an operand before it.
 _HEREDOC = re.compile(rb"(?:<<[~-]|(?<=[ (,=])<<(?=[A-Z\"'`]))([\"'`]?)([A-Za-z_]\w*)\1")
 _OPENING = re.compile(rb"#\{|[{}]")
 _LINES_MAX = 2_000
@@ -16,7 +16,7 @@ _COMMAND = re.compile(
     rb"([ \t])(?![ \t]|[-+*/%%&|<>=~?.](?:[ \t]|=)|(?:%s)\b|=|do\b)" % rb"and|if|or|rescue|unless|until|while",
     re.MULTILINE,
 )
-# The end of the arguments: a modifier or a comment.
+# The end of a command's arguments: a modifier or a comment.
 _MODIFIER = re.compile(rb"[ \t](?=(?:if|rescue|unless|until|while)\b|#[ \t])")
 _TEXT = re.compile(rb"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
 _IS_CONTINUED = re.compile(rb"[,\\.({\[]\s*\Z|\bdo(?:\s*\|[^|\n]*\|)?\s*\Z|<<[~-]?[A-Z\"'`]")
@@ -24,9 +24,9 @@ _OPERATORS = bytes.maketrans(b",:&*", b"++  ")
 
 
 def without_inner_heredocs(utf8: bytes) -> bytes:
-    """Return a text of the same length, in which heredocs in interpolations of heredocs are empty strings.
+    """Replace each heredoc within an interpolation of another heredoc by an empty string.
 
-    The grammar reads the lines of the inner heredoc as lines of the outer one, without an error.
+    The grammar takes the lines of the inner heredoc for lines of the outer one, and reports no error.
     """
     if utf8.count(b"<<") < 2 or b"#{" not in utf8 or not _HEREDOC.search(utf8):
         return utf8
@@ -56,7 +56,7 @@ def _end_of_heredoc(lines: list[bytes], first: int, word: bytes) -> int | None:
 
 
 def _stand_ins_of_inner(lines: list[bytes], starts: list[int], first: int, end: int) -> Iterator[StandIn]:
-    """Yield empty strings for the heredocs in the interpolations of lines, and blanks for their own lines."""
+    """Yield an empty string for each heredoc within an interpolation in some lines, and blanks for its own lines."""
     depth, row = 0, first
     while row < end:
         line = lines[row]
@@ -75,9 +75,10 @@ def _stand_ins_of_inner(lines: list[bytes], starts: list[int], first: int, end: 
 
 
 def _commands(utf8: bytes) -> Iterator[StandIn]:
-    """Yield parentheses around the arguments of `def a = raise "x"`; the closing one replaces the line end.
+    """Yield parentheses around the arguments of a command in `def a = raise "x"`.
 
-    If the line end must stay, the arguments become operands: `raise+"x"`.
+    The closing parenthesis replaces the line end. If the line end must stay, the arguments become operands instead:
+    `raise+"x"`.
     """
     for match in _COMMAND.finditer(utf8) if b"def" in utf8 else ():
         start = match.start(1)
@@ -106,7 +107,8 @@ def _commands(utf8: bytes) -> Iterator[StandIn]:
 
 RUBY_GAPS: tuple[Gap, ...] = (
     _commands,
-    # Anonymous arguments before a parenthesis in another line: `f(a, &\n)`. The parenthesis moves to their line.
+    # Anonymous arguments before a closing parenthesis on another line: `f(a, &\n)`. The parenthesis moves to the line
+    # of the arguments.
     gap(
         rb"(?<=[(,\s])(?:&|\*{1,2})([ \t]*\r?\n\s{0,200}\))",
         lambda end: b")" + end[:-1],

@@ -1,4 +1,4 @@
-"""Gaps in a grammar: patterns of valid code that it does not support, and the stand-ins for this code."""
+"""Gaps: patterns of valid code that a grammar does not support. Each yields stand-ins for the code that it matches."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ class StandIn(NamedTuple):
     text: bytes
 
     def moved(self, by: int) -> StandIn:
-        """Return the same stand-in at a later offset."""
+        """Return the stand-in for a text in which it begins `by` bytes later."""
         return StandIn(self.start + by, self.text)
 
 
-# A function that yields the stand-ins for one kind of unsupported code in a text. It must yield all of them.
+# A function that yields stand-ins for all occurrences of one kind of unsupported code in a text.
 Gap = Callable[[bytes], Iterator[StandIn]]
 
 
 _BLANKS = b" " * 10 + b"\n" + b" " * 245
 _WORD = re.compile(rb"\\b(\(?)([a-z]+)(\)?)(?![a-z?*+{|])")
-# The maximum number of bytes of a line that are examined.
+# At most this number of bytes before a match are searched in its line.
 _LINE_BYTES_MAX = 1000
 
 
 def words(alternatives: bytes) -> bytes:
-    """Return a pattern that matches any of the words, separated by `|`, if it begins at a word boundary."""
+    """Return a pattern for any of some words, separated by `|` in `alternatives`, if it begins at a word boundary."""
     return rb"(?:%s)" % b"|".join(rb"%s(?<=\b%s)" % (word, word) for word in alternatives.split(b"|"))
 
 
 def searched(pattern: bytes, flags: int = 0) -> re.Pattern[bytes]:
     """Compile a pattern in a form that is fast to search: `\\bword` becomes `word(?<=\\bword)`.
 
-    If a pattern begins with letters, `re` searches for them as plain text. Otherwise it tries the pattern at each byte,
-    which is 6 to 20 times slower.
+    If a pattern begins with literal text, `re` searches for this text. Otherwise, it tries the pattern at each byte,
+    which takes 6 to 20 times as long.
     """
     first = _WORD.match(pattern)
     if first is not None and len(first[1]) == len(first[3]):
@@ -48,10 +48,10 @@ def searched(pattern: bytes, flags: int = 0) -> re.Pattern[bytes]:
 
 
 def iter_closed(pattern: re.Pattern[bytes], without: re.Pattern[bytes], text: bytes) -> Iterator[re.Match[bytes]]:
-    """Yield the matches of a pattern of tokens. A match whose group `open` matches is unterminated.
+    """Yield the matches of a pattern for tokens. If the group `open` matches, the token is unterminated.
 
-    After the first unterminated token, `without` is used, which lacks these tokens. Otherwise each later token of this
-    kind would be searched to the end of the text.
+    After the first unterminated token, matches of the pattern `without` follow. It lacks tokens of this kind, because
+    each later one would be searched up to the end of the text.
     """
     for match in pattern.finditer(text):
         if match["open"] is not None:
@@ -61,7 +61,7 @@ def iter_closed(pattern: re.Pattern[bytes], without: re.Pattern[bytes], text: by
 
 
 def blank(text: bytes) -> bytes:
-    """Return blanks of the same length. Line feeds are unchanged."""
+    """Return blanks of the same length. Line feeds stay."""
     return text.translate(_BLANKS)
 
 
@@ -78,12 +78,12 @@ def gap(
     needs: tuple[bytes, ...] = (),
     preceded_by: bytes = b"",
 ) -> Gap:
-    """Return a gap that replaces the groups of each match of a pattern. The rest of the pattern is context.
+    """Return a gap that replaces each group of a pattern. Text outside groups is only context.
 
-    Every match contains one of `needs`; this test avoids most searches. If `preceded_by` is set, the line before the
-    match must end with a match of it.
+    A text without any of `needs` has no match; testing this first avoids most searches. If `preceded_by` is set, it
+    must match the end of the line before the match.
     """
-    # Patterns are compiled on first use, because all patterns of a language take longer than most files with an error.
+    # Patterns are compiled on first use. Compiling all patterns of a language takes longer than parsing most files.
     compiled = cache(partial(searched, pattern, flags))
     before = cache(partial(re.compile, rb"(?:%s)\Z" % preceded_by))
 
@@ -101,7 +101,7 @@ def gap(
 
 
 def _line_before(utf8: bytes, offset: int) -> bytes:
-    """Return the last bytes before an offset in its line."""
+    """Return the text of a line before an offset, at most its last _LINE_BYTES_MAX bytes."""
     floor = max(0, offset - _LINE_BYTES_MAX)
     return utf8[max(floor, utf8.rfind(b"\n", floor, offset) + 1) : offset]
 
@@ -114,5 +114,5 @@ def gaps(
 
 
 def padded(text: bytes) -> Callable[[bytes], bytes]:
-    """Return a function that replaces text by a shorter text, padded on the left."""
+    """Return a function that replaces its argument by `text`, padded with blanks on the left to the same length."""
     return lambda replaced: text.rjust(len(replaced))

@@ -1,4 +1,4 @@
-"""Valid TOML that the grammar does not support: blanks after a backslash at a line end (1.0), and TOML 1.1."""
+"""Valid TOML that the grammar does not support: TOML 1.1, and in 1.0 blanks between a backslash and a line end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NOTHING = re.compile(rb"\s*(?:#[^\n]*\n\s*)*")
 
 
 def _inline_tables(utf8: bytes) -> Iterator[StandIn]:
-    """Yield blanks for line ends, comments and a trailing comma in an inline table."""
+    """Yield blanks for line ends, comments and trailing commas within inline tables."""
     opened: list[bytes] = []
     comma: StandIn | None = None
     for match in _TOKEN.finditer(utf8) if b"{" in utf8 else ():

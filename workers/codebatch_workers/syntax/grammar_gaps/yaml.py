@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, StandIn
 
-# A quoted value. The length is bounded, because an unterminated quote is not a value.
+# A quoted value of a key. Its length is bounded, because an unterminated quote does not begin a value.
 _QUOTED = re.compile(
     rb"(?m)^[ \t]*(?:-[ \t]+)*[\w.\"'-]+:[ \t]+"
     rb"(?:\"(?:[^\"\\]|\\.){1,1000}?\"|'(?:[^']|''){1,1000}?')"
@@ -17,7 +17,7 @@ _QUOTED = re.compile(
 
 
 def _unindented(utf8: bytes) -> Iterator[StandIn]:
-    """Yield blanks for line ends in a quoted value whose lines are not indented deeper than its key."""
+    """Yield blanks for the line ends in quoted values. Their lines may be indented no deeper than the key."""
     for match in _QUOTED.finditer(utf8):
         for end in re.finditer(rb"\n", match[0]):
             yield StandIn(match.start() + end.start(), b" ")

@@ -1,8 +1,8 @@
-"""Attributes in `.gitattributes` files of the tree: the language of a file, and whether it is generated or vendored.
+"""Attributes of `.gitattributes` files in the tree: the language of a file, and whether it is generated or vendored.
 
-The rules are those of gitattributes(5): the nearest file has precedence, within a file the last matching line. A later
-macro replaces an earlier one. Only files in the snapshot are read, not `.git/info/attributes` or user settings, because
-a snapshot must mean the same on every machine. The attributes are those of GitHub's linguist.
+The attributes are those of GitHub's linguist, and the rules those of gitattributes(5). The nearest file wins, and in
+one file the last matching line. A later macro replaces an earlier one of the same name. Only files in the snapshot are
+read. `.git/info/attributes` and user settings are not, because a snapshot must mean the same on every machine.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ _FIELD = re.compile(rb'[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^ \t]+))')
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
 _ESCAPES = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
 
-# Attributes by name: the value, b"" for false, None for `!attribute` (unspecified).
+# Map the name of an attribute to its value, to b"" for false, or to None for `!attribute` (unspecified).
 Attributes = Mapping[bytes, bytes | None]
 
 
 def attributes_context(view: SnapshotView) -> Callable[[Entry], bytes]:
-    """Return the context of files: `name=value` of all linguist attributes that are set, NUL-separated.
+    """Return a function for the context of a file: `name=value` for each linguist attribute that is set.
 
-    The value false is empty.
+    The pairs are NUL-separated. The value false is empty.
     """
     macros: dict[bytes, dict[bytes, bytes | None]] = {}
     rules: Nearest[tuple[int, GlobSet[Attributes]]] = Nearest()
-    # The root file is read first, because only this file can define macros.
+    # Only the root file can define macros, so it is read first.
     files = (entry.path for entry in view.entries if entry.kind == "file" and entry.path.endswith(FILE_NAME))
     for path in sorted(files, key=lambda path: (path.count(b"/"), path)):
         if path.rpartition(b"/")[2] != FILE_NAME:
@@ -58,7 +58,7 @@ def attributes_context(view: SnapshotView) -> Callable[[Entry], bytes]:
 
 
 def attributes_of(context: bytes) -> dict[str, str]:
-    """Return the attributes in a value of `attributes_context`. False is the empty string."""
+    """Return the attributes that a value of `attributes_context` lists. The value false is the empty string."""
     if not context:
         return {}
     pairs = (part.decode("utf-8", "replace").partition("=") for part in context.split(b"\0") if part)
@@ -73,7 +73,7 @@ def _attributes_of_path(rules: Nearest[tuple[int, GlobSet[Attributes]]], path: b
 
 
 def _merged_settings(settings: Sequence[Attributes], matching: Iterator[int]) -> Attributes:
-    """Return the settings of the matching lines of one file, which are given last line first."""
+    """Return the merged settings of the matching lines of one file. `matching` has the last line first, which wins."""
     attributes: dict[bytes, bytes | None] = {}
     for index in matching:
         attributes = {**settings[index], **attributes}
@@ -83,9 +83,9 @@ def _merged_settings(settings: Sequence[Attributes], matching: Iterator[int]) ->
 def _read(
     content: bytes, macros: dict[bytes, dict[bytes, bytes | None]], *, is_root: bool
 ) -> tuple[list[Sequence[Token]], list[Attributes]]:
-    """Return the patterns of one file that set linguist attributes, and their settings.
+    """Return the patterns of lines in one file that set linguist attributes, and the settings of each.
 
-    The root file also defines macros.
+    If the file is the root one, add the macros that it defines to `macros`.
     """
     globs: list[Sequence[Token]] = []
     all_settings: list[Attributes] = []
@@ -101,7 +101,7 @@ def _read(
             continue
         known = {key.removeprefix(_PREFIX): value for key, value in settings.items()}
         pattern = parse_pattern(name, number) if known else None
-        # Negated patterns and directory patterns match no file.
+        # A negated pattern sets nothing, and attributes of a directory do not apply to the files in it.
         if pattern is not None and not pattern.negated and not pattern.directory_only:
             globs.append(pattern.glob)
             all_settings.append(known)
@@ -109,7 +109,7 @@ def _read(
 
 
 def _settings(words: Sequence[bytes], macros: Mapping[bytes, dict[bytes, bytes | None]]) -> dict[bytes, bytes | None]:
-    """Return the known attributes of a line. The last mention of an attribute counts; macros are expanded."""
+    """Return the linguist attributes that a line sets. Macros are expanded. The last mention of an attribute wins."""
     settings: dict[bytes, bytes | None] = {}
     for word in words:
         name, has_value, value = word.lstrip(b"-!").partition(b"=")

@@ -1,4 +1,4 @@
-"""Decoding of files to UTF-8, by byte order mark or by the encoding that a Python file declares."""
+"""Decoding of files to UTF-8. A byte order mark, or a declaration in a Python file, determines the encoding."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from msgspec.structs import replace
 
 _PIECE_BYTES_MAX = 1024 * 1024
 
-# The encoding of a file that declares none and is not UTF-8 (RFC 1428). It is read as UTF-8 with U+FFFD for bad bytes.
+# The name of the encoding if it is not declared and not UTF-8 (RFC 1428). Such a file is read as UTF-8, and U+FFFD
+# replaces invalid bytes.
 UNKNOWN_ENCODING = "unknown-8bit"
 
-# UTF-32 is first, because its little-endian mark begins with the mark of UTF-16.
+# The order matters: the mark of UTF-32-LE begins with that of UTF-16-LE.
 _MARKS: tuple[tuple[bytes, str], ...] = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32le"),
@@ -29,7 +30,8 @@ _COOKIE_BYTES_MAX = 1024
 _COOKIE = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _COOKIE_BLANK = re.compile(rb"[ \t\f]*(?:#[^\r\n]*)?\Z")
 
-# IANA names for encodings of PEP 263 cookies, by Python's codec names. Other codecs keep Python's name.
+# IANA names of encodings that PEP 263 cookies declare, by Python's names of their codecs. Other codecs keep Python's
+# name.
 _COOKIE_ENCODINGS: Mapping[str, str] = {
     "ascii": "utf-8",
     "utf-8": "utf-8",
@@ -51,16 +53,19 @@ _COOKIE_ENCODINGS: Mapping[str, str] = {
     "tis-620": "tis-620",
 }
 
-# Aliases that CPython's tokenizer accepts, with suffixes of Emacs.
+# Names that CPython's tokenizer accepts for two encodings. Emacs adds suffixes to them.
 _COOKIES_OF_UTF8 = re.compile(r"utf-8(?:-.*)?\Z")
 _COOKIES_OF_LATIN_1 = re.compile(r"(?:latin-1|iso-8859-1|iso-latin-1)(?:-.*)?\Z")
 _PDF = b"%PDF-"
-# Codecs that decode no source, or that take quadratic time.
+# Codecs that cannot decode source, or that take quadratic time.
 _NO_SOURCE = frozenset({"idna", "punycode"})
 
 
 class Decoded(msgspec.Struct, frozen=True):
-    """A text in UTF-8 without a mark, the IANA name of its encoding, and the problem in decoding it, or empty."""
+    """A text in UTF-8 without byte order mark, the IANA name of its original encoding, and a decoding problem.
+
+    Without a problem, `problem` is empty.
+    """
 
     utf8: bytes
     encoding: str
@@ -68,18 +73,19 @@ class Decoded(msgspec.Struct, frozen=True):
 
 
 def is_binary(content: bytes) -> bool:
-    """Return whether a file is a PDF, or has an early NUL without a byte order mark of UTF-16 or UTF-32."""
+    """Return whether a file is binary.
+
+    A PDF is. So is a file with NUL in its first bytes, unless it has a byte order mark of UTF-16 or UTF-32.
+    """
     if content.startswith(_PDF):
         return True
     return content.find(b"\0", 0, _BINARY_BYTES_LOOKED_AT) >= 0 and not content.startswith(WIDE_MARKS)
 
 
 def decode(content: bytes, is_python: Callable[[], bool]) -> Decoded:
-    """Decode content by its byte order mark or, for Python, its cookie.
+    """Decode a file by its byte order mark or, in Python, by its cookie (PEP 263).
 
-    `is_python` is called only if a cookie is possible.
-
-    Bytes that cannot be decoded become U+FFFD.
+    Bytes that cannot be decoded become U+FFFD. `is_python` is called only if the file may have a cookie.
     """
     if content.startswith(_EVERY_MARK):
         mark, encoding = next(candidate for candidate in _MARKS if content.startswith(candidate[0]))
@@ -101,7 +107,7 @@ def decode(content: bytes, is_python: Callable[[], bool]) -> Decoded:
 
 
 def _with_problem(decoded: Decoded, problem: str) -> Decoded:
-    """Return the text with a problem, unless it already has one."""
+    """Return decoded text with a problem. A problem that it already has stays."""
     return decoded if decoded.problem else replace(decoded, problem=problem)
 
 
@@ -118,27 +124,31 @@ def _transcode(content: bytes, encoding: str, *, declared: bool) -> Decoded:
     except UnicodeError as error:
         offset += error.start if isinstance(error, UnicodeDecodeError) else 0
         problem = f"not valid {encoding.upper()}: byte {offset} is 0x{content[offset]:02x}"
-    # Lone surrogates of UTF-16 and UTF-32 also become U+FFFD: `replace` removes all except escapes (UTF-7).
+    # In `decode`, `replace` also turns lone surrogates of UTF-16 and UTF-32 into U+FFFD. Only escapes of UTF-7 can
+    # leave some, which `replace` in `encode` removes.
     pieces = _pieces_of_utf8(content) if encoding == "utf-8" else [content]
     utf8 = b"".join(piece.decode(encoding, "replace").encode("utf-8", "replace") for piece in pieces)
     return Decoded(utf8, encoding if declared else UNKNOWN_ENCODING, problem)
 
 
 def _pieces_of_utf8(content: bytes) -> Iterator[bytes]:
-    """Yield pieces that can be decoded separately, because the text of a whole huge file takes four times its bytes."""
+    """Yield pieces that can be decoded separately.
+
+    The decoded text of a huge file would take four times the memory of its bytes.
+    """
     start = 0
     while start < len(content):
         end = min(start + _PIECE_BYTES_MAX, len(content))
         if end < len(content):
-            # The cut is before the first byte of a code point that crosses it. A code point has at most three further
-            # bytes.
+            # A piece ends before a code point that would extend over its end. Such a code point begins at most three
+            # bytes before.
             end = next((cut for cut in range(end, end - 4, -1) if content[cut] & 0xC0 != 0x80), end)
         yield content[start:end]
         start = end
 
 
 def _cookie(content: bytes, is_python: Callable[[], bool]) -> str | None:
-    """Return the encoding that one of the first two lines of a Python file declares (PEP 263)."""
+    """Return the encoding that one of the first two lines of a Python file declares (PEP 263), or None."""
     if b"coding" not in content[:_COOKIE_BYTES_MAX] or not is_python():
         return None
     for line in content[:_COOKIE_BYTES_MAX].splitlines()[:2]:
@@ -151,7 +161,7 @@ def _cookie(content: bytes, is_python: Callable[[], bool]) -> str | None:
 
 
 def _normal(cookie: str) -> str:
-    """Return a declared name, normalized as in CPython."""
+    """Return the name of a declared encoding, normalized like CPython does."""
     name = cookie.lower().replace("_", "-")
     if _COOKIES_OF_UTF8.match(name):
         return "utf-8"
@@ -159,7 +169,7 @@ def _normal(cookie: str) -> str:
 
 
 def _encoding_of_cookie(cookie: str) -> str | None:
-    """Return the encoding that a cookie declares, or None if Python has no such text encoding."""
+    """Return the name of the encoding that a cookie declares, or None if Python has no such text encoding."""
     try:
         name = codecs.lookup(_normal(cookie)).name
         b"#".decode(name)

@@ -1,8 +1,8 @@
 """Detection of the language of a file, and loading of grammars.
 
-Detection is a pure function of the path, the beginning of the content, and the `language` context. It tries the whole
-name, then the longest known extension, then the shebang. A grammar is imported when a file of its language is first
-parsed. The tables stay in one file, long as it is, because a new language adds a line to each.
+The language depends only on the path, the content, and the `language` context. Detection tries the whole name, then the
+longest known extension, then the shebang. A grammar is imported when a file of its language is first parsed. The tables
+stay in one file, long as it is, because a new language adds a line to each.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _QUERIES = Path(__file__).parent / "queries"
 
-# The language of text files that no table covers.
+# The language of text files in no known language.
 UNKNOWN = "text"
 
 
@@ -33,7 +33,7 @@ def _spread(table: dict[str, str]) -> dict[bytes, str]:
     return {name.encode(): language for language, names in table.items() for name in names.split()}
 
 
-# Extensions in lower case, without the dot. `.h` is C here; the `language` context can make it C++.
+# Extensions in lower case, without the dot. `.h` is C here; the `language` context can turn it into C++.
 _EXTENSIONS = _spread(
     {
         "ada": "adb ads",
@@ -192,7 +192,7 @@ _NAMES = _spread(
     }
 )
 
-# Interpreters in shebangs, without a version at the end.
+# Names of interpreters in shebangs, without a version number.
 _INTERPRETERS = _spread(
     {
         "awk": "awk gawk mawk",
@@ -224,10 +224,10 @@ _VERSION = re.compile(rb"[-.0-9]+\Z")
 _SHEBANG_BYTES_MAX = 256
 
 
-# `curl.1`, `open.3`, `read.3p`: manual pages if the first line is roff.
+# `curl.1`, `open.3` and `read.3p` are manual pages if their first line is roff.
 _SECTION = re.compile(rb"\.[1-9][a-z]*\Z")
 _ROFF = re.compile(rb"(?:[.']\\\"|\.(?:TH|Dd|so|de|ig)\b)")
-# Emacs mode lines in one of the first two lines: `-*- tcl -*-`, `-*- mode: c++; tab-width: 4 -*-`.
+# A mode line of Emacs in one of the first two lines: `-*- tcl -*-`, `-*- mode: c++; tab-width: 4 -*-`.
 _MODELINE = re.compile(
     rb"[^\n]*(?:\n[^\n]*)?-\*-(?:[^\n]*?\bmode:)?[ \t]*([A-Za-z+#-]+)[ \t]*(?:;[^\n]*)?-\*-", re.IGNORECASE
 )
@@ -249,7 +249,7 @@ _MODES = _spread(
 # Syntax at the start of a line that only Objective-C has.
 _OBJECTIVE_C = re.compile(rb"^[ \t]*(?:@(?:class|end|interface|protocol)\b|#[ \t]*import[ \t]+[<\"])", re.MULTILINE)
 
-# Languages of files with a misleading extension: Qt translations are `.ts`, Hack is `.php` and `.hh`.
+# Files whose beginning contradicts their extension: Qt translations are `.ts`, and Hack is `.php` or `.hh`.
 _HEADS: tuple[tuple[bytes, frozenset[str], str], ...] = (
     (b"<?xml", frozenset({"csharp", "rust", "tsx", "typescript"}), "xml"),
     (b"<?hh", frozenset({"cpp", "php"}), "hack"),
@@ -259,15 +259,15 @@ _HEADS: tuple[tuple[bytes, frozenset[str], str], ...] = (
 def detect(path: bytes, head: bytes, context: bytes = b"", content: bytes = b"") -> str:
     """Return the name of a file's language.
 
-    `head` is the beginning of the file, and `context` the `language` context of a `.h` file. `content` is the whole
-    file, because syntax of Objective-C can begin late.
+    `head` is the beginning of the content, and `context` the `language` context. The whole `content` is searched only
+    to recognize Objective-C in `.h` files, in which its syntax can begin late.
     """
     known = language_of_path(path)
     mode = _MODELINE.match(head) if b"-*-" in head and known in _NAMED_BY_MODELINES else None
     if mode is not None and mode[1].lower() in _MODES:
         return _MODES[mode[1].lower()]
     if known == "c" and path[-2:].lower() == b".h":
-        # Two searches for plain bytes are faster than the pattern, which needs one of them.
+        # Two searches for literal bytes are faster than the pattern. It can match only if one of them succeeds.
         if (b"@" in content or b"import" in content) and _OBJECTIVE_C.search(content):
             return "objective-c"
         return "cpp" if context == b"cpp" else known
@@ -279,14 +279,14 @@ def detect(path: bytes, head: bytes, context: bytes = b"", content: bytes = b"")
 
 
 def language_of_path(path: bytes) -> str | None:
-    """Return the language by the path alone, or None. A `.h` file is C."""
+    """Return the language that the path alone shows, or None. A `.h` file counts as C."""
     name = path.rpartition(b"/")[2]
     known = _NAMES.get(name)
     if known is not None:
         return known
     if name.endswith(b".json") and takes_comments(path):
         return "jsonc"
-    # The name `.bashrc` has no extension.
+    # The leading dot of `.bashrc` does not begin an extension.
     known = _language_of_extensions(name.lstrip(b".").partition(b".")[2])
     # `Dockerfile.builder` is a Dockerfile, although templates of Ruby have the extension `.builder`.
     if known in (None, "ruby") and name.startswith((b"Dockerfile.", b"Containerfile.")):
@@ -299,7 +299,10 @@ def language_of_path(path: bytes) -> str | None:
 
 @lru_cache(maxsize=1024)
 def _language_of_extensions(extensions: bytes) -> str | None:
-    """Return the language by the last two extensions, then by the last: for `a.b.tar.gz` by `tar.gz`, then by `gz`."""
+    """Return the language by the last two extensions, otherwise by the last one, or None.
+
+    For `a.b.tar.gz`, `tar.gz` is tried first, then `gz`.
+    """
     parts = extensions.split(b".")
     for extension in (b".".join(parts[-2:]), parts[-1]):
         known = _EXTENSIONS.get(extension.lower())
@@ -309,7 +312,7 @@ def _language_of_extensions(extensions: bytes) -> str | None:
 
 
 def _language_of_shebang(head: bytes) -> str | None:
-    """Return the language of a `#!` line. For `env`, its options and assignments are skipped."""
+    """Return the language of a `#!` line, or None. Options and assignments of `env` are skipped."""
     match = _SHEBANG.match(head[:_SHEBANG_BYTES_MAX])
     if match is None:
         return None
@@ -321,7 +324,7 @@ def _language_of_shebang(head: bytes) -> str | None:
 
 
 class Grammar(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """A loaded grammar and its parser."""
+    """A loaded grammar, its parser, and the names of its queries."""
 
     language: tree_sitter.Language
     parser: tree_sitter.Parser
@@ -329,7 +332,7 @@ class Grammar(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def query(self) -> tree_sitter.Query:
-        """The query whose captures all tasks share (symbols/outline.py), compiled on first use."""
+        """The query whose captures all tasks share (symbols/outline.py). It is compiled on first use."""
         import tree_sitter
 
         query: tree_sitter.Query = tree_sitter.Query(self.language, query_source(self.query_names))
@@ -337,7 +340,7 @@ class Grammar(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 
 class _Wheel(msgspec.Struct, frozen=True):
-    """The source of a grammar (distribution, module, function), and the names of the queries of the language."""
+    """The package that contains a grammar (distribution, module, function), and the names of the language's queries."""
 
     distribution: str
     module: str
@@ -364,7 +367,7 @@ _GRAMMARS: dict[str, _Wheel] = {
     "typescript": _wheel("typescript", "script", "typescript", function="language_typescript"),
     "zsh": _wheel("bash"),
 }
-# Grammars of the extra `languages`. Without this extra, only language-neutral records of these files are made.
+# Grammars that the extra `languages` installs. Without it, files in these languages have only language-neutral records.
 _EXTRA_GRAMMARS: dict[str, _Wheel] = {
     "csharp": _wheel("c-sharp", "csharp"),
     "css": _wheel("css"),
@@ -383,19 +386,19 @@ _EXTRA_GRAMMARS: dict[str, _Wheel] = {
 }
 _ALL_GRAMMARS = _GRAMMARS | _EXTRA_GRAMMARS
 
-# The distributions of the grammars: required ones, and optional ones with the language of each.
+# The distributions of grammars: those always required, and the optional ones with the language of each.
 GRAMMAR_TOOLS = ("tree-sitter", *sorted({wheel.distribution for wheel in _GRAMMARS.values()}))
 EXTRA_GRAMMAR_TOOLS: Mapping[str, str] = {wheel.distribution: language for language, wheel in _EXTRA_GRAMMARS.items()}
 
-# Languages whose grammar cannot distinguish wrong code from unsupported code: shells, languages with a preprocessor,
-# SQL dialects, languages newer than their grammar, and formats for which browsers accept any input.
+# Languages whose grammar cannot distinguish wrong code from unsupported code. They are shells, languages with a
+# preprocessor, dialects of SQL, languages newer than their grammar, and formats for which browsers accept any input.
 APPROXIMATE_LANGUAGES = frozenset(
     {"bash", "c", "cpp", "csharp", "css", "html", "kotlin", "scala", "sql", "swift", "zsh"}
 )
 
 # Languages with a preprocessor, whose macros can be in places that the grammar does not expect.
 LANGUAGES_WITH_MACROS = frozenset({"c", "cpp"})
-# Languages that have entries in GAPS (grammar_gaps/gaps.py), repeated here to avoid its import.
+# Languages with entries in GAPS (grammar_gaps/gaps.py). They are repeated here, because importing GAPS is slow.
 LANGUAGES_WITH_GAPS = frozenset(
     {
         "bash",
@@ -420,13 +423,13 @@ LANGUAGES_WITH_GAPS = frozenset(
     }
 )
 
-# Any text is valid Markdown, so it is parsed only if a caller asks for the tree.
+# Any text is valid Markdown, so tasks do not parse it unless they ask for its tree.
 LANGUAGES_OF_PROSE = frozenset({"markdown"})
 
-# Lists of patterns, in which any text is valid.
+# Lists of patterns. Any text is a valid list.
 LANGUAGES_OF_PATTERNS = frozenset({"gitattributes", "gitignore"})
 
-# Text of another language with marks for values, which a program replaces.
+# Text of another language in which marks stand for values. A program replaces the marks.
 TEMPLATE_LANGUAGES = frozenset({"ejs", "erb", "handlebars", "jinja", "liquid", "mustache", "twig"})
 
 # Languages of data or prose, without functions, imports or decisions.
@@ -440,7 +443,7 @@ def module_of(language: str) -> str:
 
 @cache
 def has_grammar(language: str) -> bool:
-    """Return whether this installation can parse files of a language."""
+    """Return whether a grammar for a language is installed."""
     if language in _GRAMMARS:
         return True
     extra = _EXTRA_GRAMMARS.get(language)
@@ -448,20 +451,20 @@ def has_grammar(language: str) -> bool:
 
 
 def every_language() -> list[str]:
-    """Return all languages with a grammar, installed or not, sorted."""
+    """Return all languages that have a grammar, sorted. The grammar need not be installed."""
     return sorted(_ALL_GRAMMARS)
 
 
 def load_language(language: str) -> tree_sitter.Language:
-    """Load the grammar of a language without its parser. `has_grammar` must be true for the language."""
-    import tree_sitter  # The import is local, because coordinators read the tables above without it.
+    """Load the grammar of a language, without a parser. `has_grammar` must be true for the language."""
+    import tree_sitter  # Imported late: coordinators use the tables above and do not need it.
 
     wheel = _ALL_GRAMMARS[language]
     return tree_sitter.Language(getattr(_compiled_part(wheel.module), wheel.function)())
 
 
 def _compiled_part(package: str) -> object:
-    """Import the extension module of a wheel without its package, which would import importlib.resources."""
+    """Import the extension module of a grammar without its package, which would import importlib.resources."""
     package_spec = PathFinder.find_spec(package)
     spec = (
         PathFinder.find_spec(f"{package}._binding", package_spec.submodule_search_locations) if package_spec else None
@@ -475,7 +478,7 @@ def _compiled_part(package: str) -> object:
 
 @cache
 def grammar(language: str) -> Grammar:
-    """Load the grammar of a language once per process. `has_grammar` must be true for the language."""
+    """Return the grammar of a language, loaded once per process. `has_grammar` must be true for the language."""
     import tree_sitter
 
     loaded = load_language(language)
@@ -484,7 +487,7 @@ def grammar(language: str) -> Grammar:
 
 
 def query_source(names: Iterable[str]) -> str:
-    """Return the concatenated text of queries.
+    """Return the texts of queries, joined.
 
     They are read as plain files, because importing importlib.resources is slow.
     """

@@ -1,10 +1,10 @@
-"""Names of languages in GitHub's linguist, and the names in codebatch."""
+"""Names of languages in GitHub's linguist, and the names that codebatch uses for them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-# Linguist names that differ from the codebatch name in more than case and `-` for blanks.
+# Other names differ from those of codebatch at most in case, or in blanks instead of `-`.
 _LINGUIST_NAMES: Mapping[str, str] = {
     "ant-build-system": "xml",
     "batchfile": "batch",
@@ -40,6 +40,6 @@ _LINGUIST_NAMES: Mapping[str, str] = {
 
 
 def language_named(name: str) -> str:
-    """Return the codebatch name of a language in a `linguist-language` attribute."""
+    """Return the codebatch name of a language that a `linguist-language` attribute names."""
     plain = name.lower().replace(" ", "-")
     return _LINGUIST_NAMES.get(plain, plain)

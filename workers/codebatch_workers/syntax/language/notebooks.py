@@ -1,8 +1,9 @@
-"""Jupyter notebooks in Python: the code of their cells as one Python module.
+"""Jupyter notebooks in Python: the code of all cells as one Python module.
 
-The module has one line for each line of the file, so line numbers are the same in both. Code is at the line that
-contains it; other lines are empty. If a line of the notebook contains several lines of code, as in notebooks without
-line ends, the module consists only of code lines. IPython commands (`%matplotlib`, `!pip`) become comments.
+The module has as many lines as the notebook's file. Each line of code is at the line of the file that contains it, and
+all other lines are empty. So line numbers are valid in both. In some notebooks, such as those without line ends, one
+line of the file has several lines of code. Then the module has only the lines of code, in sequence. IPython commands
+(`%matplotlib`, `!pip`) become comments.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ _COMMAND = re.compile(
 
 
 class NotebookCell(msgspec.Struct, frozen=True):
-    """A code cell: its number among all cells, its first line in the module, from 1, and its lines."""
+    """A code cell: its number among all cells, its first line in the module, and its lines.
+
+    Both numbers count from 1.
+    """
 
     number: int
     first_line: int
@@ -46,7 +50,7 @@ class Notebook(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def module(self) -> bytes:
-        """The text of the module."""
+        """The module's source."""
         lines = [b""] * self.line_count
         for cell in self.cells:
             lines[cell.first_line - 1 : cell.first_line - 1 + len(cell.lines)] = _without_commands(cell.lines)
@@ -58,23 +62,26 @@ class Notebook(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def code_line_count(self) -> int:
-        """The number of lines of all code cells."""
+        """The number of lines of all code cells together."""
         return sum(len(cell.lines) for cell in self.cells)
 
     def place(self, line: int) -> tuple[int, int] | None:
-        """Return the cell number and the line in this cell for a line of the module, or None outside cells."""
+        """Return the cell number of a line of the module, and the line within this cell. Outside cells, return None."""
         index = bisect_right(self._first_lines, line) - 1
         if index < 0 or line - self.cells[index].first_line >= len(self.cells[index].lines):
             return None
         return self.cells[index].number, line - self.cells[index].first_line + 1
 
     def line(self, cell_number: int, line: int) -> int:
-        """Return the line of the module for a line in a cell, or the nearest line if the cell has no such line."""
+        """Return the line of the module that corresponds to a line in a cell.
+
+        Without such a line, return the nearest one.
+        """
         cell = next((cell for cell in self.cells if cell.number == cell_number), None)
         return 1 if cell is None else cell.first_line + min(max(line, 1), max(len(cell.lines), 1)) - 1
 
     def sources(self) -> bytes:
-        """Return a notebook with only the code of this one, for programs that read notebooks."""
+        """Return a notebook that contains only the code of this one, for programs that read notebooks."""
         code = {cell.number: b"\n".join(cell.lines).decode("utf-8", "replace") for cell in self.cells}
         cells: list[dict[str, object]] = [
             {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": code[number]}
@@ -87,7 +94,7 @@ class Notebook(msgspec.Struct, frozen=True, dict=True):
 
 
 def read_notebook(utf8: bytes) -> Notebook | None:
-    """Return the notebook in a file, or None if it is not a notebook or its language is not Python."""
+    """Return the notebook in a file. Return None if it is invalid or not in Python."""
     root = grammar("json").parser.parse(utf8).root_node
     top = root.named_children[0] if root.named_child_count == 1 and not root.has_error else None
     if top is None or top.type != "object":
@@ -122,7 +129,7 @@ def _is_python(top: dict[str, Node]) -> bool:
         language = _text(_member(_member(metadata, group), name))
         if language:
             return language.lower() in _LANGUAGES
-    # Jupyter treats a notebook without a language as Python.
+    # Jupyter takes a notebook that declares no language for Python.
     return True
 
 
@@ -138,7 +145,7 @@ def _member(node: Node | None, name: str) -> Node | None:
 
 
 def _text(node: Node | None) -> str:
-    """Return the text of a string node, or empty if the node is not a string."""
+    """Return the text of a string node. For any other node, it is empty."""
     if node is None or node.type != "string" or node.text is None:
         return ""
     try:
@@ -149,7 +156,7 @@ def _text(node: Node | None) -> str:
 
 
 def _source(cell: Node) -> tuple[tuple[bytes, ...], list[int]]:
-    """Return the lines of a cell, and the row of the file, from 0, for each line."""
+    """Return the lines of a cell, and for each line its row in the file, from 0."""
     source = _member(cell, "source")
     if source is None:
         return (), []
@@ -169,12 +176,12 @@ def _source(cell: Node) -> tuple[tuple[bytes, ...], list[int]]:
 
 
 def _pieces(node: Node) -> list[bytes]:
-    """Return the text of a string, split after line ends."""
+    """Return the lines in a string node, each with its line end."""
     return re.findall(rb"[^\n]*\n|[^\n]+", _text(node).encode("utf-8", "replace"))
 
 
 def _have_separate_lines(cells: Sequence[Sequence[int]]) -> bool:
-    """Return whether each line of code has its own row, and the rows of a cell are consecutive."""
+    """Return whether each line of code is on its own row of the file, and the rows of each cell are consecutive."""
     last = -1
     for rows in cells:
         if rows and (rows[0] <= last or list(rows) != list(range(rows[0], rows[0] + len(rows)))):
@@ -184,7 +191,7 @@ def _have_separate_lines(cells: Sequence[Sequence[int]]) -> bool:
 
 
 def _without_commands(lines: Sequence[bytes]) -> list[bytes]:
-    """Return the lines of a cell with comments of the same length in place of IPython commands."""
+    """Return the lines of a cell. Comments of the same length replace IPython commands."""
     command = _CELL_COMMAND.match(lines[0])
     if command is not None and command[1] not in _PYTHON_CELLS:
         return [b"#" + line[1:] for line in lines]
@@ -202,11 +209,11 @@ def _without_commands(lines: Sequence[bytes]) -> list[bytes]:
 
 def _without_command(line: bytes, match: re.Match[bytes]) -> bytes:
     if match["value"] is not None:
-        # The assignment keeps a value, 0.
+        # The command is replaced by the value 0, so that the assignment stays valid.
         start = len(match["value"])
         return line[:start] + b"0#" + line[start + 2 :]
     start = len(match["indent"])
     if start:
-        # The statement 0 stays, because the block can be otherwise empty.
+        # The statement `0` stays in place of the command, because its block can have no other statement.
         return line[:start] + b"0#" + line[start + 2 :]
     return b"#" + line[1:]

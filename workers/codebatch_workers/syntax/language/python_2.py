@@ -1,4 +1,4 @@
-"""Detection of Python 2 by a line that Python 3 does not parse."""
+"""Recognition of Python 2 by the first line that Python 3 cannot parse."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ _PYTHON_2 = re.compile(
 
 
 def is_python_2(line: bytes) -> bool:
-    """Return whether a line has a statement, operator or literal of Python 2. Python 3 must have rejected the line."""
+    """Return whether a line that Python 3 rejected has a statement, operator or literal of Python 2."""
     return _PYTHON_2.search(line) is not None

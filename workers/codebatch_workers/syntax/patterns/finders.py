@@ -1,6 +1,6 @@
-"""Searches for queries and patterns in files, shared by `find` and query rules.
+"""Searches for queries and patterns in files. The command `find` and custom rules share them.
 
-`literals` are texts that every match contains. A file without them is not parsed; this excludes nearly all files.
+Every match contains all `literals` of its finder. A file without them is not parsed, which excludes nearly all files.
 """
 
 from __future__ import annotations
@@ -22,11 +22,14 @@ __all__ = ["Finder", "Match", "PatternError", "TooManySteps", "check_language", 
 
 _LITERALS_MAX = 8
 STATES_MAX = 256
-"""The maximum number of concurrent partial matches of a query. Without this limit the time is unbounded."""
+"""The maximum number of partial matches that a query may have at once.
+
+Without this limit, a query can take any time.
+"""
 
 
 class Match(NamedTuple):
-    """A match: its offsets in the file's text in UTF-8, and the offsets of its named captures."""
+    """A match: its offsets in the text in UTF-8, and the offsets of each named capture."""
 
     start: int
     end: int
@@ -34,9 +37,9 @@ class Match(NamedTuple):
 
 
 class Finder(NamedTuple):
-    """A search for a query or pattern in one language. `names` are the names of its captures.
+    """A search for one query or pattern in one language. `names` are the names of its captures.
 
-    `find` yields the matches in a file in the order of their start, longer ones first. It raises TooManySteps.
+    `find` yields the matches in a file, sorted by their start, longer ones first. It raises TooManySteps.
     """
 
     language: str
@@ -46,7 +49,7 @@ class Finder(NamedTuple):
 
 
 def check_language(language: str) -> None:
-    """Check that the grammar of a language exists and is installed. Raises PatternError otherwise."""
+    """Raise PatternError unless a grammar for a language exists and is installed."""
     known = every_language()
     if language not in known:
         hint = did_you_mean(language, known) or f"there are: {', '.join(known)}"
@@ -57,7 +60,10 @@ def check_language(language: str) -> None:
 
 
 def query_finder(text: str, language: str) -> Finder:
-    """Return a finder for the capture `@match` of a query, or its last capture. Raises PatternError."""
+    """Return a finder for a query. It finds the nodes of the capture that `read_query` determines.
+
+    Raises PatternError.
+    """
     check_language(language)
 
     query, shown = read_query(text, language)
@@ -81,7 +87,7 @@ def query_finder(text: str, language: str) -> Finder:
 
 
 def pattern_finder(text: str, language: str) -> Finder:
-    """Return a finder for nodes that match a pattern. Raises PatternError."""
+    """Return a finder for the nodes that match a pattern. Raises PatternError."""
     check_language(language)
     pattern = read_pattern(text, language)
     matcher = PatternMatcher(pattern)
@@ -101,19 +107,19 @@ def pattern_finder(text: str, language: str) -> Finder:
 
 
 def _query_for(pattern: PatternNode, language: str) -> Query:
-    """Return a query for all nodes of the pattern's node type."""
+    """Return a query that captures all nodes whose type is that of the pattern's outermost node."""
     query: Query = Query(grammar(language).language, f"({pattern.kind}) @_")
     return query
 
 
 def _literals(pattern: PatternNode) -> tuple[bytes, ...]:
-    """Return texts that occur in every file with a match, longest first, because long texts are the rarest."""
+    """Return texts that every file with a match contains. The longest are first, because they are the rarest."""
     texts = {node.text for node in pattern.walk() if _is_literal(node)}
     return tuple(sorted(texts, key=lambda text: (-len(text), text))[:_LITERALS_MAX])
 
 
 def _is_literal(node: PatternNode) -> bool:
-    """Return whether a node's text occurs in the bytes of every file with this node, whatever the encoding."""
+    """Return whether each file that contains this node has the node's text as bytes, in any encoding."""
     return node.text.isascii() and not any(character in b"\r\n" for character in node.text) and bool(node.text)
 
 

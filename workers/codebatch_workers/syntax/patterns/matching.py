@@ -1,10 +1,12 @@
-"""Comparison of a pattern with nodes of a file.
+"""Comparison of a pattern with the nodes of a file.
 
-A node matches a pattern node if they have the same type and their children match in order. Nodes without children must
+A node matches a pattern node if both have the same type, and their children match in order. Nodes without children must
 have the same text. In the file, comments and tokens that the pattern does not mention (trailing commas, `async`) are
-skipped. Alternative ways to match are followed in parallel, position by position. They differ only in the bound text of
-names that occur several times in the pattern. So each pattern node is compared with each node of the file once, except
-if repeated names are bound in many ways. STEPS_MAX limits this case.
+skipped.
+
+All ways to match are followed in parallel, position by position. Two ways differ only in the texts that are bound to
+repeated names. So each pattern node is usually compared with each node of the file only once. If repeated names can be
+bound in many ways, there are more comparisons. STEPS_MAX limits their number.
 """
 
 from __future__ import annotations
@@ -19,17 +21,17 @@ from codebatch_workers.syntax.patterns.reading import PatternNode
 
 STEPS_MAX = 100_000
 STEPS_PER_BYTE_MAX = 10
-"""The maximum number of comparisons in one file: a fixed number, and a number for each byte."""
+"""The maximum number of comparisons in one file: STEPS_MAX, and STEPS_PER_BYTE_MAX for each byte of the file."""
 
-# The bound text of each repeated name, or None; and a linked list of all bound names with their offsets, last one
-# first.
+# `_Texts` has the text bound to each repeated name, or None. `_Bound` is a linked list of all bound names with their
+# offsets, the last one first.
 _Texts = tuple[bytes | None, ...]
 _Bound: TypeAlias = "tuple[str, int, int, _Bound] | None"
 _Ways = dict[_Texts, _Bound]
 
 
 class TooManySteps(Exception):
-    """An error: the comparison needs more steps than allowed."""
+    """An error: a comparison needs more steps than permitted."""
 
     def __init__(self) -> None:
         super().__init__("it matches in too many ways")
@@ -46,7 +48,7 @@ class PatternMatcher:
         self._unbound: _Texts = (None,) * len(self._repeated)
 
     def iter_matches(self, nodes: Sequence[Node], utf8: bytes) -> Iterator[tuple[Node, Mapping[str, tuple[int, int]]]]:
-        """Yield the nodes that match the pattern, each with the offsets of its names. Raises TooManySteps."""
+        """Yield each node that matches the pattern, and the offsets bound to each name. Raises TooManySteps."""
         comparison = _FileComparison(self._repeated, utf8)
         for node in nodes:
             ways = comparison.node(self.pattern, node, {self._unbound: None})
@@ -60,7 +62,7 @@ class PatternMatcher:
 
 
 class _FileComparison:
-    """The state of the comparison in one file."""
+    """The state of a comparison with the nodes of one file."""
 
     def __init__(self, repeated: Mapping[str, int], utf8: bytes) -> None:
         self._repeated = repeated
@@ -68,7 +70,7 @@ class _FileComparison:
         self._steps_left = STEPS_MAX + STEPS_PER_BYTE_MAX * len(utf8)
 
     def node(self, pattern: PatternNode, node: Node, ways: _Ways) -> _Ways:
-        """Return the ways in which a node matches a pattern node."""
+        """Extend the ways to match up to here by the ways in which a node matches a pattern node."""
         self._count(len(ways))
         if pattern.hole:
             return self._bind(pattern, node.start_byte, node.end_byte, ways) if node.is_named else {}
@@ -81,9 +83,10 @@ class _FileComparison:
         return ways if is_alike else {}
 
     def _children(self, patterns: Sequence[PatternNode], nodes: Sequence[Node], ways: _Ways) -> _Ways:
-        """Return the ways in which all nodes match the pattern's children.
+        """Return the ways in which all nodes match the children of a pattern node.
 
-        `ways_at` maps a position in `nodes` to the ways in which the patterns so far match the nodes before it.
+        `ways_at` maps each position in `nodes` to the ways in which the nodes before it match the pattern's children so
+        far.
         """
         is_passed = [not node.is_named or node.is_extra for node in nodes]
         ways_at: dict[int, _Ways] = {0: ways}
@@ -110,7 +113,7 @@ class _FileComparison:
         matches: dict[int, _Ways] = {}
         current: _Ways = {}
         last = max(ways_at)
-        # A token before a metavariable is significant: `yield from x` does not match `yield $X`.
+        # Before a metavariable, tokens must match too: `yield from x` does not match `yield $X`.
         is_passed = [node.is_extra for node in nodes] if pattern.hole else is_passed
         for position in range(min(ways_at), len(nodes)):
             if position in ways_at:
@@ -128,7 +131,7 @@ class _FileComparison:
     def _many(self, pattern: PatternNode, nodes: Sequence[Node], ways_at: Mapping[int, _Ways]) -> dict[int, _Ways]:
         matches: dict[int, _Ways] = {}
         open_starts: list[tuple[int, _Ways]] = []
-        # A bound sequence begins and ends with a named node, so commas at its ends are not part of it.
+        # A bound sequence begins and ends with a named node, so a comma at its end is not part of it.
         named = _next_named(nodes) if pattern.name else [len(nodes)] * (len(nodes) + 1)
         last = -1
         for position in range(min(ways_at), len(nodes) + 1):
@@ -177,7 +180,7 @@ class _FileComparison:
 
 
 def _next_named(nodes: Sequence[Node]) -> list[int]:
-    """Return, for each position, the position of the next named node, or len(nodes)."""
+    """Return for each position the position of the next named node at or after it, or len(nodes) if there is none."""
     following = [len(nodes)] * (len(nodes) + 1)
     for position in range(len(nodes) - 1, -1, -1):
         following[position] = position if nodes[position].is_named else following[position + 1]

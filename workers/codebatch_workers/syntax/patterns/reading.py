@@ -1,9 +1,11 @@
-"""Patterns: code with metavariables, converted to a tree that matching.py compares with trees of files.
+"""Patterns: code with metavariables, converted to a tree that matching.py compares with the trees of files.
 
-`$X` matches one node; if a name is repeated, the texts must be equal. `$_` and other names that begin with `_` are not
-bound. `$$$` and `$$$ARGS` match any number of nodes. Names consist of capitals, digits and `_`. The grammar of the
-language parses the pattern: each metavariable is replaced by code that is valid in its place (`_STAND_INS`). A pattern
-that is not a file by itself is parsed within a context (`_CONTEXTS`). The result must be one node without an error.
+`$X` matches one node. If its name is repeated, the texts must be equal. `$_` and other names that begin with `_` are
+not bound. `$$$` and `$$$ARGS` match any number of nodes. Names consist of capitals, digits and `_`.
+
+The language's grammar parses a pattern after each metavariable is replaced by code that is valid in its place
+(`_STAND_INS`). If a pattern is not a valid file, it is parsed within a context (`_CONTEXTS`). The result must be one
+node without errors.
 """
 
 from __future__ import annotations
@@ -28,8 +30,8 @@ _NO_FAULTS = (0, 0, 0)
 _NO_HOLE = re.compile(r"\$\$[A-Z_]|\$[a-z]|\$\{")
 _SEPARATORS = frozenset({",", ";", "\n"})
 
-# Ways to write a metavariable: {n} is a lower-case name, {N} a capitalized name. The metavariable is the part before
-# `|`.
+# Code that can stand for a metavariable. `{n}` is a lower-case name, and `{N}` a capitalized one. Only the part before
+# `|` is replaced by the metavariable.
 _PLAIN = ("{n}",)
 _BRACED = ("{n}", "{n};", "{N} {n}", "{N} {n};")
 _TYPED = ("{n}", "{n}: {N}")
@@ -60,7 +62,7 @@ _STAND_INS: Mapping[str, Sequence[str]] = {
     "typescript": _SCRIPT,
     "zsh": _SHELL,
 }
-# The first stand-in for any number of nodes. In Kotlin, `{n}` alone would make the class an enumeration.
+# The first stand-in to try for any number of nodes. In Kotlin, `{n}` alone would turn a class into an enumeration.
 _MANY_FIRST: Mapping[str, str] = {"kotlin": "val {n}: {N}|\n"}
 _ALONE = ("", "")
 _CLOSED = ("", ";")
@@ -86,7 +88,10 @@ _CONTEXTS: Mapping[str, Sequence[tuple[str, str]]] = {
 
 
 class PatternError(ValueError):
-    """An invalid pattern or query. `hint` is a remedy; `place` is the row and column of the error, both from 0."""
+    """An invalid pattern or query.
+
+    `hint` is a remedy. `place` is the row and column of the error, both from 0, or None.
+    """
 
     def __init__(self, message: str, *, hint: str, place: tuple[int, int] | None = None) -> None:
         super().__init__(message)
@@ -95,10 +100,10 @@ class PatternError(ValueError):
 
 
 class PatternNode(NamedTuple):
-    """A node of a pattern: a node type, and the text if it has no children.
+    """A node of a pattern: its type, its children, and its text if it has no children.
 
-    If `hole` is true, the node is a metavariable. Its `name` is empty if it is not bound; `is_many` means any number of
-    nodes.
+    If `hole` is true, the node is a metavariable. Then `name` is empty if it is not bound, and `is_many` means that it
+    matches any number of nodes.
     """
 
     kind: str = ""
@@ -117,11 +122,11 @@ class PatternNode(NamedTuple):
 
 
 def read_pattern(pattern: str, language: str) -> PatternNode:
-    """Return the node of a pattern in a language with an installed grammar. Raises PatternError."""
+    """Return the root node of a pattern. The language's grammar must be installed. Raises PatternError."""
     text = pattern.strip()
     _check(text, language)
     if language in LANGUAGES_WITH_MACROS and text.endswith("};"):
-        # The semicolon of `struct S {};` is not part of its node, and other declarations do not need one either.
+        # A semicolon after `struct S {}` is not part of its node. Other declarations do not need one, either.
         text = text[:-1]
     best = _read(text, language)
     if best.node is None:
@@ -134,7 +139,7 @@ def read_pattern(pattern: str, language: str) -> PatternNode:
 
 
 def _read(text: str, language: str) -> _Read:
-    """Return the result of a pattern in the best context."""
+    """Parse a pattern in each context of its language. Return the result with the fewest faults."""
     holes = [(match[1], match.start(), match.end()) for match in _HOLE.finditer(text)]
     if len(holes) > METAVARIABLES_MAX:
         raise PatternError(f"the pattern has more than {METAVARIABLES_MAX} metavariables", hint="use --query")
@@ -144,10 +149,11 @@ def _read(text: str, language: str) -> _Read:
 
 
 class _Read(NamedTuple):
-    """The result of parsing a pattern: a node or faults.
+    """The result of parsing a pattern: a node, or faults.
 
-    Faults are: the pattern is not one node (0 or 1), the size of its errors, and the number of metavariables that are
-    not nodes. `unread` is one of these metavariables. Fewer faults compare as less.
+    The faults are, in order of weight: the pattern is not one node (0 or 1), the size of its errors, and the number of
+    metavariables that are not nodes. `unread` is one of these metavariables. `is_deep` is set if the pattern is nested
+    too deeply.
     """
 
     faults: tuple[int, int, int]
@@ -157,7 +163,7 @@ class _Read(NamedTuple):
 
 
 class _PatternReader:
-    """A parser of one pattern in several contexts with several stand-ins."""
+    """A parser for one pattern. It tries contexts, and stand-ins for the metavariables."""
 
     def __init__(self, text: str, holes: Sequence[tuple[str, int, int]], language: str) -> None:
         self._text = text
@@ -167,13 +173,13 @@ class _PatternReader:
         self._first_stand_in_for_many = _MANY_FIRST.get(language, self._stand_ins[0])
         names = list(dict.fromkeys(written for written, _, _ in holes))
         mark = next(mark for count in range(len(text) + 2) if (mark := "z" + "q" * count) not in text.lower())
-        # Equal names become equal words, because the tags of an HTML element must have the same name.
+        # Equal metavariables become equal words, because the opening and closing tag of an HTML element must be equal.
         self._words = [f"{mark}{names.index(written)}z" for written, _, _ in holes]
 
     def read(self, context: tuple[str, str]) -> _Read:
-        """Return the best result over stand-ins.
+        """Return the best result in a context.
 
-        Greedy: while there are faults, make the single change that helps most.
+        While there are faults, change the stand-in of the one metavariable that reduces them most.
         """
         first = self._stand_ins[0]
         chosen = [
@@ -220,7 +226,10 @@ class _PatternReader:
 
 
 def _node_at(root: Node, start: int, end: int, *, is_closed: bool) -> Node | None:
-    """Return the smallest node that covers exactly a region, or the region with its closing semicolon."""
+    """Return the smallest node whose range is exactly [start, end), or None.
+
+    If `is_closed` is set, the range may include the semicolon after it.
+    """
     for last in (end, end + 1) if is_closed else (end,):
         node = root.named_descendant_for_byte_range(start, last)
         if node is not None and node != root and (node.start_byte, node.end_byte) == (start, last):
@@ -231,7 +240,7 @@ def _node_at(root: Node, start: int, end: int, *, is_closed: bool) -> Node | Non
 def _convert(
     node: Node, source: bytes, holes: Mapping[tuple[int, int], str], unread: dict[tuple[int, int], str], *, depth: int
 ) -> PatternNode:
-    """Convert a node and its descendants. The topmost node that consists of a stand-in becomes its metavariable."""
+    """Convert a node and its descendants. A node that consists of a stand-in becomes the metavariable."""
     if depth > PATTERN_DEPTH_MAX:
         raise RecursionError
     span = (node.start_byte, node.end_byte)
@@ -240,7 +249,7 @@ def _convert(
         written = holes[span]
         name = written.lstrip("$")
         return PatternNode(hole=True, name="" if name.startswith("_") else name, is_many=written.startswith(_MANY))
-    # Nodes after the source are part of the context that closes the statement, not of the pattern.
+    # Nodes after the source belong to the context, which only closes the statement.
     own = [child for child in node.children if not child.is_extra and child.start_byte < max(len(source), 1)]
     children = [_convert(child, source, holes, unread, depth=depth + 1) for child in own]
     if span[1] > len(source) and len(children) == 1 and children[0].hole:
@@ -250,7 +259,7 @@ def _convert(
 
 
 def _without_separators(children: Sequence[PatternNode]) -> Iterator[PatternNode]:
-    """Yield children without separators next to a metavariable that can match nothing."""
+    """Yield children, without separators next to a metavariable that can match no node."""
     for index, child in enumerate(children):
         neighbors = children[max(index - 1, 0) : index + 2]
         if not (child.kind in _SEPARATORS and not child.is_named and any(neighbor.is_many for neighbor in neighbors)):
@@ -258,7 +267,7 @@ def _without_separators(children: Sequence[PatternNode]) -> Iterator[PatternNode
 
 
 def _count_errors(root: Node) -> int:
-    """Return the size of all errors: bytes within error nodes, and the number of error and missing nodes."""
+    """Return the size of all errors: the bytes in error nodes, plus the number of error and missing nodes."""
     size, pending = 0, [root]
     while pending:
         node = pending.pop()
