@@ -1,6 +1,6 @@
-"""The command line: parse arguments, run one command, and turn every outcome into messages and an exit status.
+"""The command line. It parses arguments, runs one command, and turns every outcome into messages and an exit status.
 
-Commands are imported when they run: `codebatch --help` imports only click and this module.
+A command is imported when it runs. So `codebatch --help` imports only click and this module.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "gate-explain": ("reference.selftest:gate_explain", "Same as selftest explain"),
     },
 }
-"""Every command: its module and attribute, and the first sentence of its help."""
+"""Every command, with its module and attribute, and the first sentence of its help."""
 
 _LISTED = {
     "run", "check", "report", "rules",
@@ -124,7 +124,7 @@ _LISTED = {
 }  # fmt: skip
 """The commands that `codebatch --help` lists, so that it fits 40 lines. `codebatch help commands` lists all."""
 _UNLISTED_OPTIONS = {"--no-color", "--version"}
-"""Options that `codebatch --help` does not list, to keep it short."""
+"""Options that `codebatch --help` does not list, so that it stays short."""
 
 _LINES_OF_CODE = 'sql "select lang, sum(code) from files group by lang"'
 
@@ -165,16 +165,16 @@ EQUIVALENT_COMMANDS = {
     "usages": "references",
     "watch": "follow",
 }
-"""Command names of other programs, and the commands here that do the same."""
+"""Names of commands in other programs, each with the command here that does the same."""
 
 
 class LazyGroup(Group):
-    """A group of the commands of SECTIONS. Each command is imported when it is called."""
+    """The group of the commands in SECTIONS. A command is imported when it is called."""
 
     other_words = EQUIVALENT_COMMANDS
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Show help if there is no argument."""
+        """Parse the arguments. If there are none, show help."""
         return super().parse_args(ctx, args or ["--help"])
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -246,9 +246,9 @@ def run_command_line(arguments: Sequence[str]) -> NoReturn:
     try:
         set_up_streams()
         status = run_to_exit_status(cli, arguments)
-    except KeyboardInterrupt:  # A second interrupt, while the first is reported.
+    except KeyboardInterrupt:  # A second interrupt arrived while the first was reported.
         status = EXIT_INTERRUPTED
-    # Only memory is left to free, which the kernel does faster than Python.
+    # Only memory is left to free. The kernel frees it faster than Python.
     os._exit(status)
 
 

@@ -1,1 +1,1 @@
-"""Comparison of two batches. Pure decisions about records and texts that callers read."""
+"""Comparison of two batches. The modules decide without I/O, on records and texts that their callers have read."""

@@ -1,11 +1,12 @@
-"""Baselines: known findings, one per line of a file that is stored with the code.
+"""Baselines: known findings, in a file that is stored with the code.
 
-A line is a JSON object {tool, code, path, scope, hash, ordinal}. `path_b64` replaces `path` if the path is not UTF-8.
-`hash` is the hash of the text of the finding's line without white space. `ordinal` numbers the findings that are equal
-in all other members. Lines are sorted and unique, so that git's `merge=union` merges two branches.
+Each line is a JSON object {tool, code, path, scope, hash, ordinal}. `path_b64` replaces `path` if the path is not
+UTF-8. `hash` is the hash of the finding's line of code without white space. `ordinal` numbers findings whose other
+members are equal. Lines are sorted and unique, so git's `merge=union` merges two branches correctly.
 
-A line matches a finding in one of three passes: all members but the ordinal are equal; all but the scope; all but the
-path. Within a pass, equal lines and findings are matched in order.
+Lines of the baseline are matched with findings in three passes. The ordinal is never compared. The first pass requires
+all other members to be equal, the second all but the scope, the third all but the path. Equal lines and findings are
+matched in order.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class BaselineEntry(NamedTuple):
 
 
 class BaselineEntryPair(NamedTuple):
-    """The indexes of a matched line and finding, and the pass that matched them."""
+    """The indexes of a matched baseline line and finding, and the pass that matched them."""
 
     line: int
     found: int
@@ -64,7 +65,7 @@ class _BaselineLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 def baseline_entry(findings: Iterable[tuple[bytes, MatchableFinding]]) -> list[BaselineEntry]:
-    """Return the baseline entries of findings, in their order. Each finding comes with its path."""
+    """Return the baseline entries of findings, in the same order. Each finding is given with its path."""
     ordinals: dict[Hashable, int] = defaultdict(int)
     entries = []
     for path, finding in findings:
@@ -75,7 +76,7 @@ def baseline_entry(findings: Iterable[tuple[bytes, MatchableFinding]]) -> list[B
 
 
 def hash_of(text: bytes) -> str:
-    """Return the hash of a line, given its text without white space."""
+    """Return the hash of a line. `text` is the line without white space."""
     return digest_bytes(text)[:HASH_DIGITS]
 
 
@@ -94,7 +95,7 @@ def decode_baseline(data: bytes) -> list[BaselineEntry]:
 
 
 def match_baseline(lines: Sequence[BaselineEntry], found: Sequence[BaselineEntry]) -> list[BaselineEntryPair]:
-    """Match lines of a baseline with findings. Each line and each finding is matched at most once."""
+    """Match lines of a baseline with findings. Each of them is in at most one pair."""
     left, right = dict(enumerate(lines)), dict(enumerate(found))
     pairs: list[BaselineEntryPair] = []
     for by, key in _KEYS.items():

@@ -1,9 +1,8 @@
 """Records that differ between two batches.
 
-Common records are not read if their digests or rows show that they are equal.
-
-Shard files with equal digests contain equal records. Items with equal rows have equal records and paths. So for two
-merged batches, only trailers and the items without an equal row in the other batch are read.
+Shard files with equal digests contain equal records. Items with equal rows in the tables of shard files have equal
+records and paths. So for two merged batches, only trailers are read, and the items whose row the other batch does not
+have.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ R = TypeVar("R", bound=Located)
 
 ByPath = dict[bytes, list[R]]
 
-# The first bytes of the row of an item without records.
+# The row of an item without records begins with these bytes.
 _NOTHING = bytes(4)
 
 
 def records_unlike(old: BatchRecords, new: BatchRecords, task: str, type_: type[R]) -> tuple[ByPath[R], ByPath[R]]:
-    """Return the records of a type of each batch, at the paths where they differ.
+    """Return the records of a type in the old and the new batch, by path.
 
-    A batch without the task has no records. Raises StoreCorrupt.
+    Only paths at which the records differ are included. A batch without the task has no records. Raises StoreCorrupt.
     """
     ours, theirs = (_by_path(_blocks(*pair, task, type_), type_) for pair in ((old, new), (new, old)))
     for path in [path for path, own_records in ours.items() if theirs.get(path) == own_records]:
@@ -45,9 +44,9 @@ def records_unlike(old: BatchRecords, new: BatchRecords, task: str, type_: type[
 
 
 def records_of(records: BatchRecords, task: str, type_: type[R]) -> ByPath[R]:
-    """Return all existing records of a type that a task emitted. Raises StoreCorrupt.
+    """Return all records of a type that a task of the batch emitted, by path. Raises StoreCorrupt.
 
-    There are none if the batch did not run the task.
+    If the batch did not run the task, there are none.
     """
     if task not in records.task_names:
         return {}
@@ -56,7 +55,7 @@ def records_of(records: BatchRecords, task: str, type_: type[R]) -> ByPath[R]:
 
 
 def read_items(records: BatchRecords, task: str, items: Iterable[int], type_: type[R]) -> ByPath[R]:
-    """Return the existing records of a type that a task emitted for some items. Raises StoreCorrupt."""
+    """Return the records of a type that a task emitted for some items, by path. Raises StoreCorrupt."""
     items = sorted(items)
     outputs = records.source.outputs
     if outputs is None:
@@ -72,7 +71,7 @@ def read_items(records: BatchRecords, task: str, items: Iterable[int], type_: ty
 
 
 def _blocks(one: BatchRecords, other: BatchRecords, task: str, type_: type[R]) -> Iterator[bytes]:
-    """Yield blocks of whole lines that contain the records that the other batch may not have."""
+    """Yield blocks of whole lines. They contain all records that the other batch may lack, and possibly more."""
     if task not in one.task_names:
         return
     kind = _kind(type_)
@@ -109,7 +108,7 @@ def _rows(outputs: Outputs, output: TaskOutput, index: int) -> Iterator[bytes]:
 
 
 def _item_lines(outputs: Outputs, output: TaskOutput, index: int, places: Sequence[int]) -> Iterator[bytes]:
-    """Yield the record lines of some items of a shard. `places` ascend."""
+    """Yield the record lines of some items of a shard. `places` are their indexes in the shard, ascending."""
     if 2 * len(places) <= (places[-1] + 1 if places else 0):
         yield from outputs.iter_some(output, index, places)
     elif places:
@@ -132,7 +131,7 @@ def _by_path(blocks: Iterable[bytes], type_: type[R]) -> ByPath[R]:
 
 
 def _lines_with_prefix(block: bytes, start: bytes) -> bytes:
-    """Return the lines of a block that begin with a text. Usually all lines do."""
+    """Return the lines of a block that begin with `start`. Usually all lines do, so this case is checked first."""
     if block.startswith(start) and block.count(b"\n" + start) == block.count(b"\n", 0, -1):
         return block
     return b"\n".join([line for line in block.split(b"\n") if line.startswith(start)])

@@ -32,9 +32,9 @@ _SEVERITIES: dict[str, Severity] = {"new-error": "error", "new-warning": "warnin
 class Condition(msgspec.Struct, frozen=True):
     """A condition that changes must satisfy.
 
-    `measure` returns the value of a change that is compared with `limit`, or None if the condition does not apply to
-    it. If `is_counted` is set, the result is the number of violations, otherwise the greatest value. `metric` is the
-    measured metric, if any.
+    `measure` returns a number for a change. The change violates the condition if the number exceeds `limit`. If the
+    condition does not apply to the change, the number is None. The value of the condition is the number of violations
+    if `is_counted` is set, otherwise the greatest number. `metric` is the measured metric, or empty.
     """
 
     text: str
@@ -77,10 +77,10 @@ def parse_condition(text: str) -> Condition:
 
 
 class Verdicts(NamedTuple):
-    """The result of each condition, the changes that violate a condition, and the new findings that violate none.
+    """The results of all conditions.
 
-    Changes keep their order, except that the most severe `allowed` findings come first. A finding whose severity was
-    raised counts as new.
+    `forbidden` are the changes that violate a condition, in their order. `allowed` are the new findings that violate
+    none, the most severe first. A finding whose severity was raised counts as new.
     """
 
     judged: list[ConditionResult]
@@ -157,9 +157,9 @@ def _measure_increase(metric: str) -> Callable[[Change], int | None]:
 
 
 def _value(record: object, metric: str) -> int | None:
-    """Return the value of a metric, or None.
+    """Return the value of a metric record for the metric `metric`, or None for any other record.
 
-    The sum over a file of a metric of functions is ignored, because every new function increases it.
+    For metrics of functions, the sum of a file is ignored, because every new function increases it.
     """
     if not isinstance(record, Metric) or record.metric != metric:
         return None

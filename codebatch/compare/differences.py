@@ -11,7 +11,7 @@ from codebatch.model.record import Diagnostic, Duplicate, Edge, Located, Metric,
 
 
 class TreeFile(Located, frozen=True, kw_only=True, tag="file"):
-    """A file of a snapshot, without data from a batch. `object` is the digest of its content."""
+    """A file of a snapshot. It has no data from an analysis. `object` is the digest of its content."""
 
     size: int
     executable: bool
@@ -49,7 +49,7 @@ Place = tuple[str, bytes, int, int, tuple[str, ...]]
 
 
 def place_of(change: Change) -> Place:
-    """Return the sort key of a change: kind, path, line, column, and names that distinguish records at one location."""
+    """Return the sort key of a change: kind, path, line, column, and names that distinguish records at one place."""
     record = _record(change)
     names: tuple[str, ...]
     match record:

@@ -1,12 +1,13 @@
-"""Comparison of duplicate groups: groups of equal code blocks, with their numbers of copies before and after.
+"""Comparison of duplicate groups.
 
-A group is identified by its code lines. A group whose lines differ continues another group if at least two of its
-blocks are in the place of two blocks of that group. Then the copies were edited in the same way, or the block was
-split, joined, lengthened or shortened, and nothing was newly copied.
+A group consists of equal code blocks; its number of copies before and after is compared. A group is identified by its
+code lines. A group with other lines can continue an older group. This is so if at least two of its blocks are in the
+place of two blocks of the older group. Then the copies were edited in the same way, or the block was split, joined,
+lengthened or shortened. Nothing was copied.
 
-Not every location of a group has a record. Longer blocks may cover it, and which blocks do depends on other files. So a
-group is also not new if the lines of all its blocks are unchanged, because they were copies of each other before. For a
-single block, this is known only if it lies within a block with at least as many copies.
+Not every location of a group has a record, because longer blocks may cover the location. Which blocks do so depends on
+other files. So a group is also not new if the lines of all its blocks are unchanged: they were copies of each other
+before. For a single block, this is certain only if it lies inside a block with at least as many copies.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from codebatch.compare.places import FileMap
 from codebatch.compare.states import State
 from codebatch.model.record import Duplicate
 
-# The minimum number of blocks in the place of another group's. A single one would mean that other code is copied now.
+# The minimum number of blocks in the place of the other group's blocks. If there were only one, other code may have
+# been copied.
 _IN_PLACE = 2
 
 _Groups = Mapping[str, Sequence[Duplicate]]
@@ -31,7 +33,7 @@ Side = Literal["old", "new"]
 def compare_copies(
     old: Mapping[bytes, Sequence[Duplicate]], new: Mapping[bytes, Sequence[Duplicate]], files: FileMap
 ) -> Iterator[Change]:
-    """Yield a change for each group, in order of its first location. Unchanged groups are included."""
+    """Yield a change for each group, sorted by first location. Unchanged groups are included."""
     old_groups, new_groups = _groups(old), _groups(new)
     pairs = {(group, group) for group in old_groups if group in new_groups}
     if old_groups.keys() != new_groups.keys():
@@ -75,7 +77,10 @@ def _groups(blocks_by_path: Mapping[bytes, Sequence[Duplicate]]) -> _Groups:
 def _count_common_blocks(
     old: Mapping[bytes, Sequence[Duplicate]], new: Mapping[bytes, Sequence[Duplicate]], files: FileMap
 ) -> Mapping[tuple[str, str], int]:
-    """Return, for each pair of an old and a new group, the number of old blocks in the place of a new block."""
+    """Return the number of blocks in common for each pair of an old and a new group.
+
+    An old block is in common if a new block is in its place.
+    """
     common: dict[tuple[str, str], int] = defaultdict(int)
     for path, ours in old.items():
         its_other = files.new_path(path)
@@ -107,7 +112,10 @@ def _best_matches(group: str, common: Mapping[tuple[str, str], int], side: int) 
 def _unchanged(
     blocks: Sequence[Duplicate], side: Side, others: Mapping[bytes, Sequence[Duplicate]], files: FileMap
 ) -> Duplicate | None:
-    """Return the matching block of the other tree for a group whose lines are all unchanged, or None."""
+    """Return a block of the other tree at the location of a group whose lines are all unchanged.
+
+    Return None if a line was changed, or if the other tree has no block there.
+    """
     places = [_in_other_tree(block, side, files) for block in blocks]
     matches = [None if place is None else _most_overlapping(*place, others) for place in places]
     if None in matches or not matches:
@@ -121,7 +129,10 @@ def _unchanged(
 
 
 def _in_other_tree(block: Duplicate, side: Side, files: FileMap) -> tuple[bytes, int, int] | None:
-    """Return path, first line and line after the last of a block in the other tree, or None if a line differs."""
+    """Return the location of a block in the other tree: path, first line, and the line after the last line.
+
+    Return None if a line of the block has no match in the other tree.
+    """
     path = block.path_bytes
     its_other = files.new_path(path) if side == "old" else files.old_path(path)
     if its_other is None:

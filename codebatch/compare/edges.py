@@ -1,7 +1,7 @@
-"""Comparison of edges. Edges of a file are equal if they are equal in all but the line, and are counted.
+"""Comparison of edges. Two edges of a file are equal if they differ at most in their line.
 
-If a file had two equal edges and has three now, one was added. If the lines are known, they show which. An import that
-leads to a file continues to lead to it if the file was renamed.
+Equal edges are counted. If a file had two equal edges and now has three, one was added. If the lines of the file can be
+matched, they show which one. An import of a file that was renamed still leads to this file, so it is unchanged.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from codebatch.model.record import Edge
 def compare_edges(
     old: Mapping[bytes, Sequence[Edge]], new: Mapping[bytes, Sequence[Edge]], files: FileMap
 ) -> Iterator[Change]:
-    """Yield a change for each edge, by path. Unchanged edges are included."""
+    """Yield a change for each edge, sorted by path. Unchanged edges are included."""
 
     def current_target(target: str) -> str:
         path = files.new_path(target.encode("utf-8", "surrogateescape"))

@@ -1,7 +1,7 @@
 """Comparison of the metrics of files and functions of two trees.
 
-A metric is identified by file, function and name. Functions of a file with equal names (overloads, unnamed closures)
-are matched first by matching lines, then in order.
+A metric is identified by its file, function and name. A file can have several functions of the same name, for example
+overloads or unnamed closures. These are matched by matching lines first, and then in order.
 """
 
 from __future__ import annotations
@@ -17,30 +17,34 @@ from codebatch.compare.states import State
 from codebatch.model.entry import path_fields
 from codebatch.model.record import Metric
 
-# For all other metrics, more is neither better nor worse. They measure size, as the sums `complexity` and `cognitive`
-# of a file do, which every new function increases. Or they come from a custom task.
+# A greater value of these metrics is worse. Other metrics measure size, so no value is better. Examples are the sums
+# `complexity` and `cognitive` of a file, which every new function increases. The meaning of metrics of custom tasks is
+# unknown.
 WORSE_OF_FUNCTIONS = frozenset({"complexity", "cognitive", "nesting", "parameters"})
 OF_TREES = WORSE_OF_FUNCTIONS | {"max_complexity", "max_cognitive", "max_nesting", "max_parameters"}
 _WORSE_OF_FILES = (OF_TREES - WORSE_OF_FUNCTIONS) | {"duplicated_lines", "duplicated_blocks", "cycle"}
-# Metrics that are omitted if they are 0 (workers/TASKS.md "Metrics"), provided that their basis was counted. Then a
-# function has a complexity, and a file has a number of functions.
+# Metrics that have no record if they are 0 (workers/TASKS.md "Metrics"). This needs a record of the metric from which
+# they are counted: `complexity` for a function, `functions` for a file.
 UNLESS_0 = WORSE_OF_FUNCTIONS | _WORSE_OF_FILES | {"dependencies", "dependents"}
 _COUNTED = {True: "complexity", False: "functions"}
 
 
 class ImplicitZeroMetric(Metric, frozen=True, kw_only=True, tag="metric"):
-    """A metric without a record in a batch, because its value is 0."""
+    """A metric that has no record in a batch, because its value is 0."""
 
 
 def is_worse_when_more(metric: Metric) -> bool:
-    """Return whether a greater value of a metric is known to be worse. No metric is known to be better when greater."""
+    """Return whether a greater value of a metric is known to be worse.
+
+    For no metric is a greater value known to be better.
+    """
     return metric.metric in (WORSE_OF_FUNCTIONS if metric.symbol else _WORSE_OF_FILES)
 
 
 def compare_metrics(
     old: Mapping[bytes, Sequence[Metric]], new: Mapping[bytes, Sequence[Metric]], files: FileMap
 ) -> Iterator[Change]:
-    """Yield a change for each metric, by path, symbol and line. Unchanged metrics are included."""
+    """Yield a change for each metric, sorted by path, symbol and line. Unchanged metrics are included."""
     for file in iter_files(old, new, files):
         theirs = _group_by_symbol(file.new)
         ours = _group_by_symbol(file.old)
@@ -62,7 +66,7 @@ def _compare_symbol(
     symbol: str, file: FilePlaces[Metric], old: Mapping[int, _Numbers], new: Mapping[int, _Numbers]
 ) -> Iterator[Change]:
     if not (symbol or file.old_path is None or file.new_path is None):
-        # A file is matched even if one side has no metrics, because all of them may be 0.
+        # If one side has no metrics of the file, all of them may be 0. So the file is matched nevertheless.
         old, new = old or {1: {}}, new or {1: {}}
     ours, theirs = sorted(old), sorted(new)
     pairs, left, right = pair_places(ours, theirs, file.lines, are_heads=True)
@@ -76,7 +80,7 @@ def _compare_symbol(
 
 
 class _MetricPlace(NamedTuple):
-    """The location of metrics that exist or are implicitly 0. A file with metrics has a path."""
+    """The location of metrics that have a record or are implicitly 0. If there are metrics, `path` is set."""
 
     path: bytes | None
     line: int
@@ -111,7 +115,7 @@ def _compare_numbers(
 
 
 def _is_implicit_zero(metric: Metric, old: _Numbers, new: _Numbers) -> bool:
-    """Return whether a metric that only one side has is 0 on the other side."""
+    """Return whether a metric that has a record on only one side is 0 on the other side."""
     counted = _COUNTED[bool(metric.symbol)]
     return metric.metric in UNLESS_0 and (counted in old) == (counted in new)
 

@@ -1,4 +1,4 @@
-"""Matching of records of two trees by file and, for several with the same name in a file, by line."""
+"""Matching of records of two trees by file. Several records with the same name in a file are matched by line."""
 
 from __future__ import annotations
 
@@ -10,25 +10,28 @@ from codebatch.model.record import Located
 
 R = TypeVar("R", bound=Located)
 
-# Offsets from the line of a record to the lines that must match, for each pass.
+# The passes of matching. Each lists offsets from the line of a record: the lines at these offsets must match.
 _LINES_OF_HEADS = ((0, 1), (1,), (0,))
 
 
 class FileMap(Protocol):
-    """The matching files of two trees. Paths must exist in their tree."""
+    """The matching files of two trees. Arguments must be paths that exist in their tree."""
 
     def new_path(self, old: bytes) -> bytes | None:
-        """Return the path of a file of the old tree in the new tree, or None."""
+        """Return the path in the new tree of a file of the old tree, or None if it was removed."""
 
     def old_path(self, new: bytes) -> bytes | None:
-        """Return the path of a file of the new tree in the old tree, or None."""
+        """Return the path in the old tree of a file of the new tree, or None if it was added."""
 
     def lines(self, side: Literal["old", "new"], path: bytes, other: bytes) -> Sequence[int] | None:
-        """Return the matching lines of two files, like `lines.pair_lines`, or None if a text is lost."""
+        """Return the matching lines of two files, like `lines.pair_lines`. Return None if a content is lost."""
 
 
 class FilePlaces(NamedTuple, Generic[R]):
-    """The records of a file of both trees, or of one tree. Then the other path is None and has no records."""
+    """The records of a file in both trees.
+
+    If only one tree has the file, the path in the other tree is None, and there are no records of the other tree.
+    """
 
     old_path: bytes | None
     new_path: bytes | None
@@ -46,7 +49,7 @@ class FilePlaces(NamedTuple, Generic[R]):
 def iter_files(
     old: Mapping[bytes, Sequence[R]], new: Mapping[bytes, Sequence[R]], files: FileMap
 ) -> Iterator[FilePlaces[R]]:
-    """Yield the records of each file, by path. The new path is used if there is one."""
+    """Yield the records of each file, sorted by path. If a file was moved, its new path counts."""
     file_pairs = [_pair_old_file(path, records, new, files) for path, records in old.items()]
     new_paths = {file.new_path for file in file_pairs}
     file_pairs += (
@@ -71,11 +74,14 @@ def pair_places(
     *,
     are_heads: bool = False,
 ) -> tuple[list[tuple[int, int]], list[int], list[int]]:
-    """Match records by their lines, which are 1-based and ascend: first on matching lines, then the rest in order.
+    """Match records by their lines. Return the pairs of indexes, and the remaining indexes of each side.
 
-    With `are_heads`, records whose next line also matches come first, then records of which only the next line matches.
-    If two heads are equal, the body distinguishes them. Return the pairs of indexes and the remaining indexes of each
-    side. `paired_lines` is called only if a side has several records; it returns None if a text is lost.
+    Lines are 1-based and must ascend. Records on matching lines are matched first, then all others in order.
+
+    With `are_heads`, there are three passes for lines. Records match first if their line and the next line match, then
+    if only the next line matches, then if only their line matches. So if two heads are equal, the body decides.
+
+    `paired_lines` is called only if a side has several records. It returns None if a content is lost.
     """
     pairs: list[tuple[int, int]] = []
     left, right = [*range(len(old))], [*range(len(new))]
@@ -97,7 +103,7 @@ def pair_places(
 def _pair_on_lines(
     old: Sequence[tuple[int, int]], new: Sequence[tuple[int, int]], paired: Sequence[int], offsets: Sequence[int]
 ) -> list[tuple[int, int]]:
-    """Match records, given as (index, line), for which the lines at all offsets match."""
+    """Match records, given as (index, line), if the lines at all `offsets` from their line match."""
     indexes_by_line: dict[int, list[int]] = defaultdict(list)
     for index, line in reversed(new):
         indexes_by_line[line].append(index)

@@ -1,4 +1,4 @@
-"""Comparison of all records except findings, by task and kind."""
+"""Comparison of all records except findings. Each task and kind is compared separately."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ _Compare = Callable[[TreeComparison, str], Iterator[Change]]
 
 
 def compare_kind(trees: TreeComparison, kind: str, tasks: Iterable[str]) -> Iterator[Change]:
-    """Yield the changes of records of a kind that some tasks emit. Unchanged records that were read are included.
+    """Yield the changes of records of a kind, for some tasks.
 
-    Records of kind `file` come from the snapshots. Raises StoreCorrupt.
+    Unchanged records are included if they had to be read. Records of kind `file` come from the snapshots, not from
+    tasks. Raises StoreCorrupt.
     """
     if kind == "file":
         selections = FileSelectionDiff(trees)
@@ -42,9 +43,10 @@ def compare_kind(trees: TreeComparison, kind: str, tasks: Iterable[str]) -> Iter
 
 
 def _with_reasons(trees: TreeComparison, task: str, rows: Sequence[Change]) -> Iterator[Change]:
-    """Yield changes. A change is not comparable if the record may be missing for another reason than the source.
+    """Yield the changes, those that are not comparable with their state replaced and with a reason.
 
-    A metric is not comparable if one of the files was only partially parsed.
+    A change is not comparable if the record may be missing for a reason other than a change of the source. A metric is
+    also not comparable if one of the files was only partially parsed.
     """
     removed = [record for row in rows if row.old and is_missing(row.new) for record in _locations(row.old)]
     added = [record for row in rows if row.new and is_missing(row.old) for record in _locations(row.new)]
@@ -67,7 +69,7 @@ def _with_reasons(trees: TreeComparison, task: str, rows: Sequence[Change]) -> I
 
 
 def _locations(thing: Thing) -> list[Thing]:
-    """Return a record and, for a duplicate block, also the block at its other location."""
+    """Return a record. For a duplicate block, return also the block at its other location."""
     if not isinstance(thing, Duplicate):
         return [thing]
     other = replace(thing, path=thing.other_path, path_b64=thing.other_path_b64, line=thing.other_line)
@@ -75,7 +77,7 @@ def _locations(thing: Thing) -> list[Thing]:
 
 
 def _depends_on_syntax_tree(row: Change) -> bool:
-    """Return whether a metric that depends on the syntax tree worsened or improved."""
+    """Return whether a change is a metric that worsened or improved and depends on the syntax tree."""
     return row.state in ("worsened", "improved") and isinstance(row.old, Metric) and row.old.metric in OF_TREES
 
 
@@ -104,10 +106,10 @@ COMPARED_KINDS = (*_BY_TASK, "file")
 
 
 def is_missing(thing: Thing | None) -> bool:
-    """Return whether a batch has no record."""
+    """Return whether a batch has no record. A metric that is implicitly 0 has none."""
     return thing is None or isinstance(thing, ImplicitZeroMetric)
 
 
 def groups_of(records: BatchRecords, tasks: Iterable[str], asked: RecordFilter) -> set[str]:
-    """Return the duplicate groups that have a matching record. Raises StoreCorrupt."""
+    """Return the duplicate groups with at least one record that passes a filter. Raises StoreCorrupt."""
     return {str(record["group"]) for task in tasks for record in records.iter_records(task, asked, is_beside=True)}

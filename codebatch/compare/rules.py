@@ -1,4 +1,4 @@
-"""Rules that are off, and comments that may suppress findings."""
+"""Rules that are turned off, and comments that may suppress findings."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import re
 from codebatch.model.plan import PlannedTask
 from codebatch.plugins.worker_services import RuleSwitch, absence_services
 
-# The marker of codebatch suppression comments, and words in comments of ruff and other linters.
+# The marker of suppression comments of codebatch, and words that occur in those of ruff and other linters.
 _SUPPRESSION_MARKER = b"codebatch: ignore"
 _WORDS = (b"ruff", b"pylint", b"nosec", b"lgtm", b"noinspection")
 _ANY_WORD = re.compile(rb"\b(?:%b)\b" % b"|".join(_WORDS))
-# The task whose rules can be turned off, and whose unreported findings can be explained.
+# The only task whose configuration can turn off rules, and whose unreported findings can be explained.
 LINT = "lint"
 
 
 def switch_of(task: PlannedTask) -> RuleSwitch | None:
-    """Return a function that tests whether a task's configuration turns off a rule, given path, tool and code.
+    """Return a function that returns whether a task's configuration turns off a rule.
 
-    The function returns None for an unknown rule. Return None if no rules are off, or if the configuration is no longer
-    valid.
+    Its arguments are path, tool and rule ID. It returns None for an unknown rule. Return None instead of a function if
+    no rules are off, or if the configuration is no longer valid.
     """
     if task.name != LINT:
         return None
@@ -27,12 +27,12 @@ def switch_of(task: PlannedTask) -> RuleSwitch | None:
 
 
 def has_notes(content: bytes) -> bool:
-    """Return whether a file may contain a codebatch suppression comment."""
+    """Return whether a file contains text that may be a suppression comment of codebatch."""
     return _SUPPRESSION_MARKER in content
 
 
 def has_notes_of_others(content: bytes) -> bool:
-    """Return whether a file may contain a suppression comment for ruff or another linter."""
+    """Return whether a file contains text that may be a suppression comment for ruff or another linter."""
     if b"noqa" in content.lower():
         return True
     return any(word in content for word in _WORDS) and _ANY_WORD.search(content) is not None

@@ -1,8 +1,9 @@
 """The states of changes, and the rules that assign them to findings (SPEC.md "Comparison").
 
-A finding or a duplicate group is new or fixed. The severity of a finding is raised or lowered. A metric, or the number
-of copies in a group, is worsened or improved. A symbol, an edge, a file or a metric is added or removed, which is
-neither good nor bad. A finding is removed, not fixed, if its file was removed.
+- A finding or a duplicate group is new or fixed. If its file was removed, a finding is removed, not fixed.
+- The severity of a finding is raised or lowered.
+- A metric, or the number of copies in a group, is worsened or improved.
+- A symbol, an edge, a file or a metric is added or removed, which is neither good nor bad.
 """
 
 from __future__ import annotations
@@ -29,27 +30,30 @@ State = Literal[
     "not_comparable",
 ]
 
-# The reason why a record of one batch may be missing in the other although the source did not remove it.
-# - not_checked: the other batch does not cover the file, has no result of the task for it, or checks less of it
+# The reason why one batch may lack a record of the other although no change of the source removed it.
+# - not_checked: the batch does not cover the file, has no result of the task for it, or checks less of it
 # - configuration: another version of the tool or another configuration was used, or the rule is off
 # - suppressed: a comment suppresses the finding
 # - unknown: lint did not report the finding, because of a limit or because it is doubtful in such a file; or the file
-#   may have moved, but contents are lost
+# may have moved, but contents are lost
 Reason = Literal["not_checked", "configuration", "suppressed", "unknown"]
 
 REGRESSIONS: tuple[State, ...] = ("new", "severity_raised", "worsened")
 """States that need attention, in display order."""
 IMPROVEMENTS: tuple[State, ...] = ("fixed", "severity_lowered", "improved")
-"""The opposite states."""
+"""States that are the opposite of a regression, in display order."""
 
-# A line number in a message changes with edits above that line, so it is ignored.
+# Line numbers in messages are ignored, because edits above a line change its number.
 _LINE = re.compile(r"\bline \d+")
 
 SEVERITY_RANK: dict[Severity, int] = {"hint": 0, "info": 1, "warning": 2, "error": 3}
 
 
 def state_of_pair(old: Diagnostic, new: Diagnostic, by: Pass) -> State:
-    """Return the state of two matching findings. Severity takes precedence, then message, then location."""
+    """Return the state of two matching findings.
+
+    A difference in severity determines the state first, then a difference in the message, then in the location.
+    """
     if old.severity != new.severity:
         return "severity_raised" if SEVERITY_RANK[new.severity] > SEVERITY_RANK[old.severity] else "severity_lowered"
     if old.message != new.message and _LINE.sub("", old.message) != _LINE.sub("", new.message):

@@ -1,8 +1,10 @@
 """Comparison of the symbols of two trees.
 
-A symbol is identified by file, qualified name and type. Several equal symbols (overloads, `#if` branches) are matched
-first by matching lines, then in order. A remaining symbol has moved to another file if its name, type and text,
-ignoring white space, are unique on both sides.
+A symbol is identified by its file, qualified name and type. Several symbols can have the same identity, for example
+overloads or `#if` branches. These are matched by matching lines first, and then in order.
+
+If a symbol without a match is in another file of the other tree, it has moved. This needs equal name, type and text,
+ignoring white space, which must be unique on both sides.
 """
 
 from __future__ import annotations
@@ -16,10 +18,10 @@ from codebatch.compare.places import FileMap, FilePlaces, iter_files, pair_place
 from codebatch.compare.states import State
 from codebatch.model.record import Symbol, SymbolType
 
-# A function that returns the source text of a symbol without white space, or nothing if the content is lost.
+# A function that returns the source text of a symbol without white space. It is empty if the content is lost.
 SourceText = Callable[[Literal["old", "new"], Symbol], bytes]
 
-# Symbol types for which equal text in another file does not indicate a move.
+# Symbols of these types often have equal text in several files. So equal text does not show that they moved.
 _COMMON_TEXTS: frozenset[SymbolType] = frozenset(("import", "parameter"))
 
 
@@ -29,9 +31,9 @@ def compare_symbols(
     files: FileMap,
     source_text: SourceText,
 ) -> Iterator[Change]:
-    """Yield a change for each symbol, by path and line; symbols of matching files come first.
+    """Yield a change for each symbol. Unchanged symbols are included.
 
-    Unchanged symbols are included.
+    First come the symbols of matching files, sorted by path, then symbols that moved to other files, then all others.
     """
     removed: list[Symbol] = []
     added: list[Symbol] = []

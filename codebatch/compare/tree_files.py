@@ -15,9 +15,10 @@ from codebatch.model.entry import Entry, path_fields
 def compare_files(
     old: Mapping[bytes, Entry], new: Mapping[bytes, Entry], moved: Iterable[FilePair]
 ) -> Iterator[Change]:
-    """Yield a change for each of the given files, by path. The new path is used if there is one.
+    """Yield a change for each of the given files, sorted by path. For a moved file, its new path counts.
 
-    `moved` are the matching files with different paths. A file that moved and differs is `changed`.
+    `moved` are the matching files with different paths. The state of a file that moved and whose content differs is
+    `changed`.
     """
     old_paths = {pair.new: pair.old for pair in moved}
     removed = old.keys() - new.keys() - {*old_paths.values()}

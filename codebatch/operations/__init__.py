@@ -16,14 +16,14 @@ Note = Callable[[str], None]
 
 
 class TellPhase(Protocol):
-    """A receiver of the current phase and its progress: `done` of `planned` things, both 0 if unknown."""
+    """A callback that receives the current phase and its progress: `done` of `planned` things, both 0 if unknown."""
 
     def __call__(self, phase: Phase, done: int = 0, planned: int = 0, things: str = "files") -> None: ...
 
 
 def ignore_phase(phase: Phase, done: int = 0, planned: int = 0, things: str = "files") -> None:
-    """Discard the phase and its progress."""
+    """Ignore the phase and its progress. The default callback."""
 
 
 def ignore_note(text: str) -> None:
-    """Discard a note."""
+    """Ignore a note. The default callback."""

@@ -92,10 +92,10 @@ def completeness(
     path: Paths = "",
     lacks_files: bool = False,
 ) -> Completeness:
-    """Return how complete a batch is for a question that needs some of its tasks.
+    """Return the completeness of an answer that needs the results of some tasks.
 
-    If `tells_failures` is set, failures are part of the answer and are not counted. `path` restricts the counted
-    failures to paths, as in PathFilter. `lacks_files` is as in Completeness.
+    If `tells_failures` is set, failures are part of the answer and do not count as missing. `path` restricts the
+    counted failures to paths, as in PathFilter. `lacks_files` is as in Completeness.
     """
     tally = records.source.tally(tasks)
     failed: dict[str, int] = {}
@@ -119,10 +119,10 @@ def completeness_at(
     *,
     lacks_files: bool = False,
 ) -> Completeness:
-    """Return how complete the answer about one file is.
+    """Return the completeness of an answer about one file.
 
     `by_task` has the records of each task, or None if the task has no result yet. `answered` are the records in the
-    answer. A failure of a project task belongs to no file, but counts as missing.
+    answer. The failure of a project task is not a record of the file, but counts as missing.
     """
     failed = tuple(
         task
@@ -144,9 +144,10 @@ def completeness_at(
 def lacks_files(
     catalogue: Callable[[], TaskCatalogue], records: BatchRecords, tasks: Collection[str], kinds: Collection[str]
 ) -> bool:
-    """Return whether the answer needs records that depend on all files, and the batch is restricted to paths.
+    """Return whether the answer needs records that depend on all files, but the batch is restricted to paths.
 
-    Only tasks of project scope emit such records. The question names kinds, or a single task.
+    Only project tasks emit such records. `kinds` are the kinds that the question names. If it names no kinds but a
+    single task, all kinds of this task count.
     """
     if not records.batch.about.paths:
         return False  # This check comes first because it needs no task declarations.
@@ -155,14 +156,14 @@ def lacks_files(
 
 
 def tasks_that_give(catalogue: TaskCatalogue, tasks: Collection[str], kinds: Collection[str]) -> tuple[str, ...]:
-    """Return the tasks that can emit records of some kinds, or all of them if no kind is named."""
+    """Return the tasks that can emit records of some kinds. Without `kinds`, return all tasks."""
     return tuple(task for task in tasks if not kinds or _gives(catalogue, task, kinds))
 
 
 def check_kinds(catalogue: Callable[[], TaskCatalogue], records: BatchRecords, kinds: Collection[str]) -> None:
-    """Check that tasks of the batch can emit records of each kind. Raises InvalidInput if one kind has no such task.
+    """Raise InvalidInput for a kind of records that no task of the batch can emit.
 
-    Declarations are loaded only if the counts do not contain the kind, because loading is slow.
+    Task declarations are loaded only if no such record exists, because loading is slow.
     """
     for kind in kinds:
         pieces = (piece for task in records.task_names for piece in records.source.iter_pieces(task))

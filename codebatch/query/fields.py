@@ -20,17 +20,17 @@ JsonRecord = dict[str, Json]
 R = TypeVar("R", bound=Located)
 PathKey = tuple[Json, Json]
 Languages = Mapping[PathKey, str]
-"""The language of each file, by `path_key`."""
+"""The language of each file. The keys are those of `path_key`."""
 NO_LANGUAGES: Languages = {}
 
 DERIVED = ("dir", "lang")
 """Derived fields of every record: the directory and the language of its file."""
 PATHS = ("path", "other_path")
-"""Fields that a record stores under the name with the suffix `_b64` if the path is not UTF-8."""
+"""Path fields. If the path is not UTF-8, the record has the field with the suffix `_b64` instead."""
 
 
 def cell_of(record: JsonRecord) -> str:
-    """Return the location of a record in its notebook as displayed text, or an empty string outside notebooks."""
+    """Return the location of a record in its notebook in display form. Return an empty string outside notebooks."""
     return f" (cell {record['cell']}, line {record['cell_line']})" if "cell" in record else ""
 
 
@@ -56,14 +56,17 @@ def path_key(record: JsonRecord) -> PathKey:
 
 
 def fields_of(kinds: Iterable[str]) -> tuple[str, ...]:
-    """Return the fields of records of some kinds, each once, beginning with `kind` and `path`."""
+    """Return the names of the fields of some kinds of records, each once, beginning with `kind` and `path`."""
     defaults = _defaults()
     named = {field: None for kind in kinds for field in defaults[kind]}
     return tuple({"kind": None, "path": None, **named, **dict.fromkeys(DERIVED)})
 
 
 def chosen(record: JsonRecord, fields: Iterable[str], languages: Languages) -> JsonRecord:
-    """Return a record reduced to some fields. A path that is not UTF-8 stays under `path_b64` or `other_path_b64`."""
+    """Return a record with only some fields.
+
+    A path that is not UTF-8 stays in base64, under `path_b64` or `other_path_b64`.
+    """
     row: JsonRecord = {}
     for field in fields:
         encoded = f"{field}_b64"
@@ -75,7 +78,7 @@ def chosen(record: JsonRecord, fields: Iterable[str], languages: Languages) -> J
 
 
 def value_of(record: JsonRecord, field: str, languages: Languages) -> Json:
-    """Return the value of a field, or None if the record has no value. Paths are returned as displayed."""
+    """Return the value of a field, or None if the record has no value. Paths are returned in display form."""
     if field in record and field not in PATHS:
         return record[field]
     if field == "lang":
@@ -89,7 +92,7 @@ def value_of(record: JsonRecord, field: str, languages: Languages) -> Json:
 
 @functools.cache
 def _defaults() -> dict[str, dict[str, Json]]:
-    """Return the default value of each field, by kind. It is None if there is no default."""
+    """Return the default value of each field, by kind of records. The value is None if the field has no default."""
     defaults_by_kind: dict[str, dict[str, Json]] = {kind: {} for kind in KINDS}
     for type_ in RECORD_TYPES:
         # `msgspec.structs.fields` is not used because it resolves type annotations, which is slow.

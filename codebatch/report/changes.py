@@ -1,4 +1,4 @@
-"""Changes since an older batch, for a report."""
+"""The changes since an older batch, as shown in a report."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ _STATES_SHOWN: tuple[State, ...] = ("severity_raised", "new", "fixed", "severity
 
 
 class ReportComparison:
-    """The comparison of a batch with an older batch. It is read once, and can be rendered with different limits.
+    """The comparison of a batch with an older batch.
 
-    Raises InvalidInput if the batches are not comparable, BatchIncomplete unless both were opened with `partial`.
+    It is computed once, and can then be shown with different limits. Raises InvalidInput if the batches are not
+    comparable. Raises BatchIncomplete, unless both batches were opened with `partial`.
     """
 
     def __init__(self, batch: Batch, older: Batch) -> None:
@@ -39,7 +40,7 @@ class ReportComparison:
 
 
 def show_since(compared: ReportComparison, limits: ReportLimits) -> ChangesSince:
-    """Return the changes, the most severe first. Raises StoreCorrupt."""
+    """Return the changes within the limits, the most severe first. Raises StoreCorrupt."""
     counts = compared.findings.counts
     return ChangesSince(
         batch_id=compared.about.batch_id,

@@ -1,6 +1,6 @@
-"""The contents of a report: the JSON data of its page. Paths are in their displayed form.
+"""The contents of a report: the JSON data of its page. Paths are in display form.
 
-Everything is bounded (limits.py); totals include what is omitted.
+The number of entries is limited (limits.py). Totals include omitted entries.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import msgspec
 class Numbers(msgspec.Struct, frozen=True, kw_only=True):
     """Totals of a batch.
 
-    `code` is the number of code lines of the project's own code, in `code_files` files; `duplicated` is the number of
-    these lines that also occur elsewhere. `findings` are counted by severity. `languages` maps each language to its
-    code lines, most first. `left_out` maps each class of other files to the numbers of files and lines, which no other
-    total includes.
+    - `code`, `code_files`: the number of code lines of the project's own code, and of files that contain them.
+    - `duplicated`: the number of these lines that also occur elsewhere.
+    - `findings`: the number of findings of each severity.
+    - `languages`: the code lines of each language, the most frequent language first.
+    - `left_out`: for each class of other files, the numbers of files and lines. No other total includes them.
     """
 
     files: int
@@ -31,15 +32,15 @@ class Numbers(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReportTree(msgspec.Struct, frozen=True, kw_only=True):
-    """The tree of the code, in columns.
+    """The tree of the code. Each member is a column, and each index is a row.
 
-    - A row is a directory (`files` is 0), a file (1) or several files of one directory (their number).
-    - The first row is the root. Every other row follows its parent, whose index is in `parents`.
-    - The numbers of directories are 0. The page computes them as sums of the rows below.
+    - A row is a directory (`files` is 0), a file (1), or several files of one directory (their number).
+    - The first row is the root. Every other row comes after its parent, whose index is in `parents`.
+    - Directories have 0 in all columns of numbers. The page computes their sums from the rows below.
     - `hardest` is the largest cognitive complexity of a function.
-    - `changes` are the commits of the last year that changed a file, or None without a history.
-    - `categories` are 0 for production code, 1 for tests, 2 for vendored and generated code.
-    - `partial` is 1 if a file may have more dependents, because others can use it without an import.
+    - `changes` are the numbers of commits that changed a file in the last year, or None without a history.
+    - `categories` are 0 for production code, 1 for tests, and 2 for vendored and generated code.
+    - `partial` is 1 if a file may have more dependents than are known, because others can use it without an import.
     """
 
     names: list[str]
@@ -60,8 +61,8 @@ class ReportTree(msgspec.Struct, frozen=True, kw_only=True):
 class HardFunction(msgspec.Struct, frozen=True, kw_only=True):
     """A function that is hard to change (operations/hotspots/hotspots.py). Unknown numbers are None.
 
-    `category` is the category of its file, as in ReportTree. `dependents_partial`: other files may use its file without
-    an import.
+    `category` is that of its file, as in ReportTree. `dependents_partial` is set if other files may use its file
+    without an import.
     """
 
     name: str
@@ -76,7 +77,10 @@ class HardFunction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Excerpt(msgspec.Struct, frozen=True, kw_only=True):
-    """Lines of a file, starting at `line`. Long lines are cut. If a file is binary or missing, there are no lines."""
+    """Consecutive lines of a file from `line` on. Long lines are cut.
+
+    If the file is binary or missing, there are no lines.
+    """
 
     path: str
     line: int
@@ -84,7 +88,7 @@ class Excerpt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CopiedBlock(msgspec.Struct, frozen=True, kw_only=True):
-    """A duplicate block with the source of two locations. `others` are path and line of further locations."""
+    """A duplicate block with the source of two locations. `others` has path and line of the other locations."""
 
     lines: int
     copies: int
@@ -93,10 +97,13 @@ class CopiedBlock(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Matrix(msgspec.Struct, frozen=True, kw_only=True):
-    """The imports between directories, in an order in which an importer precedes what it imports.
+    """The imports between directories.
 
-    Each of `cells` is the row of the importer, the row of the imported directory, and the number of imports. `cycles`
-    has for each directory the number of its cycle, or 0. `inside` are the numbers of imports within each directory.
+    Rows are in an order in which an importer precedes the directories that it imports.
+
+    - `cells`: triples of the importer's row, the row of the imported directory, and the number of imports.
+    - `cycles`: for each directory the number of its cycle, or 0.
+    - `inside`: for each directory the number of imports within it.
     """
 
     directories: list[str]
@@ -107,7 +114,10 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FileCycle(msgspec.Struct, frozen=True, kw_only=True):
-    """An import cycle: its number of files, and its shortest path. Only the first steps of a long path are included."""
+    """An import cycle: its number of files, and a shortest path through it.
+
+    Of a long path, only the first steps are included.
+    """
 
     files: int
     shortest: list[str]
@@ -116,8 +126,8 @@ class FileCycle(msgspec.Struct, frozen=True, kw_only=True):
 class ReportRule(msgspec.Struct, frozen=True, kw_only=True):
     """The findings of one rule, with an example.
 
-    `apart` of the findings are in non-production files. `width` is the number of marked characters in the line of the
-    example.
+    `apart` is the number of findings in non-production files. `width` is the number of characters to mark in the line
+    of the example.
     """
 
     code: str
@@ -133,7 +143,10 @@ class ReportRule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChangedFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """A finding that is `severity_raised`, `new`, `fixed` or `severity_lowered`, with its latest location."""
+    """A finding in the state `severity_raised`, `new`, `fixed` or `severity_lowered`.
+
+    Its location is the latest known.
+    """
 
     state: str
     severity: str
@@ -144,7 +157,7 @@ class ChangedFinding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChangedFunction(msgspec.Struct, frozen=True, kw_only=True):
-    """A function whose cognitive complexity has changed. For a new function, `before` is 0."""
+    """A function whose cognitive complexity changed from `before` to `after`. For a new function, `before` is 0."""
 
     name: str
     path: str
@@ -154,10 +167,10 @@ class ChangedFunction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChangesSince(msgspec.Struct, frozen=True, kw_only=True):
-    """Changes since an older batch, which was made at `made_at`.
+    """The changes since an older batch that was made at `made_at`. Hints are not included.
 
-    `states` counts the findings in each state; `findings` are the first ones. `functions` are the functions whose
-    complexity changed, the largest change first; `functions_count` is their total. Hints are not included.
+    `states` is the number of findings in each state, and `findings` are the first of them. `functions` are the
+    functions whose complexity changed, the greatest increase first. `functions_count` is the number of all of them.
     """
 
     batch_id: str
@@ -170,9 +183,9 @@ class ChangesSince(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReportTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """Totals of what the page shows only in part or omits.
+    """Totals of entries that the page shows only in part, or omits.
 
-    Omitted are copies that occur only in tests, functions in tests and in vendored or generated code, and hints.
+    It omits duplicate blocks that occur only in tests, functions in tests and in vendored or generated code, and hints.
     """
 
     functions: int
@@ -187,9 +200,11 @@ class ReportTotals(msgspec.Struct, frozen=True, kw_only=True):
 class ReportContents(msgspec.Struct, frozen=True, kw_only=True):
     """All contents of a report.
 
-    `made_at` is the time when the batch was made. `incomplete` describes missing results, or is empty. `changes_told`
-    describes missing or incomplete change frequencies, or is empty. `asked` are the kinds of records that the tasks of
-    the batch emit; nothing is known about other kinds. `since` is set if an older batch was given.
+    - `made_at`: the time when the batch was made.
+    - `incomplete`: describes missing results, or is empty.
+    - `changes_told`: describes missing or incomplete change frequencies, or is empty.
+    - `asked`: the kinds of records that the tasks of the batch emit. Nothing is known about other kinds.
+    - `since`: set if an older batch was given.
     """
 
     title: str

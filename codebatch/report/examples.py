@@ -1,4 +1,4 @@
-"""Source excerpts of a report: duplicate blocks side by side, and an example of each rule."""
+"""Excerpts of source for a report: duplicate blocks side by side, and an example of each rule."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codebatch.report.excerpts import Excerpts
 from codebatch.report.limits import ReportLimits, cut, cut_path
 
 SIDES = 2
-"""Number of locations that are shown side by side."""
+"""Number of locations of a duplicate block that are shown side by side."""
 
 
 def show_copied(block: DuplicateBlock, excerpts: Excerpts, limits: ReportLimits) -> CopiedBlock:
@@ -33,7 +33,7 @@ def show_copied(block: DuplicateBlock, excerpts: Excerpts, limits: ReportLimits)
 
 
 def show_rule(rule: RuleFindings, excerpts: Excerpts, limits: ReportLimits) -> ReportRule:
-    """Return the findings of a rule, with the first one as an example. Raises StoreCorrupt."""
+    """Return the findings of a rule. The first one is the example. Raises StoreCorrupt."""
     first = rule.findings[0]
     line, column, end_line, end_column = (
         value if isinstance(value := first.get(name), int) else 1

@@ -1,4 +1,4 @@
-"""Excerpts of files, with their content in the snapshot of the batch."""
+"""Excerpts of files, read from the snapshot of the batch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codebatch.report.limits import cut, cut_path
 
 
 class Excerpts:
-    """A reader of lines of files. `lost` are the files whose content is missing."""
+    """A reader of lines of files. `lost` collects the files whose content is missing."""
 
     def __init__(self, batch: Batch, text_max: int) -> None:
         self._question = batch.question
@@ -19,7 +19,7 @@ class Excerpts:
         self.lost: set[bytes] = set()
 
     def read(self, path: bytes, first: int, last: int) -> Excerpt:
-        """Return lines of a file, or no lines if it is not readable. Raises StoreCorrupt."""
+        """Return lines of a file. If the file is not readable, return no lines. Raises StoreCorrupt."""
         lines: tuple[SourceLine, ...] = ()
         items = self._question.records.find_items([path])
         if path in items and first > 0:

@@ -1,4 +1,4 @@
-"""Metrics and findings of each file of a batch, for a report."""
+"""The metrics and the number of findings of each file of a batch, for a report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ _IN_PART = ("partial", "errors")
 
 @dataclass(slots=True, kw_only=True)
 class FileSums:
-    """A file and its metrics. `path` is in its displayed form, `category` is PRODUCTION, TEST or VENDORED."""
+    """A file and its metrics.
+
+    `key` is its path, and `path` the display form. `category` is PRODUCTION, TEST or VENDORED.
+    """
 
     key: bytes
     path: str
@@ -40,9 +43,9 @@ class FileSums:
 
 @dataclass(slots=True, kw_only=True)
 class ReportFiles:
-    """The files of a batch: the project's `own` code, and `vendored` code.
+    """The files of a batch by path: the project's `own` code, and `vendored` code.
 
-    `left_out` maps each class of other files to the numbers of files and of their lines.
+    For each class of other files, `left_out` has the number of files and of their lines.
     """
 
     own: Mapping[bytes, FileSums]
@@ -52,7 +55,7 @@ class ReportFiles:
 
 
 def kinds_asked(batch: Batch) -> frozenset[str]:
-    """Return the kinds of records that the tasks of a batch can emit."""
+    """Return the kinds of records in a report that the tasks of the batch can emit."""
     catalogue = batch.question.catalogue
     kinds = ("file", "metric", "diagnostic", "duplicate", "edge")
     return frozenset(kind for kind in kinds if tasks_that_give(catalogue, batch.tasks, (kind,)))

@@ -1,15 +1,15 @@
-"""Limits of a report."""
+"""Limits on the number of entries in a report."""
 
 from __future__ import annotations
 
 import msgspec
 
 PAGE_BYTES_MAX = 5_000_000
-"""Upper bound of the size of a page. If a page is larger, it is made again with smaller limits."""
+"""Maximum size of a page in bytes. If a page is larger, it is made again with smaller limits."""
 
 
 class ReportLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Maximum numbers of entries. `text` is the maximum number of characters of a text."""
+    """The maximum number of entries of each kind. `text` is the maximum number of characters in a text."""
 
     nodes: int = 50_000
     functions: int = 300
@@ -25,15 +25,18 @@ class ReportLimits(msgspec.Struct, frozen=True, kw_only=True):
     text: int = 240
 
     def halved(self) -> ReportLimits:
-        """Return limits of half the size, each at least 1."""
+        """Return limits with half of each number, but at least 1."""
         return ReportLimits(**{name: max(1, value // 2) for name, value in msgspec.structs.asdict(self).items()})
 
 
 def cut(text: str, length: int) -> str:
-    """Return a text, cut at its end to `length` characters."""
+    """Return a text with at most `length` characters. If it is cut, `…` is appended."""
     return text if len(text) <= length else text[:length] + "…"
 
 
 def cut_path(text: str, length: int) -> str:
-    """Return a path, cut at its start to `length` characters, because its end has the file name."""
+    """Return a path with at most `length` characters.
+
+    It is cut at its start, because its end has the file name. `…` is then prepended.
+    """
     return text if len(text) <= length else "…" + text[-length:]

@@ -1,7 +1,7 @@
-"""A matrix of imports between a few directories, ordered so that only cycles have cells below the diagonal. No I/O.
+"""A matrix of imports between directories. The order is such that only cycles have cells below the diagonal. No I/O.
 
-It is a design structure matrix (Steward 1981). The directory with most files is split first, until the number of
-directories reaches the limit.
+It is a design structure matrix (Steward 1981). To choose the directories, the one with most files is split again and
+again, until their number reaches the limit.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _Pair = tuple[str, str]
 
 
 def make_matrix(imports: Iterable[FileImport], directories_max: int, text: int) -> Matrix | None:
-    """Return the matrix of imports that resolve to one file, or None if there are none."""
+    """Return the matrix of imports that certainly lead to a file. Return None if there are none."""
     pairs = {
         (file_import.source, file_import.target)
         for file_import in imports
@@ -43,10 +43,10 @@ def make_matrix(imports: Iterable[FileImport], directories_max: int, text: int) 
 
 
 def group_files(paths: Iterable[str], groups_max: int) -> dict[str, str]:
-    """Map each file to its directory in the matrix.
+    """Map each file to the directory that represents it in the matrix.
 
-    If a directory was split, the files directly in it are in a group with its name. A directory is not split if its
-    parts would exceed `groups_max`.
+    The directory with most files is split first. The files that are directly in a split directory form a group with its
+    name. A directory is not split if the number of groups would exceed `groups_max`.
     """
     groups: dict[str, list[str]] = {"": sorted(paths)}
     waiting = [(-len(groups[""]), "")]
@@ -67,7 +67,7 @@ def group_files(paths: Iterable[str], groups_max: int) -> dict[str, str]:
 
 
 def _in_order(directories: list[str], between: Mapping[_Pair, int]) -> tuple[list[str], dict[str, int]]:
-    """Return the directories, importers first, and the cycle number of each directory in a cycle."""
+    """Return the directories, importers first, and the number of its cycle for each directory that is in a cycle."""
     graph: dict[str, list[str]] = {directory: [] for directory in directories}
     for source, target in sorted(between):
         graph[source].append(target)
@@ -83,5 +83,5 @@ def _in_order(directories: list[str], between: Mapping[_Pair, int]) -> tuple[lis
 
 
 def _weight(directory: str, within: Iterable[str], between: Mapping[_Pair, int]) -> int:
-    """Return the number of imports from a directory to others, minus the number of imports from them."""
+    """Return how many more imports a directory has of others in `within` than they have of the directory."""
     return sum(between.get((directory, other), 0) - between.get((other, directory), 0) for other in within)

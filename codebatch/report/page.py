@@ -1,7 +1,7 @@
-"""The page of a report: one HTML file that makes no network requests and contains text of the tree only as data.
+"""The page of a report: one HTML file. It makes no network requests, and text of the analysed tree is only data in it.
 
-The data is JSON in which all characters that could end its element or start markup are escaped. The
-Content-Security-Policy allows only the script and style of the page, by their hashes, and no loading of resources.
+The data is JSON. All characters that could end its HTML element or start markup are escaped. The
+Content-Security-Policy allows only the script and the style of the page, by their hashes. No resources can be loaded.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ESCAPES = {character: f"\\u{ord(character):04x}".encode() for character in "<>&
 
 
 def encode_page(contents: ReportContents) -> bytes:
-    """Return the page. The same contents give the same bytes."""
+    """Return the page as HTML. Equal contents give equal bytes."""
     style, script = _part("style.css"), _part("view.js")
     filled = {
         "style": style,
@@ -33,12 +33,14 @@ def encode_page(contents: ReportContents) -> bytes:
 
 
 def encode_data(contents: ReportContents) -> bytes:
-    """Return contents as JSON for an HTML element: characters that could end the element or start markup are
-    escaped.
+    """Return contents as JSON for an HTML element.
+
+    Characters that could end the element or start markup are escaped.
     """
     encoded = msgspec.json.encode(contents)
     for character, escape in _ESCAPES.items():
-        encoded = encoded.replace(character.encode(), escape)  # These characters occur only in JSON strings.
+        # In JSON, these characters occur only in strings, so they can be escaped everywhere.
+        encoded = encoded.replace(character.encode(), escape)
     return encoded
 
 

@@ -53,7 +53,10 @@ def make_report(batch: Batch, limits: ReportLimits | None = None, *, older: Batc
 
 
 class _ReportInputs(NamedTuple):
-    """The data of a report before it is cut to limits. Data that the tasks of the batch do not emit is None."""
+    """The data of a report before limits are applied.
+
+    A member is None or empty if the batch does not have the tasks that emit its data.
+    """
 
     files: ReportFiles
     findings: FindingsByRule | None
@@ -135,7 +138,7 @@ def _contents(batch: Batch, inputs: _ReportInputs, excerpts: Excerpts, limits: R
 
 
 def _functions(inputs: _ReportInputs, limits: ReportLimits) -> list[HardFunction]:
-    """Return the hotspots of production code, followed by the hotspots of other code."""
+    """Return the hotspots in production code, followed by the hotspots in other code."""
     production = inputs.hotspots.rows if inputs.hotspots else ()
     all_functions = inputs.all_hotspots.rows if inputs.all_hotspots else ()
     functions = [_function(hotspot, PRODUCTION, limits.text) for hotspot in production[: limits.functions]]

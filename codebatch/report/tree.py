@@ -1,4 +1,4 @@
-"""The tree of a project's code, cut to the files with most code. No I/O."""
+"""The tree of a project's code, cut to the files with the most code. No I/O."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from codebatch.report.gathering import PRODUCTION, FileSums
 from codebatch.report.limits import ReportLimits, cut
 
 DEPTH_MAX = 40
-"""Maximum depth of directories. Deeper directories are part of the names of their files."""
+"""Maximum depth of directories. The path below this depth is part of the name of a file."""
 _COLUMNS = {
     "code": "code",
     "cognitive": "cognitive",
@@ -19,9 +19,10 @@ _COLUMNS = {
 
 
 def cut_tree(files: Sequence[FileSums], limits: ReportLimits, changes: Mapping[bytes, int] | None) -> ReportTree:
-    """Return the tree of files with code. If there are too many, files with least code are merged.
+    """Return the tree of files that contain code.
 
-    Merged files are one row of their nearest directory in the tree.
+    If there are too many files, those with the least code are merged. Merged files are one row of the nearest directory
+    that is in the tree.
     """
     ordered = sorted((file for file in files if file["code"]), key=lambda file: (-file["code"], file.path))
     directories: dict[tuple[str, ...], None] = {(): None}
@@ -30,7 +31,7 @@ def cut_tree(files: Sequence[FileSums], limits: ReportLimits, changes: Mapping[b
     for file in ordered:
         above = _above(file.path)
         new = [directory for directory in above if directory not in directories]
-        # Each directory may need another row for its merged files.
+        # Each directory may need one more row, for its merged files.
         if 2 * (len(directories) + len(new)) + len(included) + 1 > limits.nodes:
             dropped.append(file)
         else:

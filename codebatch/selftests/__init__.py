@@ -1,1 +1,1 @@
-"""Self-tests ("gates" in code and formats) of the invariants of a store, a batch and this program."""
+"""Self-tests of the invariants of a store, a batch and this program. In code and formats, they are called "gates"."""

@@ -1,4 +1,4 @@
-"""The self-tests by name, including their names in CodeBatch 1.0.2."""
+"""The self-tests by name. Names that they had in CodeBatch 1.0.2 are included."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ Needs = Literal["program", "store", "batch"]
 class Gate(msgspec.Struct, frozen=True, kw_only=True):
     """A self-test.
 
-    `aliases` are its names in CodeBatch 1.0.2. `needs` is what it checks: if this does not exist, the self-test is
-    skipped. `writes` describes what it changes, and is empty if it changes nothing.
+    - `aliases`: its names in CodeBatch 1.0.2.
+    - `needs`: what it checks. If this does not exist, the self-test is skipped.
+    - `writes`: describes what it changes; empty if it changes nothing.
     """
 
     id: str
@@ -38,7 +39,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The kind of its subject, and its phases in CodeBatch 1.0.2."""
+        """The part that the self-test checks (`needs`), and its phases in CodeBatch 1.0.2."""
         phases = {f"phase{alias[1]}" for alias in self.aliases if alias[:1] == "P" and alias[2:4] == "-G"}
         phases |= {"phase3" for alias in self.aliases if alias.startswith("P3-")}
         return (self.needs, *sorted(phases))
@@ -168,7 +169,10 @@ GATES = (
 )
 
 BUNDLES = ("all", "phase1", "phase2", "phase3", "release")
-"""Names of the group of all self-tests: `all`, and names of smaller groups in CodeBatch 1.0.2."""
+"""Names of groups of self-tests. All of them mean the group of all self-tests.
+
+Except for `all`, they are the names of smaller groups in CodeBatch 1.0.2.
+"""
 
 
 def find_gate(name: str) -> Gate:
@@ -185,7 +189,7 @@ def find_gate(name: str) -> Gate:
 
 
 def check_bundle(name: str) -> None:
-    """Raise InvalidInput unless a name is that of the group of all self-tests."""
+    """Raise InvalidInput if a name is not one of the groups of self-tests."""
     if name not in BUNDLES:
         is_selftest = any(name in (gate.id, *gate.aliases) for gate in GATES)
         selftest_hint = f"it is a single self-test: codebatch selftest run {name}"

@@ -1,4 +1,4 @@
-"""The self-tests `store-schema` and `objects`: integrity of documents and objects."""
+"""The self-tests `store-schema` and `objects`: documents and objects are intact."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from codebatch.store.work.work_batches import read_work
 
 
 def check_documents(subject: Subject, findings: SelftestFindings) -> None:
-    """Check that every document has a valid format and checksum and belongs to its directory."""
+    """Check that every document has a valid format and checksum, and that it belongs to its directory."""
     store = subject.store
     findings.count("documents")
     with findings.recording_damage(layout.UNTRUSTED_FILE):
         load_untrusted(store)
-    # Batches first: the snapshot of a batch is published before the batch.
+    # Batches are listed first. A snapshot is published before its batch, so the snapshot of each batch is listed.
     for batch_id in batch_ids(store):
         with findings.recording_damage(f"{layout.BATCHES}/{batch_id}"):
             _check_batch(store, batch_id, findings)
@@ -46,7 +46,7 @@ def _check_batch(store: StoreDir, batch_id: str, findings: SelftestFindings) -> 
 
 
 def check_objects(subject: Subject, findings: SelftestFindings) -> None:
-    """Check that every object that a snapshot or record names is in a pack and matches its digest."""
+    """Check that every object that a snapshot or a record names exists, and that its content has its digest."""
     store = subject.store
     referrers: dict[str, str] = {}
     for batch_id in batch_ids(store):

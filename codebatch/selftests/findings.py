@@ -14,7 +14,10 @@ FAILURES_SHOWN_MAX = 100
 
 Outcome = Literal["passed", "failed", "skipped"]
 Status = Literal["ENFORCED"]
-"""The status of a self-test. CodeBatch 1.0.2 also had self-tests that could not fail."""
+"""The status of a self-test.
+
+It is always the same; in CodeBatch 1.0.2 there were also self-tests that could not fail.
+"""
 
 
 class GateFailure(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,13 +99,13 @@ class SelftestFindings:
 
     @property
     def outcome(self) -> Outcome:
-        """The outcome of the self-test. Failures that were found before it was skipped count."""
+        """The outcome of the self-test. If it was skipped after it found failures, it has failed."""
         if self.failures_count:
             return "failed"
         return "skipped" if self.skipped else "passed"
 
     def count(self, noun: str, number: int = 1) -> None:
-        """Add to the number of checked things of a kind."""
+        """Add to the number of checked things of a kind. `noun` names the kind."""
         self.details[noun] = self.details.get(noun, 0) + number
 
     def fail(
@@ -129,7 +132,10 @@ class SelftestFindings:
 
     @contextlib.contextmanager
     def recording_damage(self, location: str) -> Iterator[None]:
-        """Record damage as a failure at a location and continue. Data collected meanwhile is ignored."""
+        """Record a StoreError of the block as a failure at a location, and continue.
+
+        An UnknownId is ignored: garbage collection removed the batch or snapshot in the meantime.
+        """
         try:
             yield
         except UnknownId:

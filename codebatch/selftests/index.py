@@ -1,4 +1,7 @@
-"""The self-tests of the index: equal answers with and without it, equal content when rebuilt, and no other writes."""
+"""The self-tests of the index.
+
+Queries give equal answers with and without it, a rebuilt index has equal content, and building it writes nothing else.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,10 @@ SAMPLE_MAX = 8
 
 
 def check_answers(subject: Subject, findings: SelftestFindings) -> None:
-    """Check that a sample of names, name prefixes and rule IDs has the same records with and without the index."""
+    """Check that queries give the same records with and without the index.
+
+    A sample of names, name prefixes and rule IDs is queried.
+    """
     store, batch = subject.store, subject.batch
     if open_index(store, batch.id) is None:
         findings.skipped = f"batch {batch.id} has no index; build it with: codebatch index build --batch {batch.id}"
@@ -47,7 +53,7 @@ def check_answers(subject: Subject, findings: SelftestFindings) -> None:
 
 
 def _sample_queries(records: BatchRecords) -> Iterator[tuple[str, RecordFilter]]:
-    """Yield a sample of queries: the option of `query`, and its filter."""
+    """Yield a sample of queries, each as options of `codebatch query` and as a filter."""
     symbols = _matching_records(records, RecordFilter(kinds=("symbol",)))
     names = _sample({str(record["name"]) for record in symbols})
     for name in (*names, *sorted({f"{name[:1]}*" for name in names})):
@@ -57,7 +63,7 @@ def _sample_queries(records: BatchRecords) -> Iterator[tuple[str, RecordFilter]]
 
 
 def _sample(texts: Iterable[str]) -> list[str]:
-    """Return a sample that depends only on the texts."""
+    """Return a sample that depends only on the texts: those with the smallest digests."""
     return heapq.nsmallest(
         SAMPLE_MAX, texts, key=lambda text: hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
     )
@@ -68,7 +74,10 @@ def _matching_records(records: BatchRecords, filter_: RecordFilter) -> Iterator[
 
 
 def check_optional(subject: Subject, findings: SelftestFindings) -> None:
-    """Check that each kind and a sample of rule IDs, queried without an index, has as many records as counted."""
+    """Check that queries without an index return as many records as were counted.
+
+    Each kind and a sample of rule IDs is queried.
+    """
     records = BatchRecords(subject.store, subject.batch)
     counts = add_counts(map(records.counts, records.task_names))
     queries = [(f"--kind {kind}", RecordFilter(kinds=(kind,)), count) for kind, count in counts.kinds.items()]
@@ -81,14 +90,17 @@ def check_optional(subject: Subject, findings: SelftestFindings) -> None:
 
 
 def check_rebuilt(subject: Subject, findings: SelftestFindings) -> None:
-    """Check that an index built from the records has the same keys and values. Nothing is written."""
+    """Check that an index that is built from the records has the same keys and values. Nothing is written."""
     verified = verify_index(subject.store, subject.batch, subject.listener.note)
     findings.count("shard files", verified.shard_files)
     findings.count("terms", verified.terms)
 
 
 def check_writes(subject: Subject, findings: SelftestFindings) -> None:
-    """Check that building an index, with no other writer in the store, changes nothing outside of indexes/."""
+    """Check that building an index changes nothing in the store outside of indexes/.
+
+    Other processes cannot write to the store during the check.
+    """
     store, batch = subject.store, subject.batch
     outputs = current_outputs(batch)
     if outputs is None:
@@ -107,7 +119,10 @@ def check_writes(subject: Subject, findings: SelftestFindings) -> None:
 
 
 def _state(store: StoreDir) -> dict[str, tuple[int, ...]]:
-    """Return mode, inode, length and time of change of each file of the store outside of indexes/, by relative path."""
+    """Return the state of each file and directory of the store outside of indexes/, by relative path.
+
+    The state is mode, inode, length and time of change.
+    """
     status_by_name: dict[str, tuple[int, ...]] = {}
     for directory, directories, files in os.walk(store.root):
         if Path(directory) == store.root:

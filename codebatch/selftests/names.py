@@ -1,4 +1,7 @@
-"""The self-test `no-foreign-files`: every name in a store is in SPEC.md "Store layout", with the right file type."""
+"""The self-test `no-foreign-files`.
+
+Every name in the store must be in SPEC.md "Store layout" and have the right file type.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,16 @@ from codebatch.store import layout
 from codebatch.system.files.os_errors import wrap_read_errors
 
 Leaf = Literal["file", "link", "anything"]
-"""An expected file type. `anything` is a directory whose content is not checked: it may be removed at any time."""
+"""An expected file type.
+
+`anything` is a directory whose content is not checked, because it can be removed at any time.
+"""
 
 Names = Mapping[str, Union[Leaf, "Names"]]
-"""The allowed names in a directory, by regular expressions that match whole names."""
+"""The allowed names in a directory, each with its file type or content.
+
+The keys are regular expressions that must match a whole name.
+"""
 
 _DIGEST = "[0-9a-f]{64}"
 _HOLDER = "[0-9a-f]{32}"
@@ -26,7 +35,7 @@ _BATCH = r"batch-\d{8}-\d{6}-\d{6}-[0-9a-f]{6}"
 _SNAPSHOT = "snap-[0-9a-f]{16}"
 _SHARD = f"(?:{SHARD_ID_PATTERN})"
 _TASK = "[a-z][a-z0-9_-]{0,63}"
-# Temporary files have no readers. The next writer removes orphaned ones.
+# No process reads temporary files. If they are orphaned, the next writer removes them.
 _UNFINISHED = re.compile(r"\..*\.tmp\Z", re.DOTALL)
 
 _BATCH_NAMES: Names = {
@@ -75,7 +84,7 @@ _STORE_NAMES: Names = {
 
 
 def check_names(subject: Subject, findings: SelftestFindings) -> None:
-    """Check that every name has its place in the layout. Links are not followed."""
+    """Check that every name in the store is part of its layout. Links are not followed."""
     _check(subject.store.root, "", _STORE_NAMES, findings)
 
 
@@ -83,7 +92,7 @@ def _check(root: Path, place: str, names: Names, findings: SelftestFindings) -> 
     try:
         with wrap_read_errors(root / place), os.scandir(root / place) as scanned:
             entries = sorted(scanned, key=lambda entry: entry.name)
-    except FileNotFoundError:  # The directory was removed after it was listed.
+    except FileNotFoundError:  # The directory was removed after its name was listed.
         return
     for entry in entries:
         findings.count("names")

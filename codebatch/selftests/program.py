@@ -1,4 +1,4 @@
-"""The self-test `api-complete`: the documented commands and pipelines exist."""
+"""The self-test `api-complete`: all documented commands and pipelines exist."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from codebatch.selftests.subject import Subject
 
 COMMON_OPTIONS = frozenset(("--store", "--json", "--quiet"))
 
-# In help, a command line is in backquotes or at the start of a line.
+# In help, a command line is in backquotes, or it starts a line.
 _COMMAND_IN_HELP = re.compile(r"(?:^\s*|`)codebatch ([a-z][a-z-]*)", re.MULTILINE)
 
 
 def check_program(subject: Subject, findings: SelftestFindings) -> None:
-    """Check that all commands can be loaded, have help and common options, and are described by `api --json`.
+    """Check that all commands can be loaded, have help and the common options, and are in the answer of `api --json`.
 
-    Also check that every pipeline can be planned.
+    Check also that every pipeline can be planned.
     """
     try:
         commands = subject.commands

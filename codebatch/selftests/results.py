@@ -1,4 +1,4 @@
-"""The self-tests `plan-covered`, `task-order`, `outputs-match` and `resume-equals`: results match the plan."""
+"""The self-tests of results: `plan-covered`, `task-order`, `outputs-match` and `resume-equals`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SAMPLE_SHARE = 0.05
 
 
 def check_covered(subject: Subject, findings: SelftestFindings) -> None:
-    """Check that the plan has every file of its snapshot, and that every task has a result for each."""
+    """Check that the plan covers every file of its snapshot, and that every task has a result for every file."""
     batch = subject.batch
     plan, records = batch.plan(), BatchRecords(subject.store, batch)
     files = len(records.items)
@@ -51,11 +51,11 @@ def check_covered(subject: Subject, findings: SelftestFindings) -> None:
 
 
 def _check_rows(plan: Plan, outputs: Outputs, findings: SelftestFindings) -> None:
-    """Check that each file of a file task's outputs has a row for each item of its shard."""
+    """Check that the shard files of each file task have one row for each item of their shard."""
     for task in outputs.manifest.tasks:
         if task.scope != "file":
             continue
-        # A batch without files has one empty piece (`Ledger.pieces`).
+        # If a batch has no files, each task has one empty piece (`Ledger.pieces`).
         planned = [(shard.id, shard.items) for shard in plan.shards] or [(ProjectWork(task.task).id, 0)]
         if len(task.shards) != len(planned):
             findings.fail(
@@ -76,7 +76,10 @@ def _check_rows(plan: Plan, outputs: Outputs, findings: SelftestFindings) -> Non
 
 
 def check_order(subject: Subject, findings: SelftestFindings) -> None:
-    """Check that each task of the plan comes once and after those that it needs, and that the outputs match."""
+    """Check that each task of the plan occurs once, and after all tasks that it needs.
+
+    Check also that the outputs have the same tasks in the same order.
+    """
     batch = subject.batch
     plan = batch.plan()
     before: set[str] = set()
@@ -97,7 +100,10 @@ def check_order(subject: Subject, findings: SelftestFindings) -> None:
 
 
 def check_outputs(subject: Subject, findings: SelftestFindings) -> None:
-    """Verify every byte of the outputs: frames by rows, counts by records, and all by digests."""
+    """Verify every byte of the outputs.
+
+    Frames are compared with rows, counts with records, and everything with digests.
+    """
     batch = subject.batch
     outputs = current_outputs(batch)
     if outputs is None:
@@ -141,7 +147,7 @@ def _check_task(outputs: Outputs, task: TaskOutput, findings: SelftestFindings) 
 
 
 def check_again(subject: Subject, findings: SelftestFindings) -> None:
-    """Check that a sample of the files, executed again without reuse, gives the same bytes."""
+    """Check that a sample of the files gives the same bytes if it is executed again without reuse."""
     batch = subject.batch
     verified = verify(subject.execution, subject.store, batch, SAMPLE_SHARE, subject.listener)
     if verified.signal_status:

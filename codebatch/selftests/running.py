@@ -22,8 +22,8 @@ from codebatch.system.clock import running_ns
 def run_gate(gate: Gate, subject: Subject) -> GateResult:
     """Run a self-test.
 
-    It is skipped if what it needs does not exist, is empty or may not be accessed. It fails if the store cannot be
-    read. Raises Stopped.
+    It is skipped if the part that it checks does not exist, is empty, or may not be accessed. It fails if the store
+    cannot be read. Raises Stopped.
     """
     began_ns = running_ns()
     findings = SelftestFindings()
@@ -54,7 +54,7 @@ def run_gate(gate: Gate, subject: Subject) -> GateResult:
 
 
 def run_all(name: str, subject: Subject, *, is_stopping: bool) -> BundleResult:
-    """Run all self-tests in order. If `is_stopping`, end after the first that fails. Raises Stopped."""
+    """Run all self-tests in order. With `is_stopping`, end after the first failure. Raises Stopped."""
     began_ns = running_ns()
     results: list[GateResult] = []
     for gate in GATES:

@@ -1,4 +1,4 @@
-"""The subjects of self-tests: a store, a batch in it, and this program."""
+"""The subject of self-tests: a store, a batch in it, and this program."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from codebatch.store.batches.store import StoreDir
 
 
 class SubjectCommand(NamedTuple):
-    """A command of the command line: its words, its help, its options, and whether `api --json` describes it."""
+    """A command of the command line: its words, help and options, and whether the answer of `api --json` has it."""
 
     name: str
     help: str
@@ -26,10 +26,10 @@ class SubjectCommand(NamedTuple):
 
 
 class Subject:
-    """The subject of self-tests. Each part is opened at first use.
+    """The subject of self-tests. Each part is opened when it is first used.
 
-    `reference` names the batch, which is the latest by default. `execution` and `commands` are only called by
-    self-tests that need them.
+    `reference` names the batch, by default the latest. `execution` and `commands` are functions that are only called
+    for self-tests that need their results.
     """
 
     def __init__(
@@ -48,7 +48,10 @@ class Subject:
         self._commands = commands
 
     def check_names(self) -> None:
-        """Raise an error if a store or batch that was named does not exist. Damage is left to the self-tests."""
+        """Raise an error if the user named a store or batch that does not exist.
+
+        Damage raises no error here, because the self-tests report it.
+        """
         try:
             self.store  # noqa: B018 - opens and caches the store
             if self.reference is not None:
@@ -73,9 +76,9 @@ class Subject:
 
     @cached_property
     def _batch(self) -> BatchDir | CodebatchError:
-        """The batch or the error.
+        """The batch, or the error that was raised when it was opened.
 
-        It is resolved once, so that all self-tests check the same batch and notes are not repeated.
+        It is opened only once. So all self-tests check the same batch, and notes are not repeated.
         """
         try:
             return resolve_batch(self.store, self.reference, self.listener.note)
@@ -93,10 +96,10 @@ class Subject:
         return self._commands()
 
     def context(self, *, with_batch: bool) -> GateContext:
-        """Return the context of a self-test, with the batch if the self-test needs one."""
+        """Return what was checked, for the result of a self-test. The batch is included only with `with_batch`."""
         store: StoreDir | None = None
         batch: BatchDir | None = None
-        with contextlib.suppress(CodebatchError):  # The self-test has reported the error.
+        with contextlib.suppress(CodebatchError):  # The self-test has already reported the error.
             store = self.store
             batch = self.batch if with_batch else None
         return GateContext(

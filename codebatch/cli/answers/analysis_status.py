@@ -43,7 +43,10 @@ class StatusAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def answer_analysis_status(context: CommandContext, store: StoreDir, batch: BatchDir, name: str = "status") -> bool:
-    """Print the status of an analysis. Return whether work is open and no process does it. `name` as for `print`."""
+    """Print the status of an analysis. Return whether it is stalled: work is left and no process does it.
+
+    `name` is as in `CommandContext.print`.
+    """
     analysis = batches.status(store, batch)
     state, rows = analysis.standing, analysis.tasks
     holders = tuple(map(holder_row, state.holders))

@@ -25,9 +25,9 @@ SHOWN: tuple[State, ...] = (
     "added",
     "removed",
 )
-"""States whose rows are shown, in this order."""
+"""States whose rows are shown, in display order."""
 COUNTED: tuple[State, ...] = ("moved", "unchanged", "suppressed", "not_comparable")
-"""States that are only counted."""
+"""States of which only the number of rows is shown."""
 
 _REASONS = {
     "not_checked": "not checked in the other batch",
@@ -63,7 +63,7 @@ class DifferenceSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ComparedBatches(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of answers of comparisons: the compared batches, or snapshots in their place.
+    """The base of answers of comparisons: the two compared batches. A snapshot may take the place of a batch.
 
     `complete` and `percent` describe the less complete batch. `project` and `stale` belong to the newer batch.
     """
@@ -117,14 +117,15 @@ class ImprovementsAnswer(ComparedBatches, frozen=True, kw_only=True):
 
 
 def word_of(state: State) -> str:
-    """Return a state as text."""
+    """Return a state as words: `severity_raised` becomes `severity raised`."""
     return state.replace("_", " ")
 
 
 def row_of(change: Change, *, is_old: bool = False) -> JsonRecord:
-    """Return a difference as one record: the newer record or, if it is missing or `is_old`, the older record.
+    """Return a change as one record.
 
-    The other record, if it exists, is the member `old` or `new`.
+    It is the newer record. If there is none, or `is_old` is set, it is the older record. The other record, if it
+    exists, is its member `old` or `new`.
     """
     first, second, name = (change.old, change.new, "new") if is_old else (change.new, change.old, "old")
     if first is None:
@@ -139,14 +140,17 @@ def row_of(change: Change, *, is_old: bool = False) -> JsonRecord:
 
 
 def pair_of(change: Change) -> Changed:
-    """Return a difference of a record that both batches have."""
+    """Return a change of a record that both batches have, with both records."""
     assert change.old is not None
     assert change.new is not None
     return Changed(state=change.state, old=_json(change.old), new=_json(change.new), by=change.by)
 
 
 def difference_lines(changes: Sequence[Change], states: Iterable[State], *, with_pass: bool) -> Iterator[str]:
-    """Yield the lines of differences, grouped by state. `with_pass`: each with the rule that matched it."""
+    """Yield the lines of changes, grouped by state.
+
+    With `with_pass`, each line has the rule by which the records were matched.
+    """
     for state in states:
         changes_in_state = [change for change in changes if change.state == state]
         if changes_in_state:
@@ -156,7 +160,7 @@ def difference_lines(changes: Sequence[Change], states: Iterable[State], *, with
 
 
 def difference_line(change: Change) -> str:
-    """Return a difference as one line in the format of editors, with its former value or reason in brackets."""
+    """Return a change as one line in the format of editors. The former value or the reason is in brackets."""
     record = change.new or change.old
     assert record is not None, "it is in one of the two"
     remark = _former_value(change.old, change.new) if change.old is not None and change.new is not None else ""
@@ -165,7 +169,7 @@ def difference_line(change: Change) -> str:
 
 
 def counts_line(comparison: Comparison, states: Iterable[State]) -> str:
-    """Return the number of differences in each state, and the reasons why findings are not comparable."""
+    """Return the number of changes in each state as text, and the reasons why findings are not comparable."""
     counts = comparison.counts
     parts = [f"{counts[state]:,} {word_of(state)}" for state in states if counts[state]]
     not_comparable = comparison.differences({"not_comparable"}) if counts["not_comparable"] else ()
@@ -175,7 +179,7 @@ def counts_line(comparison: Comparison, states: Iterable[State]) -> str:
 
 
 def _former_value(old: Thing, new: Thing) -> str:
-    """Return the former severity, message, place or value, whichever differs first."""
+    """Return a text about the first difference between two records: severity, message, location or value."""
     if isinstance(old, Diagnostic) and isinstance(new, Diagnostic):
         if old.severity != new.severity:
             return f"was {old.severity}"

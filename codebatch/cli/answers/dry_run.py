@@ -13,7 +13,7 @@ from codebatch.work.control.dry_run import Rehearsal
 
 
 def answer_rehearsal(context: CommandContext, rehearsal: Rehearsal) -> None:
-    """Print the expected starts of tasks."""
+    """Print the tasks of a dry run with their expected starts."""
     for note in rehearsal.notes:
         context.note(note)
     context.print(rehearsal, _lines(rehearsal), name="work-dry-run")

@@ -1,4 +1,4 @@
-"""Notes for empty results: how much was searched."""
+"""Notes for empty results. They say how much was searched."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def none_found(batch: Batch, asked: RecordQuery) -> str:
-    """Return a note that no record was found, and how many were searched.
+    """Return a note that no record matched, with the number of records that were searched.
 
-    Empty if a note reports an unknown language.
+    The note is empty if another note reports an unknown language.
     """
     from codebatch.cli.framework.record_types import NOUNS
 
@@ -32,7 +32,7 @@ def none_found(batch: Batch, asked: RecordQuery) -> str:
 
 
 def searched_text(batch: Batch, kind: str) -> str:
-    """Return how many records of a kind were searched, in how many files."""
+    """Return a text with the number of records of a kind, and the number of files, that were searched."""
     volume = batch.looked_at((kind,))
     return f"{count_of(volume.records, kind)}{_in_files(volume)}"
 

@@ -1,4 +1,4 @@
-"""Events of a batch as lines: time, event, task, reason. They are short, to fit narrow terminals."""
+"""Events of a batch as lines: time, event, task, reason. The lines are short, because terminals can be narrow."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def event_line(event: events.AnyEvent) -> str:
 
 
 def counts_text(counts: dict[str, int]) -> str:
-    """Return the number of tasks in each state: `14 done, 1 failed, 22 pending`."""
+    """Return the number of tasks in each state as text: `14 done, 1 failed, 22 pending`."""
     return ", ".join(f"{count:,} {state.lower()}" for state, count in counts.items())
 
 

@@ -91,7 +91,7 @@ def _finding(finding: OverviewFinding) -> Iterator[str]:
 
 
 def _columns(diagnostic: JsonRecord, length: int) -> tuple[int, int]:
-    """Return the start and the end of a finding in its line, counted from 0."""
+    """Return the start and the end column of a finding in its line, counted from 0."""
     first, last = diagnostic["column"], diagnostic["end_column"]
     assert isinstance(first, int)
     assert isinstance(last, int)

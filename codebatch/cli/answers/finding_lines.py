@@ -1,4 +1,4 @@
-"""Findings as lines: location, source line and caret."""
+"""Findings as lines: the location, the source line, and a caret below it."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 _TAB_COLUMNS = 4
 _WIDTH_OF_SOURCE = 160
-"""Width of a source line if standard output is no terminal. Long lines, such as minified code, are cut."""
+"""Width of source lines if standard output is not a terminal. Longer lines, such as minified code, are cut."""
 
 
 def place_of(record: JsonRecord) -> str:
-    """Return the start of a finding in the format of editors and, for a notebook, the cell."""
+    """Return the location of a finding in the format of editors. In a notebook, the cell is added."""
     return f"{record_path(record)}:{record['line']}:{record['column']}{cell_of(record)}"
 
 
 def source_lines(record: JsonRecord, source: SourceText | None, width: int | None) -> Iterator[str]:
-    """Yield the source line of a finding, and a caret below it if it fits.
+    """Yield the source line of a finding. If there is room, yield a line with a caret below it.
 
-    Yield nothing if the source is not available.
+    If the source is not available, yield nothing.
     """
     if source is None:
         return

@@ -44,10 +44,13 @@ class _Section(msgspec.Struct, frozen=True):
 def headline_lines(
     headline: Headline, question: BatchQuery, suggest: Callable[[str], str], width: int | None
 ) -> Iterator[str]:
-    """Yield the lines of the first screen; none if there is nothing to show. `suggest` completes suggested commands."""
+    """Yield the lines of the first screen. If there is nothing to show, yield none.
+
+    `suggest` completes the commands in a text, as `CommandContext.suggest` does.
+    """
 
     def with_command(text: str, command: str) -> str:
-        """Return a line that ends with a command. If it does not fit, omit the command."""
+        """Return a line that ends with a command. If the command does not fit, it is left out."""
         complete = suggest(f"{text}: {command}")
         return fitted(text, width) if fitted(complete, width) != complete else complete
 
@@ -69,7 +72,7 @@ def headline_lines(
 
 
 def next_command(headline: Headline) -> str | None:
-    """Return the command for the first topic with results, or None."""
+    """Return the command that shows the first topic with results, or None if no topic has results."""
     counts = {
         FINDINGS: headline.findings_count,
         _hotspots(headline): len(headline.hotspots),
@@ -116,7 +119,10 @@ def _sections(headline: Headline, question: BatchQuery, width: int | None) -> tu
 
 
 def _unparsed(counts: Mapping[str, int]) -> str:
-    """Return the number of unparsed files by reason: first the avoidable reasons, then the most frequent."""
+    """Return the number of unparsed files by reason as text.
+
+    Reasons that a user can avoid come first, then the most frequent reasons.
+    """
     ranked = sorted(counts, key=lambda reason: reason not in ("huge", "minified"))
     texts = [f"{counts[reason]:,} {reason}" for reason in ranked[:_UNPARSED_SHOWN]]
     more = len(ranked) - _UNPARSED_SHOWN
@@ -126,7 +132,7 @@ def _unparsed(counts: Mapping[str, int]) -> str:
 
 
 def _hotspots(headline: Headline) -> str:
-    """Return the command that ranks functions in the same way as this screen."""
+    """Return the command that ranks functions by the metric that this screen uses."""
     is_cognitive = not headline.hotspots or headline.hotspots[0].cognitive is not UNSET
     return HOTSPOTS if is_cognitive else f"{HOTSPOTS} --by complexity"
 
@@ -160,7 +166,10 @@ def _hotspot_lines(functions: Iterable[Hotspot], width: int | None) -> Iterator[
 
 
 def _dependents_text(function: Hotspot) -> str:
-    """Return the number of files that depend on a function's file. A plus marks possible users without an import."""
+    """Return the number of files that depend on a function's file.
+
+    A plus sign means that other files may use the file without an import.
+    """
     if not function.dependents:
         return "?" if function.dependents is None else "-"
     if function.dependents_partial is True:

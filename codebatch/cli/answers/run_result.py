@@ -33,7 +33,7 @@ def run_lines(context: CommandContext, result: RunResult) -> Iterator[str]:
 
 
 def _run_line(result: RunResult) -> str:
-    """Return the numbers of analysed files by language, the duration, and the number of reused results."""
+    """Return a line about the run: files by language, duration, and the number of reused results."""
     languages = result.summary.languages
     ranked = sorted(languages.items(), key=lambda pair: (pair[0] in _WITHOUT_CODE, -pair[1], pair[0]))
     languages_shown = [f"{name} {count:,}" for name, count in ranked[:_LANGUAGES_SHOWN]]

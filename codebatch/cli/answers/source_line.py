@@ -37,7 +37,7 @@ def _lines(inspected: InspectedLine) -> Iterator[str]:
     yield from _source_lines(inspected.source, inspected.line)
     for record in inspected.inspected.records:
         text = record_line(record)
-        # The line of a symbol has only its start, but its end shows whether it encloses the inspected line.
+        # The text of a symbol has only its start line. Its end line shows that it encloses the inspected line.
         yield f"{text}, ends at line {record['end_line']}" if record["kind"] == "symbol" else text
 
 

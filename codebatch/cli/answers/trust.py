@@ -1,4 +1,4 @@
-"""The report of commands that are not run because the store is untrusted."""
+"""The list of commands that are not run because the store is untrusted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ Result = TypeVar("Result")
 
 
 def explaining_untrusted_commands(context: CommandContext, function: Callable[[], Result]) -> Result:
-    """Call a function. If it raises CommandsForeign, first list the commands that it would run."""
+    """Return the result of a function.
+
+    If it raises CommandsForeign, the commands that it would have run are reported first.
+    """
     try:
         return function()
     except CommandsForeign as error:

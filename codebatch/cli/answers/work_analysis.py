@@ -1,4 +1,4 @@
-"""The answer of `work analyze`: text, JSON, and graphs for Graphviz and Mermaid."""
+"""The answer of `work analyze`: as text, as JSON, and as graphs for Graphviz and Mermaid."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ _MERMAID = str.maketrans(
 
 
 def answer_work_analysis(context: CommandContext, listed: WorkList, form: Form, written: Path | None) -> None:
-    """Print the analysis of a task list. If `written` is given, also write inferred dependencies to this file."""
+    """Print the analysis of a task list.
+
+    If `written` is set, the inferred dependencies are also written to this new file.
+    """
     for text in listed.notes:
         context.note(text)
     analysis = analyze(listed)
@@ -39,7 +42,10 @@ def answer_work_analysis(context: CommandContext, listed: WorkList, form: Form, 
 
 
 def confirm_inferred(context: CommandContext, work: Work, left_out: Sequence[RejectedEdge], *, is_sure: bool) -> bool:
-    """Print inferred dependencies. On a terminal, ask whether to run with them, unless `is_sure`."""
+    """Print inferred dependencies, and return whether to run with them.
+
+    On a terminal, the user is asked, unless `is_sure` is set. Otherwise, the result is True.
+    """
     if not (is_sure and context.quiet):
         _report_inferred(context, work.inferred, left_out)
     if is_sure or not work.inferred or not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -69,7 +75,7 @@ def _write_needs(path: Path, analysis: Analysis) -> None:
 def _report_inferred(
     context: CommandContext, inferred: Sequence[InferredEdge], left_out: Sequence[RejectedEdge]
 ) -> None:
-    """Report accepted and rejected inferred dependencies before anything runs."""
+    """Print the accepted and the rejected inferred dependencies. This is done before anything runs."""
     if inferred or left_out:
         context.report(f"inferred: {count_of(len(inferred), 'dependency', 'dependencies')}")
         rows = ((edge.task, edge.on, f"{edge.confidence:.2f}", edge.evidence) for edge in inferred[:_EDGES_SHOWN_MAX])
@@ -146,7 +152,7 @@ def _dot(analysis: Analysis) -> Iterator[str]:
 
 
 def _dot_text(text: str) -> str:
-    """Return a text for a quoted string of Graphviz, where only backslashes and quotes are special."""
+    """Return a text as a quoted string of Graphviz. There, only backslashes and quotes are special."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     text_lines = "\\n".join(_printable(line) for line in escaped.split("\n"))
     return f'"{text_lines}"'
@@ -166,7 +172,7 @@ def _mermaid(analysis: Analysis) -> Iterator[str]:
 
 
 def _mermaid_text(text: str) -> str:
-    """Return a text for a quoted string of Mermaid, with special characters as codes."""
+    """Return a text for a quoted string of Mermaid. Special characters become character codes."""
     return _printable(" ".join(text.split("\n"))).translate(_MERMAID)
 
 

@@ -1,4 +1,4 @@
-"""Progress of a batch of commands, reported on standard error while it runs."""
+"""The progress of a batch of commands, printed on standard error while it runs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class WorkProgressListener(WorkListener):
     """Listener that reports the progress of a batch of commands on standard error."""
 
     def __init__(self, context: CommandContext, output: Output, *, is_sure: bool = False) -> None:
-        """`is_sure`: run with inferred dependencies without a question."""
+        """Create the listener. With `is_sure`, inferred dependencies are used without asking."""
         self._context = context
         self._output = output
         self.wants_colors = context.has_colored_notes

@@ -16,7 +16,7 @@ from codebatch.work.control.run import WorkRunResult
 
 
 def answer_run(context: CommandContext, result: WorkRunResult, name: str | None = None) -> int:
-    """Print the result of a run, or raise its shortfall. Return the exit status."""
+    """Print the result of a run. Return the exit status, or raise the error for tasks that are not done."""
     answer_work(context, result, [end_line(result, result.seconds)], name=name, changes=result.changes)
     if result.signal_status:
         if result.standing.state is not BatchState.COMPLETED:
@@ -29,7 +29,7 @@ def answer_run(context: CommandContext, result: WorkRunResult, name: str | None 
 
 
 def answer_nothing_left(context: CommandContext, nothing_left: NothingLeft) -> int:
-    """Report that all selected tasks are done, with their latest batch. Return the exit status."""
+    """Report that all selected tasks are done, and print the latest batch of the list. Return the exit status."""
     store = context.place.of_directory(Path(os.fsdecode(nothing_left.root))).open()
     answer_work(context, load_work_batch(store, open_batch(store, nothing_left.batch)), [])
     context.report(nothing_left.message)

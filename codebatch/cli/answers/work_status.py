@@ -137,7 +137,10 @@ def answer_work(
     name: str | None = None,
     changes: ListChanges | None = None,
 ) -> None:
-    """Print a batch of commands: its status as JSON, or lines. `name` as for `CommandContext.print`."""
+    """Print a batch of commands: its status as JSON, or the given lines.
+
+    `name` is as in `CommandContext.print`.
+    """
     context.batches.append(work_batch.batch)
     context.print(_document(work_batch, changes) if context.as_json else None, lines, name=name)
 
@@ -190,12 +193,12 @@ def status_lines(work_batch: WorkBatch) -> Iterator[str]:
 
 
 def end_line(work_batch: WorkBatch, seconds: float) -> str:
-    """Return the result of a run: `PARTIAL: 2 of 3 done (67%), 1 failed, in 4m 18s`."""
+    """Return the result of a run as text: `PARTIAL: 2 of 3 done (67%), 1 failed, in 4m 18s`."""
     return f"{work_batch.standing.state.value}: {summary(work_batch)}, in {human_seconds(seconds)}"
 
 
 def summary(work_batch: WorkBatch) -> str:
-    """Return the number of done tasks, and the numbers in other states."""
+    """Return the number of done tasks, and the number of tasks in each other state, as text."""
     counts, planned = work_batch.standing.counts, len(work_batch.standing.commands)
     done = counts.get(CommandState.DONE.value, 0)
     other_states = [
@@ -208,7 +211,7 @@ def summary(work_batch: WorkBatch) -> str:
 
 
 def why_failed(reason: str | None, exit_status: int | None) -> str:
-    """Return why an attempt failed, as text; empty if it succeeded."""
+    """Return as text why an attempt failed. The text is empty if it succeeded."""
     if reason == "signal" and exit_status is not None and exit_status < 0:
         try:
             return f"signal {signal.Signals(-exit_status).name}"
@@ -227,23 +230,23 @@ def _closed_now(closed: Mapping[str, int]) -> dict[str, int]:
 
 
 def closed_texts(closed: Mapping[str, int]) -> list[str]:
-    """Return the pools that are still closed because of a rate limit, with the time when it ends, as text."""
+    """Return a text for each pool that is still closed because of a rate limit. It has the time when the limit ends."""
     return [f"{wait_text([pool], until_ns)}: rate limited" for pool, until_ns in _closed_now(closed).items()]
 
 
 def wait_text(pools: Sequence[str], until_ns: int) -> str:
-    """Return the pools that wait for the end of a rate limit, and its time, as text."""
+    """Return a text with the pools that wait for the end of a rate limit, and the time when it ends."""
     closed = f"pool {', '.join(pools)} closed" if pools else "waiting"
     return f"{closed} until {clock_time(until_ns)}"
 
 
 def stop_reason(cause: str, detail: str) -> str:
-    """Return why attempts are stopped early, as text."""
+    """Return as text why attempts were stopped early."""
     return _STOPS[cause].format(detail)
 
 
 def why_stopped(cause: str, detail: str) -> str:
-    """Return the reason of `stop_reason` in a form that follows the word "stopped"."""
+    """Return the reason that `stop_reason` returns, in a form to append to the word "stopped"."""
     return f"{' by ' if cause == 'signal' else ': '}{stop_reason(cause, detail)}"
 
 
@@ -306,7 +309,7 @@ def _rows(work_batch: WorkBatch) -> list[WorkTaskRow]:
 
 
 def _reasons(work_batch: WorkBatch) -> Iterator[tuple[CommandStatus, str]]:
-    """Yield each command with the reason for its state, as text."""
+    """Yield each command, and the reason for its state as text."""
     work, commands = work_batch.standing.work, work_batch.standing.commands
     needed, awaited = _targets_by_source(work, "needs"), _targets_by_source(work, "after")
     states = {status.id: status.state for status in commands}
@@ -325,7 +328,7 @@ def _reasons(work_batch: WorkBatch) -> Iterator[tuple[CommandStatus, str]]:
 
 
 def _targets_by_source(work: Work, kind: EdgeKind) -> dict[CommandId, list[CommandId]]:
-    """Map each command to the commands that it waits for by edges of a kind."""
+    """Map each command to the commands that it depends on by edges of a kind."""
     targets: dict[CommandId, list[CommandId]] = {}
     for edge in work.edges:
         if edge.kind == kind:
@@ -379,6 +382,6 @@ def _shown(holder: HolderFile) -> str:
 
 
 def tasks_at_once(strategy: str, max_parallel: int, planned: int) -> str:
-    """Return the number of tasks, and how many run at once, as text."""
+    """Return a text with the number of tasks, and the number of tasks that run at the same time."""
     mode = f"{strategy}, {max_parallel} at a time" if strategy != "serial" else "one at a time"
     return f"{count_of(planned, 'task')}, {mode}"

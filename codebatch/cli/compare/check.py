@@ -1,4 +1,4 @@
-"""The command `check`: a quality gate that compares a change with its base and evaluates conditions."""
+"""The command `check`: a quality gate. It compares a change with its base and evaluates conditions."""
 
 from __future__ import annotations
 
@@ -144,7 +144,10 @@ def check(
 
 
 def _annotate(context: CommandContext, base: NoBase) -> None:
-    """Print an annotation for GitHub Actions. With `--json`, it goes to standard error, which the runner reads too."""
+    """Print an annotation for GitHub Actions.
+
+    With `--json`, it is printed on standard error, which GitHub's runner reads too.
+    """
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return
     from codebatch.interchange.github import workflow_command  # Other CI systems do not need this import.
@@ -203,7 +206,7 @@ def _batch_shown(about: object) -> CheckedBatch:
 
 
 def _list_command(context: CommandContext, checked: CheckResult, baseline: Path | None) -> str | None:
-    """Return the command that lists all regressions, or None if nothing was compared."""
+    """Return the command that lists all regressions. Return None if nothing was compared."""
     compared = checked.comparison
     if compared is not None:
         kinds = [word for kind in compared.kinds for word in ("--kind", kind)]

@@ -69,7 +69,7 @@ class DiffOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def comparing(function: F) -> F:
-    """Add the options of comparisons to a command, as one argument `options`."""
+    """Add the options of comparisons to a command. It receives them as one argument, `options`."""
 
     def wrapped(**arguments: object) -> object:
         values = {name: arguments.pop(name) for name in DiffOptions.__struct_fields__ if name in arguments}
@@ -170,7 +170,7 @@ def improvements(context: CommandContext, options: DiffOptions) -> int:
 
 
 def _compare(context: CommandContext, options: DiffOptions) -> Comparison:
-    """Return the comparison of the two named batches, which may be incomplete."""
+    """Return the comparison of the two batches that the user named. The batches may be incomplete."""
     of_files = not options.rerun_base and of_files_alone(options.filters.get("kind") or ())
     before, after = ask_sides(context, options.old, options.new, options.base_store, of_files=of_files)
     if options.rerun_base:
@@ -181,7 +181,7 @@ def _compare(context: CommandContext, options: DiffOptions) -> Comparison:
 
 
 def _rerun(context: CommandContext, before: Batch, after: Batch) -> Batch:
-    """Run the tasks of the newer batch on the tree of the older batch.
+    """Analyse the tree of the older batch with the tasks of the newer batch.
 
     Raises BatchIncomplete if this is not possible.
     """
@@ -212,9 +212,10 @@ def ask_sides(
     *,
     of_files: bool = False,
 ) -> tuple[Batch, Batch]:
-    """Return the batches of both sides, opened even if incomplete.
+    """Return the older and the newer batch. They may be incomplete.
 
-    A commit without a batch is run, except in another store. `of_files`: snapshots without a batch are accepted.
+    A commit without a batch is analysed first, unless it is in another store. With `of_files`, a snapshot needs no
+    batch.
     """
     from codebatch.operations.comparison.revisions import (  # Commands without a comparison do not need these imports.
         NamedCommit,
@@ -245,7 +246,7 @@ def _answer(
     *,
     first: str = "",
 ) -> int:
-    """Emit a comparison. Text output shows only the states `states_shown`. Return the exit status."""
+    """Print a comparison and return the exit status. In text output, only the states `states_shown` are shown."""
     form, context = chosen_form(context, options.form)
     shown = [change for state in states_shown for change in changes_found if change.state == state]
     cut = shown[: options.limit or LINES_SHOWN] if options.form is None else shown[: options.limit]
@@ -271,7 +272,10 @@ def _answer(
 
 
 def _rest(comparison: Comparison, shown: Sequence[Change], states_shown: Sequence[State]) -> Iterator[str]:
-    """Yield a line with the counts of other states than `states_shown`. Also state whether no difference is shown."""
+    """Yield a line about what is not shown: the number of changes in each other state.
+
+    If no change is shown, the line begins with `none`.
+    """
     other_states = [state for state in (*SHOWN, *COUNTED) if state not in states_shown and comparison.counts[state]]
     parts = ["none"] * (not shown) + [f"not shown: {counts_line(comparison, other_states)}"] * bool(other_states)
     if parts:
@@ -319,7 +323,7 @@ def _improvements_answer(comparison: Comparison, changes_found: Sequence[Change]
 
 
 def _head(comparison: Comparison) -> ComparedBatches:
-    """Return the members that identify the batches and their completeness."""
+    """Return the members of an answer that identify the two batches and describe their completeness."""
     old, new = comparison.old, comparison.new
     return ComparedBatches(
         old_batch_id=old.question.batch.id,

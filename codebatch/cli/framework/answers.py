@@ -1,8 +1,8 @@
-"""Output of answers, with reports of incomplete, stale and foreign answers.
+"""Output of answers. It includes reports of answers that are incomplete, stale, or of another project.
 
-`emit_rows` and `emit_document` report on standard error if the batch belongs to another project, if the answer is
-incomplete, and if the tree has changed. JSON answers contain the same facts. Both functions return the exit status.
-`-q` hides none of these reports.
+`emit_rows` and `emit_document` report three facts on standard error: the batch belongs to another project, the answer
+is incomplete, or the tree has changed. JSON answers contain the same facts. `-q` hides none of these reports. Both
+functions return the exit status.
 """
 
 from __future__ import annotations
@@ -65,7 +65,10 @@ def scope_members(answer: Answer[object]) -> dict[str, object]:
 
 
 def ask(context: CommandContext, reference: str | None) -> Batch:
-    """Return the batch that a command queries. It may be incomplete; the answer then reports this."""
+    """Return the batch that a command queries.
+
+    It may be incomplete; in this case, the output of the answer reports it.
+    """
     batch = Store(context.place.open(), context.note, context.report).batch(reference, partial=True)
     batch.question.tell_phase = context.phase
     context.questions.append(batch.question)
@@ -83,9 +86,9 @@ def emit_rows(
     name: str | None = None,
     members: Mapping[str, object] = {},
 ) -> int:
-    """Emit rows and return the exit status. In JSON, they are the member `records`, next to `members`.
+    """Print rows and return the exit status. In JSON, the rows are the member `records`, and `members` are added.
 
-    If there are no rows, `if_none` is reported as a note, also for JSON. `name` as for `CommandContext.print`.
+    If there are no rows, the note `if_none` is printed, also for JSON. `name` is as in `CommandContext.print`.
     """
     question, completeness = answer.question, answer.whole
     _report_state(context, question, completeness)
@@ -101,9 +104,9 @@ def emit_rows(
 def emit_formatted(
     context: CommandContext, answer: Answer[object], write: Callable[[], object], *, if_none: str = ""
 ) -> int:
-    """Emit an answer in a format of its own, which `write` writes to standard output. Return the exit status.
+    """Print an answer in a format of its own and return the exit status. `write` writes it to standard output.
 
-    `if_none` is a note that nothing was found; empty if something was found.
+    `if_none` is a note that nothing was found. It is empty if something was found.
     """
     _report_state(context, answer.question, answer.whole)
     context.display.make_way()
@@ -123,7 +126,10 @@ def emit_document(
     *,
     name: str | None = None,
 ) -> int:
-    """Emit one document and return the exit status. JSON adds the members of AnswerScope. `name` as for `print`."""
+    """Print one document and return the exit status. In JSON, the members of AnswerScope are added.
+
+    `name` is as in `CommandContext.print`.
+    """
     question, completeness = answer.question, answer.whole
     _report_state(context, question, completeness)
     if context.as_json:
@@ -134,9 +140,9 @@ def emit_document(
 
 
 def emit_comparison(context: CommandContext, comparison: Comparison, write: Callable[[], object]) -> None:
-    """Emit a comparison of two batches, which `write` writes to standard output.
+    """Print a comparison of two batches. `write` writes it to standard output.
 
-    The older batch is expected to be stale, so changes of its tree are not reported.
+    Changes of the tree since the older batch are not reported, because they are expected.
     """
     for answer in (comparison.old, comparison.new):
         _report_state(context, answer.question, answer.whole)
@@ -148,7 +154,7 @@ def emit_comparison(context: CommandContext, comparison: Comparison, write: Call
 
 
 def report_missing_contents(context: CommandContext, comparison: Comparison) -> None:
-    """Report files whose content is needed for a comparison and is missing."""
+    """Report the files whose content a comparison needs but is missing."""
     if lost := sorted(comparison.trees.lost):
         more = f" and of {count_of(len(lost) - 1, 'other file')}" if len(lost) > 1 else ""
         where = f"{display_path(lost[0][1])} in {comparison.trees.batch(lost[0][0]).batch.id}{more}"
@@ -156,11 +162,11 @@ def report_missing_contents(context: CommandContext, comparison: Comparison) -> 
 
 
 def rerun(store: StoreDir, batch: BatchDir, changes: Changes | None = None, *, of_all: bool = False) -> str:
-    """Return the command that runs the same batch again. `of_all`: without path restrictions.
+    """Return the command that runs a batch again. With `of_all`, the command has no path restrictions.
 
-    `changes` contains the source patterns; None if the caller did not read the tree.
+    `changes` has the source patterns of the batch. It is None if the caller did not read the tree.
     """
-    # These imports are needed only if a command is suggested.
+    # Imported here, because a command is rarely suggested.
 
     from codebatch.operations.project.configuration import ProjectSettings, load_configuration
     from codebatch.snapshotting.staleness import rules_of
@@ -174,7 +180,7 @@ def rerun(store: StoreDir, batch: BatchDir, changes: Changes | None = None, *, o
     words = ["codebatch", "run", *(roots if can_be_typed else ["PATH"])]
     try:
         settings = load_configuration(Path.cwd()).settings
-    except (InvalidConfiguration, FileNotFoundError):  # The suggested command itself will report this error.
+    except (InvalidConfiguration, FileNotFoundError):  # The suggested command will report this error itself.
         settings = ProjectSettings()
     if batch.about.pipeline != settings.pipeline:
         words += ["--pipeline", batch.about.pipeline]
@@ -191,7 +197,7 @@ def rerun(store: StoreDir, batch: BatchDir, changes: Changes | None = None, *, o
 def report_missing_results(
     context: CommandContext, store: StoreDir, batch: BatchDir, completeness: Completeness
 ) -> None:
-    """Report why an answer is incomplete."""
+    """Report why an answer is incomplete, one line for each reason."""
     for line in _reasons(store, batch, completeness):
         context.report(f"incomplete: {line}")
 

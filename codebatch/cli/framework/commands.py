@@ -1,7 +1,7 @@
-"""Commands and options whose help is made from one definition each. This module imports only click.
+"""Commands and options. The help of each is made from a single definition. This module imports only click.
 
-An option has a short text and, if needed, details. Help shows the details of a command's own options. Common options,
-which many commands have, come last and without details: `codebatch help options` describes them.
+An option has a short text and, if needed, details. Help shows the details of the options that only one command has.
+Common options, which many commands have, come last and without details. `codebatch help options` describes them.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ DETAILS_NOTE = "Details of common options: codebatch help options"
 class HelpfulOption(click.Option):
     """An option with a short text, `help`, and optional `details` in full sentences.
 
-    `default_text` is the displayed default, if the value alone is unclear. Help lists common options after the other
-    options, and global options, which every command has, at the end.
+    `default_text` is shown as the default if the value alone would be unclear. Help lists common options after other
+    options. Global options, which every command has, come last.
     """
 
     def __init__(
@@ -48,9 +48,9 @@ class HelpfulOption(click.Option):
             self.shown_default = str(attributes.get("default"))
 
     def text(self, *, is_detailed: bool = False) -> str:
-        """Return the short text or, if `is_detailed`, the whole text.
+        """Return the text of the option for help: the short text and, with `is_detailed`, the details.
 
-        Add whether it is required or repeatable, and its default.
+        The text also says whether the option is required or repeatable, and its default.
         """
         marks = " (required)" * self.required + " (repeatable)" * self.multiple
         details = f". {self.details}" if self.details and is_detailed else ""
@@ -68,7 +68,7 @@ def option(*declarations: str, **attributes: Any) -> Callable[[F], F]:
 
 
 class HelpfulCommand(click.Command):
-    """A command whose help lists common options after its own options."""
+    """A command. Its help lists the common options after its own options."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         write_options(self, ctx, formatter)
@@ -77,7 +77,7 @@ class HelpfulCommand(click.Command):
 command: Callable[..., Callable[[Callable[..., object]], click.Command]] = functools.partial(
     click.command, cls=HelpfulCommand
 )
-"""Variant of `click.command` that creates a HelpfulCommand by default."""
+"""Like `click.command`, but creates a HelpfulCommand by default."""
 
 
 def write_options(of_command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -103,11 +103,11 @@ def help_row(ctx: click.Context, option: click.Option) -> Row | None:
 
 
 def _rank(option: click.Option) -> int:
-    """Return the order of an option in help: own options, common options, global options, and `--help` of click."""
+    """Return the rank of an option in help. The order is: own, common and global options, then `--help` of click."""
     return option.is_common + option.is_global if isinstance(option, HelpfulOption) else 3
 
 
 def summary_of(of_command: click.Command) -> str:
-    """Return the first paragraph of a command's help on one line, without its full stop."""
+    """Return the first paragraph of a command's help on one line, without a final full stop."""
     first = (of_command.help or "").replace("\b", "").strip().partition("\n\n")[0]
     return " ".join(first.split()).removesuffix(".")

@@ -1,4 +1,4 @@
-"""Options that several commands have. Each has one definition; only defaults depend on the command."""
+"""Options that several commands have. Each is defined once. Only its default can differ between commands."""
 
 from __future__ import annotations
 
@@ -135,16 +135,16 @@ COMMON = {
         help="Set of tasks to run: parse, analyze or full",
     ),
 }
-"""Options by name, in the order in which help lists them."""
+"""The options by name, in the order in which help lists them."""
 
 
 def common_option(name: str, **arguments: Any) -> Callable[[F], F]:
-    """Return a decorator that adds a common option to a command. `arguments` override its definition."""
+    """Return a decorator that adds a common option to a command. `arguments` override those of its definition."""
     definition = COMMON[name]
     return option(*definition.declarations, **{**definition.arguments, **arguments})
 
 
 def common_options() -> list[HelpfulOption]:
-    """Return the options that help lists as common, with their general defaults."""
+    """Return the options that help lists as common, with the defaults of their definitions."""
     options = (HelpfulOption(definition.declarations, **definition.arguments) for definition in COMMON.values())
     return [definition for definition in options if definition.is_common]

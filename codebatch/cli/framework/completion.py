@@ -1,4 +1,7 @@
-"""Shell completion of words that name a batch, or a file or command of a batch. On an error, nothing is suggested."""
+"""Shell completion of batch references, and of files and commands of a batch.
+
+If an error occurs, nothing is suggested.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,14 @@ from codebatch.store.batches.resolution import resolve_batch
 from codebatch.store.batches.store import StoreDir
 
 _TYPED = re.compile(r"[\w./+@][\w./+@-]*")
-"""Words that need no quoting in any shell. Paths of a tree are untrusted and become part of a command line."""
+"""Words that need no quoting in any shell.
+
+Only such words are suggested: paths of a tree are untrusted, and they become part of a command line.
+"""
 
 
 def complete_batch(ctx: click.Context, _: click.Parameter, word: str) -> list[str]:
-    """Return the names and IDs of batches that start with a word."""
+    """Return the names and IDs of batches that begin with a word."""
     from codebatch.operations.queries.completion import batches_beginning
 
     try:
@@ -29,7 +35,7 @@ def complete_batch(ctx: click.Context, _: click.Parameter, word: str) -> list[st
 
 
 def complete_file(ctx: click.Context, _: click.Parameter, word: str) -> list[str]:
-    """Return the files of the queried batch whose paths start with a word, or the directories that contain them."""
+    """Return the completions of a path in the queried batch: files and directories that begin with a word."""
     from codebatch.operations.queries.completion import files_beginning
 
     reference = ctx.params.get("batch_reference")
@@ -40,7 +46,10 @@ def complete_file(ctx: click.Context, _: click.Parameter, word: str) -> list[str
 
 
 def complete_command(ctx: click.Context, _: click.Parameter, word: str) -> list[str]:
-    """Return the command IDs that start with a word, of the queried batch or the latest batch of commands."""
+    """Return the IDs of commands that begin with a word.
+
+    They are those of the queried batch, by default of the latest batch of commands.
+    """
     from codebatch.store.work.work_batches import read_work
 
     try:
@@ -51,7 +60,7 @@ def complete_command(ctx: click.Context, _: click.Parameter, word: str) -> list[
 
 
 def _store(ctx: click.Context) -> StoreDir:
-    """Return the store that the command line names so far, or the default store."""
+    """Return the store that the incomplete command line names, otherwise the default store."""
     options = (context.params.get("store") for context in (ctx, ctx.parent, ctx.find_root()) if context is not None)
     named = next(filter(None, options), None) or os.environ.get(STORE_VARIABLE)
     return StorePlace(Path(str(named)) if named else None).open()

@@ -1,4 +1,4 @@
-"""The context of a command: the store, global options, and the output of answers and notes."""
+"""The context of a command: its store, its global options, and the output of answers and notes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from codebatch.cli.output.colors import Color, Painter, is_colored, is_linked
 from codebatch.cli.output.progress import Display, Stage, display_of
 from codebatch.cli.output.streams import write_own
 
-# Re-exported, so that commands import it together with the context.
+# Re-exported, because most commands need it together with the context.
 from codebatch.cli.output.tables import table as table
 from codebatch.cli.output.terminal import printable
 from codebatch.errors import CodebatchError, InvalidInput
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., object])
 
-# A complete command line in a hint: after a colon or between backquotes.
+# Matches a complete command line in a hint: after a colon, or between backquotes.
 _COMMAND = re.compile(r"(?<=: )codebatch [^;`]*[^;` ]|(?<=`)codebatch [^`]+(?=`)")
 _WITH_TRUST = (
     "codebatch resume",
@@ -61,14 +61,14 @@ _WITHOUT_STORE = ("codebatch init", "codebatch pipeline", "codebatch config")
 
 
 class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
-    """The options, the store and the output of a command, whose words are `command`.
+    """The options, the store and the output of a command. `command` are the words of the command.
 
-    - `files` counts what is read, for `-v` and `--explain`. `questions` are the queries whose reads `--explain`
-      reports.
-    - `display` shows the progress of the command.
-    - `batches` are the batches whose files may be named in the output.
-    - `other_stores` are stores that a suggested command must name.
-    - `is_trusted`: `--trust` was given, so commands of a store that was created elsewhere may run.
+    - `files`: counts what is read, for `-v` and `--explain`.
+    - `questions`: the queries whose reads `--explain` reports.
+    - `display`: shows the progress of the command.
+    - `batches`: the batches whose files may be named in the output.
+    - `other_stores`: stores that suggested commands must name.
+    - `is_trusted`: `--trust` was given, so commands in a store that was created elsewhere may run.
     """
 
     store_path: str | None
@@ -95,14 +95,14 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def painter(self) -> Painter | None:
-        """The painter of lines on standard output, or None if they have no colours."""
+        """The painter for lines on standard output. None if these lines are not coloured."""
         if not is_colored(self.color):
             return None
         sources = self.batches[-1].about.sources if self.batches else ()
         return Painter(sources[0] if len(sources) == 1 else None, has_links=is_linked())
 
     def batch(self, reference: str | None, kind: BatchKind = "analysis") -> tuple[StoreDir, BatchDir]:
-        """Return the store and the named batch of a kind, by default the latest batch."""
+        """Return the store and the batch that a reference names. By default, it is the latest batch of a kind."""
         store = self.place.open()
         batch = resolve_batch(store, reference, self.report, kind=kind)
         self.batches.append(batch)
@@ -110,50 +110,53 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
         return store, batch
 
     def report_other_project(self, store: StoreDir, batch: BatchDir) -> None:
-        """Report that a batch belongs to another project than the current one, if this is so."""
+        """If a batch does not belong to the current project, report it."""
         if store.project is not None and is_of_other_project(store, batch):
             project, current = map(display_path, (batch.about.project_root, store.project.root))
             self.report(f"batch {batch.id} belongs to project {project}, not to the current project {current}")
 
     def use_store_of(self, batch: BatchDir) -> None:
-        """Make suggested commands name the store of a batch, unless it is the default store."""
+        """Make suggested commands name the store of a batch. If it is the default store, do nothing."""
         root = batch.root.parent.parent
         if self.place.named is None and self.place.root() != root:
             self.other_stores.append(root)
 
     def note(self, text: str) -> None:
-        """Print a note on standard error unless `-q` was given.
+        """Print a note on standard error, unless `-q` was given.
 
-        Commands in it name the store, as `suggest` describes.
+        Commands in the note are completed as `suggest` describes.
         """
         if not self.quiet:
             self.report(text)
 
     def detail(self, text: str) -> None:
-        """Print a note that only `-v` shows."""
+        """Print a note if `-v` was given."""
         if self.verbose:
             self.note(text)
 
     def report(self, text: str) -> None:
-        """Print a message on standard error, even with `-q`: without the message, the answer would be misleading."""
+        """Print a message on standard error, even with `-q`.
+
+        It is for messages without which an answer would be misleading.
+        """
         with self.display.aside():
             print(printable(self.suggest(text)), file=sys.stderr, flush=True)
 
     @property
     def has_colored_notes(self) -> bool:
-        """True if notes on standard error are coloured."""
+        """Whether notes on standard error are coloured."""
         return is_colored(self.color, sys.stderr)
 
     def relay(self, line: str) -> None:
-        """Print a line of ProgramOutput unchanged, unless `-q` was given."""
+        """Print a line that comes from ProgramOutput without escaping it, unless `-q` was given."""
         if not self.quiet:
             with self.display.aside():
                 write_own(sys.stderr, f"{line}\n")
 
     def report_reading(self) -> None:
-        """Report which store was used and how much was read, if `-v` was given.
+        """With `-v`, report which store was used and how much was read.
 
-        With `--explain`, the numbers are also reported for each query.
+        With `--explain`, also report the numbers of each query.
         """
         if self.files is None:
             return
@@ -172,7 +175,7 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
         self.display.show_stage(Stage(phase, done, planned, things))
 
     def suggest(self, hint: str) -> str:
-        """Return a hint whose commands can be executed as they are: `--store` and `--trust` are added if needed."""
+        """Return a hint in which commands can be executed as they are. `--store` and `--trust` are added if needed."""
         named = self.store_path or next(map(str, self.other_stores), None)
         if not (named or self.is_trusted):
             return hint
@@ -191,8 +194,8 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
     def print(self, document: object, lines: Iterable[str], *, if_none: str = "", name: str | None = None) -> None:
         """Print the answer: the document as JSON, or the lines. If there are no lines, print the note `if_none`.
 
-        A JSON object names its schema in the member `schema`: the schema of the command, or of `name`. If `name` is
-        empty, the member is omitted, because the other members are names of data.
+        A JSON object has a member `schema` with the schema of the command or, if `name` is given, of that name. If
+        `name` is empty, there is no such member, because then the names of the members are data.
         """
         if self.as_json:
             encoded = _json(_titled(document, self.command if name is None else name)) + b"\n"
@@ -214,7 +217,10 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def with_common_options(function: F) -> F:
-    """Add the common options to a command, before and after its name, as one argument `context`."""
+    """Add the common options to a command. It receives them as one argument, `context`.
+
+    On the command line, these options may precede or follow the name of the command.
+    """
 
     @add_global_options
     @click.pass_context
@@ -252,7 +258,7 @@ def with_common_options(function: F) -> F:
 
 
 def _color(given: GlobalOptions) -> Color:
-    """Return the colour mode: the last `--color`, otherwise `--no-color`."""
+    """Return the colour mode: that of the last `--color`. Without one, `--no-color` means `never`."""
     match given.get("color"):
         case "always" | "never" | "auto" as mode:
             return mode
@@ -261,10 +267,10 @@ def _color(given: GlobalOptions) -> Color:
 
 
 class SourcePath(click.Path):
-    """A path argument of source files.
+    """A path argument that names a source file.
 
-    An empty path is rejected, because it usually is an unset variable. If no file has that name, the path is decoded
-    from its displayed form (model/text/displayed_paths.py).
+    An empty path is rejected, because it usually comes from an unset variable. If no file has the given name, the name
+    is taken as the display form of a path and decoded (model/text/displayed_paths.py).
     """
 
     def __init__(self) -> None:
@@ -291,7 +297,7 @@ path_option = common_option("path")
 
 
 def _titled(document: object, name: str) -> object:
-    """Add the member `schema` to an object and sort its members. Return any other value unchanged."""
+    """Return an object with a member `schema`, and with its members sorted. Return any other value unchanged."""
     members = msgspec.to_builtins(document) if isinstance(document, msgspec.Struct) else document
     if not isinstance(members, dict) or not name:
         return document
@@ -301,7 +307,7 @@ def _titled(document: object, name: str) -> object:
 def _json(document: object) -> bytes:
     try:
         return msgspec.json.format(msgspec.json.encode(document), indent=2)
-    # A path is not valid UTF-8. Python's json escapes it as a lone surrogate, which Python decodes again.
+    # A path is not valid UTF-8. Python's json module writes it with lone surrogates, which Python decodes again.
     except UnicodeEncodeError:
         import json
 

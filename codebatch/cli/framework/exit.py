@@ -1,4 +1,4 @@
-"""The end of a command: each error becomes `error:` and `hint:` on standard error, or JSON, and an exit status."""
+"""The end of a command. Each error becomes an exit status, and `error:` and `hint:` on standard error, or JSON."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NO_LONGER = {
     "--id": "ids cannot be chosen; name the batch instead: codebatch run PATH --name NAME; then use @NAME",
     "--metadata": "snapshots have no metadata; name the batch instead: codebatch run PATH --name NAME",
 }
-"""Removed options of CodeBatch 1, with the alternatives."""
+"""Options of CodeBatch 1 that were removed, each with an alternative."""
 _OTHER_OPTIONS = {
     "--format": ("--output",),
     "--language": ("--lang", "--language"),
@@ -44,7 +44,10 @@ _OTHER_OPTIONS = {
     "--top": ("--limit",),
     "--workers": ("--jobs",),
 }
-"""Options of other programs, with the equivalents of commands. If a command has no equivalent, nothing is suggested."""
+"""Options of other programs, each with equivalent options here.
+
+If a command has none of the equivalents, nothing is suggested.
+"""
 
 
 def run_to_exit_status(command: click.Command, arguments: Sequence[str]) -> int:
@@ -56,7 +59,7 @@ def run_to_exit_status(command: click.Command, arguments: Sequence[str]) -> int:
         result = command.main(args=list(arguments), prog_name="codebatch", standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
-    except (click.exceptions.Exit, SystemExit) as ended:  # After completing a word, click raises SystemExit.
+    except (click.exceptions.Exit, SystemExit) as ended:  # click raises SystemExit after it has completed a word.
         return ended.exit_code if isinstance(ended, click.exceptions.Exit) else int(ended.code or 0)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.ctx.get_help(), err=True)
@@ -92,13 +95,13 @@ def run_to_exit_status(command: click.Command, arguments: Sequence[str]) -> int:
 
 
 def wants_json(arguments: Sequence[str]) -> bool:
-    """Return whether a command line, which may be invalid, requests JSON: `--json`, or any spelling of `-o json`."""
+    """Return whether a command line requests JSON, by `--json` or any spelling of `-o json`. It may be invalid."""
     pairs = pairwise(arguments)
     return any(map(_JSON.match, arguments)) or any(_OUTPUT.match(option) and value == "json" for option, value in pairs)
 
 
 def refuse_completing_nothing(environment: Mapping[str, str]) -> None:
-    """Raise InvalidInput if the environment requests shell completion and does not contain the words to complete."""
+    """Raise InvalidInput if the environment requests shell completion but does not have the words to complete."""
     if not environment.get(COMPLETE_VARIABLE, "").endswith("_complete"):
         return
     for name, form in (("COMP_WORDS", ""), ("COMP_CWORD", r"-?[0-9]{1,9}")):
@@ -112,7 +115,7 @@ def refuse_completing_nothing(environment: Mapping[str, str]) -> None:
 
 
 def join_names(environment: MutableMapping[str, str]) -> None:
-    """Join `@` and NAME to one word for bash, which treats `@` as a word break."""
+    """Join `@` and the name after it to one word. bash splits them, because it treats `@` as a word break."""
     if environment.get(COMPLETE_VARIABLE) != "bash_complete":
         return
     current = int(environment["COMP_CWORD"])
@@ -143,7 +146,10 @@ def _usage_message(error: click.ClickException) -> tuple[str, str | None]:
 
 
 def _similar_option(name: str, command: click.Command) -> str | None:
-    """Return the option of a command that is similar or equivalent to an unknown option, or None."""
+    """Return the option of a command that is similar or equivalent to an unknown option.
+
+    Return None if there is none.
+    """
     options = [name for option in command.params if isinstance(option, click.Option) for name in option.opts]
     if name in _OTHER_OPTIONS:
         return next((name for name in _OTHER_OPTIONS[name] if name in options), None)
@@ -151,10 +157,10 @@ def _similar_option(name: str, command: click.Command) -> str | None:
 
 
 def _as_environment_error(error: OSError) -> CodebatchError | None:
-    """Return an OSError as a CodebatchError if the cause is the environment, otherwise None."""
+    """Return the error for an OSError that the environment caused. Return None for any other OSError."""
     if isinstance(error, FileNotFoundError) and error.filename is None and not _has_directory():
         return InvalidInput("the current directory no longer exists", hint="change to a directory that exists")
-    # If a system call receives a file descriptor, the file name of the error is a number.
+    # If a system call was given a file descriptor, the file name in the error is a number.
     name = error.filename if isinstance(error.filename, str | bytes) else b""
     is_process = isinstance(error, ProcessRefused)
     place = "cannot start a process" if is_process else os.fsdecode(name) or "the disk"
@@ -179,14 +185,14 @@ def _has_directory() -> bool:
 
 
 def _plain(message: str) -> str:
-    """Return a message of click on one line, in lower case and without a full stop, like all other messages."""
+    """Return a message of click in the form of all other messages: one line, lower case, no full stop."""
     message = re.sub(r"\s*\n\s*", " ", message)
     lowered = message[:1].lower() + message[1:] if message[1:2].islower() else message
     return lowered.removesuffix(".")
 
 
 def _report(code: str, message: str, hint: str | None, status: int, *, as_json: bool, lines: Sequence[str] = ()) -> int:
-    """Print an error. `lines` are the lines of a long message."""
+    """Print an error and return its exit status. For a long message, `lines` are its lines."""
     if as_json:
         import json  # Only JSON errors need this import.
 
@@ -201,7 +207,10 @@ def _report(code: str, message: str, hint: str | None, status: int, *, as_json: 
 
 
 def _fitted_hint(hint: str) -> Sequence[str]:
-    """Wrap a hint to the terminal width, if there is a terminal. A command is not wrapped, so that it can be copied."""
+    """Wrap a hint to the width of the terminal, if there is one.
+
+    A hint with a command is not wrapped, so that the command can be copied.
+    """
     from codebatch.cli.output.tables import wrapped
     from codebatch.cli.output.widths import terminal_width
 

@@ -1,4 +1,4 @@
-"""The answer of `explain`: the files that each reading command reads. This module imports no code that reads."""
+"""The answer of `explain`: the files that a command reads. This module does not import the code that reads them."""
 
 from __future__ import annotations
 
@@ -134,11 +134,11 @@ _READS: dict[str, tuple[str, ...]] = {
 }
 
 EXPLAINED = frozenset(_READS)
-"""The names of the commands that `explain` supports, with words joined by `-`."""
+"""The names of the commands that `explain` supports. The words of a name are joined by `-`."""
 
 
 def explain(command: str) -> ExplainedCommand:
-    """Return the files that a command reads. Raises InvalidInput unless the command only reads."""
+    """Return the files that a command reads. Raises InvalidInput if the command does not only read the store."""
     name = command.replace(" ", "-")
     if name not in _READS:
         raise InvalidInput(

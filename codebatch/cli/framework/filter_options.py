@@ -1,4 +1,4 @@
-"""Options that filter records, and options that set the order and format of the output, by name."""
+"""Options by name: those that filter records, and those that set the order and the format of the output."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ Option = Callable[[F], F]
 
 def _refuse_empty(ctx: click.Context, param: click.Parameter, value: str) -> str:
     if not value and ctx.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE:
-        raise click.BadParameter("must not be empty", ctx, param)  # An empty value comes from an unset variable.
+        # An empty value usually comes from an unset variable.
+        raise click.BadParameter("must not be empty", ctx, param)
     return value
 
 

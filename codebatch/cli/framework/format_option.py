@@ -17,7 +17,7 @@ ESCAPE_FORMULAS = "escape_formulas"
 
 
 def chosen_form(context: CommandContext, form: Form | None) -> tuple[Form | None, CommandContext]:
-    """Return the output format, None by default, and the context. `-o json` has the effect of `--json`.
+    """Return the output format, or None for the default, and the adapted context. `-o json` has the effect of `--json`.
 
     Raises InvalidInput if `--json` and another format are given.
     """
@@ -28,7 +28,10 @@ def chosen_form(context: CommandContext, form: Form | None) -> tuple[Form | None
 
 
 def form_option(function: Callable[..., object]) -> Callable[..., object]:
-    """Add `-o`, as the argument `form`, and `--escape-formulas`, which `escapes_formulas` returns."""
+    """Add `-o` and `--escape-formulas` to a command.
+
+    The command receives `-o` as the argument `form`. `escapes_formulas` returns whether `--escape-formulas` was given.
+    """
 
     @common_option("output")
     @common_option("escape-formulas")

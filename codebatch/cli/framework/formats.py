@@ -1,4 +1,4 @@
-"""Output of records in a format: table, JSON, JSON lines, CSV, Markdown, or plain lines."""
+"""Output of records in a format: table, JSON, JSON lines, CSV, Markdown or plain lines."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from codebatch.query.fields import DERIVED, NO_LANGUAGES, JsonRecord, fields_of,
 from codebatch.query.filters.shaping import cell
 
 FOR_PROGRAMS = ("json", "jsonl", "csv")
-"""Formats with complete and unchanged values."""
+"""Formats for programs. Their values are complete and unchanged."""
 STREAMED = ("jsonl", "csv", "md")
-"""Formats whose rows are written before all records are read."""
+"""Formats whose first rows are written before all records are read."""
 
 _ANY_WIDTH = 1 << 30
-"""The width of a table that is requested explicitly for output to a pipe."""
+"""The width of a table if output to a pipe is explicitly requested as a table."""
 
 _FORMULA_STARTS = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"
-"""Characters that start a formula in a spreadsheet (OWASP, "CSV Injection")."""
+"""Characters with which a formula begins in a spreadsheet (OWASP, "CSV Injection")."""
 _PATH_COLUMNS = ("path", "other_path", "dir")
 """Columns with paths. In a narrow terminal, only the last parts of a path are shown."""
 
@@ -47,7 +47,10 @@ _COLUMNS = {
 
 
 def columns_of(form: Form, kinds: Iterable[str]) -> tuple[str, ...]:
-    """Return the default columns for records of some kinds: all for programs, a selection for people."""
+    """Return the default columns for records of some kinds.
+
+    Formats for programs have all columns, other formats have the most useful ones.
+    """
     ordered = [kind for kind in KINDS if kind in frozenset(kinds)]
     if form in FOR_PROGRAMS:
         written = (field for field in fields_of(ordered) if not field.endswith("_b64"))
@@ -68,7 +71,7 @@ def write_rows(
 ) -> None:
     """Write rows to standard output in any format except JSON. `value` returns the value of a row in a column.
 
-    Control characters are escaped, except in JSON lines and in CSV that is not written to a terminal.
+    Control characters are escaped. They are not escaped in JSON lines, and in CSV that is not written to a terminal.
     """
     if form == "jsonl":
         for row in rows:
@@ -109,9 +112,9 @@ def write_painted(records: Iterable[JsonRecord], paint: Painter) -> None:
 
 
 def escaped_formula(value: Json) -> str:
-    """Return a value as text that spreadsheets do not interpret as a formula.
+    """Return a value as text that no spreadsheet takes for a formula.
 
-    Numbers, also negative ones, are unchanged.
+    Numbers are unchanged, even negative ones.
     """
     text = cell(value)
     is_number = isinstance(value, int | float)

@@ -1,6 +1,6 @@
-"""Command groups, and the options that may precede or follow a command's name.
+"""Command groups, and the options that may precede or follow the name of a command.
 
-This module imports little except click.
+Apart from click, this module imports little.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def schema_of(name: str) -> str:
 
 
 class GlobalOptions(dict[str, object]):
-    """Values of global options given so far on the command line: `store`, `color` and the names of FLAGS."""
+    """The values of the global options that the command line has had so far: `store`, `color` and those of FLAGS."""
 
     def take(self, store: str | None, color: str | None, flags: Mapping[str, bool]) -> None:
-        """Merge options. The last store and colour apply; a flag that was given once stays set."""
+        """Merge further options. The last store and the last colour apply. A flag that was given once stays set."""
         for name, value in (("store", store), ("color", color)):
             if value is not None:
                 self[name] = value
@@ -43,7 +43,7 @@ class GlobalOptions(dict[str, object]):
 
 
 def global_options_of(ctx: click.Context) -> GlobalOptions:
-    """Return the global options given so far on this command line."""
+    """Return the values of the global options that this command line has had so far."""
     root = ctx.find_root()
     if not isinstance(root.obj, GlobalOptions):
         root.obj = GlobalOptions()
@@ -51,7 +51,7 @@ def global_options_of(ctx: click.Context) -> GlobalOptions:
 
 
 def words_of(ctx: click.Context) -> str:
-    """Return the words of the current command, without the program name."""
+    """Return the words of the current command, without the name of the program."""
     return ctx.command_path.removeprefix(ctx.find_root().command_path).strip()
 
 
@@ -79,14 +79,14 @@ def add_global_options(function: F) -> F:
 
 
 class Group(click.Group):
-    """A group that accepts the global options and suggests a command for an unknown name."""
+    """A group of commands. It accepts the global options, and it suggests a command for an unknown name."""
 
     command_class = HelpfulCommand
     other_words: Mapping[str, str] = {}
-    """Names of commands in other programs, mapped to the names here."""
+    """Names of commands in other programs, each with the name of the command here."""
 
     def find_similar(self, ctx: click.Context, word: str, others: Collection[str] = ()) -> str | None:
-        """Return a similar or equivalent command for an unknown word, or a word of `others`.
+        """Return a command that is similar or equivalent to an unknown word, or a similar word of `others`.
 
         Return None if there is none.
         """

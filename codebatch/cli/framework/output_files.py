@@ -1,4 +1,4 @@
-"""Output files of commands: checks of the target, and atomic writes."""
+"""Output files of commands. Their targets are checked, and they are written atomically."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ STANDARD_OUTPUT = "-"
 
 
 def target_of(output: str, example: str) -> Path:
-    """Return the target of an output file, with symbolic links resolved.
+    """Return the path of an output file, with symbolic links resolved.
 
-    Raises InvalidInput if it cannot be a regular file. The hint shows `example`, a command with a valid target.
+    Raises InvalidInput if it cannot be a regular file. The hint has `example`, a command with a valid file.
     """
     target = Path(os.path.realpath(output))
     if not output or target.is_dir():
         raise InvalidInput(f"{output!r} is not a file name", hint=f"for example: {example}")
-    # A pipe such as /dev/fd/3 resolves to a path that does not exist, so the unresolved path is checked.
+    # The resolved path of a pipe such as /dev/fd/3 does not exist. So the type of the unresolved path is checked.
     named = Path(output)
     if named.exists() and not stat.S_ISREG(named.stat().st_mode) and not is_null_device(named):
         command = example.partition(" -o ")[0]
@@ -40,7 +40,10 @@ def is_null_device(path: Path) -> bool:
 
 
 def write_target(target: Path, data: bytes) -> None:
-    """Create or replace a file atomically. The null device is not written, because its node must not be replaced."""
+    """Create or replace a file atomically.
+
+    Nothing is written to the null device, because the device file would be replaced.
+    """
     if not is_null_device(target):
         RealFiles().write_atomic(target, data)
 

@@ -1,4 +1,4 @@
-"""PATH arguments and `--path`, which restrict a query to files and directories."""
+"""PATH arguments and the option `--path`. They restrict a query to files and directories."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ paths_argument = click.argument("paths", nargs=-1, metavar="[PATH]...", shell_co
 
 
 def chosen_paths(batch: Batch, paths: Sequence[str], path: str) -> str | tuple[str, ...]:
-    """Return the path restriction of the arguments or of `--path`. Raises InvalidInput if both are given."""
+    """Return the path restriction of a query, from its arguments or `--path`. Raises InvalidInput if both are given."""
     if paths and path:
         raise InvalidInput("--path cannot be used with PATH", hint="give all paths as arguments, or use --path only")
     return batch.find_paths(paths) if paths else path
 
 
 def path_clause(path: str | tuple[str, ...]) -> str:
-    """Return the path restriction as text for messages; empty if there is no restriction."""
+    """Return the path restriction as text to append to a message. It is empty if there is no restriction."""
     if isinstance(path, tuple):
         return f" in {', '.join(restriction.removeprefix('/') or 'the project' for restriction in path)}"
     return f" whose path contains {path!r}" if path else ""

@@ -1,4 +1,4 @@
-"""Options with a value in percent."""
+"""Options whose value is a percentage."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,9})?)%?\Z", re.ASCII)
 
 
 def share_of(ctx: click.Context, param: click.Parameter, value: str) -> float:
-    """Return a percentage as a share from 0 to 1, or 0 if the option was not given. Raises BadParameter."""
+    """Return a percentage as a number from 0 to 1. Return 0 if the option was not given. Raises BadParameter."""
     if not value and ctx.get_parameter_source(str(param.name)) is click.core.ParameterSource.DEFAULT:
         return 0.0
     match = _PERCENT.match(value)

@@ -1,4 +1,4 @@
-"""The option `--explain`: a report of the reads of this run, from its counters."""
+"""The option `--explain`: a report of what a run has read, from its counters."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def _take(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 
 
 explain_option = common_option("explain", expose_value=False, callback=_take)
-"""Option of every reading command. The order relative to `with_common_options` does not matter."""
+"""The option for every command that reads. It can be added before or after `with_common_options`."""
 
 
 def explained(question: BatchQuery) -> Iterator[str]:
-    """Yield how many shards and records a query has read. Yield nothing if the query read no shards."""
+    """Yield lines about how many shards and records a query has read. If it read no shards, yield nothing."""
     records = question.records_asked
     if records is None or not records.reading.shards:
         return

@@ -1,4 +1,7 @@
-"""The record types of `query`. One parser handles their options; each type has the options that apply to it."""
+"""The record types of `query`.
+
+All of them have one parser of options, but each type has only the options that apply to it.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ _OF_OUTPUTS = ("--kind", "--severity", "--code", "--tool", "--name", "--symbol-t
 
 
 class RecordType(msgspec.Struct, frozen=True):
-    """A record type of `query`: the kinds of its records (empty: all kinds) and its options."""
+    """A record type of `query`: the kinds of its records, and its options. If `kinds` is empty, it has all kinds."""
 
     kinds: tuple[str, ...]
     options: tuple[str, ...]
@@ -58,7 +61,10 @@ class RecordQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecordTypeCommand(HelpfulCommand):
-    """The command of a record type. An option of other types is rejected with the names of these types."""
+    """The command of a record type.
+
+    If an option is given that only other types have, the error names these types.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
@@ -73,7 +79,10 @@ class RecordTypeCommand(HelpfulCommand):
 
 
 def filtering(noun: str) -> Callable[[F], F]:
-    """Return a decorator that adds the options of a record type to a command, as one argument `asked`."""
+    """Return a decorator that adds the options of a record type to a command.
+
+    It receives them as one argument, `asked`.
+    """
 
     def decorate(function: F) -> F:
         def wrapped(**arguments: object) -> object:
@@ -98,7 +107,7 @@ def _names(names: object) -> tuple[str, ...]:
 
 
 def _check_combinations(asked: RecordQuery) -> RecordQuery:
-    """Return the query unchanged. Raises InvalidInput if one option makes another ineffective."""
+    """Return the query unchanged. Raises InvalidInput if an option would have no effect because of another option."""
     ordering = {"--group-by": asked.group_by, "--sort": asked.sort, "--fields": asked.fields}
     paging = {"--limit": asked.limit, "--offset": asked.offset}
     if asked.is_count:

@@ -1,4 +1,4 @@
-"""Options of commands that read task lists: the files, and the selection of tasks."""
+"""Options of commands that read task lists: which files to read, and which tasks to select."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 class Listing(TypedDict):
-    """Values of these options, with the names of WorkOptions."""
+    """The values of the options in this module, with their names in WorkOptions."""
 
     only: bool
     tags: tuple[str, ...]
@@ -85,7 +85,7 @@ _NAMES = tuple(Listing.__annotations__)
 
 
 def list_options(function: F) -> F:
-    """Add these options to a command, as its arguments `paths` and `listing`."""
+    """Add the options of this module to a command. It receives them as the arguments `paths` and `listing`."""
 
     @functools.wraps(function)
     def wrapped(*arguments: object, paths: tuple[Path, ...], **options: object) -> object:

@@ -1,4 +1,7 @@
-"""Options of task-list commands that other commands have too. This module imports no code that runs batches."""
+"""Options of task-list commands that other commands have too.
+
+This module does not import the code that runs batches.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from codebatch.cli.framework.common_options import common_option
 
 Output = Literal["failed", "all", "none"]
 OUTPUTS: tuple[Output, ...] = get_args(Output)
-"""Displayed output of tasks: the last lines of failed tasks, all lines, or nothing."""
+"""Which output of tasks to show: the last lines of failed tasks, all lines, or nothing."""
 
 trust_option = option(
     "--trust",
@@ -43,7 +46,7 @@ reload_option = option(
 
 
 class ResumeOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Options of `resume` for a batch of commands, with the names of `resume_work`."""
+    """Options of `resume` for a batch of commands, with their names in `resume_work`."""
 
     is_forced: bool
     only: tuple[str, ...]

@@ -1,8 +1,10 @@
-"""Colours and links in output for people: severities, names and paths.
+"""Colours and links in output for people. Severities, names and paths are coloured.
 
-Painting parses plain lines. A severity is recognised by its position (`path:line:column: error …`, `2 error`, a table
-cell). A path is recognised if it exists in the queried tree. Links (OSC 8) are written only to terminals. They are
-`file://` URLs with the host name, so that a terminal on another machine does not open a local file.
+Plain lines are parsed. A severity is recognised by its position (`path:line:column: error …`, `2 error`, a table cell).
+A path is recognised if it exists in the queried tree.
+
+Links (OSC 8) are only written to terminals. They are `file://` URLs with the host name, so that a terminal on another
+machine does not open one of its own files.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ _PATH = 35
 _SEVERITIES = {"error": 31, "warning": 33, "info": 36, "hint": 32}
 """ECMA-48 codes: bold, magenta, red, yellow, cyan, green."""
 _WITHOUT_LINKS = ("dumb", "linux")
-"""Terminals that print links as text."""
+"""Terminals that print links as plain text."""
 
 _PLACE = re.compile(r"(?P<margin>\s*)(?P<path>\S.*?)(?P<line>(?::\d+)*)(?=: )")
 _PART = re.compile(
@@ -30,7 +32,7 @@ _PART = re.compile(
 
 
 def is_colored(color: Color, stream: TextIO | None = None) -> bool:
-    """Return whether output to a stream, by default stdout, has colours (no-color.org, force-color.org)."""
+    """Return whether output to a stream is coloured (no-color.org, force-color.org). The default stream is stdout."""
     if color != "auto":
         return color == "always"
     if os.environ.get("NO_COLOR"):
@@ -40,26 +42,26 @@ def is_colored(color: Color, stream: TextIO | None = None) -> bool:
 
 
 def is_linked() -> bool:
-    """Return whether links are supported: standard output is a terminal that interprets them."""
+    """Return whether standard output is a terminal that supports links."""
     return sys.stdout.isatty() and os.environ.get("TERM", "dumb") not in _WITHOUT_LINKS
 
 
 def painted_name(name: str) -> str:
-    """Return a name or severity with its colour."""
+    """Return a name or a severity in its colour."""
     return _painted(_SEVERITIES.get(name, _NAME), name) if name else ""
 
 
 class Painter:
-    """A painter of printable lines. It adds colours and links of paths; the text itself is unchanged."""
+    """A painter of printable lines. It adds colours, and links for paths. The text itself is unchanged."""
 
     def __init__(self, tree: bytes | None, *, has_links: bool) -> None:
-        """`tree` is the absolute path of the queried tree, or None if unknown."""
+        """Create the painter. `tree` is the absolute path of the queried tree, or None if it is unknown."""
         self._tree = tree
         self._url = b"file://" + os.fsencode(os.uname().nodename) if has_links else None
         self._resolved = functools.lru_cache(1024)(self._resolve)
 
     def __call__(self, line: str) -> str:
-        """Return a painted line."""
+        """Return a line with colours and links."""
         place = _PLACE.match(line)
         if place is None or not self._resolved(place["path"]):
             return _PART.sub(self._part, line)
@@ -80,7 +82,7 @@ class Painter:
         return f"\x1b]8;;{quote(self._url + self._resolved(path), safe=':/')}\x1b\\{painted}{line}\x1b]8;;\x1b\\"
 
     def _resolve(self, path: str) -> bytes:
-        """Return the absolute path of a path in the tree, or an empty string if the path does not exist."""
+        """Return the absolute path of a path in the tree. Return an empty string if it does not exist."""
         if self._tree is None or os.path.isabs(path) or ".." in path.split("/"):
             return b""
         try:

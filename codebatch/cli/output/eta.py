@@ -1,4 +1,4 @@
-"""Estimates of the remaining time as text, and the pace of a phase."""
+"""The remaining time as text, and the pace of a phase, from which the remaining time is estimated."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ _UNITS = (("h", 3600), ("m", 60), ("s", 1))
 
 
 def eta_text(eta: tuple[float, float, float] | None, *, unknown: int = 0, blocked: int = 0, past: float = 0.0) -> str:
-    """Return the remaining time as text, `past` seconds after the estimate: `12-19 m left`. Empty if unknown.
+    """Return the remaining time as text: `12-19 m left`. Return an empty text if it is unknown.
 
-    With `blocked` tasks, the time until an answer is unknown, so it is `12-19 m left once questions are answered`.
+    `eta` are estimates that were made `past` seconds ago. If `blocked` tasks wait for answers, the text is `12-19 m
+    left once questions are answered`, because the time until an answer is unknown.
     """
     if eta is None:
         return ""
@@ -30,7 +31,7 @@ def eta_text(eta: tuple[float, float, float] | None, *, unknown: int = 0, blocke
 
 
 def clock_time(at_ns: int) -> str:
-    """Return a local time: `14:05:30`, or `2026-07-01 14:05:30` if it is not today."""
+    """Return a local time as text: `14:05:30`. If it is not today, the date is added: `2026-07-01 14:05:30`."""
     at = datetime.datetime.fromtimestamp(at_ns / 1e9).astimezone()
     is_today = at.date() == datetime.datetime.now(at.tzinfo).date()
     return f"{at:%H:%M:%S}" if is_today else f"{at:%Y-%m-%d %H:%M:%S}"
@@ -42,10 +43,10 @@ def _rounded(seconds: float) -> str:
 
 
 class Pace:
-    """The pace of a phase: samples of the share of its work that is done, since the phase began.
+    """The pace of a phase: samples of the share of its work that was done at different times.
 
-    One thread adds samples while another reads them. This is safe without a lock: a sample is one object, and a thinned
-    list is a new list.
+    One thread adds samples while another reads them. No lock is needed: a sample is a single object, and when samples
+    are thinned out, a new list is made.
     """
 
     def __init__(self) -> None:
@@ -56,7 +57,7 @@ class Pace:
         return len(self._samples)
 
     def note(self, now: float, share: float) -> None:
-        """Record a share. At most `SAMPLES_MAX` samples are kept, at about equal intervals."""
+        """Record the share that is done now. At most `SAMPLES_MAX` samples are kept, at about equal intervals."""
         if self._samples and now - self._samples[-1][0] < self._gap:
             return
         self._samples.append((now, share))
@@ -65,10 +66,10 @@ class Pace:
             self._gap = (now - self._samples[0][0]) / len(self._samples)
 
     def seconds_left(self, now: float) -> float | None:
-        """Return the remaining seconds, or None if they are not known within a factor of two.
+        """Return the remaining seconds. Return None if the estimate could be wrong by more than a factor of two.
 
-        They are known if both halves of the elapsed time had about the same pace: neither was more than PACE_RATIO_MAX
-        times as fast as the other.
+        The two halves of the elapsed time are compared. The pace of one half may be at most PACE_RATIO_MAX times that
+        of the other.
         """
         samples = self._samples
         if not samples or now - samples[0][0] < PACE_SECONDS_MIN:

@@ -1,4 +1,4 @@
-"""The pages of `codebatch help`: Markdown files of the package, and their rendering on a terminal."""
+"""The pages of `codebatch help`: Markdown files in this package. On a terminal, they are rendered as text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TOPICS = (
     "exit-statuses",
     "from-codebatch-1",
 )
-"""Topics in the order in which users need them."""
+"""The topics, in the order in which users need them."""
 
 _LINK = re.compile(r"\[([^]]+)\]\(([^)]+)\)")
 _ITEM = re.compile(r"(- |\d+\. )")
@@ -47,8 +47,10 @@ def title(topic: str) -> str:
 
 
 def page_lines(text: str, columns: int) -> Iterator[str]:
-    """Yield the lines of a page for a terminal width: paragraphs filled, tables aligned, code unchanged and
-    indented.
+    """Yield the lines of a page for a terminal.
+
+    Paragraphs are filled, tables are aligned, and code is indented but otherwise unchanged. `columns` is the width of
+    the terminal.
     """
     columns = min(columns, _WIDEST_PROSE)
     for block in _blocks(text.splitlines()):
@@ -69,7 +71,10 @@ def page_lines(text: str, columns: int) -> Iterator[str]:
 
 
 def _blocks(lines: list[str]) -> Iterator[list[str]]:
-    """Yield blocks: paragraphs, items, tables and headings. A code block contains its first fence and its lines."""
+    """Yield the blocks of a page: paragraphs, items, tables, headings and code.
+
+    A block of code has its first fence and its lines.
+    """
     block: list[str] = []
     for line in lines:
         is_code = bool(block) and block[0].startswith(_FENCE)

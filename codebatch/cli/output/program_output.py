@@ -1,4 +1,4 @@
-"""Output of the user's programs on a terminal: colours pass, all other control characters are escaped."""
+"""Output of the user's programs on a terminal. Colours are passed on, and all other control characters are escaped."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _OPEN_MAX = 16
 class ProgramOutput:
     """The output of one program, line by line.
 
-    A colour that a line leaves on is turned off at the end of the line, and on again in the program's next line. So it
-    does not affect other lines.
+    If a line ends with a colour turned on, the colour is turned off there, and on again in the next line of this
+    program. So it does not affect lines of others.
     """
 
     def __init__(self, *, is_colored: bool) -> None:
@@ -25,7 +25,7 @@ class ProgramOutput:
         self._open: list[str] = []
 
     def line(self, text: str) -> str:
-        """Return a line that is safe on a terminal. Tabs are expanded to spaces."""
+        """Return a line that is safe to print on a terminal. Tabs become spaces."""
         text = text.removesuffix("\r")
         shown = [*self._open]
         columns = at = 0
@@ -39,7 +39,10 @@ class ProgramOutput:
         return "".join([*shown, _RESET] if self._open else shown)
 
     def _note(self, sequence: str) -> None:
-        """Update the colours that are on after a sequence. A first parameter of 0, or an empty one, resets all."""
+        """Record which colours are on after a sequence.
+
+        If its first parameter is 0 or empty, it turns all of them off.
+        """
         parameters = sequence[2:-1]
         if not parameters.partition(";")[0].strip("0"):
             self._open = []
@@ -48,7 +51,10 @@ class ProgramOutput:
 
 
 def shortened(text: str) -> str:
-    """Return at most LINE_CHARACTERS_MAX characters of a line, and the number of omitted characters."""
+    """Return a line with at most LINE_CHARACTERS_MAX characters.
+
+    If it is cut, the number of omitted characters is appended.
+    """
     omitted = len(text) - LINE_CHARACTERS_MAX
     if omitted <= 0:
         return text
@@ -57,7 +63,7 @@ def shortened(text: str) -> str:
 
 
 def _show(shown: list[str], text: str, columns: int) -> int:
-    """Append text that starts at a column to `shown`. Return the column of its end."""
+    """Append text that begins at a column to `shown`. Return the column at which it ends."""
     before = columns % 8
     spaced = (" " * before + text).expandtabs()[before:] if "\t" in text else text
     shown.append(printable(spaced))

@@ -1,7 +1,7 @@
-"""Progress display on standard error: one live line on a terminal, otherwise a plain line at intervals.
+"""Progress display on standard error. On a terminal, it is a live line, otherwise a plain line at intervals.
 
-A thread draws the line, so it also moves while the command waits. The line appears after PATIENCE_SECONDS and is erased
-at the end. Other output to the terminal must be written within `aside`.
+A thread draws the line, so it is updated even while the command waits. The line appears after PATIENCE_SECONDS and is
+erased at the end. Other output to the terminal must be written inside `aside`.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _BETWEEN = "  "
 class Stage(msgspec.Struct, frozen=True):
     """A phase and its progress: `done` of `planned` things, both 0 if unknown.
 
-    `share` is the share of the work that is done, if the caller can weigh the things; by default, all have equal
-    weight. If `is_even` is False, things differ so much that the remaining time is not estimated. `left` is the
-    remaining time as text, if the caller knows it.
+    - `share`: the share of the work that is done. It is set if the things have different weights.
+    - `is_even`: False if things differ so much that the remaining time cannot be estimated from their number.
+    - `left`: the remaining time as text, if the caller knows it.
     """
 
     phase: str
@@ -58,9 +58,10 @@ class Stage(msgspec.Struct, frozen=True):
 
 
 def advance(shown: Stage, reported: Stage) -> Stage:
-    """Return the stage to show after `shown`. Within a phase, neither counts nor share decrease.
+    """Return the stage to show next. `shown` is the present one, and `reported` the new one.
 
-    A retry or a dead worker makes counts smaller. The display then waits until the counts are reached again.
+    In a phase, neither counts nor share may decrease. A retry or the death of a worker can make them smaller. The
+    display then does not change until they are reached again.
     """
     if reported.phase != shown.phase:
         return reported
@@ -73,10 +74,10 @@ def advance(shown: Stage, reported: Stage) -> Stage:
 
 
 class Display:
-    """The progress display of a command. If it is never started (`--quiet`), it shows nothing."""
+    """The progress display of a command. With `--quiet`, it is never started, and shows nothing."""
 
     def __init__(self, stream: TextIO, *, is_live: bool) -> None:
-        """`is_live`: the stream is a terminal that can move its cursor."""
+        """Create the display. `is_live` is set if the stream is a terminal that can move its cursor."""
         self._stream = stream
         self._is_live = is_live
         self._lock = threading.RLock()
@@ -87,13 +88,13 @@ class Display:
         self._pace = Pace()
 
     def start(self, command: str) -> None:
-        """Start the display, which appears after a delay. If no thread can be started, nothing is shown."""
+        """Start the display. It appears after a delay. If no thread can be started, nothing is shown."""
         self._stage = Stage(command)
         with contextlib.suppress(RuntimeError):
             threading.Thread(target=self._draw_until_over, name="progress", daemon=True).start()
 
     def show_stage(self, stage: Stage) -> None:
-        """Set the current stage."""
+        """Set the stage to show."""
         if stage.phase != self._stage.phase:
             self._pace = Pace()
         self._stage = advance(self._stage, stage)
@@ -101,22 +102,22 @@ class Display:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Erase the line while other output is written to the terminal."""
+        """Erase the line and do not draw it while the block writes other output to the terminal."""
         with self._lock:
             self._erase()
             yield
 
     def make_way(self) -> None:
-        """Close the display before an answer is written to the terminal."""
+        """Close the display if the answer will be written to a terminal."""
         if self._has_terminal_for_answers:
             self.close()
 
     @cached_property
     def _has_terminal_for_answers(self) -> bool:
-        return sys.stdout.isatty()  # Cached, because an answer may have many lines and each check is a system call.
+        return sys.stdout.isatty()  # Cached, because each check is a system call and an answer may have many lines.
 
     def close(self) -> None:
-        """Erase the line and stop the display. Idempotent."""
+        """Erase the line and stop the display. Further calls have no effect."""
         self._is_over.set()
         with self._lock:
             self._erase()
@@ -143,11 +144,14 @@ class Display:
 
     @property
     def _marks(self) -> str:
-        """The characters of the done and the remaining part of a bar."""
+        """The characters for the done part and the remaining part of a bar."""
         return "━─" if (self._stream.encoding or "").lower().replace("-", "") == "utf8" else "#-"
 
     def _left(self, now: float) -> str:
-        """Return the remaining time of the phase as text, by its pace; empty if unknown."""
+        """Return the remaining time of the phase as text, estimated by its pace.
+
+        Return an empty text if it is unknown.
+        """
         if self._stage.left or not self._stage.is_even:
             return self._stage.left
         seconds = self._pace.seconds_left(now)
@@ -164,14 +168,18 @@ class Display:
 
 
 def live_line(stage: Stage, seconds: float, left: str, columns: int, marks: str) -> str:
-    """Return a line of at most `columns` - 1 columns: the parts that fit, and a bar in the remaining space."""
+    """Return a line of at most `columns` - 1 characters.
+
+    It has the parts that fit, and a bar in the remaining space.
+    """
     parts = [stage.phase]
-    room = columns - 1 - len(stage.phase)  # Some terminals wrap after a character in the last column.
+    room = columns - 1 - len(stage.phase)  # Some terminals wrap the line after a character in the last column.
     counted = f"{stage.done:,} of {stage.planned:,} {stage.things}" if stage.planned else ""
     percent = f"{100 * stage.done // stage.planned}%" if stage.planned else ""
     if len(counted) + len(_BETWEEN) > room:
         counted = percent
-    # If only one of the times fits, the known remaining time precedes the elapsed time, which precedes an estimate.
+    # There may be room for only one time. A known remaining time has priority over the elapsed time, and this over an
+    # estimate.
     times = (left, f"{seconds:.0f} s") if stage.left else (f"{seconds:.0f} s", left)
     for part in (counted, *times, stage.more):
         if part and len(part) + len(_BETWEEN) <= room:
@@ -191,7 +199,7 @@ def plain_line(stage: Stage, left: str) -> str:
 
 
 def display_of(command: str, *, quiet: bool) -> Display:
-    """Return the progress display of a command on standard error. Unless `quiet`, it is started."""
+    """Return the progress display of a command on standard error. It is started, unless `quiet` is set."""
     is_live = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
     display = Display(sys.stderr, is_live=is_live)
     if not quiet:

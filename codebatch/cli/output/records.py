@@ -23,12 +23,15 @@ CODES_SHOWN_MAX = 8
 
 
 def record_line(record: JsonRecord) -> str:
-    """Return a record as `path:line:col: …`, the format that editors and grep understand."""
+    """Return a record as `path:line:col: …`. Editors and grep use this format."""
     return "".join(record_parts(record))
 
 
 def record_parts(record: JsonRecord) -> tuple[str, str, str]:
-    """Return the line of a record in three parts: before its severity or name, the severity or name, and the rest."""
+    """Return the line of a record in three parts.
+
+    They are the text before its severity or name, this severity or name, and the rest.
+    """
     path = record_path(record)
     match record["kind"]:
         case "diagnostic":
@@ -64,7 +67,7 @@ def record_parts(record: JsonRecord) -> tuple[str, str, str]:
 
 
 def counted(number: Json, noun: str) -> str:
-    """Return a number of a record with its noun: `1 line`, `2 lines`, or `? lines` if unknown."""
+    """Return a number with its noun: `1 line`, `2 lines`. Return `? lines` if the record has no number."""
     return count_of(number, noun) if isinstance(number, int) else f"? {noun}s"
 
 
@@ -87,7 +90,10 @@ def summary_lines(summary: Summary, worst: Iterable[JsonRecord]) -> Iterator[str
 
 
 def _line_table(lines: Mapping[str, LanguageLines]) -> Iterator[str]:
-    """Yield a table of lines by language, most code first, with the other languages as one row, and the sums."""
+    """Yield a table of lines by language, most code first.
+
+    Languages beyond LANGUAGES_SHOWN_MAX share a row. The last row has the sums.
+    """
     ranked = sorted(lines.items(), key=lambda pair: (-pair[1].code, -pair[1].files, pair[0]))
     rows = [(language, *_numbers([counts])) for language, counts in ranked[:LANGUAGES_SHOWN_MAX]]
     if rest := ranked[LANGUAGES_SHOWN_MAX:]:
@@ -101,7 +107,7 @@ def _numbers(lines: Iterable[LanguageLines]) -> tuple[int, ...]:
 
 
 def failure_lines(shown: Iterable[JsonRecord], count: int) -> Iterator[str]:
-    """Yield the lines of failures: the first of `count`."""
+    """Yield the lines of some failures. `count` is the number of all failures."""
     yield "failures:"
     remaining = count
     for record in shown:
@@ -112,7 +118,7 @@ def failure_lines(shown: Iterable[JsonRecord], count: int) -> Iterator[str]:
 
 
 def collected_line(collected: Collected, *, is_dry: bool = False) -> str:
-    """Return what a garbage collection has removed from a store, or would remove, in one line."""
+    """Return one line about what a garbage collection has removed or, with `is_dry`, would remove."""
     counted = [
         *([count_of(len(collected.batches), "batch", "batches")] if collected.batches else []),
         *([count_of(len(collected.snapshots), "snapshot")] if collected.snapshots else []),

@@ -1,10 +1,10 @@
-"""Standard streams in any initial state: closed, on a full disk, or without a reader.
+"""Standard streams. They work even if they are closed, on a full disk, or without a reader.
 
-Standard output is the answer: a write error ends the command with a storage error. Standard error is informational: a
-write error is ignored.
+Standard output has the answer. If it cannot be written, the command ends with a storage error. Standard error is only
+for information. If it cannot be written, the error is ignored.
 
-If a stream is a terminal, control characters in text and bytes are escaped, whatever their origin. Text with the
-program's own control sequences (colours, links, progress) is written by `write_own`.
+On a terminal, control characters in text and bytes are escaped, whatever their origin. Only `write_own` writes the
+program's own control sequences: colours, links and progress.
 """
 
 from __future__ import annotations
@@ -26,18 +26,22 @@ STDERR = 2
 
 
 class ReaderGone(Exception):
-    """The reader of the answer has closed the pipe (`| head`), so the rest is not needed."""
+    """Raised if the reader of the answer has closed the pipe, as in `| head`.
+
+    The rest of the answer is then not needed.
+    """
 
 
 class _StandardOutput(io.FileIO):
     def write(self, data: Buffer, /) -> int:
         try:
-            while (written := super().write(data)) is None:  # Another process has made the pipe non-blocking.
+            # Another process has made the pipe non-blocking, so wait until it is writable.
+            while (written := super().write(data)) is None:
                 from select import select  # Only non-blocking output needs this import.
 
                 select((), (self,), ())
             return written
-        except BrokenPipeError as error:  # click would exit the process on a BrokenPipeError.
+        except BrokenPipeError as error:  # click would end the process if it received a BrokenPipeError.
             raise ReaderGone from error
         except OSError as error:
             raise OSError(error.errno, error.strerror, "standard output") from error
@@ -52,7 +56,7 @@ class _StandardError(io.FileIO):
 
 
 class _Terminal(io.TextIOWrapper):
-    """A text stream to a terminal that escapes control characters."""
+    """A text stream to a terminal. It escapes control characters."""
 
     def write(self, text: str, /) -> int:
         super().write(harmless(text))
@@ -68,7 +72,7 @@ class _Terminal(io.TextIOWrapper):
 
     @property
     def unfiltered(self) -> BinaryIO:
-        """The underlying byte stream, which does not escape control characters."""
+        """The underlying byte stream. It does not escape control characters."""
         return cast("BinaryIO", super().buffer)
 
     @cached_property
@@ -77,7 +81,7 @@ class _Terminal(io.TextIOWrapper):
 
 
 class _HarmlessBytes(io.BufferedIOBase):
-    """A byte stream to a terminal that escapes control characters and invalid UTF-8."""
+    """A byte stream to a terminal. It escapes control characters and invalid UTF-8."""
 
     def __init__(self, below: BinaryIO) -> None:
         self._below = below
@@ -96,7 +100,7 @@ class _HarmlessBytes(io.BufferedIOBase):
 
 
 def write_own(stream: TextIO, text: str) -> None:
-    """Write text with the program's own control sequences. Data in the text must be `printable` already."""
+    """Write text with the program's own control sequences. All data in the text must already be `printable`."""
     if isinstance(stream, _Terminal):
         stream.write_own(text)
     else:
@@ -104,12 +108,16 @@ def write_own(stream: TextIO, text: str) -> None:
 
 
 def set_up_streams() -> None:
-    """Set up standard output and standard error as this module describes. Reserve the descriptors of closed streams."""
+    """Set up standard output and standard error as this module describes.
+
+    The descriptors of closed streams are reserved, so that no other file gets them.
+    """
     for descriptor in (0, STDOUT, STDERR):
         try:
             os.fstat(descriptor)
         except OSError:
-            # open(2) returns the lowest free descriptor. It is not writable, so that writing an answer fails.
+            # open(2) returns the lowest free descriptor, the closed one. It is read-only, so that writing an answer to
+            # it fails.
             os.open(os.devnull, os.O_RDONLY)
     sys.stdout = _text(_StandardOutput(STDOUT, "wb", closefd=False), sys.stdout, errors="strict")
     sys.stderr = _text(_StandardError(STDERR, "wb", closefd=False), sys.stderr, errors="backslashreplace")

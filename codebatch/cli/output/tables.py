@@ -1,7 +1,7 @@
-"""Text tables. On a terminal, they are at most as wide as the terminal, and no word is broken or omitted.
+"""Text tables. On a terminal, a table is not wider than the terminal, and no word is broken or left out.
 
-Only paths in the named columns are shortened, at the front. In a pipe or file, the width is unlimited: each row is a
-line, and very long cells do not widen other rows.
+Only paths in the given columns are shortened, at the front. In a pipe or file, there is no limit: each row is one line,
+and a very long cell does not make other rows wider.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def table(
 def _cells(row: Iterable[object]) -> list[str]:
     cells = [cell if type(cell) is str else _cell(cell) for cell in row]
     joined = "".join(cells)
-    # Almost every row is printable. Checking the joined row is much faster than checking each cell.
+    # Almost every row is printable. One check of the joined row is much faster than a check of each cell.
     return cells if joined.isascii() and joined.isprintable() else list(map(printable, cells))
 
 
@@ -46,10 +46,10 @@ def _cell(cell: object) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], columns: int | None, paths: Collection[int] = ()) -> list[str]:
-    """Return the aligned lines of rows.
+    """Return the lines of a table with aligned columns.
 
-    The first row is the header. `columns` is the width, or None without a terminal. `paths` are the indexes of columns
-    with paths.
+    The first of `rows` is the header. `columns` is the width, or None if there is no terminal. `paths` are the indexes
+    of the columns that contain paths.
     """
     numbers = [len(rows) > 1 and all(_is_number(row[at]) for row in rows[1:]) for at in range(len(rows[0]))]
     if columns is None:
@@ -68,9 +68,9 @@ def aligned(rows: Sequence[Sequence[str]], columns: int | None, paths: Collectio
 
 
 def wrapped(text: str, columns: int, indent: str = "") -> list[str]:
-    """Wrap text to lines of at most `columns` columns.
+    """Wrap text to lines of at most `columns` characters.
 
-    Later lines are indented. A longer word has a line of its own.
+    All lines but the first are indented. A word that is longer than a line gets its own line.
     """
     lines: list[str] = []
     line = ""
@@ -84,10 +84,10 @@ def wrapped(text: str, columns: int, indent: str = "") -> list[str]:
 
 
 def _widths(rows: Sequence[Sequence[str]], columns: int, paths: Collection[int]) -> list[int]:
-    """Return the widths of columns. If the longest cells do not fit, the widest columns are narrowed.
+    """Return the widths of the columns of a table. If the longest cells do not fit, the widest columns are narrowed.
 
-    No column becomes narrower than its words, except for words longer than a quarter of the terminal; they overflow.
-    Columns of paths are narrowed first, to the last parts of the paths.
+    Columns of paths are narrowed first, to the last parts of the paths. No column becomes narrower than its words.
+    Words that are longer than a quarter of the terminal do not count; they overflow.
     """
     words = [
         [len(shortest_path(row[at])) for row in rows]
@@ -116,8 +116,8 @@ def _row_lines(
 ) -> list[str]:
     """Return the lines of one row.
 
-    A long cell is wrapped below itself. After an overflowing word, cells move to a new line. A word that does not fit
-    at the start of its column is aligned to the right edge of the terminal.
+    A long cell is wrapped inside its column. After a word that overflows its column, the next cells begin on a new
+    line. If a word does not fit between its column and the edge of the terminal, it ends at the edge.
     """
     lines = [""]
     at = 0
@@ -134,7 +134,7 @@ def _row_lines(
 
 
 def _stacked(row: Sequence[str], columns: int) -> list[str]:
-    """Return the lines of a row of a table that is too wide for the terminal: one cell below the other."""
+    """Return the lines of a row if the table is too wide for the terminal: each cell is below the previous one."""
     first, *further = row
     below = (part for cell in further for part in wrapped(cell, columns - len(_INDENT)))
     return [*wrapped(first, columns, _INDENT), *(_INDENT + part for part in below)]

@@ -1,15 +1,15 @@
-"""Escapes of untrusted text for terminals: names and messages come from trees that are not trusted.
+"""Escapes for terminals. Names and messages come from untrusted trees.
 
-Lines for people are made `printable` where they are created, for any destination. In addition, streams.py makes all
-output to a terminal `harmless`. So no untrusted text bypasses these escapes.
+Lines for people are made `printable` where they are created, wherever they are written. In addition, all output to a
+terminal is made `harmless` (streams.py). So no untrusted text reaches a terminal without an escape.
 """
 
 from __future__ import annotations
 
 import re
 
-# C0, DEL and C1 control a terminal or end a line, as do Zl and Zp. Characters of Cf are invisible or reorder a line.
-# A regular expression is faster than looking up the category of each character.
+# C0, DEL and C1 control a terminal or end a line, and Zl and Zp end a line. Characters of Cf are invisible or reorder a
+# line. A regular expression is faster than a lookup of the category of each character.
 _UNSEEN = (
     "[\x00-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
@@ -21,9 +21,9 @@ _STEERING = f"(?!\t|\n|\r\n){_UNSEEN}"
 
 
 def harmless(text: str, *, in_json: bool = False) -> str:
-    """Escape all control characters except for tabs and line ends.
+    """Return a text with all control characters escaped, except tabs and line breaks.
 
-    `in_json`: use JSON escapes, so that JSON remains valid and equivalent.
+    With `in_json`, the escapes are those of JSON, so that JSON stays valid and keeps its meaning.
     """
     if text.isascii() and text.isprintable():
         return text

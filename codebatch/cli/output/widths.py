@@ -1,4 +1,4 @@
-"""Lines fitted to the terminal width. Without a terminal, lines are not shortened."""
+"""Lines that are fitted to the width of the terminal. Without a terminal, lines are not shortened."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TextIO
 from codebatch.cli.output.terminal import printable
 
 _WIDTH = 80
-"""Assumed width of a terminal that does not report a width."""
+"""The width that is assumed for a terminal that does not report one."""
 _WIDTH_MIN = 20
 
 
 def terminal_width(stream: TextIO | None = None) -> int | None:
-    """Return the width of a terminal, by default of standard output, or None for another stream.
+    """Return the width of a stream that is a terminal, by default of standard output. Return None for any other stream.
 
-    If the terminal reports no width, COLUMNS is used.
+    If the terminal does not report a width, COLUMNS is used.
     """
     stream = stream or sys.stdout
     if not stream.isatty():
@@ -30,7 +30,7 @@ def terminal_width(stream: TextIO | None = None) -> int | None:
 
 
 def fitted(line: str, width: int | None) -> str:
-    """Return a printable line, cut to as many whole words as fit. The first word is never cut."""
+    """Return a printable line with as many whole words as fit. The first word is never cut."""
     line = printable(line)
     if width is None or len(line) <= width:
         return line
@@ -42,7 +42,10 @@ def fitted(line: str, width: int | None) -> str:
 
 
 def fitted_path(path: str, width: int | None, before: int) -> str:
-    """Return a path that follows `before` columns. If it does not fit, leading directories are replaced by `…`."""
+    """Return a path to print after `before` characters.
+
+    If it does not fit, its first directories are replaced by `…`.
+    """
     if width is None or before + len(path) <= width:
         return path
     shown = path
@@ -52,12 +55,12 @@ def fitted_path(path: str, width: int | None, before: int) -> str:
 
 
 def shortest_path(path: str) -> str:
-    """Return the shortest form of a path that `fitted_path` can return: without its directories."""
+    """Return the shortest form in which `fitted_path` can return a path: `…` and the file name."""
     return fitted_path(path, 0, 0)
 
 
 def without_same_directory(paths: list[str]) -> list[str]:
-    """Return paths, as names only if the previous path is in the same directory."""
+    """Return paths. If a path is in the directory of the path before it, only its name is returned."""
     named = [path.rpartition("/") for path in paths]
     return [
         name if place and directory == named[place - 1][0] else f"{directory}{slash}{name}"

@@ -1,4 +1,4 @@
-"""The commands `def`, `callers` and `outline`: definitions of a name or in a file, and callers of a name."""
+"""The commands `def`, `callers` and `outline`: the definitions and callers of a name, and the definitions in a file."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _call(row: JsonRecord) -> str:
 
 
 def _nested(symbols: Iterable[JsonRecord]) -> Iterator[str]:
-    """Yield a line for each symbol, indented by its nesting depth."""
+    """Yield a line for each symbol, indented by the number of symbols that enclose it."""
     enclosing: list[object] = []
     for symbol in symbols:
         while enclosing and symbol["scope"] != enclosing[-1]:

@@ -86,7 +86,7 @@ def _total(impact: Impact) -> str:
 def _answer_tests(context: CommandContext, answer: Answer[Impact]) -> int:
     """Print the test files of an impact as words for a command line.
 
-    Paths that need quoting are omitted with a note.
+    If a path needs quoting, it is left out, with a note.
     """
     tests = answer.found.tests
     sources = answer.question.batch.about.sources
@@ -102,11 +102,15 @@ def _answer_tests(context: CommandContext, answer: Answer[Impact]) -> int:
 
 
 _SPLIT = re.compile(r"[^\w./:@%+=,~-]|^~")
-"""Characters that a shell or a test runner could interpret in an unquoted word."""
+"""Characters that a shell or a test runner could interpret in a word without quotes."""
 
 
 def _relative_to_current(path: str, sources: Sequence[bytes]) -> str:
-    """Return a project path relative to the current directory, if this is inside or above the only source tree."""
+    """Return a path of the project relative to the current directory.
+
+    It stays relative to the project if there are several sources, or if the current directory is neither inside nor
+    above the source.
+    """
     current = os.getcwd()
     root = os.fsdecode(sources[0]) if len(sources) == 1 else ""
     if root and (os.path.commonpath([current, root]) in (current, root)):
@@ -184,7 +188,7 @@ def _answer_cycles(context: CommandContext, batch: Batch, paths: Paths, *, every
 
 
 def _cycle_lines(cycle: Cycle, width: int | None) -> list[str]:
-    """Return a cycle as one line. On a terminal, wrap the line and shorten paths."""
+    """Return an import cycle as one line. On a terminal, the line is wrapped, and paths are shortened."""
     count = f"{count_of(len(cycle.files), 'file')}: "
     cut = f"{cycle.cut.source}:{cycle.cut.line}"
     if width is None:

@@ -112,7 +112,7 @@ def export(
 
 
 class _ExportTargets(NamedTuple):
-    """Targets of an export. `export` is None for standard output, `summary` is None for no summary."""
+    """The targets of an export. `export` is None for standard output. `summary` is None if there is no summary."""
 
     export: Path | None
     summary: Path | None
@@ -159,7 +159,7 @@ def _refuse(
     with_hints: bool,
     has_severity: bool,
 ) -> None:
-    """Raise InvalidInput for contradictory or ineffective arguments."""
+    """Raise InvalidInput if arguments contradict each other or have no effect."""
     if pair and batch_reference is not None:
         raise InvalidInput("--batch cannot be used with BASE and HEAD")
     if len(pair) not in (0, 2):
@@ -172,7 +172,7 @@ def _refuse(
 
 
 def _add_summary(context: CommandContext, target: Path, export: Export) -> None:
-    """Append a summary to the summaries of other commands in the same step."""
+    """Append the summary to a file. Other commands of the same step may have written their summaries to it."""
     if is_null_device(target):
         return
     with target.open("ab") as file:

@@ -20,7 +20,7 @@ from codebatch.system.host import usable_cores
 
 _COLUMNS = ("path", "line", "column", "source")
 _SHOWN_MAX = 300
-"""Maximum number of characters of a source line in text output."""
+"""Maximum number of characters in a line of source in text output."""
 
 
 @command()
@@ -130,7 +130,7 @@ def _line(row: JsonRecord) -> str:
 
 
 def _show_place(context: CommandContext, error: InvalidQuery) -> None:
-    """Print the line of an invalid query, with a caret below the error."""
+    """Print the line of a query that has an error, with a caret below the error."""
     row, column = error.place
     line = error.text.split("\n")[row].replace("\t", " ")
     start = max(column - _SHOWN_MAX // 4, 0)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SHOWN = 50
 _FLOOD_MIN = 20
-"""Number of findings with one message above which only the first findings of a rule are shown by default."""
+"""If a rule has more findings than this, all with equal messages, only the first ones are shown by default."""
 _FLOOD_SHOWN_MAX = 3
 _NONE = "no findings"
 
@@ -95,7 +95,7 @@ def findings(
 
 
 def cut(findings: FindingsByRule, limit: int | None) -> FindingsByRule:
-    """Return the first findings, in the order of their rules."""
+    """Return the rules with at most `limit` findings in total, in the same order. None means no limit."""
     if limit is None:
         return findings
     rules: list[RuleFindings] = []
@@ -108,7 +108,10 @@ def cut(findings: FindingsByRule, limit: int | None) -> FindingsByRule:
 
 
 def without_floods(findings: FindingsByRule) -> FindingsByRule:
-    """Return the findings without floods: of a rule with more than _FLOOD_MIN equal messages, only the first ones."""
+    """Return the rules with fewer findings, if there are too many.
+
+    If a rule has more than _FLOOD_MIN findings, all with equal messages, only the first _FLOOD_SHOWN_MAX are kept.
+    """
     rules = (
         msgspec.structs.replace(rule, findings=rule.findings[:_FLOOD_SHOWN_MAX])
         if len(rule.findings) > _FLOOD_MIN and len({str(record["message"]) for record in rule.findings}) == 1
@@ -134,7 +137,7 @@ def finding_lines(question: BatchQuery, rules: Iterable[RuleFindings], width: in
 
 
 def rule_line(rule: RuleFindings) -> str:
-    """Return the severity, ID and number of findings of a rule, as text."""
+    """Return a line about a rule: its severity, its ID, and its number of findings."""
     non_production = "all" if rule.non_production == rule.count else f"{rule.non_production:,} of them"
     non_production = f", {non_production} in non-production files" if rule.non_production else ""
     return f"{rule.severity} {rule.code}  {rule.count:,} in {count_of(rule.files, 'file')}{non_production}"

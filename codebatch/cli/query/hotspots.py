@@ -42,7 +42,7 @@ _TITLES = {
     "commits_per_year": "commits/yr",
     "dependents": "dependents",
 }
-"""Column titles in text output."""
+"""The titles of columns in text output."""
 
 
 @command()
@@ -153,7 +153,7 @@ def _lines(rows: tuple[Hotspot, ...]) -> Iterable[str]:
 
 
 def _dependents_text(hotspot: Hotspot) -> object:
-    """Return the number of dependents, with a plus if there may be more."""
+    """Return the number of dependents. If there may be more than are known, a plus sign is appended."""
     return f"{hotspot.dependents:,}+" if hotspot.dependents_partial is True else hotspot.dependents
 
 

@@ -108,7 +108,10 @@ _NOUN_HELP = {
 
 
 class RecordTypeGroup(Group):
-    """The record types. Each command is created when it is called, because a process calls only one."""
+    """The group of record types.
+
+    The command of a type is created when it is called, because a process calls only one.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(_NOUN_HELP)
@@ -165,10 +168,10 @@ def _answer_records(context: CommandContext, batch: Batch, asked: RecordQuery) -
         first = next(records_found, None)
         rows: Iterable[JsonRecord] = () if first is None else chain((first,), records_found)
     else:
-        rows = list(answer.found)  # Read all records first, so that damage is reported before any output.
+        rows = list(answer.found)  # All records are read first, so that damage is reported before any output.
     if_none = "" if rows else none_found(batch, asked)
     if form == "json":
-        # Records with only some of their fields do not match the schema.
+        # With `--fields`, records lack some fields, so the schema of the answer does not apply.
         return emit_rows(context, answer, rows, (), if_none=if_none, name="" if fields else None)
     paint = context.painter
     if form == "plain" and not fields and paint is not None:
@@ -181,7 +184,7 @@ def _answer_records(context: CommandContext, batch: Batch, asked: RecordQuery) -
 
 
 def _selected_value(row: JsonRecord, field: str) -> Json:
-    """Return a field of a row that contains only the selected fields."""
+    """Return a field of a row that has only the selected fields. Paths are returned in display form."""
     return record_path(row, field) if f"{field}_b64" in row else row.get(field)
 
 
@@ -211,7 +214,10 @@ def _answer_counts(context: CommandContext, batch: Batch, asked: RecordQuery, fo
 
 
 def _code_lines(batch: Batch, ranked: list[tuple[str, int]], task: str | None) -> list[str]:
-    """Return a table of rules: count, ID, severity, and the rule's summary or else the message of a finding."""
+    """Return a table of rules: count, ID, severity and description.
+
+    The description is the summary of the rule. If the rule is unknown, it is the message of its first finding.
+    """
     from codebatch.plugins.worker_services import language_services  # Other answers do not need this import.
 
     descriptions = batch.describe_codes([code for code, _ in ranked], task).found
@@ -222,7 +228,7 @@ def _code_lines(batch: Batch, ranked: list[tuple[str, int]], task: str | None) -
 
 
 def _merged_failures(rows: Iterable[JsonRecord]) -> list[tuple[JsonRecord, int]]:
-    """Return failures first, with equal failures merged and counted, then all other rows."""
+    """Return rows with counts: failures first, then all other rows. Equal failures are one row."""
     from codebatch.operations.queries.failure_evidence import alike
 
     all_rows = list(rows)

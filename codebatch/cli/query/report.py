@@ -29,7 +29,7 @@ from codebatch.store.layout import REPORT_FILE
 
 _MARK = b'<meta name="generator" content="codebatch report">'
 _HEAD_BYTES = 4096
-"""Size of the part of a page that contains its mark."""
+"""Number of bytes at the start of a page that contain its mark."""
 _EXAMPLE = "for example: codebatch report -o report.html latest~1 latest"
 
 
@@ -80,7 +80,7 @@ def report(context: CommandContext, pair: tuple[str, ...], batch_reference: str 
 
 
 def _refuse_unlike_report(target: Path) -> None:
-    """Raise InvalidInput if a file with the default name is not a report."""
+    """Raise InvalidInput if a file exists at the default name and is not a report. It would be overwritten."""
     try:
         with target.open("rb") as file:
             head = file.read(_HEAD_BYTES)
@@ -94,5 +94,5 @@ def _refuse_unlike_report(target: Path) -> None:
 
 
 def _named_batches(context: CommandContext, pair: tuple[str, ...], reference: str | None) -> tuple[Batch | None, Batch]:
-    """Return the older batch, or None if none is named, and the batch of the report."""
+    """Return the older batch and the batch of the report. The older batch is None if the user named none."""
     return ask_sides(context, *pair) if pair else (None, ask(context, reference))

@@ -25,12 +25,12 @@ from codebatch.operations.queries.sql import Rows
 from codebatch.query.fields import JsonRecord
 
 _INTEGER_BITS = 64
-"""Size of integers that JSON readers support. DuckDB's largest integers have 128 bits."""
+"""Number of bits of the integers that JSON readers support. DuckDB has integers of up to 128 bits."""
 _COMMENT = re.compile(r"--[^\s=]*\s")
 
 
 class StatementCommand(HelpfulCommand):
-    """A command whose argument may start with an SQL comment, which looks like an option."""
+    """A command whose argument may begin with an SQL comment. Such an argument looks like an option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, [f"\n{argument}" if _COMMENT.match(argument) else argument for argument in args])
@@ -69,7 +69,7 @@ def _answer(context: CommandContext, answer: Answer[Rows], form: Form) -> int:
         first = next(rows_found, None)
         rows: Iterable[JsonRecord] = () if first is None else chain((first,), rows_found)
     else:
-        rows = list(rows_found)  # Read all rows first, so that errors of DuckDB are reported before any output.
+        rows = list(rows_found)  # All rows are read first, so that errors of DuckDB are reported before any output.
     if form == "json":
         named = [column._asdict() for column in answer.found.columns]
         document: dict[str, object] = {"batch_id": answer.question.batch.id, "columns": named, "rows": rows}
@@ -79,14 +79,17 @@ def _answer(context: CommandContext, answer: Answer[Rows], form: Form) -> int:
 
 
 def _plain(value: object) -> Json:
-    """Return a value of DuckDB as JSON. A value without a JSON form becomes the text that DuckDB shows."""
+    """Return a value of DuckDB as JSON.
+
+    If it has no form in JSON, return it as text, in the form that DuckDB prints.
+    """
     match value:
         case None | str() | bool():
             return value
         case int():
             return value if value.bit_length() < _INTEGER_BITS else str(value)
         case float():
-            return value if value - value == 0 else None  # Infinity and NaN have no JSON form.
+            return value if value - value == 0 else None  # Infinity and NaN have no form in JSON.
         case Decimal():
             return float(value)
         case list() | tuple():
@@ -106,7 +109,7 @@ def _shown(row: JsonRecord, column: str) -> Json:
 
 @contextlib.contextmanager
 def _exiting_on_signals() -> Iterator[None]:
-    """Raise SystemExit on SIGHUP and SIGTERM, so that temporary copies of records are removed."""
+    """Make SIGHUP and SIGTERM raise SystemExit, so that temporary copies of records are removed."""
 
     def end(number: int, _: FrameType | None) -> None:
         raise SystemExit(128 + number)

@@ -1,4 +1,4 @@
-"""The commands `ast` and `rules`: the syntax tree of a file, and lint rules. Most need no batch."""
+"""The commands `ast` and `rules`: the syntax tree of a file, and lint rules. Most of them need no batch."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def ast(context: CommandContext, path: Path, batch_reference: str | None, langua
 
 
 class _Rules(Group):
-    """A group that suggests `rules show` if a rule ID is given in place of a command."""
+    """The group of `rules`. If a rule ID is given instead of a command, it suggests `rules show`."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -131,7 +131,7 @@ def show(context: CommandContext, code: str, batch_reference: str | None) -> int
 
 
 def _rule_lines(rule: dict[str, object]) -> list[str]:
-    """Return the lines of a rule: a summary, then its explanation or example."""
+    """Return the lines that describe a rule: a summary, then an explanation or an example."""
     lines = [
         f"{rule['code']} {rule['name']}".rstrip(),
         f"{rule['severity']}, {'on' if rule['enabled'] else 'off'}, from {rule['tool']}",
@@ -204,7 +204,7 @@ def test(context: CommandContext, paths: tuple[Path, ...]) -> int:
 
 
 def _trial_text(file: JsonRecord) -> str:
-    """Return the result of testing rules on a file, as text."""
+    """Return a line about the test of custom rules on a file."""
     shown = display_path(path_bytes(file))
     if file["skip_reason"]:
         return f"{shown}: skipped, {file['skip_reason']}"
@@ -237,7 +237,10 @@ def _every_rule() -> list[dict[str, object]]:
 
 
 def _lint_settings(configuration: Configuration | None = None) -> dict[str, Json]:
-    """Return the validated settings of lint, by default of the current project. Raises InvalidConfiguration."""
+    """Return the validated settings of lint. The default is the configuration of the current project.
+
+    Raises InvalidConfiguration.
+    """
     configuration = configuration or load_configuration(Path.cwd())
     settings = configuration.settings.tasks.get("lint", {})
     check_overrides(configuration.catalogue, {"lint": settings})
@@ -245,7 +248,10 @@ def _lint_settings(configuration: Configuration | None = None) -> dict[str, Json
 
 
 def _read(path: Path) -> bytes:
-    """Return the content of a file on disk. Raises InvalidInput if it does not exist, otherwise SourceUnreadable."""
+    """Return the content of a file on disk.
+
+    Raises InvalidInput if it does not exist, and SourceUnreadable if it cannot be read.
+    """
     try:
         return read_regular(path, bytes_max=_FILE_BYTES_MAX, is_link_followed=True)
     except (FileNotFoundError, NotADirectoryError) as error:

@@ -85,7 +85,7 @@ def version(context: CommandContext) -> None:
 
 
 def _page(topic: str) -> str:
-    """Return the Markdown text of a topic."""
+    """Return a page of help as Markdown."""
     if topic not in GENERATED:
         return page(topic)
     root = click.get_current_context().find_root().command

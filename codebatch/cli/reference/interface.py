@@ -1,4 +1,7 @@
-"""A description of the command line: commands, options, and the JSON types of answers. It imports every command."""
+"""The description of the command line: commands, options, and the JSON types of answers.
+
+This module imports every command.
+"""
 
 from __future__ import annotations
 
@@ -134,16 +137,16 @@ class DescribedApi(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _NOTES = ("notes", tuple[str, ...])
-"""Notes about possible gaps of the answer because of partially parsed files."""
+"""Notes about results that may be missing because files were only partially parsed."""
 
 
 def _rows(name: str, type_: object, *members: tuple[str, object]) -> type[msgspec.Struct]:
-    """Return the type of an answer whose rows are the member `records`, with further members."""
+    """Return the type of an answer that has rows. The rows are the member `records`. `members` are added."""
     return _answer_type(name, AnswerScope, [("records", type_), *members])
 
 
 def _scoped(name: str, content: type[msgspec.Struct], *members: tuple[str, object]) -> type[msgspec.Struct]:
-    """Return the type of an answer that has the members of `content` and of AnswerScope, and further members."""
+    """Return the type of an answer that has the members of `content` and of AnswerScope. `members` are added."""
     scope = [(field.name, field.type) for field in msgspec.structs.fields(AnswerScope)]
     new_members = [member for member in scope if member[0] not in content.__struct_fields__]
     return _answer_type(name, content, [*new_members, *members], content.__doc__)
@@ -162,7 +165,7 @@ def _answer_type(
 
 
 Records = list[Record] | dict[str, int]
-"""Complete records, or numbers for `--count` and `--group-by`. `--fields` omits fields."""
+"""The answer of `query`: records, or numbers with `--count` and `--group-by`. With `--fields`, fields are missing."""
 
 ANSWERS: dict[str, object] = {
     "api": DescribedApi,
@@ -270,10 +273,10 @@ ANSWERS: dict[str, object] = {
     "work-status": WorkStatus,
     "work-unpause": WorkStatus,
 }
-"""The type of each answer, by name: the words of the command, or another name for the member `schema`."""
+"""The type of each answer, by the words of its command, or by another name that its member `schema` has."""
 
 _ANSWERS_OF_BOTH_KINDS = {"cancel"}
-"""Answers of commands for both kinds of batches; the member `pipeline` distinguishes them."""
+"""Answers of commands that work on both kinds of batches. The member `pipeline` shows the kind."""
 
 
 def answer_schema(name: str) -> dict[str, object]:
@@ -291,12 +294,15 @@ def answer_schema(name: str) -> dict[str, object]:
 
 
 def schema_head(name: str) -> dict[str, object]:
-    """Return the first members of every schema."""
+    """Return the first two members of every schema."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"codebatch {name}"}
 
 
 def describe(group: click.Group) -> DescribedApi:
-    """Return the description of the command line, made from the commands themselves. Deterministic."""
+    """Return the description of the command line.
+
+    It is made from the commands themselves. It is always the same for the same program.
+    """
     listed = [(words, command) for words, command in iter_commands(group) if not isinstance(command, click.Group)]
     names: dict[int, list[str]] = {}
     for words, command in listed:
@@ -314,7 +320,7 @@ def describe(group: click.Group) -> DescribedApi:
 
 
 def iter_commands(group: click.Group, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Yield every command and group below a group, with its words."""
+    """Yield every command and group below a group, at any depth, with the words that name it."""
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
@@ -338,7 +344,7 @@ def _describe_command(names: list[str], command: click.Command) -> DescribedComm
 
 
 def _answer_names(names: list[str]) -> list[str]:
-    """Return the possible names of an answer: the names of its command."""
+    """Return the names that the answer of a command can have: the names of the command, with words joined by `-`."""
     return [name.replace(" ", "-") for name in names]
 
 

@@ -1,4 +1,4 @@
-"""The pages `commands` and `options` of `codebatch help`, as Markdown made from the definitions."""
+"""The pages `commands` and `options` of `codebatch help`. Their Markdown is made from the commands and options."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OPTIONS = "Options of many commands"
 
 
 def commands_page(root: click.Group) -> str:
-    """Return the page of all commands, by section."""
+    """Return the page that lists all commands by section."""
     from codebatch.cli import SECTIONS  # A circular import: `codebatch.cli` imports this module.
 
     context = click.Context(root)
@@ -51,11 +51,11 @@ GENERATED: dict[str, tuple[str, Callable[[click.Group], str]]] = {
     "commands": (_COMMANDS, commands_page),
     "options": (_OPTIONS, options_page),
 }
-"""Title and function of each generated page, by topic."""
+"""The title of each generated page, and the function that makes it, by topic."""
 
 
 def _below(name: str, command: click.Command | None) -> Iterator[Row]:
-    """Yield the commands of a group with their summaries."""
+    """Yield the commands of a group, each with its summary."""
     if isinstance(command, click.Group):
         context = click.Context(command)
         for word in command.list_commands(context):

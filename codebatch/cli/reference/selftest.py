@@ -133,7 +133,10 @@ def _subject(context: CommandContext, reference: str | None, listener: RunListen
 
 
 def commands_of_program() -> list[SubjectCommand]:
-    """Return all commands, each imported. Raises ImportError or AttributeError if one of them cannot be loaded."""
+    """Return all commands. Each of them is imported.
+
+    Raises ImportError or AttributeError if one cannot be loaded.
+    """
     from codebatch.cli import cli  # A circular import: `codebatch.cli` imports this module.
     from codebatch.cli.reference.interface import describe, iter_commands
 
@@ -150,7 +153,7 @@ def commands_of_program() -> list[SubjectCommand]:
 
 
 def _with_store_in_hints(context: CommandContext, result: GateResult) -> GateResult:
-    """Return a result whose hints name the store, if the user named one."""
+    """Return a result in which suggested commands name the store, if the user named one."""
     failures = tuple(
         replace(failure, suggestion=failure.suggestion and context.suggest(failure.suggestion))
         for failure in result.failures
@@ -172,7 +175,7 @@ def _result_lines(result: GateResult) -> Iterator[str]:
 
 
 def _status(context: CommandContext, results: Sequence[GateResult]) -> int:
-    """Return the exit status. Report skipped self-tests even with `-q`."""
+    """Return the exit status of self-tests. Skipped self-tests are reported even with `-q`."""
     lacking = [result.gate_id for result in results if result.outcome == "skipped"]
     if lacking:
         context.report(f"incomplete: skipped {', '.join(lacking)}")

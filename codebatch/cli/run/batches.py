@@ -62,7 +62,7 @@ def batch() -> None:
 @with_common_options
 def batch_init(context: CommandContext, snapshot_reference: str, pipeline: str | None) -> None:
     """Create a batch of a snapshot without running it."""
-    # Other commands of this module do not need this import.
+    # Imported here, because the other commands of this module do not need it.
     from codebatch.operations.runs.planning import plan_snapshot
 
     store = context.place.open()
@@ -126,7 +126,7 @@ def batch_show(context: CommandContext, named: str | None, batch_reference: str 
     if context.as_json:
         context.print(BatchOutputs(outputs=directory), (), name="batch-outputs")
         return
-    # Write bytes, because a shell opens the path byte by byte.
+    # The path is written as bytes, because a shell must get exactly these bytes to open it.
     context.display.make_way()
     sys.stdout.buffer.write(os.fsencode(directory) + b"\n")
     sys.stdout.flush()
@@ -155,7 +155,7 @@ def _show(context: CommandContext, store: StoreDir, batch_dir: BatchDir) -> None
 
 
 def _batch_row(listed_batch: ListedBatch, names: Mapping[str, str]) -> BatchRow:
-    """Return a row for a batch. For an unreadable batch, only the ID is known."""
+    """Return a row about a batch. If the batch is unreadable, only its ID is known."""
     about = None if listed_batch.batch is None else listed_batch.batch.about
     return BatchRow(
         batch_id=listed_batch.id,
@@ -262,5 +262,5 @@ def _names(batch_id: str, names: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _with_at_sign(names: Iterable[str]) -> str:
-    """Return names in the form in which users type them."""
+    """Return names of batches as users type them, with `@`."""
     return ", ".join(f"@{name}" for name in names)

@@ -1,6 +1,6 @@
 """The command `cancel`.
 
-The request should take effect at once, so modules for later steps are imported after it.
+The request should take effect as soon as possible. So modules that are needed later are imported after it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ _RUNNING_SHOWN = 3
 
 
 class EndListener(WorkListener):
-    """Listener that shows what a cancellation waits for on standard error."""
+    """A listener for a cancellation.
+
+    It shows on standard error which processes and tasks the cancellation waits for.
+    """
 
     def __init__(self, context: CommandContext) -> None:
         self._context = context
@@ -44,7 +47,8 @@ class EndListener(WorkListener):
 
 
 def _finite(_: click.Context, __: click.Parameter, seconds: float | None) -> float | None:
-    if seconds is not None and not seconds <= SECONDS_MAX:  # The comparison is also false for NaN.
+    # For NaN, `seconds <= SECONDS_MAX` is false, so NaN is refused too.
+    if seconds is not None and not seconds <= SECONDS_MAX:
         raise InvalidInput(f"--grace must be from 0 to {SECONDS_MAX:,}, not {seconds}")
     return seconds
 

@@ -112,13 +112,13 @@ class _ProgressLine:
         self._progress: BatchProgress | None = None
 
     def add_event(self, event: AnyEvent) -> None:
-        """Update the line with an event."""
+        """Update the progress with an event."""
         self._counts = event.counts
         if isinstance(event, BatchProgress):
             self._progress = event
 
     def add_status(self, seen: Seen) -> None:
-        """Update the line with counts read from disk."""
+        """Update the progress with counts that were read from disk."""
         if seen.counts is not None:
             self._counts = seen.counts
 
@@ -143,7 +143,10 @@ class _ProgressLine:
         )
 
     def _remaining(self) -> str:
-        """Return the remaining time as text. It decreases with the local clock, unless a task waits for an answer."""
+        """Return the remaining time as text.
+
+        It decreases with the local clock, unless a task waits for an answer.
+        """
         if self._progress is None:
             return ""
         blocked = self._counts.get(CommandState.BLOCKED.value, 0)

@@ -1,4 +1,4 @@
-"""The command `import`: findings of other tools, added to a batch."""
+"""The command `import`. It adds findings of other tools to a batch."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def import_(
 
 
 def _omission_lines(left_out: ExcludedRecords | None) -> Iterator[str]:
-    """Yield how many findings of the file were not imported, with the reasons."""
+    """Yield lines about the findings that were not imported: their number for each reason."""
     if left_out is None:
         yield "the number of ignored findings is no longer known"
         return

@@ -89,7 +89,7 @@ class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunListener(Listener):
-    """Listener that reports the progress of a run on standard error."""
+    """A listener that reports the progress of a run on standard error."""
 
     def __init__(self, context: CommandContext) -> None:
         self._context = context
@@ -136,7 +136,7 @@ class RunListener(Listener):
 
 
 def executing(function: Callable[..., int]) -> Callable[..., int]:
-    """Add the options of every execution to a command, as one argument `execution`."""
+    """Add the options that every execution has to a command. It receives them as one argument, `execution`."""
 
     @common_option("jobs")
     @common_option("file-seconds")
@@ -250,7 +250,7 @@ def run(
 
 
 def _refuse_with_batch(options: list[str]) -> None:
-    """Raise InvalidInput if an option is given that applies only to a new batch."""
+    """Raise InvalidInput if one of `options` was given. They apply only to a new batch."""
     if options:
         raise InvalidInput(
             f"{options[0]} cannot be used with --batch, because a batch keeps its settings",
@@ -392,7 +392,7 @@ def _answer(context: CommandContext, result: RunResult) -> int:
 
 
 def _is_default(context: CommandContext, result: RunResult) -> bool:
-    """Return whether a query without --batch in the current directory uses the batch that was run."""
+    """Return whether a query without `--batch`, in the current directory, uses the batch of a run."""
     store = replace(result.store, project=context.place.project)
     try:
         return resolve_batch(store, None, whole=True).id == result.batch.id

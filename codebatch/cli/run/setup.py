@@ -52,7 +52,10 @@ def init(context: CommandContext, path: Path | None) -> None:
 
 
 def _is_project(path: Path) -> bool:
-    """Return whether a store for a directory is created below it: it has other files, or is the current directory."""
+    """Return whether the store for a directory is created below the directory instead of in it.
+
+    This is so if it is the current directory, or if it contains files but no store.
+    """
     is_store = (path / layout.STORE_FILE).exists() and (path / layout.OBJECTS).is_dir()
     if is_store or not path.is_dir():
         return False
@@ -82,7 +85,7 @@ def show(context: CommandContext) -> None:
 
 
 def _toml_lines(name: str, value: Json) -> Iterator[str]:
-    """Yield a setting in the syntax of codebatch.toml."""
+    """Yield the lines of a setting in the syntax of codebatch.toml."""
     if isinstance(value, dict) and value:
         for key, below in value.items():
             yield from _toml_lines(f"{name}.{key}", below)

@@ -1,4 +1,4 @@
-"""The command `trace`: the timeline of a batch for trace viewers."""
+"""The command `trace`. It writes the timeline of a batch for trace viewers."""
 
 from __future__ import annotations
 

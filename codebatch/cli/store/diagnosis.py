@@ -1,4 +1,4 @@
-"""The command `diagnose`: damage of a store, and its repair."""
+"""The command `diagnose`. It finds damage in a store and repairs it."""
 
 from __future__ import annotations
 

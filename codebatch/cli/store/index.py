@@ -1,4 +1,4 @@
-"""The commands `index build` and `index-build`: the index, which reduces the reads of queries."""
+"""The commands `index build` and `index-build`. They build the index, with which queries read less."""
 
 from __future__ import annotations
 

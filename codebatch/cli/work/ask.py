@@ -1,4 +1,4 @@
-"""The command `ask`: a question of a task to a person."""
+"""The command `ask`. With it, a task asks a person a question."""
 
 from __future__ import annotations
 

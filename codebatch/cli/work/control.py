@@ -1,4 +1,4 @@
-"""The commands `work retry`, `skip`, `pause`, `unpause`, `set` and `attempts`: changes and details of a task list."""
+"""The commands `work retry`, `skip`, `pause`, `unpause`, `set` and `attempts`. They change and show a task list."""
 
 from __future__ import annotations
 
@@ -88,7 +88,8 @@ def retry(
     store, batch = context.batch(batch_reference, "work")
     if batch_reference is None and context.place.named is not None and not no_run:
         refuse_unnamed(batch)
-    if reloads:  # Check this before the request, because a running batch would start the task with its old definition.
+    # This is checked before the request, because a running batch would start the task with its old definition.
+    if reloads:
         run.refuse_running(load_work_batch(store, batch))
     work_batch = requests.retry_tasks(store, batch, tasks, dependents=dependents)
     listener = WorkProgressListener(context, output)

@@ -103,13 +103,13 @@ def _log_row(work_batch: WorkBatch, log: AttemptLogFile, lines: int) -> LogRow:
 
 
 def _lines(pieces: Iterator[bytes]) -> Iterator[str]:
-    """Yield the lines of a log as text. Invalid UTF-8 is replaced."""
+    """Yield the lines of a log as text. Bytes that are not UTF-8 are replaced."""
     for lines in _prefixed(b"", pieces):
         yield from lines.decode("utf-8", "replace").removesuffix("\n").split("\n")
 
 
 def _prefixed(prefix: bytes, pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield complete lines, each with a prefix."""
+    """Yield the lines of some pieces, each with a prefix. An incomplete line is joined with the next piece."""
     begun = b""
     for piece in pieces:
         *lines, begun = (begun + piece).split(b"\n")

@@ -111,7 +111,7 @@ def answer(
 
 
 def _text(text: str | None, *, edits: bool) -> str:
-    """Return the answer from the argument, the editor or standard input, without trailing line ends."""
+    """Return the answer from the argument, an editor or standard input, without line breaks at its end."""
     if edits == (text is not None):
         raise InvalidInput("no answer given" if text is None else "ANSWER cannot be used with --editor")
     if edits:

@@ -246,7 +246,7 @@ def resume_work(
     is_trusted: bool,
     output: Output,
 ) -> int:
-    """Resume a batch of commands and print the result. Return the exit status."""
+    """Resume a batch of commands, and print the result. Return the exit status."""
     listener = WorkProgressListener(context, output)
     result = explaining_untrusted_commands(
         context,

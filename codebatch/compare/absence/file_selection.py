@@ -1,6 +1,6 @@
-"""Detection of files that are missing in a batch because of its selection rules, not because they did not exist.
+"""Detection of files that a batch lacks because of its selection rules, although they may have existed.
 
-The rules are the include and exclude patterns of both runs and the ignore files in their snapshots.
+The rules are the include and exclude patterns of both runs, and the ignore files in their snapshots.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class FileSelectionDiff:
         self._trees = trees
 
     def is_left_out(self, side: Side, path: bytes) -> bool:
-        """Return whether a batch excludes a path that the selection of the other batch would include.
+        """Return whether a path is excluded from one batch but not from the other, according to their selection rules.
 
-        Raises StoreCorrupt.
+        `side` is the batch that excludes it. Raises StoreCorrupt.
         """
         if not self._differ:
             return False
@@ -41,7 +41,7 @@ class FileSelectionDiff:
         differing = chain(*self._trees.unlike)
         if any(path.rpartition(b"/")[2] in _IGNORE_FILES for path in differing):
             return True
-        # The name of a stat cache depends on the source and the patterns.
+        # The name of a stat cache is derived from the source and the patterns. So equal names mean equal patterns.
         old, new = (records.batch.about.stat_cache for records in (self._trees.old, self._trees.new))
         return old != new and self._patterns[0] != self._patterns[1]
 
@@ -52,7 +52,10 @@ class FileSelectionDiff:
 
     @cached_property
     def _patterns(self) -> tuple[SourceRules, SourceRules]:
-        """The patterns of both batches. If one is unknown, it is assumed to equal the other."""
+        """The patterns of both batches.
+
+        If those of one batch are unknown, they are assumed to equal those of the other.
+        """
         batches = self._trees.old, self._trees.new
         old, new = (
             rules_of(records.store.files, records.store.root, records.batch.about.stat_cache) for records in batches
@@ -65,7 +68,7 @@ class FileSelection:
 
     def __init__(self, records: BatchRecords, patterns: SourceRules) -> None:
         self._records = records
-        # Patterns of .gitignore files are applied separately, because either kind of rules can exclude a file.
+        # Rules of .gitignore files are kept separately from the others. A file is excluded if either kind excludes it.
         self._rules = {
             IGNORE_FILE: SelectionRules(patterns, None, None),
             GITIGNORE: SelectionRules(SourceRules(), None, None),
@@ -74,12 +77,12 @@ class FileSelection:
 
     @classmethod
     def of(cls, records: BatchRecords) -> FileSelection:
-        """Return the selection of a batch. Its patterns are included if they are still stored."""
+        """Return the selection of a batch. If its patterns are no longer stored, only its ignore files are used."""
         store, batch = records.store, records.batch
         return cls(records, rules_of(store.files, store.root, batch.about.stat_cache) or SourceRules())
 
     def leaves_out(self, path: bytes) -> bool:
-        """Return whether the batch excludes a path. Raises StoreCorrupt."""
+        """Return whether the rules of the batch exclude a path. Raises StoreCorrupt."""
         directory = parent_of(path)
         while directory not in self._directories:
             self._directories.add(directory)

@@ -1,4 +1,4 @@
-"""Reasons why a finding is absent from one batch although no change of the source removed it (`states.Reason`)."""
+"""Reasons why one batch lacks a finding of the other, apart from changes of the source (`states.Reason`)."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from codebatch.scheduling.outcome_counts import OutcomeCounts
 
 _PARSE = "parse"
 _NONE: ToldByPath = {}
-# Few rules or none check files of these classes.
+# Files of these classes are checked by few rules or by none.
 _RARELY_CHECKED_CLASSES = frozenset(("binary", "huge", "minified", "generated", "vendored"))
 
 
 class Absence(NamedTuple):
-    """A finding without a match, and the reason why the other batch may lack it; None if the source removed it.
+    """A finding that the other batch lacks, and the reason. If a change of the source removed it, `reason` is None.
 
-    `is_suppressed` is set if a comment suppresses the finding in the other batch, or its rule is off there.
+    `is_suppressed` is set if a comment in the other batch suppresses the finding, or if its rule is off there.
     """
 
     finding: ReportedFinding
@@ -42,10 +42,10 @@ class Absence(NamedTuple):
 
 
 class AbsenceReasons:
-    """Reasons for the absence of records of one batch from the other.
+    """The reasons why the other batch lacks records of one batch (`side`).
 
-    `left` are the findings of this batch without a match. `there` are the findings of the other batch, by path, in
-    files whose findings differ. For other records, `paths` are their paths.
+    For findings, `left` are those of this batch without a match. `there` are the findings of the other batch, by path,
+    in files whose findings differ. For other records, `paths` are the paths of their files.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class AbsenceReasons:
                 self._other.paths.append(its_other)
 
     def found(self) -> list[Absence]:
-        """Return each finding with the reason for its absence. Raises StoreCorrupt."""
+        """Return each unmatched finding with the reason why the other batch lacks it. Raises StoreCorrupt."""
         reasons: dict[ReportedFinding, Reason | None] = {}
         for path, left in self._files.items():
             its_other = self._trees.path_in_other(self._side, path)
@@ -92,7 +92,10 @@ class AbsenceReasons:
         ]
 
     def of_task(self, task: str, record: Located) -> Reason | None:
-        """Return the reason why a task need not emit a record in the other batch, or None. Raises StoreCorrupt."""
+        """Return the reason why the other batch may lack a record of a task, or None. Raises StoreCorrupt.
+
+        None means that a change of the source removed the record.
+        """
         path = record.path_bytes
         its_other = self._trees.path_in_other(self._side, path)
         reason = self._missing_file_reason(path, its_other)
@@ -113,9 +116,9 @@ class AbsenceReasons:
         return mine is not None and other is not None and (_is_broken(mine, other) or _is_broken(other, mine))
 
     def _missing_file_reason(self, path: bytes, its_other: bytes | None) -> Reason | None:
-        """Return the reason why the other batch may lack a file that exists, or None.
+        """Return the reason why the other batch may lack a file although it existed, or None.
 
-        `its_other` is the path of the matching file, or None if there is none.
+        `its_other` is the path of the matching file in the other batch, or None if there is none.
         """
         if not self._other.looks_at(path if its_other is None else its_other):
             return "not_checked"
@@ -124,7 +127,11 @@ class AbsenceReasons:
         return "unknown" if its_other is None and self._trees.may_have_moved else None
 
     def _is_skipped(self, path: bytes, its_other: bytes, has_line: Callable[[], bool]) -> bool:
-        """Return whether few rules check the file in the other batch, or other rules check a line that both have."""
+        """Return whether the other batch checks a finding's file with fewer rules or with other rules.
+
+        Fewer rules check rarely checked classes. Other rules check a file of another language. This matters only for
+        lines that both files have, or if the other language is not supported.
+        """
         mine, other = self._mine.file(path), self._other.file(its_other)
         if mine is None or other is None:
             return False
@@ -164,7 +171,7 @@ class AbsenceReasons:
     def _is_off(self, finding: ReportedFinding, its_other: bytes) -> bool:
         """Return whether the rule of a finding is off for the file in the other batch.
 
-        If the other configuration does not know the rule, return whether this one does.
+        If the other configuration does not know the rule, it counts as off if this configuration knows it.
         """
         is_off = self._other.has_off(finding.task, finding.code, its_other)
         return self._mine.has_off(finding.task, finding.code, finding.path) is not None if is_off is None else is_off
@@ -172,7 +179,7 @@ class AbsenceReasons:
     def _has_changed(self, finding: ReportedFinding, its_other: bytes, place: OtherLine) -> bool:
         """Return whether the other batch used another version of the tool.
 
-        If the line of the finding is unchanged, return also whether it used another configuration.
+        For a finding whose line is unchanged, a difference in the configuration counts too.
         """
         if self._has_other_tool(finding.task) or not place.is_same:
             return self._has_other_tool(finding.task)
@@ -191,7 +198,7 @@ class AbsenceReasons:
 
 
 class BatchContext:
-    """The tasks and files of a batch. `paths` are the paths that will be queried."""
+    """The tasks and files of a batch. `paths` are the paths of the files that will be queried."""
 
     def __init__(self, records: BatchRecords, paths: Iterable[bytes] = ()) -> None:
         self.records = records
@@ -202,12 +209,15 @@ class BatchContext:
         self._tallies: dict[str, OutcomeCounts] = {}
 
     def looks_at(self, path: bytes) -> bool:
-        """Return whether the scope of the batch includes a path."""
+        """Return whether the batch covers a path.
+
+        A batch that is restricted covers only files at or below one of its paths.
+        """
         paths = self.records.batch.about.paths
         return not paths or any(path == scope or path.startswith(scope + b"/") for scope in paths)
 
     def has_result(self, task: str, path: bytes) -> bool:
-        """Return whether the batch ran a task, and the task has a result for a file, not a failure."""
+        """Return whether the batch has a result of a task for a file. A failure is not a result."""
         if task not in self.records.task_names:
             return False
         if task not in self._tallies:
@@ -225,9 +235,9 @@ class BatchContext:
         return self._done[task, path]
 
     def has_off(self, task: str, code: tuple[str, str], path: bytes) -> bool | None:
-        """Return whether the configuration of a task turns off a rule for a path, or None if it has no such rule.
+        """Return whether the configuration of a task turns off a rule for a path.
 
-        `code` is the tool and the rule ID.
+        Return None if the configuration does not know the rule. `code` is the tool and the rule ID.
         """
         if task not in self._switches:
             self._switches[task] = switch_of(self.tasks[task])
@@ -245,7 +255,7 @@ class BatchContext:
         return self._needed[task]
 
     def contexts(self, task: str, path: bytes) -> Mapping[str, bytes]:
-        """Return the contexts of a file that a task and the tasks that it needs use."""
+        """Return the contexts of a file that a task, or a task that it needs, uses."""
         every_context = self.every_context(path)
         names = {name for planned in self.needed_for(task).values() for name in planned.contexts}
         return {name: every_context.get(name, b"") for name in names}
@@ -283,12 +293,12 @@ def _tool(task: PlannedTask | None) -> object:
 
 
 def _is_rarely_checked(file: File) -> bool:
-    """Return whether few rules check the class of a file, or the file was not parsed."""
+    """Return whether a file is checked by few rules: because of its class, or because it was not parsed."""
     return file.class_ in _RARELY_CHECKED_CLASSES or file.parse == "skipped"
 
 
 def is_looked_at_in_part(file: File) -> bool:
-    """Return whether some rules do not check a file, or do not check all of it."""
+    """Return whether some rules do not check a file, or check only a part of it."""
     return _is_rarely_checked(file) or file.parse in ("errors", "unsupported")
 
 

@@ -1,4 +1,4 @@
-"""Locations of findings in the other batch, and suppression comments for them there."""
+"""Locations of findings in the other batch, and suppression comments at these locations."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ from codebatch.compare.rules import has_notes
 from codebatch.errors import CodebatchError
 from codebatch.plugins.worker_services import absence_services
 
-# A function that returns the contexts of a file from the plan of a batch.
+# A function that returns the contexts of a file of a batch, by its path.
 ContextsOf = Callable[[bytes], Mapping[str, bytes]]
 
-# The maximum number of lines among which an edited line is searched.
+# The maximum number of lines to search for an edited line.
 _LINES_MAX = 200
 
 
 class OtherLine(NamedTuple):
-    """The location of a line in the other batch: its number from 1, or 0 for none, and whether it is unchanged."""
+    """The location of a line in the other batch.
+
+    `line` is its number from 1, or 0 if there is none. `is_same` is set if the line is unchanged.
+    """
 
     line: int
     is_same: bool
@@ -33,10 +36,10 @@ _NOWHERE = OtherLine(0, False)
 def places_there(
     trees: TreeComparison, side: Side, path: bytes, its_other: bytes, lines: Iterable[int]
 ) -> list[OtherLine]:
-    """Return the locations of lines of a file, from 1, in the matching file of the other batch. Raises StoreCorrupt.
+    """Return the locations of lines of a file in the matching file of the other batch. Raises StoreCorrupt.
 
-    For an edited line, the location is the first line in its place that begins with its text. This finds lines to which
-    a suppression comment was appended.
+    Lines are numbered from 1. If a line was edited, its location is the first line in the same gap that begins with its
+    text. So a line is found even if a suppression comment was appended.
     """
     paired = trees.lines(side, path, its_other)
     if paired is None:
@@ -65,9 +68,9 @@ def silenced(
     places: Sequence[OtherLine],
     contexts_of: ContextsOf,
 ) -> list[bool]:
-    """Return for each finding of a file whether a suppression comment suppresses it in the other batch.
+    """Return for each finding of a file whether a comment suppresses it in the other batch.
 
-    `places` are the locations of the findings there. Raises StoreCorrupt.
+    `places` are the locations of the findings in the other batch. Raises StoreCorrupt.
     """
     other = other_side(side)
     content = None if trees.object(side, path) == trees.object(other, its_other) else trees.content(other, its_other)
@@ -76,14 +79,14 @@ def silenced(
     asked = [(place.line, finding.about.code) for place, finding in zip(places, left, strict=True)]
     try:
         return absence_services().are_silenced(its_other, content, contexts_of(its_other), asked)
-    except CodebatchError:  # The file cannot be parsed any more.
+    except CodebatchError:  # The file can no longer be parsed.
         return [False] * len(left)
 
 
 class _Edited:
-    """The lines of a file that have no equal line in the other file.
+    """The lines of a file without an equal line in the other file.
 
-    Neighbouring lines are usually queried in sequence.
+    Results are cached, because neighbouring lines are queried in sequence.
     """
 
     def __init__(self, paired: Sequence[int], old: Sequence[bytes], new: Sequence[bytes]) -> None:
@@ -94,13 +97,16 @@ class _Edited:
         self._cached_lines = lru_cache(1)(self._stripped_lines)
 
     def line_there(self, line: int) -> int:
-        """Return the number of the line to which a line was edited, or 0. Lines are numbered from 1."""
+        """Return the number of the line in the other file to which a line was edited, or 0.
+
+        Lines are numbered from 1.
+        """
         if line not in self._edited_to:
             self._edited_to[line] = self._find(line)
         return self._edited_to[line]
 
     def _find(self, line: int) -> int:
-        # The content existed when the lines were matched, but may have been lost since.
+        # The content may have been lost since its lines were matched. It then has no lines.
         text = b"".join(self._ours[line - 1].split()) if line <= len(self._ours) else b""
         if not text:
             return 0
@@ -120,5 +126,8 @@ class _Edited:
         return next((position for position, text_without_space in candidates if text_without_space.startswith(text)), 0)
 
     def _stripped_lines(self, start: int, end: int) -> list[tuple[int, bytes]]:
-        """Return lines [start, end) of the other file, from 0, without white space, each after its number from 1."""
+        """Return lines [start, end) of the other file, counted from 0.
+
+        Each has its number, counted from 1, and its text without white space.
+        """
         return [(position, b"".join(line.split())) for position, line in enumerate(self._theirs[start:end], start + 1)]

@@ -1,4 +1,4 @@
-"""Findings that lint does not report in one batch although all else is equal, with the reason."""
+"""Findings that lint does not report in one batch although the code is the same, and the reason."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ _FILES_MAX = 200
 
 
 class UnreportedFindings:
-    """Findings of one batch without a match. `reasons` contains those that the other batch did not report.
+    """The findings of one batch without a match in the other. `there` are the findings of the other batch, by path.
 
-    `there` are the findings of the other batch, by path.
+    After `ask`, `reasons` has the reason for each finding that lint of the other batch did not report although the code
+    is the same.
     """
 
     def __init__(self, trees: TreeComparison, side: Side, there: ToldByPath) -> None:
@@ -35,10 +36,10 @@ class UnreportedFindings:
     def add(
         self, path: bytes, its_other: bytes, places_by_finding: Mapping[ReportedFinding, OtherLine], *, has_errors: bool
     ) -> None:
-        """Add findings of a file with their locations in the matching file of the other batch. Raises StoreCorrupt.
+        """Add findings of a file, each with its location in the matching file of the other batch. Raises StoreCorrupt.
 
-        A finding on an edited line is ignored, unless a suppression comment may have been appended. `has_errors` is set
-        if the other file may have syntax errors.
+        A finding on an edited line is ignored, unless the edit may have appended a suppression comment. `has_errors` is
+        set if the other file may have syntax errors.
         """
         other = other_side(self._side)
         is_same = self._trees.object(self._side, path) == self._trees.object(other, its_other)
@@ -59,7 +60,7 @@ class UnreportedFindings:
             self._may_be_noted_or_broken[path, its_other] = may_be_noted or has_errors
 
     def ask(self, task: PlannedTask | None, contexts_of: ContextsOf) -> None:
-        """Compute the reasons for the added findings. Raises StoreCorrupt."""
+        """Determine the reasons for the added findings. Raises StoreCorrupt."""
         remaining = iter(self._places.items() if task is not None else ())
         while task is not None and (chunk := list(islice(remaining, _FILES_MAX))):
             requests = [self._make_request(*each, contexts_of(each[0][1])) for each in chunk]
@@ -72,12 +73,11 @@ class UnreportedFindings:
     def _still_undecided(
         self, its_other: bytes, places: Mapping[ReportedFinding, OtherLine]
     ) -> dict[ReportedFinding, OtherLine]:
-        """Return the findings that the other findings of the file do not decide.
+        """Return the findings for which the other findings of the file do not show whether lint checked them.
 
-        Without any, the file need not be parsed.
-
-        A rule with fewer findings than its limit has reported all. A rule at its limit has not checked the rest of the
-        file.
+        If there are none, the file need not be parsed. Lint reports a limited number of findings of a rule in a file.
+        If there are fewer findings of the rule, lint has reported all of them. Otherwise, lint has not checked the
+        lines after the last one.
         """
         lines: dict[tuple[str, str], list[int]] = defaultdict(list)
         for finding in self._there.get(its_other, ()):

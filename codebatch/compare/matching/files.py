@@ -1,10 +1,12 @@
 """Matching of the files of two trees: by path, by content, or by common lines.
 
-Files with equal paths match. Of the other files, those with equal content match, with the nearest paths first. Then
-files match that have the same extension, or the same name without the extension. The pair with the most common lines
-comes first; at least half of the lines of the longer file must be common. Of equally good pairs, the first by path
-wins. The result is the same if the two trees are exchanged: the side with the lesser paths is always matched against
-the other.
+First, files with equal paths match. Then files with equal content match, those with the nearest paths first. Then files
+with common lines match, if they have the same extension, or the same name without the extension. The pair with the most
+common lines comes first. At least half of the lines of the longer file must be common. Of equally good pairs, the first
+by path wins.
+
+If the two trees are exchanged, the result is the same: the side with the lesser paths is always matched against the
+other side.
 """
 
 from __future__ import annotations
@@ -17,18 +19,18 @@ from typing import Literal, NamedTuple
 
 How = Literal["path", "content", "lines"]
 
-# The maximum number of remaining files on each side that are compared by lines. The first files by path are taken.
+# The maximum number of files on each side whose lines are compared. They are the first remaining files by path.
 CANDIDATES_MAX = 2_000
-# The maximum number of files that contain a line. A more frequent line, such as a bracket or a licence, is ignored.
+# A line in more files than this, such as a bracket or a licence, is ignored in the search for candidates.
 _FILES_OF_A_LINE = 16
-# The number of candidates, those with the most rare lines in common, that are compared with a file completely.
+# The number of candidates whose lines are compared with those of a file. They have the most rare lines in common.
 _COMPARED = 8
 
 Lines = Mapping[bytes, int]
 
 
 class FilePair(NamedTuple):
-    """A file of both trees, with its path in each."""
+    """A file of the old tree and the matching file of the new tree. `how` is the way in which they match."""
 
     old: bytes
     new: bytes
@@ -38,10 +40,11 @@ class FilePair(NamedTuple):
 def pair_files(
     old: Mapping[bytes, str], new: Mapping[bytes, str], lines_of: Callable[[str], Lines]
 ) -> tuple[list[FilePair], bool]:
-    """Match the files of two trees, given as path -> digest of the content.
+    """Match the files of two trees. `old` and `new` map paths to the digests of contents.
 
-    Return the pairs, sorted by old path, and whether all remaining files were compared. `lines_of` returns the
-    frequency of each line for a digest. It is called only for files without a match of equal content.
+    Return the pairs, sorted by old path, and whether all remaining files were compared. `lines_of` returns the number
+    of occurrences of each line in a content, given its digest. It is called only for files without a match of equal
+    content.
     """
     pairs = [FilePair(path, path, "path") for path in old if path in new]
     removed = {path: digest for path, digest in sorted(old.items()) if path not in new}
@@ -83,7 +86,10 @@ def _pair_equal_contents(ones: Mapping[bytes, str], others: Mapping[bytes, str])
 
 
 def _nearest_first(removed: Sequence[bytes], added: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """Match paths of equal content. If there are many, match equal names in sorted order, then the rest."""
+    """Match paths of files with equal content, the nearest first.
+
+    If there are too many pairs, match files of the same name in sorted order, then the other files.
+    """
     if len(removed) * len(added) <= CANDIDATES_MAX:
         yield from _choose_pairs((-_nearness(*pair), *pair) for pair in product(removed, added))
         return
@@ -100,7 +106,10 @@ def _nearest_first(removed: Sequence[bytes], added: Sequence[bytes]) -> Iterator
 
 
 def _nearness(one: bytes, other: bytes) -> int:
-    """Return the number of equal components at both ends of two paths. An equal name counts more than all others."""
+    """Return how near two paths are: the number of equal components at their beginnings and at their ends.
+
+    Paths with the same file name are nearer than all others.
+    """
     ours, theirs = one.split(b"/"), other.split(b"/")
     equal_prefix = _count_equal(ours[:-1], theirs[:-1])
     equal_suffix = _count_equal(ours[::-1], theirs[::-1])
@@ -131,7 +140,10 @@ def _pair_similar_contents(
 def _candidates(
     removed: Mapping[bytes, str], added: Mapping[bytes, str], contents: Mapping[str, Lines]
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Yield pairs with equal extension, or equal name without it, that have the most rare lines in common."""
+    """Yield pairs of files that may match, those with the most rare lines in common.
+
+    They have the same extension, or the same name without the extension.
+    """
     files_with: dict[bytes, dict[bytes, list[bytes]]] = defaultdict(lambda: defaultdict(list))
     for path, digest in added.items():
         for part in _name_and_extension(path):
@@ -152,7 +164,7 @@ def _candidates(
 
 
 def _name_and_extension(path: bytes) -> tuple[bytes, bytes]:
-    """Return `name.`, up to the first dot, and `.extension` of a path."""
+    """Return the parts of a file name that are compared: `name.`, up to the first dot, and `.extension`."""
     name = path.rpartition(b"/")[2]
     first, *rest = name[1:].split(b".")
     return name[:1] + first + b".", b"." + b"".join(rest[-1:])
@@ -165,7 +177,7 @@ def _common(ours: Lines, theirs: Lines) -> int:
 
 
 def _choose_pairs(ranked: Iterable[tuple[int, bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
-    """Yield pairs in order of rank, then path. Each path occurs in at most one pair."""
+    """Yield the best pairs by rank, then by path. Each path is in at most one pair."""
     ones: set[bytes] = set()
     others: set[bytes] = set()
     for _, one, other in sorted(ranked):
@@ -176,5 +188,5 @@ def _choose_pairs(ranked: Iterable[tuple[int, bytes, bytes]]) -> Iterator[tuple[
 
 
 def counted_lines(content: bytes) -> Counter[bytes]:
-    """Return the frequency of each line of a content. Empty lines are not counted."""
+    """Return the number of occurrences of each line in a content. Blank lines are not counted."""
     return Counter(filter(None, map(bytes.strip, content.split(b"\n"))))

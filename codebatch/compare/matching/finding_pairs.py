@@ -30,7 +30,10 @@ Codes = frozenset[tuple[str, str]]
 
 
 class ReportedFinding(msgspec.Struct, frozen=True, eq=False, gc=False):
-    """A finding with its file and the task that reported it. Instances are equal only if they are identical."""
+    """A finding with its file and the task that reported it.
+
+    Findings are compared by identity: two findings with equal members are different.
+    """
 
     path: bytes
     task: str
@@ -38,7 +41,7 @@ class ReportedFinding(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     @property
     def code(self) -> tuple[str, str]:
-        """The tool and the rule ID. Both findings of a pair have the same."""
+        """The tool and the rule ID. Only findings for which both are equal can match."""
         return self.about.tool, self.about.code
 
 
@@ -54,7 +57,7 @@ class ReportedPair(NamedTuple):
 
 
 class Paired(NamedTuple):
-    """The matching findings, and the findings of each batch without a match."""
+    """The matching findings, and the findings of the old and the new batch without a match."""
 
     pairs: list[ReportedPair]
     old: list[ReportedFinding]
@@ -62,10 +65,10 @@ class Paired(NamedTuple):
 
 
 def match_findings(trees: TreeComparison, old: ToldByPath, new: ToldByPath) -> Paired:
-    """Match the findings of two batches in the files whose findings differ. Raises StoreCorrupt.
+    """Match the findings of two batches, in the files whose findings differ. Raises StoreCorrupt.
 
-    If several tasks report the same findings (for example two imports of one program), each task is matched separately
-    first. Otherwise a finding of a task that the other batch lacks could take the match of another task's finding.
+    If several tasks report findings of the same rule, as two imports of one program do, each task is matched separately
+    first. Otherwise, if the other batch lacks a task, its findings could take the matches of another task's findings.
     """
     pairs: list[ReportedPair] = []
     for task in _tasks_alike(old, new):
@@ -77,7 +80,7 @@ def match_findings(trees: TreeComparison, old: ToldByPath, new: ToldByPath) -> P
 
 
 def _tasks_alike(*sides: ToldByPath) -> list[str]:
-    """Return the tasks that report findings of a tool and rule that another task also reports."""
+    """Return the tasks that report findings of a rule that another task reports too."""
     findings = [*chain.from_iterable(chain.from_iterable(side.values()) for side in sides)]
     if len({finding.task for finding in findings}) < 2:
         return []
@@ -97,16 +100,17 @@ def _without(by_path: ToldByPath, taken: Collection[ReportedFinding]) -> ToldByP
 
 
 class _Findings(NamedTuple):
-    """Findings of files, and their data for matching, in the same order."""
+    """Findings, and their data for matching in the same order."""
 
     reported: list[ReportedFinding]
     matchable: list[MatchableFinding]
 
 
 class _Pairing:
-    """The state of the matching: the unmatched findings by path, in the order of the task.
+    """The state of the matching.
 
-    Paths without any are kept.
+    `_left` has the unmatched findings of each side by path, in the order in which the task reported them. A path
+    without unmatched findings stays, with an empty list.
     """
 
     def __init__(self, trees: TreeComparison, old: ToldByPath, new: ToldByPath) -> None:
@@ -137,7 +141,7 @@ class _Pairing:
         return _codes(self._left["old"][old]) & _codes(self._left["new"][new])
 
     def _pair_on_lines(self, old: bytes, new: bytes) -> None:
-        """Match findings on matching lines. Texts are not needed."""
+        """Match findings whose lines match. The texts of the lines are not needed."""
         ours, theirs = self._left["old"][old], self._left["new"][new]
         if self._is_exchanged_for(old, new):
             lines = self._trees.lines("new", new, old)
@@ -168,11 +172,10 @@ class _Pairing:
         self._accept(ours.reported, theirs.reported, pairing)
 
     def _pair_once(self, old: bytes, new: bytes) -> None:
-        """Match findings that lint reports once per file, or once per name in a file.
+        """Match findings of rules that lint reports once per file, or once per name in a file.
 
-        If the first one is fixed, the next is reported.
-
-        If neither line exists in the other file, one finding was fixed and another was introduced; they do not match.
+        If the reported finding is fixed, lint reports the next one, at another line. Such findings match. They do not
+        match if the other file has the line of neither finding: then one was fixed and another was introduced.
         """
         codes = self._common(old, new)
         ours, theirs = (
@@ -197,7 +200,11 @@ class _Pairing:
         self._accept(ours, theirs, Pairing(pairs, [], []))
 
     def _is_exchanged_for(self, old: bytes, new: bytes) -> bool:
-        """Return whether the two files are exchanged for matching. The order of digests makes the result symmetric."""
+        """Return whether the old and the new file are exchanged for matching.
+
+        The file with the lesser digest is always matched against the other. So the result does not depend on which is
+        old.
+        """
         if (old, new) not in self._is_exchanged:
             index, its_other = (self._trees.object("old", old), old), (self._trees.object("new", new), new)
             self._is_exchanged[old, new] = its_other < index
@@ -212,7 +219,10 @@ class _Pairing:
         self._accept(ours.reported, theirs.reported, pair_anywhere(ours.matchable, theirs.matchable))
 
     def _of_file(self, side: Side, path: bytes, codes: Codes) -> _Findings:
-        """Return the findings of a file with some rules. If there are none, the file is not read."""
+        """Return the findings of a file with some rules, and their data for matching.
+
+        If there are none, the file is not read.
+        """
         findings = [finding for finding in self._left[side][path] if finding.code in codes]
         unknown = [finding for finding in findings if finding not in self._matchables]
         if unknown:
@@ -252,7 +262,7 @@ def _exchanged(pairing: Pairing) -> Pairing:
 def _once_key(
     finding: ReportedFinding, of_names: frozenset[str], of_files: frozenset[str]
 ) -> tuple[str, str, str] | None:
-    """Return the key of a finding that lint reports once per name or file, or None for other findings."""
+    """Return the key of a finding that lint reports only once per file or name. Return None for other findings."""
     if finding.about.code in of_names:
         return *finding.code, finding.about.message
     return (*finding.code, "") if finding.about.code in of_files else None

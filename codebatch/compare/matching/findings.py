@@ -1,7 +1,7 @@
 """Matching of the findings of two batches: by location, text or message.
 
-Line numbers do not identify a finding, because edits above change them. Findings of equal tool and code are matched by
-the first of these passes that matches them, each at most once:
+Line numbers do not identify a finding, because edits above it change them. Two findings can match only if tool and rule
+ID are equal. They are matched in these passes, each finding at most once:
 
     line      on lines that match by `lines.pair_lines`; nearest column first, then equal message
     text      in the same scope, on lines with equal text, ignoring white space, in order
@@ -9,8 +9,9 @@ the first of these passes that matches them, each at most once:
     once      findings that lint reports once per file or name, also at another line (`finding_pairs.py`)
     context   anywhere in the two batches: equal text and equal adjacent non-blank lines, if unique on both sides
 
-All passes but the last match findings of matching files (`files.pair_files`). The last one matches all remaining
-findings. The model is SonarQube ("issue tracking" in its documentation), extended by line matching and scopes.
+The pass `context` matches findings of all files. The other passes match findings of matching files
+(`files.pair_files`). The model is SonarQube ("issue tracking" in its documentation), extended by line matching and
+scopes.
 """
 
 from __future__ import annotations
@@ -33,9 +34,8 @@ _PAIRS_MAX = 10_000
 class MatchableFinding(NamedTuple):
     """The data of a finding that matching uses.
 
-    `line` is 1-based. `text`, `before`, `behind` are lines without white space.
-
-    `before` and `behind` are the nearest non-blank lines. `scope` is the qualified name of the innermost symbol.
+    `line` is 1-based. `text` is the line of the finding. `before` and `behind` are the nearest non-blank lines. All
+    three are without white space. `scope` is the qualified name of the innermost symbol that encloses the line.
     """
 
     tool: str
@@ -50,7 +50,7 @@ class MatchableFinding(NamedTuple):
 
 
 class OnLine(Protocol):
-    """The data of a finding that matching by line uses: a `MatchableFinding` or a record."""
+    """The data of a finding that matching by line uses. A `MatchableFinding` has it, and so has a record."""
 
     @property
     def tool(self) -> str:
@@ -74,7 +74,7 @@ class OnLine(Protocol):
 
 
 class FindingPair(NamedTuple):
-    """The indexes of two matching findings in the arguments, and the pass that matched them."""
+    """Two matching findings as indexes into the arguments, and the pass that matched them."""
 
     old: int
     new: int
@@ -82,21 +82,21 @@ class FindingPair(NamedTuple):
 
 
 class Pairing(NamedTuple):
-    """The matching pairs, in order of the passes, and the indexes of the other findings."""
+    """The matching pairs, in order of the passes, and the indexes of the findings without a match."""
 
     pairs: list[FindingPair]
     old: list[int]
     new: list[int]
 
 
-# A function that returns matching pairs of indexes, given the remaining findings of each side by index.
+# A function that matches the remaining findings of both sides, given by index. It returns pairs of indexes.
 _Matcher = Callable[[Mapping[int, MatchableFinding], Mapping[int, MatchableFinding]], Iterable[tuple[int, int]]]
 
 
 def pair_on_lines(old: Sequence[OnLine], new: Sequence[OnLine], paired_lines: Sequence[int]) -> dict[int, int]:
-    """Return the matches of the first pass of `pair_in_file`: new indexes by old.
+    """Match findings on matching lines, the first pass of `pair_in_file`. Return the new index for each old index.
 
-    It needs no texts and matches most findings.
+    This pass needs no texts, and it matches most findings.
     """
     return _match_on_lines(dict(enumerate(old)), dict(enumerate(new)), paired_lines)
 
@@ -104,9 +104,9 @@ def pair_on_lines(old: Sequence[OnLine], new: Sequence[OnLine], paired_lines: Se
 def pair_in_file(
     old: Sequence[MatchableFinding], new: Sequence[MatchableFinding], paired_lines: Sequence[int] | None
 ) -> Pairing:
-    """Match the findings of two matching files. `paired_lines` is the result of `lines.pair_lines` for their texts.
+    """Match the findings of two matching files. `paired_lines` is the result of `lines.pair_lines` for the files.
 
-    If `paired_lines` is None, because a text is lost, only messages are matched.
+    If the content of a file is lost, `paired_lines` is None, and only messages are matched.
     """
     if paired_lines is None:
         return _pair(old, new, {"message": _match_by(_message_key)})
@@ -120,7 +120,10 @@ def pair_in_file(
 
 
 def pair_anywhere(old: Sequence[MatchableFinding], new: Sequence[MatchableFinding]) -> Pairing:
-    """Match the remaining findings of two batches by text and adjacent lines, if these are unique on both sides."""
+    """Match the remaining findings of two batches by their line and the adjacent lines.
+
+    A pair matches only if these texts are unique on both sides.
+    """
     return _pair(old, new, {"context": _match_unique_contexts})
 
 
@@ -137,7 +140,7 @@ def _pair(
 
 
 def _sort_by_location(findings: Sequence[MatchableFinding]) -> dict[int, MatchableFinding]:
-    """Return findings by index, ordered by line and column."""
+    """Return findings by index, sorted by line and column."""
     return dict(sorted(enumerate(findings), key=lambda item: (item[1].line, item[1].column)))
 
 
@@ -169,9 +172,9 @@ def _match_on_lines(
 def _match_unmoved(
     left: Mapping[int, OnLine], right: Mapping[int, OnLine], paired_lines: Sequence[int]
 ) -> dict[int, int]:
-    """Match findings that are equal and in the same column of matching lines, if they are unique.
+    """Match findings in the same column of matching lines with equal message, if they are unique.
 
-    These are the nearest possible matches, and nearly all findings match in this way.
+    No match can be nearer. Nearly all findings match in this way.
     """
     lines = len(paired_lines)
     theirs = _index_of_unique(
@@ -188,7 +191,7 @@ def _match_unmoved(
 
 
 def _index_of_unique(keys: Iterable[K]) -> dict[K, int]:
-    """Return the index of each key that occurs exactly once."""
+    """Return for each key that occurs exactly once its index in `keys`."""
     all_keys = [*keys]
     index_by_key = dict(zip(all_keys, count()))
     if len(index_by_key) < len(all_keys):
@@ -248,7 +251,7 @@ def _match_unique_contexts(
 
 
 def _group(findings: Mapping[int, MatchableFinding], key: Callable[[MatchableFinding], K]) -> dict[K, list[int]]:
-    """Return the indexes of findings by key, in their order."""
+    """Return the indexes of findings for each key, in the order of the findings."""
     groups: dict[K, list[int]] = defaultdict(list)
     for index, finding in findings.items():
         groups[key(finding)].append(index)

@@ -1,7 +1,7 @@
-"""The fingerprint `codebatch/v1`, by which other programs recognize a finding in later runs (SPEC.md "Exports").
+"""The fingerprint `codebatch/v1`. Other programs use it to recognise a finding in later runs (SPEC.md "Exports").
 
-It contains neither path nor line number. So it does not change if a file is moved, or if lines above are added or
-removed.
+It contains neither path nor line number. So it stays the same if a file is moved, or if lines above the finding are
+added or removed.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from hashlib import sha256
 from codebatch.compare.matching.findings import MatchableFinding
 
 TEXT_BYTES_MAX = 4096
-"""The maximum number of bytes of a line's text that are hashed. Minified files have very long lines."""
+"""The maximum number of bytes of a line that are hashed, because minified files have very long lines."""
 _DIGITS = 32
 
 
 def fingerprints(findings: Sequence[MatchableFinding]) -> list[str]:
-    """Return the fingerprint of each finding of a file: 32 hex digits. No two are equal."""
+    """Return the fingerprint of each finding of a file: 32 hex digits. All of them are different."""
     numbers: Counter[tuple[str, str, str, bytes]] = Counter()
     digests = [""] * len(findings)
     for index in sorted(range(len(findings)), key=lambda index: (findings[index].line, findings[index].column, index)):

@@ -1,8 +1,8 @@
-"""A histogram diff of the gaps of two texts (Shawn Pearce, JGit; `git diff --histogram`).
+"""A histogram diff of gaps between two texts (Shawn Pearce, JGit; `git diff --histogram`).
 
-In each gap, the longest run of equal lines, or the run with the rarest line, is matched. Then the lines before it and
-after it are matched in the same way. Only rare lines start a run: lines with at most as many occurrences as the rarest
-line of the best run so far. If all lines of a gap have too many occurrences, none is matched.
+In each gap, one run of equal lines is matched: the longest, or the one with the rarest line. The lines before and after
+the run are then matched in the same way. A run is searched only around rare lines. A line is rare if it occurs at most
+as often as the rarest line of the best run so far. If a gap has no rare line, nothing in it is matched.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-# A line with more occurrences in a gap does not start a run.
+# If a line occurs more often than this in a gap, no run is searched around it.
 _PLACES_MAX = 64
-# The maximum number of lines that are examined. Lines that are unmatched by then stay unmatched.
+# The maximum number of lines that are compared. When it is reached, the remaining lines stay unmatched.
 _STEPS_MAX = 4_000_000
 
 
@@ -28,7 +28,7 @@ class Gap(NamedTuple):
 
 
 def pair_runs(old: Sequence[Hashable], new: Sequence[Hashable], paired: array[int], gaps: Iterable[Gap]) -> None:
-    """Match the lines of gaps. `paired` has, for each line of `old`, the index of the matching line of `new`."""
+    """Match the lines of gaps. `paired[i]` is set to the index in `new` of the line that matches line i of `old`."""
     steps = _STEPS_MAX
     remaining = list(gaps)
     while remaining and steps > 0:
@@ -62,7 +62,7 @@ class _Search:
         self.steps = gap.end - gap.start + gap.other_end - gap.other
 
     def best(self) -> Gap | None:
-        """Return the best run, or None if no run starts with a rare line."""
+        """Return the best run, or None if the gap has no rare line."""
         other = self._gap.other
         while other < self._gap.other_end:
             places = self._places.get(self._new[other], ())
@@ -70,7 +70,10 @@ class _Search:
         return self._best
 
     def _examine_runs(self, places: Sequence[int], other: int) -> int:
-        """Examine the runs that start with a line of the other text. Return the next line to examine."""
+        """Search for runs around one line of the other text. `places` are its occurrences.
+
+        Return the next line to search.
+        """
         next_line, next_other = self._gap.start, other + 1
         for place in places:
             if place < next_line:

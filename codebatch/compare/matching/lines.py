@@ -1,11 +1,11 @@
-"""Matching of the lines of two texts: a patience diff (Bram Cohen, 2003) with a histogram diff of its gaps.
+"""Matching of the lines of two texts: a patience diff (Bram Cohen, 2003), and a histogram diff of its gaps.
 
-Common lines at the start and at the end are matched first. Of the remaining lines, those that occur once on both sides
-and in the same order are anchors (a longest increasing subsequence, Fredman 1975). From each anchor, matching continues
-outward while lines are equal. Between anchors, unique lines carry little information, so runs of lines are matched
-(histogram_diff.py).
+First, common lines at the start and at the end are matched. Of the remaining lines, anchors are matched. These are
+lines that occur once in each text, and that are in the same order in both (a longest increasing subsequence, Fredman
+1975). From each anchor, matching continues in both directions while lines are equal.
 
-Texts are split after each LF; lines are compared without it. The time is O(n log n), plus a bounded time for runs.
+Between anchors, unique lines say little, so runs of lines are matched (histogram_diff.py). Texts are split after each
+LF, and lines are compared without it. The time is O(n log n), plus a bounded time for runs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from codebatch.compare.matching.histogram_diff import Gap, pair_runs
 
 L = TypeVar("L", bytes, int)
 
-# If a text exceeds either limit, only its start and end are matched. Such texts are data or generated.
+# If a text exceeds a limit, only its start and end are matched. Such a text is data or generated code.
 BYTES_MAX = 8 << 20
 LINES_MAX = 200_000
 
@@ -41,13 +41,19 @@ def written_in(text: bytes) -> TextLines:
 
 
 def pair_lines(old: TextLines, new: TextLines) -> array[int]:
-    """Return for each line of `old` the matching line of `new`, or NOWHERE. Both are from 0; matches ascend."""
+    """Return for each line of `old` the index of the matching line of `new`, or NOWHERE.
+
+    Lines are counted from 0. The indexes ascend.
+    """
     is_big = max(old.size, new.size) > BYTES_MAX or max(len(old.lines), len(new.lines)) > LINES_MAX
     return pair_sequences(old.lines, new.lines, is_whole=not is_big)
 
 
 def pair_sequences(left: Sequence[bytes], right: Sequence[bytes], *, is_whole: bool = True) -> array[int]:
-    """Match two sequences of lines, like `pair_lines`. Unless `is_whole`, only the start and the end are matched."""
+    """Match two sequences of lines, like `pair_lines`.
+
+    If `is_whole` is not set, only the start and the end are matched.
+    """
     paired = array("l", [NOWHERE]) * len(left)
     gap = _pair_ends(left, right, paired, Gap(0, len(left), 0, len(right)))
     if is_whole and gap.start < gap.end and gap.other < gap.other_end:
@@ -57,10 +63,10 @@ def pair_sequences(left: Sequence[bytes], right: Sequence[bytes], *, is_whole: b
 
 
 def _number_lines(left: Sequence[bytes], right: Sequence[bytes], gap: Gap) -> tuple[list[int], list[int]]:
-    """Return the lines of both sides as integers, which compare faster: the index of the first equal line of the left
-    gap.
+    """Return the lines of both sides as integers, which compare faster than bytes.
 
-    Lines before the gap, and lines that occur only on the right, are NOWHERE.
+    Equal lines have the same integer: the index of the first of them in the left gap. Lines before the gap, and lines
+    that only the right gap has, are NOWHERE.
     """
     head = [NOWHERE] * gap.start
     first: dict[bytes, int] = {}
@@ -69,9 +75,9 @@ def _number_lines(left: Sequence[bytes], right: Sequence[bytes], gap: Gap) -> tu
 
 
 def _between_anchors(old: Sequence[int], new: Sequence[int], paired: array[int], gap: Gap) -> Iterator[Gap]:
-    """Match the anchors of a gap, and lines outward from each. Yield the remaining gaps.
+    """Match the anchors of a gap, and the equal lines around each anchor. Yield the gaps that remain.
 
-    Most adjacent anchors have the same distance on both sides. Such stretches of lines are compared at once.
+    Most adjacent anchors have the same distance in both texts. The lines between such anchors are compared in one step.
     """
     anchors, others = _anchors(old, new, gap)
     offsets = [*map(sub, others, anchors)]
@@ -90,7 +96,11 @@ def _between_anchors(old: Sequence[int], new: Sequence[int], paired: array[int],
 def _pair_stretch(
     old: Sequence[int], new: Sequence[int], paired: array[int], gap: Gap, anchors: Sequence[int]
 ) -> Iterator[Gap]:
-    """Match two stretches of equal length that begin and end with anchors. Yield the remaining gaps between anchors."""
+    """Match two stretches of equal length. Yield the gaps that remain.
+
+    A stretch begins and ends with an anchor. Its lines are matched one to one, except between two anchors with
+    different lines.
+    """
     ours, theirs = old[gap.start : gap.end], new[gap.other : gap.other_end]
     paired[gap.start : gap.end] = array("l", range(gap.other, gap.other_end))
     differing = [] if ours == theirs else [*compress(range(gap.start, gap.end), map(ne, ours, theirs))]
@@ -105,7 +115,7 @@ def _pair_stretch(
 
 
 def _pair_ends(old: Sequence[L], new: Sequence[L], paired: array[int], gap: Gap) -> Gap:
-    """Match equal lines at the start and the end of a gap. Return the remaining gap."""
+    """Match equal lines at the start and the end of a gap. Return the gap that remains."""
     start, end, other, other_end = gap
     if start == end or other == other_end:
         return gap
@@ -119,7 +129,10 @@ def _pair_ends(old: Sequence[L], new: Sequence[L], paired: array[int], gap: Gap)
 
 
 def _anchors(old: Sequence[int], new: Sequence[int], gap: Gap) -> tuple[list[int], list[int]]:
-    """Return the indexes of lines that occur once on both sides, as many as are in the same order on both."""
+    """Return the indexes of the anchors in `old` and in `new`: lines that occur once on both sides.
+
+    Only anchors that are in the same order on both sides are returned, as many as possible.
+    """
     ours, theirs = old[gap.start : gap.end], new[gap.other : gap.other_end]
     index_of = dict(zip(theirs, count(gap.other)))
     repeated = {NOWHERE, *compress(ours, map(ne, ours, count(gap.start)))}
@@ -133,7 +146,7 @@ def _anchors(old: Sequence[int], new: Sequence[int], gap: Gap) -> tuple[list[int
 def _longest_ascending(numbers: Sequence[int]) -> Sequence[int]:
     """Return the indexes of a longest increasing subsequence of distinct numbers (patience sorting).
 
-    Numbers at the start and the end that are in their sorted position belong to it without a search.
+    Numbers at the start and the end that are already in their sorted position belong to it, so they are not searched.
     """
     ordered = sorted(numbers)
     head = next(compress(count(), map(ne, numbers, ordered)), len(numbers))

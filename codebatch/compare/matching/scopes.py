@@ -1,4 +1,4 @@
-"""The scope of a line: the innermost enclosing symbol that can contain statements."""
+"""The scope of a line: the innermost symbol that encloses the line and can contain statements."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from codebatch.query.sources.records import BatchRecords
 
 _TASK = "symbols"
 
-# Symbol types that contain no statements of other symbols. A variable encloses only its own assignment.
+# Symbol types that are not scopes, because they contain no statements. A variable encloses only its own assignment.
 _WITHOUT_STATEMENTS: frozenset[SymbolType] = frozenset(
     ("constant", "enum_member", "field", "import", "parameter", "type", "variable")
 )
 
 
 class _DefinitionLines(NamedTuple):
-    """The lines [-begins, last] of a definition. The least is innermost: it begins last and, of several, ends first."""
+    """The lines of a definition. `begins` is the negative first line, `last` the last line.
+
+    Of the definitions that enclose a line, the least is the innermost: it begins last and, of several, ends first.
+    """
 
     begins: int
     last: int
@@ -28,7 +31,7 @@ class _DefinitionLines(NamedTuple):
 
 
 class Scopes:
-    """The scopes of a file."""
+    """The scopes of the lines of a file."""
 
     def __init__(self, symbols: Iterable[Symbol]) -> None:
         spans = sorted(
@@ -42,7 +45,10 @@ class Scopes:
             reverse=True,
         )
         self._lines: list[int] = []
-        """The lines at which the innermost symbol changes. `_around` has its name from there on, or an empty text."""
+        """The lines at which the innermost symbol changes.
+
+        `_around` has the name of the new one, or an empty text if none.
+        """
         self._around: list[str] = []
         within: list[_DefinitionLines] = []
         waiting = iter(spans)
@@ -68,7 +74,7 @@ NO_SCOPES = Scopes(())
 def have_scopes(*batches: BatchRecords) -> bool:
     """Return whether all batches have symbols.
 
-    Otherwise scopes are not used, because findings of one side would lack them.
+    If one batch has none, scopes are not used, because its findings would have no scopes.
     """
     return all(_TASK in records.task_names for records in batches)
 

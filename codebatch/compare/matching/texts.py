@@ -1,4 +1,4 @@
-"""Texts of findings: the line of a finding and the nearest non-blank lines around it, without white space."""
+"""The texts that identify a finding: its line, and the nearest non-blank lines around it. They have no white space."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from codebatch.compare.matching.findings import MatchableFinding
 from codebatch.model.record import Diagnostic
 
-# The maximum distance to the nearest non-blank line.
+# The maximum distance in lines to the nearest non-blank line.
 _BLANK_MAX = 100
 
 
 class Texts:
-    """The lines of a file. It has none if the content of the file is lost."""
+    """The lines of a file. If the content of the file is lost, there are no lines."""
 
     def __init__(self, lines: Sequence[bytes]) -> None:
         self._lines = lines
@@ -20,7 +20,7 @@ class Texts:
         self._around: dict[int, tuple[bytes, bytes]] = {}
 
     def finding(self, about: Diagnostic, scope: str) -> MatchableFinding:
-        """Return the data for matching a finding of this file."""
+        """Return the data that is needed to match a finding of this file."""
         before, behind = self._nearest_texts(about.line)
         return MatchableFinding(
             tool=about.tool,
@@ -35,13 +35,19 @@ class Texts:
         )
 
     def _nearest_texts(self, line: int) -> tuple[bytes, bytes]:
-        """Return the nearest non-blank lines before and after a line."""
+        """Return the nearest non-blank lines before and after a line, without white space.
+
+        They are empty if there are none.
+        """
         if line not in self._around:
             self._around[line] = self._nearest_text(line, -1), self._nearest_text(line, 1)
         return self._around[line]
 
     def _line_text(self, line: int) -> bytes:
-        """Return a line without white space, or an empty text. Results are cached, because findings share lines."""
+        """Return a line without white space. Return an empty text if there is no such line.
+
+        Results are cached, because several findings can need the same line.
+        """
         if line not in self._text_by_line:
             self._text_by_line[line] = b"".join(self._lines[line - 1].split()) if 0 < line <= len(self._lines) else b""
         return self._text_by_line[line]

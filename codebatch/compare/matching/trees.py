@@ -1,4 +1,4 @@
-"""The matching files of two batches, with their contents and lines."""
+"""The matching files of two batches, and the contents and lines of these files."""
 
 from __future__ import annotations
 
@@ -15,39 +15,42 @@ from codebatch.query.sources.records import BatchRecords
 
 Side = Literal["old", "new"]
 
-# A number of lines that exceeds the number of lines of any file.
+# More lines than any file has.
 _ALL_LINES = range(1 << 31)
 
-# The maximum size of cached contents.
+# The maximum total size of cached contents, in bytes.
 _KEPT_BYTES_MAX = 32 << 20
-# The maximum size of cached texts in lines, including an overhead for each line.
+# The maximum total size in bytes of cached lines, including an overhead of _LINE_BYTES for each line.
 _KEPT_WRITTEN_BYTES_MAX = 64 << 20
 _LINE_BYTES = 48
-# The maximum number of cached line matches.
+# The maximum total number of lines in cached line matches.
 _KEPT_LINES_MAX = 4_000_000
 
 
 class TreeComparison:
-    """The files of two batches. `lost` contains (side, path) of files whose content was needed but is missing."""
+    """The files of two batches. `lost` has side and path of each file whose content was needed but is missing."""
 
     def __init__(self, old: BatchRecords, new: BatchRecords) -> None:
         self.old = old
         self.new = new
         self.lost: set[tuple[Side, bytes]] = set()
-        # A content is read once to match its lines, and again for findings without a match.
+        # A content is needed twice: to match its lines, and later for findings without a match.
         self._contents: dict[tuple[Side, bytes], bytes] = {}
         self._kept_bytes = 0
         self._written: dict[tuple[Side, bytes], TextLines] = {}
         self._written_bytes = 0
-        # Line matches are used first to match records, then to find reasons for unmatched records.
+        # Line matches are needed twice: to match records, and later to explain unmatched records.
         self._paired: dict[tuple[str, str], Sequence[int]] = {}
         self._paired_lines = 0
-        # Callers usually query several lines of a file in sequence.
+        # Several lines of a file are usually queried in sequence, so the last result is cached.
         self._last_lines: tuple[tuple[Side, bytes, bytes] | None, Sequence[int] | None] = (None, None)
 
     @cached_property
     def unlike(self) -> tuple[Mapping[bytes, Entry], Mapping[bytes, Entry]]:
-        """The files of each tree that differ in the other tree or are missing there, by path. Raises StoreCorrupt."""
+        """The files of the old and of the new tree that the other tree lacks or has with other content.
+
+        Both are mappings by path. Raises StoreCorrupt.
+        """
         old, new = self.old.snapshot.entries_unlike(self.new.snapshot)
         ours = {path: entry for path, entry in old.items() if entry.kind == "file" and new.get(path) != entry}
         theirs = {path: entry for path, entry in new.items() if entry.kind == "file" and old.get(path) != entry}
@@ -55,7 +58,7 @@ class TreeComparison:
 
     @cached_property
     def moved(self) -> list[FilePair]:
-        """The matching files with different paths. Raises StoreCorrupt."""
+        """The pairs of matching files whose paths differ. Raises StoreCorrupt."""
         old, new = self.unlike
         removed = {path: entry.object for path, entry in old.items() if path not in new}
         added = {path: entry.object for path, entry in new.items() if path not in old}
@@ -70,7 +73,10 @@ class TreeComparison:
 
     @property
     def are_strangers(self) -> bool:
-        """Whether both trees have files, but no common path and no common content. Raises StoreCorrupt."""
+        """Whether the trees have nothing in common: no file path and no file content.
+
+        It is false if a tree has no files. Raises StoreCorrupt.
+        """
         ours, theirs = self.unlike
         if not ours or not theirs or ours.keys() & theirs.keys():
             return False
@@ -80,29 +86,38 @@ class TreeComparison:
 
     @property
     def may_have_moved(self) -> bool:
-        """Whether a file without a match may have one, because a content is lost. Raises StoreCorrupt."""
+        """Whether matches of files may have been missed, because the content of an added or removed file is lost.
+
+        Raises StoreCorrupt.
+        """
         ours, theirs = self.unlike
         others = {"old": theirs, "new": ours}
         return any(path not in others[side] for side, path in self.lost)
 
     def new_path(self, old: bytes) -> bytes | None:
-        """Return the path of a file of the old tree in the new tree, or None. Raises StoreCorrupt."""
+        """Return the path in the new tree of a file of the old tree. Return None if it was removed.
+
+        Raises StoreCorrupt.
+        """
         ours, theirs = self.unlike
         return old if old in theirs or old not in ours else self._moved_to.get(old)
 
     def old_path(self, new: bytes) -> bytes | None:
-        """Return the path of a file of the new tree in the old tree, or None. Raises StoreCorrupt."""
+        """Return the path in the old tree of a file of the new tree. Return None if it was added.
+
+        Raises StoreCorrupt.
+        """
         ours, theirs = self.unlike
         return new if new in ours or new not in theirs else self._moved_from.get(new)
 
     def path_in_other(self, side: Side, path: bytes) -> bytes | None:
-        """Return the path of a file of one tree in the other, or None. Raises StoreCorrupt."""
+        """Return the path in the other tree of a file of one tree, or None. Raises StoreCorrupt."""
         return self.new_path(path) if side == "old" else self.old_path(path)
 
     def object(self, side: Side, path: bytes) -> str:
-        """Return the digest of a file's content, or an empty text if the other tree has the same file.
+        """Return the digest of a file's content.
 
-        Raises StoreCorrupt.
+        Return an empty text if the other tree has the same file with the same content. Raises StoreCorrupt.
         """
         entry = self.unlike[side == "new"].get(path)
         return "" if entry is None else entry.object
@@ -143,10 +158,10 @@ class TreeComparison:
         return () if written is None else written.lines
 
     def lines(self, side: Side, path: bytes, its_other: bytes) -> Sequence[int] | None:
-        """Return the matching lines of two files, like `lines.pair_lines`, or None if a content is lost.
+        """Return the matching lines of two files, like `lines.pair_lines`. Return None if a content is lost.
 
-        The file with the lesser digest is matched against the other, so that the result is symmetric. Raises
-        StoreCorrupt.
+        The file with the lesser digest is always matched against the other, so the result does not depend on the side.
+        Raises StoreCorrupt.
         """
         if self._last_lines[0] != (side, path, its_other):
             self._last_lines = (side, path, its_other), self._pair_lines(side, path, its_other)
@@ -182,7 +197,10 @@ class TreeComparison:
         return self.old if side == "old" else self.new
 
     def has_line(self, side: Side, path: bytes, its_other: bytes, line: int) -> bool:
-        """Return whether a line of a file, from 1, has a match in the other file. Raises StoreCorrupt."""
+        """Return whether a line of a file has a match in the other file. Lines are numbered from 1.
+
+        Raises StoreCorrupt.
+        """
         paired = self.lines(side, path, its_other)
         return paired is not None and 0 < line <= len(paired) and paired[line - 1] != NOWHERE
 
@@ -209,9 +227,13 @@ def other_side(side: Side) -> Side:
 
 
 def _invert(paired: Sequence[int], lines: int) -> Sequence[int]:
-    """Invert a match of lines: return for each of `lines` lines of the second text the line of the first."""
+    """Invert a match of lines.
+
+    Return for each of the `lines` lines of the second text the matching line of the first.
+    """
     inverted = [NOWHERE] * (lines + 1)
     for line, other_line in enumerate(paired):
-        inverted[other_line] = line  # NOWHERE is -1, so unmatched lines write to the extra last element.
+        # For unmatched lines, `other_line` is NOWHERE (-1). So they write to the additional last element.
+        inverted[other_line] = line
     inverted.pop()
     return inverted

@@ -1,8 +1,8 @@
-"""Reuse of results of older batches, decided before any work begins.
+"""Reuse of results of older batches. It is decided before any work begins.
 
-If an older batch has exactly the items of a shard, its shard file is committed here under a further name (hard link or
-copy). If only some items are equal, their results are scheduled for reuse: the worker of the shard copies them from the
-older batch, executes the other items, and commits once.
+There are two cases. If an older batch has exactly the items of a shard, its shard file is committed under a new name,
+by hard link or copy. If it has only some of the items, their results are scheduled for reuse. The worker of the shard
+copies them from the older batch, executes the other items, and commits all results at once.
 """
 
 from __future__ import annotations
@@ -34,17 +34,18 @@ from codebatch.store.results.shard_adoption import adopt_shard
 from codebatch.store.snapshots.snapshots import Snapshot
 
 _OUTCOMES_A_COMMIT = 10_000
-# Another base costs reading a plan and a snapshot. It is read only if at least this share of the results is missing.
+# Reading another base costs reading its plan and snapshot. It is worth this only if at least this share of results is
+# missing.
 _MISSES_WORTH_A_BASE = 1 / 256
-# Cost of copying a result from an older batch, as a share of the cost of computing it.
+# The cost of copying a result from an older batch, relative to the cost of computing it.
 _COST_OF_SERVING = 0.05
 
 
 class Promised(msgspec.Struct):
-    """Results that workers copy from older batches instead of executing the tasks.
+    """Results that workers copy from older batches, so the tasks are not executed for them.
 
-    `runs` maps a shard and a task to ranges of items, sorted by start. `projects` maps a project task to the older
-    batch whose result the task may update incrementally.
+    `runs` maps a shard and a task to ranges of items, sorted by start. `projects` maps a project task to an older
+    batch. The task may update the result of that batch incrementally.
     """
 
     runs: dict[tuple[ShardId, str], list[Served]] = msgspec.field(default_factory=dict)
@@ -53,7 +54,7 @@ class Promised(msgspec.Struct):
     def for_unit(self, unit: Unit) -> tuple[Served, ...]:
         """Return the ranges that overlap a unit.
 
-        The result is empty for round 2 and later: these rounds execute again.
+        For round 2 and later there are none, because these rounds must execute the tasks again.
         """
         if unit.round > 1:
             return ()
@@ -67,7 +68,7 @@ class Promised(msgspec.Struct):
         )
 
     def reduce_costs(self, costs: Mapping[ShardId, Sequence[float]], tasks: int) -> dict[ShardId, Sequence[float]]:
-        """Return cumulative cost estimates reduced by the reused work.
+        """Return the cumulative cost estimates of each shard, without the cost of results that are reused.
 
         `tasks` is the number of file tasks of the plan.
         """
@@ -85,9 +86,9 @@ class Promised(msgspec.Struct):
 
 
 class Reuse(msgspec.Struct, frozen=True):
-    """The older batches whose results a batch may reuse. Without bases, everything is executed.
+    """The older batches whose results a batch may reuse. If there are none, everything is executed.
 
-    Results with one of the result keys in `untrusted` are not reused. `snapshot` is the snapshot of the batch.
+    Results whose result key is in `untrusted` are not reused. `snapshot` is the snapshot of the batch.
     """
 
     store: StoreDir
@@ -106,7 +107,7 @@ class Reuse(msgspec.Struct, frozen=True):
         tasks: frozenset[str] | None,
         shards: frozenset[ShardId] | None,
     ) -> Promised:
-        """Commit every shard that an older batch has completely. Return the other results that need not be executed.
+        """Commit every shard that an older batch has completely. Return the other results that can be reused.
 
         `tasks` and `shards` restrict the work; None means all. On return, the commits are durable. A base that is
         missing or damaged is skipped. Raises StoreUnwritable.
@@ -136,7 +137,8 @@ class Reuse(msgspec.Struct, frozen=True):
     def _is_usable(self, plan: Plan, task: PlannedTask) -> bool:
         """Return whether results of a task may be reused.
 
-        The task must allow reuse, and neither its result key nor the key of a task that it needs may be untrusted.
+        The task must allow reuse. Its result key must be trusted. For a project task, so must the keys of all tasks
+        that it needs.
         """
         needed = plan.needed_for(task.name) if task.scope == "project" else {task.name}
         keys = {result_key(each) for each in plan.tasks if each.name in needed}
@@ -152,7 +154,7 @@ class Reuse(msgspec.Struct, frozen=True):
 
 
 class _BaseSearch:
-    """Search of the bases for missing results; collects commits and ranges to reuse."""
+    """A search for missing results in the bases. It collects shards to commit and ranges to reuse."""
 
     def __init__(
         self, batch: BatchDir, plan: Plan, items: Items, beside: SnapshotItems | None, shards: frozenset[ShardId] | None
@@ -181,12 +183,12 @@ class _BaseSearch:
 
     @property
     def is_worth_a_base(self) -> bool:
-        """Return whether enough results are missing that reading another base is worth its cost."""
+        """Whether enough results are missing that reading another base is worth its cost."""
         missing = sum(self._open.values())
         return missing > 0 and missing >= self._pairs * _MISSES_WORTH_A_BASE
 
     def take_results(self, base: ReuseBase, tasks: Sequence[PlannedTask]) -> None:
-        """Take all missing results that a base has. Raises StoreError if the base cannot be read."""
+        """Take all missing results of file tasks that a base has. Raises StoreError if the base cannot be read."""
         keys = {task.name: result_key(task) for task in base.plan.tasks}
         same: dict[frozenset[str], list[int]] = {}
         items = base.items(self._beside)
@@ -219,7 +221,7 @@ class _BaseSearch:
                 if self._adopt(shard, task, candidate.file):
                     self.promised.runs.pop(key, None)
                     del self._open[key]
-                return  # If the file is damaged, another base may have the shard.
+                return  # If the shard file is damaged, nothing is taken, because another base may have an intact one.
         taken = {item for run in known for item in range(run.start, run.end)}
         missing = [-1 if item in taken else place for item, place in enumerate(places)]
         fresh = list(_runs(missing, held[max(first, 0) :], base.id, task)) if taken else runs
@@ -227,9 +229,9 @@ class _BaseSearch:
         self._open[key] = max(0, self._open[key] - sum(run.end - run.start for run in fresh))
 
     def take_project_result(self, base: ReuseBase, task: PlannedTask) -> None:
-        """Take the result of a project task if the base has the same snapshot and a result of every file.
+        """Take the result of a project task if the base has the same snapshot, and results for all its files.
 
-        If the snapshot of the base differs, the result is scheduled for an incremental update by the task.
+        If the snapshot differs, schedule the result for an incremental update by the task.
         """
         work = ProjectWork(task.name)
         needed = sorted(self._plan.needed_for(task.name) - {task.name})
@@ -244,7 +246,8 @@ class _BaseSearch:
         ):
             return
         if base.plan.snapshot_digest != self._plan.snapshot_digest:
-            if not self._plan.paths:  # With path restrictions, changes of files outside the paths are not known.
+            # If the batch is restricted to paths, changes of files outside these paths are unknown.
+            if not self._plan.paths:
                 served = Served(task=task.name, start=0, end=1, base=base.id, first=0)
                 self.promised.projects[work.id] = served
                 self._projects.add(work.id)
@@ -278,7 +281,7 @@ class _BaseSearch:
         return adopted is not None
 
     def commit(self, committer: Committer) -> None:
-        """Publish the adopted shards in the batch. On return, they are durable."""
+        """Publish the adopted shards in the batch. On return, the commits are durable."""
         if not self._adopted:
             return
         self._batch.files.sync_directory(self._batch.root / layout.RESULTS)
@@ -293,7 +296,10 @@ def _start(held: Held) -> int:
 
 
 def _runs(places: Sequence[int], held: Sequence[Held], base: str, task: str) -> Iterator[Served]:
-    """Yield the maximal ranges of items that are consecutive in the base and have results there."""
+    """Yield the longest ranges of items that are consecutive in the base and have results there.
+
+    `places` has for each item of a shard its index in the base, or -1.
+    """
     ranges = iter(held)
     at = next(ranges, None)
     start = 0

@@ -1,6 +1,6 @@
 """Estimated cost of the work, in bytes of source. It determines the order of units and the initial number of workers.
 
-The time that a byte takes is unknown until workers are observed (codebatch/scheduling/analysis/throughput.py).
+The time per byte is unknown until workers are observed (codebatch/scheduling/analysis/throughput.py).
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from codebatch.model.plan import Plan
 from codebatch.model.shard import ProjectWork, ShardId
 
 COST_PER_FILE = 2048
-"""Cost of a file in addition to its bytes."""
+"""Cost of a file, in addition to its size in bytes."""
 
 COST_PER_WORKER = 1_500_000
-"""Cost for which one more worker is started, before any worker is observed."""
+"""Amount of work for which one more worker is started, as long as no worker has been observed."""
 
 PARSED_BYTES_MAX = 8 << 20
 """Size above which the built-in tasks do not parse a file."""
 
 PROJECT_SHARE = 0.02
-"""Cost of a project task, as a share of the cost of all files."""
+"""Cost of a project task, relative to the cost of all files."""
 
 _PROJECT_SHARES = {"duplicates": 0.08}
 
@@ -34,9 +34,10 @@ _BINARY_SUFFIXES = frozenset(
 
 
 def estimate(plan: Plan, items: Sequence[Entry], shuffle_seed: int | None) -> dict[ShardId, list[float]]:
-    """Return cumulative costs by shard. With a seed, the costs and therefore the order of shards are random.
+    """Return the cumulative costs of the items of each shard.
 
-    A project task costs a share of all files. The shares are measurements of the built-in tasks.
+    With a seed, costs are multiplied by random numbers, so the order of shards is random. The cost of a project task is
+    a share of the cost of all files. The shares were measured for the built-in tasks.
     """
     chance = None
     if shuffle_seed is not None:
@@ -55,7 +56,7 @@ def estimate(plan: Plan, items: Sequence[Entry], shuffle_seed: int | None) -> di
 
 
 def _source_bytes(entry: Entry) -> int:
-    """Return the number of bytes of a file that tasks parse, judged by its name and size."""
+    """Return the number of bytes of a file that tasks parse, estimated from its name and size."""
     if entry.size <= COST_PER_FILE:
         return entry.size
     _, dot, suffix = entry.path.rpartition(b".")

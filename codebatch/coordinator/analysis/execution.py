@@ -30,10 +30,10 @@ from codebatch.system.host import this_host, usable_cores
 
 
 class RunOutcome(msgspec.Struct, frozen=True):
-    """Exit status and counts of an execution.
+    """The exit status of an execution, and its counts.
 
-    `signal_status` is 0, or the exit status for the signal that ended the execution early. `reused` and `executed`
-    count results of file tasks, one for each file and task: results from older batches and results of this batch.
+    `signal_status` is the exit status for the signal that ended the execution early, otherwise 0. `reused` and
+    `executed` count pairs of file and file task: results from older batches, and results that this batch produced.
     """
 
     signal_status: int
@@ -44,7 +44,7 @@ class RunOutcome(msgspec.Struct, frozen=True):
 NOTHING_EXECUTED = RunOutcome(0, 0, 0)
 
 STARTS_PER_CORE_MAX = 2
-"""Maximum number of workers per core that start at the same time. A start is bound by CPU time."""
+"""Maximum number of workers per core that may be starting at the same time. Starting needs CPU time."""
 
 
 def execute(
@@ -62,10 +62,11 @@ def execute(
 ) -> RunOutcome:
     """Execute the open work of a batch, and merge the outputs once no work is left.
 
-    Signals are handled only in the main thread. `snapshot` is the snapshot of the batch; if it is None, it is read
-    from the store. With `reuses`, results of the batch's bases are reused. Raises ToolMismatch, EnvironmentBroken,
-    StoreUnwritable or StoreCorrupt; after a signal, StoreCorrupt becomes Stopped. Committed outcomes are kept in each
-    case.
+    Signals are handled only in the main thread. `snapshot` is the snapshot of the batch; if it is None, it is read from
+    the store. With `reuses`, results of the batch's bases are reused.
+
+    Raises ToolMismatch, EnvironmentBroken, StoreUnwritable or StoreCorrupt. After a signal, Stopped is raised instead
+    of StoreCorrupt. Outcomes that were committed before an error are kept.
     """
     plan = batch.plan()
     catalogue = catalogue.with_imports(batch.about.imports)

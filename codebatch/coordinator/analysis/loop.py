@@ -1,8 +1,8 @@
 """The event loop of the coordinator of an analysis, in one thread.
 
-It turns messages, worker deaths and commits of other coordinators into events of the session. It executes the session's
-actions: messages to workers, starts of workers, and commits. The session makes all scheduling decisions; the worker
-backend owns processes, signals and limits.
+It translates messages of workers, deaths of workers, and commits of other coordinators into events for the session. The
+session makes all scheduling decisions and returns actions. The loop executes these: it sends messages, starts workers
+and commits outcomes. The worker backend owns processes, signals and limits.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Watcher(Protocol):
         """Report the current phase and its progress. Both counts are 0 if unknown."""
 
     def update(self, progress: RunProgress) -> None:
-        """Report progress. Called after each turn of the loop, at least ten times a second."""
+        """Report the progress. This is called after each turn of the loop, at least ten times a second."""
 
 
 class Coordinator:
@@ -97,7 +97,7 @@ class Coordinator:
     ) -> None:
         """Register as a holder, reuse older results and load the ledger.
 
-        `items` are the items of the plan, in plan order. `about` describes this process as a holder. `costs` are as in
+        `items` are the items of the plan, in plan order. `about` is the holder file of this process. `costs` are as in
         Session.
         """
         self._batch = batch
@@ -149,10 +149,10 @@ class Coordinator:
         self._counter = ProgressCounter(plan, self.ledger, open_costs, scope)
 
     def run(self) -> None:
-        """Run until this process can do nothing more or is asked to drain.
+        """Run until this process can do nothing more, or until a drain is requested.
 
-        Raises EnvironmentBroken, or the error with which a worker gave up. Committed outcomes stay, and the next run
-        continues from them.
+        Raises EnvironmentBroken, or the error with which a worker gave up. Committed outcomes are kept, and the next
+        run continues with them.
         """
         self._journal.write(journal.Started(pid=self._holder.about.pid))
         self._backend.begin()
@@ -178,9 +178,10 @@ class Coordinator:
     def close(self) -> None:
         """Release the leases and the holder.
 
-        Call this after merging, otherwise other processes consider the batch stalled.
+        This must be called after merging. If it were called before, other processes would see a batch without a process
+        but with work left.
         """
-        # The next coordinator sweeps any files that cannot be removed now.
+        # If a file cannot be removed now, the next coordinator removes it.
         with self._opened, contextlib.suppress(OSError, StoreError):
             leftovers = BatchLeftovers(self._batch.files, self._batch.root)
             leftovers.sweep(self._leases.holders(), self._holder.id)
@@ -200,7 +201,7 @@ class Coordinator:
         self._journal.write(journal.Merged(records=records))
 
     def _turn(self) -> None:
-        """Wait for events, at most one tick, and handle them."""
+        """Wait at most one tick for events, and handle them."""
         for event in self._backend.wait():
             match event:
                 case MessageReceived(worker, message):
@@ -279,8 +280,8 @@ class Coordinator:
             case messages.Committed(commit=commit, lost=lost):
                 self._handle(OutcomesCommitted((commit,)))
                 if lost:
-                    # Another process committed this unit earlier. Without this scan, the work would stay open here
-                    # forever.
+                    # Another process committed this unit earlier. If its commit is not read here, the unit stays open
+                    # here forever.
                     self._read_commits()
             case messages.Returned() | messages.Delayed():
                 pass  # Only workers of work batches send these messages.
@@ -291,7 +292,7 @@ class Coordinator:
                 self._drain()
 
     def _idle(self, worker: WorkerId, event: Ready | LeaseRefused | UnitDone) -> None:
-        """Handle that a worker became idle. After the end of the session, stop the worker."""
+        """Pass the event to the session. If the session has ended, stop the worker instead."""
         if self._driver.end is None:
             self._handle(event)
         else:
@@ -302,13 +303,14 @@ class Coordinator:
         self._handle(DrainRequested())
 
     def _send_drain(self) -> None:
-        """Ask the workers to stop after the current item. The rest of a unit may take minutes."""
+        """Ask the workers to stop after their current item. Finishing a whole unit could take minutes."""
         for worker in self._workers:
             self._backend.send(worker, messages.Drain())
 
     def _handle_exit(self, died: WorkerExited) -> None:
         if self._driver.end is None:
-            self._read_commits()  # The worker may have died between link(2) and its report.
+            # The worker may have published an outcome by link(2) and died before it reported the outcome.
+            self._read_commits()
         member = self._workers.pop(died.worker)
         self._last_stderr = last_words(died)
         unit = self._session.running_unit(died.worker)
@@ -354,16 +356,17 @@ class Coordinator:
             self._read_commits()
 
     def _read_commits(self) -> None:
-        """Handle commits on disk that were not reported: those of other coordinators and of dead workers."""
+        """Handle the commits on disk that no message reported: those of other coordinators and of dead workers."""
         scanned = scan(self.ledger, self._outcomes)
         self._commits_read += len(scanned.commits)
         if scanned.commits or scanned.unreadable:
             self._handle(OutcomesCommitted(tuple(scanned.commits), tuple(scanned.unreadable)))
 
     def _check_foreign(self) -> None:
-        """Check the work of other processes: read their commits, and take over the leases of dead and stuck holders.
+        """Check units that other processes have leased.
 
-        Called while all remaining work is leased by other processes.
+        Read the commits of these processes, and release units of dead and stuck holders. This is called while all
+        remaining work is leased by other processes.
         """
         self._read_commits()
         if not self._session.foreign or self._driver.end is not None:
@@ -382,7 +385,7 @@ class Coordinator:
             self._drain()
 
     def _sweep(self) -> None:
-        """Kill orphaned processes and remove orphaned files of dead holders."""
+        """Kill the orphaned processes of dead holders, and remove their orphaned files."""
         leftovers = BatchLeftovers(self._batch.files, self._batch.root)
         holders = self._leases.holders()
         self._backend.kill_left_of(

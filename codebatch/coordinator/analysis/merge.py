@@ -1,7 +1,7 @@
-"""Merging: concatenation of the outcomes of each shard in item order.
+"""Merging: the outcomes of each shard are concatenated in item order.
 
-A shard with a single adopted outcome is linked or copied without decoding. A shard with several outcomes is encoded
-again, so its bytes do not depend on how the work was divided.
+If a shard has a single adopted outcome, its file is linked or copied without decoding. If it has several outcomes, they
+are encoded again. So the bytes of the shard file do not depend on how the work was divided.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from codebatch.store.sharing import hardlink_or_copy
 
 
 def merge_outputs(batch: BatchDir, plan: Plan, ledger: Ledger) -> Outputs:
-    """Publish the outputs of a batch in which every shard is complete. Several processes may do so concurrently.
+    """Publish the outputs of a batch in which every shard is complete. Several processes may do this at the same time.
 
     On return, the outputs are durable. Raises StoreCorrupt if the bytes of an outcome are missing.
     """
@@ -48,8 +48,8 @@ def merge_outputs(batch: BatchDir, plan: Plan, ledger: Ledger) -> Outputs:
             tasks=tasks,
         )
         files.write_new(building / layout.MANIFEST_FILE, encode_document(manifest))
-        # The process that linked a register may have died before its fsync. The outcomes must be as durable as the
-        # outputs that are derived from them.
+        # The outcomes must be as durable as the outputs that are derived from them. The process that linked a register
+        # may have died before its fsync.
         files.make_directory(batch.root / layout.OUTCOMES)
         files.sync_directory(batch.root / layout.OUTCOMES)
         target = batch.root / layout.OUTPUTS / digest
@@ -115,7 +115,7 @@ def _merge_task(
 
 
 def _adopted(links: Sequence[Link]) -> Outcome | None:
-    """Return the only outcome of a shard if it is stored as a shard file; otherwise None."""
+    """Return the outcome of a shard if it is the only one and is stored as a shard file. Otherwise return None."""
     return links[0].outcome if len(links) == 1 and links[0].outcome.file else None
 
 

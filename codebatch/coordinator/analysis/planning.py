@@ -1,4 +1,4 @@
-"""Planning: resolution of a snapshot and a pipeline to tasks with keys, contexts and shards."""
+"""Planning: a snapshot and a pipeline are resolved to tasks with keys, contexts and shards."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ def check_overrides(catalogue: TaskCatalogue, overrides: Mapping[str, Mapping[st
 
 
 def effective_config(catalogue: TaskCatalogue, name: str, settings: Mapping[str, Json]) -> dict[str, Json]:
-    """Return a task's configuration as JSON, including defaults. Raises InvalidConfiguration."""
+    """Return the complete configuration of a task as JSON: the settings and the defaults.
+
+    Raises InvalidConfiguration.
+    """
     isolated = catalogue.isolation_of(name)
     if isolated is not None:
         return isolated.configure(name, settings)
@@ -57,9 +60,9 @@ def prepare_tasks(
     *,
     is_project: bool,
 ) -> tuple[dict[str, Mapping[str, Json]], list[str]]:
-    """Return the overrides to plan with, and notes for the user about deviations from the given overrides.
+    """Return the settings to plan with, by task, and notes for the user about changes of the given settings.
 
-    `is_project` is whether the planned tree is the project that the overrides belong to. Raises InvalidConfiguration.
+    `is_project` is set if the planned tree is the project to which the settings belong. Raises InvalidConfiguration.
     """
     prepared, notes = dict(overrides), []
     for name in names:
@@ -127,7 +130,7 @@ def _context_names(catalogue: TaskCatalogue, name: str, config: Mapping[str, Jso
 
 
 def missing_tools(catalogue: TaskCatalogue, tasks: Sequence[PlannedTask]) -> dict[str, str]:
-    """Map each purpose that tasks cannot fulfil to the optional distribution that is not installed."""
+    """Return the optional distributions that are not installed, by the purpose for which a task needs each of them."""
     return {
         purpose: tool
         for task in tasks
@@ -144,9 +147,9 @@ def make_plan(
     rule: ShardRule,
     paths: tuple[bytes, ...] = (),
 ) -> Plan:
-    """Return a plan. It is a pure function of the arguments and the declared contexts.
+    """Return a plan. It depends only on the arguments and on the declared contexts.
 
-    `paths` restrict the items; contexts still see the whole snapshot.
+    `paths` restrict the items. Contexts are still computed from the whole snapshot.
     """
     items = items_of(snapshot.entries, paths)
     functions: dict[str, Context] = {}
@@ -173,13 +176,13 @@ def make_plan(
 
 
 def check_tools(catalogue: TaskCatalogue, plan: Plan) -> None:
-    """Check that this installation would run the tasks of a plan unchanged. Raises ToolMismatch."""
+    """Raise ToolMismatch if this installation would not run the tasks of a plan unchanged."""
     configs = {task.name: task.config for task in plan.tasks}
     for task in plan.tasks:
         describe_task(catalogue, task.name)
         try:
             effective_config(catalogue, task.name, task.config)
-        # The configuration is from another version of the task, not from the user.
+        # The configuration was made by another version of the task, not by the user. So it is a mismatch.
         except InvalidConfiguration as error:
             raise mismatch(task.name, ["config"]) from error
     installed = {task.name: task for task in resolve_tasks(catalogue, plan.task_names, configs)}

@@ -1,4 +1,4 @@
-"""Worker backend of processes on this machine: one selector over channels, standard errors and signals."""
+"""Worker backend with processes on this machine. One selector waits for channels, standard errors and signals."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _TICK_EVERY_NS = 100_000_000
 
 
 class ProcessWorkerBackend:
-    """Implementation of WorkerBackend, to be used in one thread. Signals are handled only in the main thread.
+    """Implementation of WorkerBackend. It must be used in one thread. Signals are handled only in the main thread.
 
-    The first signal is reported as DrainAsked. The second terminates the process groups of the workers, the third kills
-    them. A Cancel request of the batch is also reported as DrainAsked.
+    The first signal is reported as DrainAsked. The second signal terminates the process groups of the workers, and the
+    third kills them. A Cancel request of the batch is also reported as DrainAsked.
     """
 
     def __init__(
@@ -47,7 +47,8 @@ class ProcessWorkerBackend:
     ) -> None:
         """Set up the backend without starting a process.
 
-        `running_ns` is a clock that stops during suspend. At most `workers_max` workers are alive at the same time.
+        `running_ns` is a clock that stops while the system is suspended. At most `workers_max` workers are alive at the
+        same time.
         """
         self._batch = batch
         self._settings = settings
@@ -74,7 +75,10 @@ class ProcessWorkerBackend:
         self._channels.begin()
 
     def end(self) -> None:
-        """Kill all workers and the detached processes that tasks started. All steps run even if one of them fails."""
+        """Kill all workers, and the detached processes that tasks started.
+
+        If one step fails, the others run nevertheless.
+        """
         with contextlib.ExitStack() as ending:
             ending.callback(self._channels.close)
             ending.callback(self._descriptors.close)
@@ -155,14 +159,14 @@ class ProcessWorkerBackend:
         return [DrainAsked(self._signals.first.name)]
 
     def _read_requests(self) -> list[Heard]:
-        """Return a drain request if the batch is cancelled.
+        """Return a drain request if a Cancel request of the batch was found.
 
-        A new run withdraws earlier cancellations, so a Cancel is current.
+        A new run withdraws earlier Cancel requests, so any that is found is current.
         """
         if self._is_cancelled or self._running_ns() - self._requests_looked_ns < _REQUESTS_EVERY_NS:
             return []
         self._requests_looked_ns = self._running_ns()
-        with contextlib.suppress(StoreError):  # Damaged requests are ignored.
+        with contextlib.suppress(StoreError):  # A damaged requests file is ignored.
             self._is_cancelled = is_cancelled(self._batch.files, self._batch.root)
         return [DrainAsked("cancel")] if self._is_cancelled else []
 
@@ -174,7 +178,7 @@ class ProcessWorkerBackend:
         return [Tick(min(passed_ns / 1e9, PAUSE_SECONDS))]
 
     def _suspend(self) -> None:
-        """Handle Ctrl-Z: stop the workers, then this process. Continue the workers when this process continues."""
+        """React to Ctrl-Z: stop the workers, then this process. When this process continues, continue the workers."""
         for worker in self._workers.values():
             kill_group(worker.process, signal.SIGSTOP)
         self._signals.suspend()

@@ -1,4 +1,4 @@
-"""Progress of a run: counts of items and records, each outcome counted once."""
+"""Progress of a run: counts of items and records. Each outcome is counted once, even if several were published."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Phase = Literal[
 ]  # fmt: skip
 """Phases of a run, in order: listing the tree, reading changed files, planning, execution, merging, counting records.
 
-Other commands have the phases: reading the git history, comparing versions, indexing, and garbage collection.
+Some commands have other phases: reading the git history, comparing versions, indexing, and garbage collection.
 """
 
 
 class RunScope(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of a batch to work on, and options of the execution.
+    """The part of a batch to execute, and options of the execution.
 
     With `retry_failed`, failed work is executed again. `shuffle_seed` selects a random order of units. With
     `take_over`, the run also claims units that processes on other hosts hold.
@@ -38,11 +38,13 @@ class RunScope(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """Progress of a run. Items are counted by task; a project task has one item.
+    """The progress of a run.
 
-    `results_planned` counts the results in the scope of the run, one for each item and task. `results_done` counts
-    those that are committed or finished by a worker. `work_done` is the same as a share of the estimated cost. `reused`
-    results are from older batches.
+    - `planned`, `done`: the number of items by task. A project task has one item.
+    - `results_planned`: the number of results in the scope of the run, one for each item and task.
+    - `results_done`: how many of these are committed, or finished by a worker.
+    - `work_done`: the finished share of the estimated cost.
+    - `reused`: the number of results from older batches.
     """
 
     planned: Mapping[str, int]
@@ -57,19 +59,22 @@ class RunProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunningUnit(NamedTuple):
-    """A unit that a worker has, and how many of its items the worker has finished."""
+    """A unit that a worker executes, and the number of its items that the worker has finished."""
 
     unit: Unit
     items_done: int
 
 
 class ProgressCounter:
-    """Counter of the committed work in a ledger. Registers that no chain reaches are not counted."""
+    """Counter of the committed work in a ledger.
+
+    An outcome counts only if the outcomes before it form a chain without holes.
+    """
 
     def __init__(self, plan: Plan, ledger: Ledger, costs: Mapping[ShardId, Sequence[float]], scope: RunScope) -> None:
-        """Count from an empty state.
+        """Start with all counts at 0.
 
-        `costs` are cumulative estimates by item. If failures are retried, they do not count.
+        `costs` are cumulative estimates by item. If the scope retries failures, they do not count as done.
         """
         self._ledger = ledger
         self._costs = costs
@@ -98,13 +103,13 @@ class ProgressCounter:
             )
 
     def note(self, commits: Iterable[Commit]) -> None:
-        """Mark the chains of new commits as changed. The next call of `progress` counts them again."""
+        """Record the chains that commits change. The next call of `progress` counts these chains again."""
         for commit in commits:
             for outcome in commit.outcomes:
                 self._changed[outcome.shard, outcome.task] = None
 
     def progress(self, running: Iterable[RunningUnit], *, workers: int) -> RunProgress:
-        """Return the current counts. `running` are the units that workers have."""
+        """Return the current counts. `running` are the units that workers currently execute."""
         for shard, task in self._changed:
             links = [
                 link

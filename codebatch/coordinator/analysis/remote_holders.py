@@ -1,4 +1,4 @@
-"""Error message about holders on other hosts, whose processes cannot be examined from here."""
+"""The error for work that is leased by holders on other hosts. It cannot be checked here whether they are alive."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _SHOWN_MAX = 3
 
 
 def blocked_by_remote_holders(batch_id: str, held: Mapping[UnitKey, HolderFile]) -> BatchIncomplete:
-    """Return the error of a run that waited in vain. It lists the holders with host, start time and number of units."""
+    """Return the error of a run that waited for other hosts without success.
+
+    It lists the holders, each with its host, start time and number of units.
+    """
     holders = {holder.holder: holder for holder in held.values()}
     counts = {name: sum(holder.holder == name for holder in held.values()) for name in holders}
     leased = [_describe(holder, counts[name]) for name, holder in list(holders.items())[:_SHOWN_MAX]]

@@ -1,4 +1,4 @@
-"""The death of a worker: which items it was at, and its entry in the journal."""
+"""The death of a worker: the items that it was executing, and the journal entry."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ LAST_WORDS_CHARACTERS_MAX = 200
 
 
 def last_words(died: WorkerExited) -> str:
-    """Return the last line of a worker's standard error, or how it ended if it wrote none."""
+    """Return the last line of a worker's standard error. If it wrote none, return how it ended."""
     return died.stderr.strip().rpartition("\n")[2][:LAST_WORDS_CHARACTERS_MAX] or died.how
 
 
 def items_at_death(died: WorkerExited, unit: Unit | None) -> tuple[int, int] | None:
-    """Return the items that a worker was at when it died; None if no item can be to blame."""
+    """Return the range of items that may have caused the death of a worker, or None if no item can be the cause."""
     if unit is None:
         return None
-    if died.killed_for == NONSENSE:  # The item that wrote to the channel may be finished by now.
+    # The item that wrote to the channel may already be finished, so any item of the unit may be the cause.
+    if died.killed_for == NONSENSE:
         return unit.start, unit.end
     if died.step is None or died.step.phase == PHASE_COMMIT or died.killed_for == "interrupted":
         return None
@@ -47,7 +48,10 @@ def death_entry(
     work: Work | None,
     entries: Sequence[Entry],
 ) -> journal.Lost:
-    """Return the journal's entry. `work` is that of the unit; `entries` are the items of the plan."""
+    """Return the journal entry for the death of a worker.
+
+    `work` is the shard or project task of its unit; `entries` are the items of the plan.
+    """
     path = None
     if work is not None and items is not None and items[1] == items[0] + 1:
         path = display_path(path_of(work, items[0], entries))

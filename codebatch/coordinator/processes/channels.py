@@ -1,4 +1,4 @@
-"""Channels and standard errors of workers, and signals of the coordinator, in one selector."""
+"""One selector for the channels and standard errors of workers, and for the signals of the coordinator."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TICK_SECONDS = 0.1
 
 
 class Channels:
-    """The channels of all live workers, usable from `begin` to `close`."""
+    """The channels of all live workers. They can be used from `begin` to `close`."""
 
     def __init__(self, signals: SignalCounter) -> None:
         self.workers: dict[WorkerId, WorkerProcess] = {}
@@ -52,9 +52,10 @@ class Channels:
             self.workers[worker].send(message)
 
     def receive(self) -> tuple[list[MessageReceived | WorkerProcess], bool]:
-        """Wait at most 0.1 s.
+        """Wait at most 0.1 s for messages.
 
-        Return received messages in order, then ended workers, and whether any descriptor was ready.
+        Return a list, and whether any descriptor was ready. The list has the received messages in order, then the
+        workers that have ended.
         """
         ready = self._selector.select(TICK_SECONDS)
         events: list[MessageReceived | WorkerProcess] = []
@@ -74,7 +75,7 @@ class Channels:
 
     @staticmethod
     def _receive(worker: WorkerProcess, events: list[MessageReceived | WorkerProcess]) -> bool:
-        """Append the received messages. Return False if the worker has nothing left to send."""
+        """Append the messages that a worker sent to `events`. Return False if the worker will send no more."""
         received = worker.receive()
         events += [MessageReceived(worker.id, message) for message in received or ()]
         return received is not None

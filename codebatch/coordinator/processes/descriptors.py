@@ -1,4 +1,4 @@
-"""File descriptors: the number that a run needs at once, and the limit of the system (RLIMIT_NOFILE)."""
+"""File descriptors: the number that a run needs at the same time, and the limit of the system (RLIMIT_NOFILE)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DESCRIPTORS_PER_WORKER = 3
 """Descriptors of the coordinator for each worker: channel, standard error, progress cell."""
 
 SPARE_DESCRIPTORS = 16
-"""Descriptors that the coordinator opens temporarily to start a process, to read and to commit."""
+"""Descriptors that the coordinator opens for a short time, to start a process, to read or to commit."""
 
 
 _USUALLY_OPEN = 16
@@ -24,9 +24,10 @@ _USUALLY_OPEN = 16
 
 @contextlib.contextmanager
 def enough_descriptors(workers: int) -> Iterator[None]:
-    """Raise the descriptor limit to what this process and its workers need; restore the limit on exit.
+    """Raise the descriptor limit to what this process and its workers need. On exit, restore the limit.
 
-    Enter it in the coordinator once its own files are open. Raises StoreUnwritable if the hard limit is too low.
+    Enter this context after the coordinator has opened its own files, because they are counted. Raises StoreUnwritable
+    if the hard limit is too low.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     own = _open_descriptors() + SPARE_DESCRIPTORS
@@ -57,5 +58,5 @@ def _is_enough(limit: int, needed: int) -> bool:
 def _open_descriptors() -> int:
     try:
         return len(os.listdir("/dev/fd"))
-    except OSError:  # /dev/fd is missing without /proc, and listing it needs a free descriptor.
+    except OSError:  # Without /proc, /dev/fd is missing. Listing it also fails if no descriptor is free.
         return _USUALLY_OPEN

@@ -1,7 +1,7 @@
 """A helper program that runs beside a coordinator, with limits of time and output.
 
-The program is untrusted: it may print anything and hang. Output beyond the limit is not read. The session of the
-program is killed at its end.
+The program is untrusted: it may print anything, and it may hang. Output beyond the limit is not read. When the program
+ends, its whole session is killed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ class HelperProcess:
         os.set_blocking(self._pipe, False)
 
     def has_ended(self) -> bool:
-        """Return whether the program has ended. Kill it first if its time is over or its output is too long."""
+        """Return whether the program has ended.
+
+        If its time is over or its output is too long, kill it and return True.
+        """
         has_ended = self._process.poll() is not None
         self._read()
         if has_ended or running_ns() >= self._deadline_ns or len(self._output) > OUTPUT_BYTES_MAX:

@@ -1,4 +1,4 @@
-"""Limits of time and memory of workers, and detection of stuck and silent holders."""
+"""Limits of time and memory for workers, and detection of stuck and silent holders."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ HOST_SECONDS_MAX = 60.0
 
 
 def default_memory_bytes(jobs: int) -> int:
-    """Return the memory limit of one of `jobs` workers: its share of the available memory, from 256 MiB to 2 GiB."""
+    """Return the default memory limit of a worker: its share of the available memory, from 256 MiB to 2 GiB."""
     return max(MEMORY_BYTES_MIN, min(MEMORY_BYTES_MAX, available_memory() // jobs))
 
 
 class ResourceLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits for one file or project task: seconds, and resident bytes of the worker's process tree.
+    """Limits for one file or project task: seconds, and resident bytes of the worker with its child processes.
 
     `host_seconds` is the minimum time to wait for a silent holder on another host. Limits are not part of a plan
     digest.
@@ -47,7 +47,10 @@ class ResourceLimits(msgspec.Struct, frozen=True, kw_only=True):
     host_seconds: float = HOST_SECONDS_MAX
 
     def seconds_for(self, step: Step) -> float:
-        """Return the time limit of a step. In a batched step each file after the first adds a tenth."""
+        """Return the time limit of a step in seconds.
+
+        If a step executes several files as a batch, each file after the first adds a tenth of the limit of one file.
+        """
         if step.phase == PHASE_PROJECT:
             return self.project_seconds
         items = max(1, step.end - step.item)
@@ -55,7 +58,7 @@ class ResourceLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Guard:
-    """Enforcer of the limits of workers. It also determines causes of death and detects stuck holders."""
+    """Enforces the limits of workers, determines the causes of their deaths, and detects stuck and silent holders."""
 
     def __init__(self, limits: ResourceLimits) -> None:
         self._limits = limits
@@ -67,7 +70,7 @@ class Guard:
         self._oom_kills = oom_kills()
 
     def look(self, now: float) -> None:
-        """Begin a turn at time `now`, in seconds of a clock that stops during suspend."""
+        """Begin a turn at the time `now`, in seconds of a clock that stops while the system is suspended."""
         self._now = now
         self._working.look(now)
         self._waiting.look(now)
@@ -77,7 +80,7 @@ class Guard:
         """Kill the workers that exceed a limit."""
         for worker in workers:
             torn = worker.buffer.torn_bytes
-            # Observed in each turn, also without torn bytes, so that the stopwatch restarts.
+            # This is called in each turn, even if no message is incomplete, so that the stopwatch restarts.
             torn_seconds = self._partial_messages.seconds(worker.id, torn)
             if torn and not worker.killed_for and torn_seconds > PATIENCE_SECONDS:
                 worker.kill(NONSENSE)
@@ -91,9 +94,9 @@ class Guard:
             self._enforce_memory({worker.process.pid: worker for worker in workers})
 
     def reason_of(self, worker: WorkerProcess, death: Death) -> tuple[FailureReason, bool]:
-        """Return the cause of a worker's death, and whether it came from outside.
+        """Return the cause of a worker's death, and whether another process killed it.
 
-        From outside: SIGKILL that neither the coordinator nor the OOM killer sent.
+        This is assumed for SIGKILL that neither the coordinator nor the OOM killer sent.
         """
         if worker.killed_for == "timeout":
             return "timeout", False
@@ -106,7 +109,7 @@ class Guard:
         return "crash", is_killed and not worker.killed_for
 
     def is_stuck(self, batch: BatchDir, holder: HolderFile) -> bool:
-        """Return whether a live holder on this machine exceeds the time limit of its step."""
+        """Return whether a live holder on this machine has exceeded the time limit of its step."""
         step = _step_of(batch, holder)
         if step is None or not is_here(holder.host):
             return False
@@ -114,10 +117,10 @@ class Guard:
         return self._waiting.seconds(holder.holder, step.since_ns) > patience
 
     def is_silent(self, batch: BatchDir, holder: HolderFile, commits: int) -> bool:
-        """Return whether a holder on another host shows no progress: neither new commits nor a new step in its cell.
+        """Return whether a holder on another host has made no progress for too long.
 
-        `commits` is the number of commits of other coordinators so far. A step shows no progress until it ends, so the
-        wait is at least the time limit of the step.
+        New commits, and a new step in its progress cell, are progress. `commits` is the number of commits of other
+        coordinators so far. During a step nothing changes, so the wait is at least the time limit of the step.
         """
         step = _step_of(batch, holder)
         of_step = 0.0 if step is None else self._limits.seconds_for(step) + PATIENCE_SECONDS

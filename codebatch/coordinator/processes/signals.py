@@ -1,7 +1,7 @@
-"""Signals of a coordinator: the first requests a drain, the second terminates process groups, the third kills them.
+"""Stop signals of a coordinator.
 
-Ctrl-Z (SIGTSTP) suspends the coordinator and its workers. The terminal does not send it to workers, because they have
-their own sessions.
+The first requests a drain, the second terminates process groups, the third kills them. Ctrl-Z (SIGTSTP) suspends the
+coordinator and its workers. Workers have their own sessions, so the terminal sends the signal only to the coordinator.
 """
 
 from __future__ import annotations
@@ -19,14 +19,18 @@ _Handler = Callable[[int, FrameType | None], object] | int | signal.Handlers | N
 
 
 class SignalCounter:
-    """Counter of stop signals from `begin` to `end`. Each signal makes `wakeup` readable.
+    """Counter of stop signals between `begin` and `end`. Each signal makes the descriptor `wakeup` readable.
 
-    Signals are counted only in the main thread, because Python delivers them there. In another thread the counter stays
-    0, and signals are up to the caller.
+    Python delivers signals only in the main thread. If `begin` was called in another thread, the counter stays 0, and
+    the caller must handle signals.
     """
 
     def __init__(self, *, hears_hangup: bool = True) -> None:
-        """Create the counter. Without `hears_hangup`, the process survives SIGHUP, but its child processes do not."""
+        """Create the counter.
+
+        Without `hears_hangup`, SIGHUP is neither counted nor ends this process. Child processes still have the default
+        action.
+        """
         self._hears_hangup = hears_hangup
         self.count = 0
         self.first: signal.Signals | None = None
@@ -41,7 +45,7 @@ class SignalCounter:
         if threading.current_thread() is not threading.main_thread():
             return
         for number in (*HANDLED, signal.SIGTSTP):
-            # Ignored signals stay ignored, as nohup(1) and shells with background jobs require.
+            # If a signal is ignored, it must stay ignored: nohup(1) and background jobs of shells rely on this.
             if signal.getsignal(number) is not signal.SIG_IGN:
                 self._before[number] = signal.signal(number, self._handler_of(number))
 
@@ -58,7 +62,10 @@ class SignalCounter:
         return self._pass if number is signal.SIGHUP and not self._hears_hangup else self._handle
 
     def _pass(self, number: int, frame: FrameType | None) -> None:
-        """Ignore the signal. Unlike SIG_IGN, a handler is not inherited through execve(2)."""
+        """Do nothing.
+
+        Unlike SIG_IGN, a handler is reset by execve(2), so programs that are started do not ignore the signal.
+        """
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
@@ -72,7 +79,7 @@ class SignalCounter:
             os.write(self._write, b"!")
 
     def suspend(self) -> None:
-        """Stop this process. Returns once the process is continued."""
+        """Stop this process. The call returns when the process is continued."""
         self.is_suspension_asked = False
         signal.raise_signal(signal.SIGSTOP)
 

@@ -1,7 +1,7 @@
 """The interface between the event loop and its workers.
 
-The loop starts workers and exchanges messages with them only through this interface, so tests can run it with simulated
-workers.
+The loop starts workers and exchanges messages with them only through this interface. So tests can run the loop with
+simulated workers.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from codebatch.system.processes.progress_cell import (
 )
 
 KilledFor = Literal["", "timeout", "memory", "interrupted", "abandoned", "stopped", "nonsense on its channel"]
-"""The reason why the coordinator killed a worker; empty if it did not."""
+"""The reason why the coordinator killed a worker. It is empty if the coordinator did not kill it."""
 NONSENSE: Final = "nonsense on its channel"
-"""Reason if a task wrote to the channel of its worker."""
+"""The reason to kill a worker if a task wrote to its channel."""
 
 
 class WorkerHandle(msgspec.Struct, frozen=True, kw_only=True):
-    """A started worker: its holder ID for leases and its process ID for messages to people."""
+    """A started worker: its holder ID, used for leases, and its process ID, shown to people."""
 
     holder: HolderId
     pid: int
@@ -46,7 +46,7 @@ class MessageReceived(msgspec.Struct, frozen=True):
 
 
 class WorkerExited(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of a worker. All its messages were returned before, and its orphaned processes are killed.
+    """The end of a worker. All its messages have been returned before, and its orphaned processes have been killed.
 
     `how` and `stderr` are for people. `step` is the last step in its progress cell, or None if it never wrote one.
     """
@@ -65,7 +65,7 @@ class WorkerExited(msgspec.Struct, frozen=True, kw_only=True):
 class Tick(msgspec.Struct, frozen=True):
     """A report that `seconds` have passed since the last Tick.
 
-    A stop of the coordinator counts as at most one second.
+    If the coordinator was stopped, the time counts as at most one second.
     """
 
     seconds: float
@@ -81,10 +81,13 @@ Heard = MessageReceived | WorkerExited | DrainAsked
 
 
 class WorkerBackend(Protocol):
-    """Workers of one coordinator. Calls about a worker that has died do nothing."""
+    """The workers of one coordinator. A call for a worker that has died does nothing."""
 
     def begin(self) -> None:
-        """Start the backend. Called once, before all methods except `kill_left_of`; `end` follows in every case."""
+        """Start the backend. It is called once, before all other methods except `kill_left_of`.
+
+        The caller must call `end` in every case.
+        """
 
     def end(self) -> None:
         """Stop all workers. On return, no process is left."""
@@ -96,28 +99,32 @@ class WorkerBackend(Protocol):
         """Send a message. If the worker is dead, nothing is raised; its end is reported by `wait`."""
 
     def wait(self) -> list[Heard | Tick]:
-        """Wait at most 0.1 s. Return the events since the last call, in order.
+        """Wait at most 0.1 s for events. Return the events since the last call, in order.
 
-        A Tick comes last, at most ten times a second.
+        A Tick is the last event. There are at most ten Ticks a second.
         """
 
     def step(self, worker: WorkerId) -> Step | None:
         """Return the current step of a worker, or None if it is unknown."""
 
     def is_stuck(self, holder: HolderFile) -> bool:
-        """Return whether a live holder on this machine exceeds the time limit of its step."""
+        """Return whether a live holder on this machine has exceeded the time limit of its step."""
 
     def is_silent(self, holder: HolderFile, commits: int) -> bool:
-        """Return whether a holder on another host shows no progress: neither new commits nor a new step in its cell."""
+        """Return whether a holder on another host has made no progress for too long.
+
+        New commits, and a new step in its progress cell, are progress.
+        """
 
     def kill_left_of(self, dead: set[HolderId]) -> None:
         """Kill the orphaned processes of dead workers."""
 
 
 def position(step: Step | None, unit: Unit, units: int) -> int:
-    """Return the current item of a worker in `unit`, its `units`-th unit; the unit's end if no item is left to begin.
+    """Return the item of `unit` at which a worker is. If all items have begun, return the end of the unit.
 
-    If the step of the worker is unknown, the unit is considered finished.
+    `units` is the number of units that were assigned to the worker so far, `unit` being the last. If the step of the
+    worker is unknown, the unit counts as finished.
     """
     if step is None:
         return unit.end
@@ -129,10 +136,10 @@ def position(step: Step | None, unit: Unit, units: int) -> int:
 def positions(
     crew: WorkerBackend, running: Iterable[tuple[WorkerId, Unit | None, int]]
 ) -> tuple[tuple[WorkerId, int], ...]:
-    """Return the positions of the workers that have a unit and have set it up and leased it.
+    """Return the positions of the workers that have begun their unit: they have leased it and set it up.
 
-    `running` has each worker with its unit and the number of units assigned to it so far. Workers with unknown steps
-    are omitted.
+    `running` has each worker with its unit and the number of units that were assigned to it so far. Workers with
+    unknown steps are omitted.
     """
     steps = ((worker, crew.step(worker), unit, units) for worker, unit, units in running if unit is not None)
     return tuple(
@@ -147,9 +154,9 @@ def _is_begun(step: Step, units: int) -> bool:
 
 
 def finished_items(step: Step | None, unit: Unit, units: int) -> int:
-    """Return the number of finished items of `unit`, the `units`-th unit of its worker.
+    """Return the number of items of `unit` that its worker has finished. They may not be committed yet.
 
-    They may not be committed yet.
+    `units` is the number of units that were assigned to the worker so far, `unit` being the last.
     """
     if step is None or step.unit != units:
         return 0

@@ -1,4 +1,4 @@
-"""Worker processes from the view of their coordinator: start, messages, progress cell, standard error, end."""
+"""Worker processes as their coordinator sees them: start, messages, progress cell, standard error, end."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Death(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkerProcess(msgspec.Struct):
-    """One worker process. `killed_for` is the reason why the coordinator killed it, or empty."""
+    """One worker process. If the coordinator killed it, `killed_for` is the reason, otherwise empty."""
 
     id: WorkerId
     holder: HolderId
@@ -64,12 +64,15 @@ class WorkerProcess(msgspec.Struct):
     killed_for: KilledFor = ""
 
     def send(self, message: ToWorker) -> None:
-        """Send a message. If the worker is dead, do nothing; the loop detects its end."""
+        """Send a message. If the worker is dead, do nothing, because the event loop will detect its end."""
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self.channel.sendall(encode_message(message))
 
     def receive(self) -> list[FromWorker] | None:
-        """Return the messages that have arrived. Return None at the end of the channel or if the worker is dead."""
+        """Return the messages that have arrived.
+
+        Return None if there will be no more: the channel or the worker has ended.
+        """
         try:
             data = self.channel.recv(RECEIVE_BYTES, socket.MSG_DONTWAIT)
         except BlockingIOError:
@@ -101,7 +104,10 @@ class WorkerProcess(msgspec.Struct):
         return self.cell.read()
 
     def kill(self, reason: KilledFor, number: int = signal.SIGKILL) -> None:
-        """Send a signal to the process group of the worker. The first reason is kept."""
+        """Send a signal to the process group of the worker.
+
+        If it was already killed for a reason, that reason is kept.
+        """
         self.killed_for = self.killed_for or reason
         kill_group(self.process, number)
 
@@ -114,11 +120,11 @@ class WorkerProcess(msgspec.Struct):
 
     @property
     def has_ended(self) -> bool:
-        """Return whether the process is dead. Its channel may still be open in orphaned processes."""
+        """Whether the process is dead. Its channel may still be open, if orphaned child processes have it."""
         return has_ended(self.process)
 
     def bury(self) -> Death:
-        """Reap the process and kill everything it started. Waits at most 5 s for the process to exit."""
+        """Reap the process, and kill everything that it started. Wait at most 5 s for the process to exit."""
         deadline = time.monotonic() + EXIT_SECONDS
         while not self.has_ended and time.monotonic() < deadline:
             time.sleep(0.001)
@@ -145,14 +151,14 @@ class WorkerProcess(msgspec.Struct):
 
 
 def start_worker(worker: WorkerId, batch: BatchDir, settings: WorkerSettings) -> WorkerProcess:
-    """Start a worker in an empty scratch directory. It inherits the lock of the store.
+    """Start a worker in an empty scratch directory. The worker inherits the lock of the store.
 
-    Call this in a thread that outlives the worker. A worker of role `commands` gets the environment of this process, so
-    that commands inherit it. Raises StoreCorrupt if the batch directory was removed.
+    The calling thread must live longer than the worker. A worker of role `commands` gets the environment of this
+    process, so commands inherit it. Raises StoreCorrupt if the batch directory was removed.
     """
     holder = new_holder_id()
     scratch = batch.root / layout.SCRATCH / holder
-    # Creating the directory again would leave a store with only an empty batch directory.
+    # If the batch directory was removed, creating it again would leave an empty batch in the store.
     if batch.files.size(batch.root) is None:
         raise StoreCorrupt(f"another process removed {batch.root}", hint=NEW_BATCH_HINT)
     batch.files.make_directory(scratch)

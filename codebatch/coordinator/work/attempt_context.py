@@ -1,4 +1,4 @@
-"""Context of an attempt for its worker: the previous attempt and the states of the needed commands."""
+"""The context of an attempt for its worker: the previous attempt, and the states of the commands that it needs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from codebatch.store.work.attempts import CommandPlaces
 
 
 def assign_of(conductor: Conductor, start: StartCommand, places: CommandPlaces) -> Assign:
-    """Return the message that assigns an attempt to a worker, including the attempts that follow it."""
+    """Return the message that assigns an attempt to a worker.
+
+    It includes the attempts that the worker starts afterwards.
+    """
     shard, item = places.place(start.item)
     return Assign(
         unit=Unit(shard=shard, start=item, end=item + 1, tasks=(WORK_TASK,), round=start.round),

@@ -1,4 +1,7 @@
-"""Worker backend for commands. Its workers outlive the coordinator, and limits of tasks do not apply to them."""
+"""Worker backend for commands.
+
+Its workers outlive the coordinator. The limits of analysis tasks do not apply to them.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +36,11 @@ from codebatch.system.processes.progress_cell import Child
 
 
 class ProcessCommandBackend:
-    """The workers of one coordinator of a work batch, used in one thread. Signals are handled only in the main thread.
+    """The workers of one coordinator of a work batch. It must be used in one thread.
 
-    The first signal is reported as DrainAsked. The second terminates commands with their grace period, the third kills
-    them. SIGHUP is ignored, so that a batch continues without a terminal. It has many methods.
+    Signals are handled only in the main thread. The first signal is reported as DrainAsked. The second terminates
+    commands, with their grace period, and the third kills them. SIGHUP is ignored, so a batch continues without a
+    terminal. It has many methods.
     """
 
     def __init__(self, batch: BatchDir, settings: WorkerSettings) -> None:
@@ -61,11 +65,17 @@ class ProcessCommandBackend:
         return self._signals.exit_status
 
     def begin(self) -> None:
-        """Start the backend. Called once, before all methods except `kill_left_of`; `end` follows in every case."""
+        """Start the backend. It is called once, before all other methods except `kill_left_of` and `take_on`.
+
+        The caller must call `end` in every case.
+        """
         self._channels.begin()
 
     def end(self) -> None:
-        """Close the channels. Workers with a running command finish the command; the next coordinator adopts them."""
+        """Close the channels.
+
+        A worker with a running command finishes this command. The next coordinator adopts such workers.
+        """
         if self._helper is not None:
             self._helper.end()
         for worker in self._channels.workers.values():
@@ -88,7 +98,7 @@ class ProcessCommandBackend:
                 attempt_mark(holder, one.unit.shard, one.unit.start, one.epoch) for one in (message, *message.then)
             }
         if isinstance(message, Terminate) and worker in self._channels.workers:
-            # A stopped process would not receive the message.
+            # A stopped process must be continued first, otherwise it would not receive the message.
             _signal(self._channels.workers[worker].process.pid, signal.SIGCONT)
         self._channels.send(worker, message)
 
@@ -101,16 +111,19 @@ class ProcessCommandBackend:
         return events + self._read_signals() + self._read_timers() + self._read_helper() + self._check_stopped()
 
     def wake(self, item: int, round_: int, seconds: float, until_ns: int = 0) -> None:
-        """Schedule a TimerFired: after `seconds` of running time, or at the wall-clock time `until_ns` if set."""
+        """Schedule a TimerFired for an attempt.
+
+        It comes after `seconds` of running time or, if `until_ns` is set, at this wall-clock time.
+        """
         if until_ns:
             heapq.heappush(self._alarms, (until_ns, item, round_))
         else:
             heapq.heappush(self._timers, (running_ns() + round(seconds * 1e9), item, round_))
 
     def help(self, arguments: Sequence[str], given: bytes, seconds: float) -> None:
-        """Run a helper program; its end is reported as HelperExited.
+        """Run a helper program in the background. Its end is reported as HelperExited.
 
-        The first call kills helpers of dead coordinators.
+        The first call also kills helper programs of dead coordinators.
         """
         if not self._are_old_helpers_killed:
             holders = LeaseReader(self._batch.files, self._batch.root).holders()
@@ -155,7 +168,7 @@ class ProcessCommandBackend:
     def take_on(self, holders: Collection[HolderFile]) -> None:
         """Adopt live workers of an earlier coordinator.
 
-        Continue those that it had stopped (Ctrl-Z), and their commands.
+        If the earlier coordinator had stopped them and their commands (Ctrl-Z), they are continued.
         """
         for holder in holders:
             if is_here(holder.host):
@@ -164,7 +177,7 @@ class ProcessCommandBackend:
                 self._adopted.append(self._watch(holder.holder, holder.pid))
 
     def kill_left_of(self, marks: Collection[str], dead: Collection[HolderId]) -> None:
-        """Kill orphans of dead workers: the process group of each command, and all processes with these marks."""
+        """Kill orphans of dead workers: the process groups of their commands, and all processes with one of `marks`."""
         for holder in dead:
             self._signal_child(child_of(self._batch, holder), signal.SIGKILL)
         if marks:
@@ -174,7 +187,8 @@ class ProcessCommandBackend:
         self._channels.remove(worker)
         marks = self._marks.pop(worker.id, None)
         child = child_of(self._batch, worker.holder)
-        if worker.killed_for == "stopped":  # The command may trace the worker, which prevents reaping of the worker.
+        # The command may trace the worker (ptrace). Then the worker cannot be reaped before the command is killed.
+        if worker.killed_for == "stopped":
             self._kill_command(child, marks)
         death = worker.bury()
         if death.returncode != 0:
@@ -195,7 +209,7 @@ class ProcessCommandBackend:
 
     @staticmethod
     def _signal_child(child: Child | None, number: int) -> None:
-        """Signal the process group of a command, unless its process ID was reused since."""
+        """Send a signal to the process group of a command, unless its process ID now belongs to another process."""
         if child is None or proc.start_ticks(child.pid) != child.start_ticks:
             return
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -216,9 +230,9 @@ class ProcessCommandBackend:
         return requests if self._signals_seen == 1 else [*requests, ForcedStopRequested(reason, is_killed)]
 
     def _suspend(self) -> None:
-        """Handle Ctrl-Z: stop the workers and commands, then this process.
+        """React to Ctrl-Z: stop the workers and commands, then this process.
 
-        Continue them when this process continues.
+        When this process continues, continue the workers and commands.
         """
         self._signal_all(signal.SIGSTOP)
         self._signals.suspend()

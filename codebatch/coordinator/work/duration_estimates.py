@@ -1,4 +1,4 @@
-"""Estimates of command durations, from earlier batches of the same directory and from this batch."""
+"""Estimates of the durations of commands. They are based on this batch and on earlier batches of the same directory."""
 
 from __future__ import annotations
 
@@ -23,13 +23,17 @@ from codebatch.store.work.durations import CommandDuration, Durations, program_o
 from codebatch.store.work.work_batches import iter_reloads
 
 PROGRAMS_READ_MAX = 500
-"""Maximum number of unknown commands. If there are more, their definitions are not read for program names."""
+"""Maximum number of commands with unknown durations whose definitions are read for their program names.
+
+If there are more such commands, none of their definitions is read.
+"""
 
 
 class Defined(NamedTuple):
     """A command and the digest of its definition.
 
-    `program` reads the program name, for commands without known durations.
+    `program` is a function that reads the name of its program. It is called only if the command's durations are
+    unknown.
     """
 
     id: CommandId
@@ -38,7 +42,7 @@ class Defined(NamedTuple):
 
 
 class Estimator:
-    """Estimator of the durations of one batch's commands."""
+    """Estimator of the durations of the commands of one batch."""
 
     def __init__(self, durations: Durations, work: Work, commands: Sequence[Defined]) -> None:
         """Load known durations. `commands` are the commands of the batch in item order."""
@@ -58,13 +62,19 @@ class Estimator:
 
     @property
     def lengths(self) -> list[float]:
-        """The estimated seconds of each item. An unknown command gets the mean of the known ones."""
+        """The estimated seconds of each item.
+
+        If the duration of an item is unknown, it is the mean of the known ones.
+        """
         known = [_median(each) for each in self._known if each]
         other = sum(known) / len(known) if known else 1.0
         return [_median(each) if each else other for each in self._known]
 
     def expected(self, item: int) -> float | None:
-        """Return the estimated seconds of an item, or None if nothing is known."""
+        """Return the estimated seconds of an item.
+
+        Return None if the duration of the item is unknown and no command has finished yet.
+        """
         samples = self._known[item] or self._seen_seconds
         return round(_median(samples), 3) if samples else None
 
@@ -81,7 +91,7 @@ class Estimator:
         self._durations.save()
 
     def forecast(self, agenda: CommandPlan, waiting: Sequence[int], running: Mapping[int, float]) -> Forecast | None:
-        """Return the remaining time of waiting and running items, or None if nothing is known.
+        """Return an estimate of the remaining time for waiting and running items. Return None if nothing is known.
 
         `running` maps items to the seconds since their start.
         """
@@ -107,7 +117,7 @@ def estimator_of(store: StoreDir, batch: BatchDir, work: Work) -> Estimator:
 
 
 def _median(values: Sequence[float]) -> float:
-    """Return the median. The module statistics is avoided because of its import time."""
+    """Return the median. The module `statistics` is not used, because importing it is slow."""
     ordered = sorted(values)
     middle = len(ordered) // 2
     return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2

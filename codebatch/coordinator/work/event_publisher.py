@@ -1,11 +1,12 @@
 """Publication of the events of a work batch for followers (SPEC.md "Events").
 
-The projector turns scheduler events into happenings; the publisher makes an event with all its fields from each, and
-passes the event to the event file and to the notifier. The file is one unit, long as it is, because the fields of an
-event are best read together.
+The projector translates scheduler events into happenings. From each happening, the publisher makes an event with all
+its fields, and passes the event to the event file and to the notifier. The module is one unit, long as it is, because
+the fields of an event are best read together.
 
-Events have no effect on scheduling. If the disk refuses an event, the event is written later or never. Damaged earlier
-events are treated as absent. In both cases the batch continues and command states are unaffected.
+Events have no effect on scheduling. If the disk refuses an event, the event is written later or never. If earlier
+events are damaged, they are treated as missing. In both cases, the batch continues, and the states of commands are
+unaffected.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ from codebatch.store.work.logs import last_lines
 
 PROGRESS_SECONDS = 5.0
 _INTERVAL_FACTOR = 50
-"""Lower bound of the progress interval, as a multiple of the time that one estimate takes."""
+"""The interval between progress events is at least this multiple of the time that one estimate takes."""
 _FIRST_SECONDS = 1.0
 _SAVE_SECONDS = 60.0
 _LOOK_SECONDS = 1.0
@@ -65,7 +66,7 @@ _LINES_OF_FAILED = 20
 
 
 class EventPublisher:
-    """Publisher of the events of one coordinator. It has many methods."""
+    """Publisher of the events of a work batch, for one coordinator. It has many methods."""
 
     def __init__(
         self,
@@ -84,7 +85,7 @@ class EventPublisher:
         estimator: Estimator | None = None,
         notifier: Notifier | None = None,
     ) -> None:
-        """Read earlier events, and emit events for everything that happened without an event.
+        """Read earlier events. Emit events for everything that has happened without an event.
 
         The caller must hold the lease of the batch. `concluded`, `requests` and `leases` (by item) are the state of the
         batch on disk. `running_ns` is a clock that stops in suspend.
@@ -150,15 +151,21 @@ class EventPublisher:
         self._projector.start(start)
 
     def record_use(self, ended: Sequence[Conclusion], used: Sequence[Used]) -> None:
-        """Record the resource use of ended attempts. Call this before their end is handled."""
+        """Record the resources that ended attempts used.
+
+        This must be called before the ends of the attempts are handled.
+        """
         self._used.update({(one.item, one.round): each for one, each in zip(ended, used, strict=False)})
 
     def handled(self, event: CommandEvent) -> None:
-        """Emit the events that follow from a scheduler event. Call this after the actions of the event are executed."""
+        """Emit the events that follow from a scheduler event.
+
+        This must be called after the actions for the scheduler event were executed.
+        """
         self._emit_all(self._projector.effects(event))
 
     def turned(self) -> None:
-        """Finish a turn: emit a progress event if one is due, save durations if due, and write the events."""
+        """Finish a turn: write the events. If they are due, emit a progress event and save durations."""
         now = self._running_ns()
         if now >= self._next_progress_ns and (self._conductor.running or self._conductor.closed_pools):
             self._update_progress(now)
@@ -191,7 +198,10 @@ class EventPublisher:
 
     @property
     def eta(self) -> Eta | None:
-        """The estimated remaining time: the last forecast minus the time since then."""
+        """The estimated remaining time: the last forecast, minus the time that has passed since.
+
+        None without a forecast.
+        """
         if self._forecast is None:
             return None
         forecast, at_ns = self._forecast
@@ -200,11 +210,11 @@ class EventPublisher:
         return Eta((low, middle, high), forecast.unknown)
 
     def record_drain(self, reason: str) -> None:
-        """Record the name of the signal for which the batch drains."""
+        """Record the name of the signal that caused a drain."""
         self._signal = reason
 
     def end(self, how: Complete | Drained | Break | None, why: str = "") -> None:
-        """Emit the last event. `why` is the error for which the coordinator leaves, or empty."""
+        """Emit the last event. `why` is the error with which the coordinator ends, or empty."""
         self._emit_all(self._projector.remaining())
         if isinstance(how, Complete) and self._conductor.verdict().is_final:
             self._emit_end_of_batch()
@@ -217,7 +227,7 @@ class EventPublisher:
         self._writer.close()
 
     def _emit(self, type_: Callable[..., events.BatchEvent], **fields: object) -> None:
-        """Emit an event of the batch, with its sequence number and the current counts."""
+        """Emit an event of the batch. The sequence number and the current counts are added to `fields`."""
         self._seq += 1
         event = type_(
             cursor=f"{self._epoch}.{self._seq}",
@@ -244,7 +254,10 @@ class EventPublisher:
         )
 
     def _try_of(self, item: int, round_: int) -> int:
-        """Return the try number of a round: 1 plus the failed attempts since a request last reset the command."""
+        """Return the try number of a round: 1, plus the number of failed attempts before it.
+
+        Only attempts since a request last reset the command are counted.
+        """
         last, tried = self._conductor.conclusion(item), self._conductor.rule.tried(item)
         if last is None or last.round < round_:
             return tried + 1
@@ -278,7 +291,7 @@ class EventPublisher:
                     self._emit_request(request)
 
     def _emit_state(self, happening: Counted | CommandSkipped) -> None:
-        """Emit the event for a command whose state changed without the end of an attempt."""
+        """Emit the event for a command whose state changed although no attempt ended."""
         match happening:
             case Counted(item, round_, is_done=True):
                 self._emit_task(events.TaskCompleted, item, round_, marked_done=True)
@@ -348,7 +361,7 @@ class EventPublisher:
                 self._emit_task(events.TaskCancelled, conclusion.item, conclusion.round, seconds=seconds)
 
     def _wait_of(self, conclusion: Conclusion) -> dict[str, object]:
-        """Return the fields for the wait of a failed command before its next try."""
+        """Return the event fields that describe how long a failed command waits before its next try."""
         item = conclusion.item
         is_last = self._conductor.conclusion(item) is conclusion
         if not is_last or self._conductor.state(item) is not CommandState.WAITING:
@@ -371,7 +384,7 @@ class EventPublisher:
         return events.AskedQuestion(digest=digest, text=OUR_TEXTS[kind], choices=OUR_CHOICES, human=True)
 
     def _question_field(self, digest: Digest) -> events.AskedQuestion:
-        """Return the question of a command as an event field. If the question cannot be read, its text is empty."""
+        """Return a question of a command as an event field. If it cannot be read, its text is empty."""
         question = self._question_of(digest)
         if question is None:
             return events.AskedQuestion(digest=digest, text="")
@@ -432,9 +445,9 @@ class EventPublisher:
         )
 
     def _critical_path(self) -> list[int]:
-        """Return the critical path: the chain of needed commands that ended last, in order of execution.
+        """Return the critical path: the chain of commands, each needed by the next, that ended last.
 
-        Only commands that ended under this coordinator are included.
+        The order is that of execution. Only commands that ended under this coordinator are included.
         """
         path: list[int] = []
         heads = list(self._ended)

@@ -1,4 +1,4 @@
-"""Execution of a work batch from its present state until nothing is left to start."""
+"""Execution of a work batch, from its present state until no command can start."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ from codebatch.system.processes.garbage_collector import collector_paused
 
 
 class WorkRunOutcome(NamedTuple):
-    """Result of an execution. `exit_status` is 0, or the exit status for the signal that ended the execution early."""
+    """The result of an execution.
+
+    `exit_status` is the exit status for the signal that ended the execution early, otherwise 0.
+    """
 
     exit_status: int
     attempts: Attempts
@@ -44,12 +47,12 @@ def run_work_batch(
 ) -> WorkRunOutcome:
     """Execute the open commands of a work batch.
 
-    With `waits_for_answers`, the run continues while questions are open, regardless of the setting of the batch.
-    `store_lock` is the descriptor of the caller's lock of the store; workers inherit it and hold the lock until they
+    With `waits_for_answers`, the run continues while questions are open, whatever the setting of the batch is.
+    `store_lock` is the descriptor of the caller's lock of the store. Workers inherit it and hold the lock until they
     exit. With `wants_colors`, commands are asked to print colors.
 
-    Raises BatchRunning, EnvironmentBroken, StoreUnwritable or StoreCorrupt. Committed outcomes are kept, and running
-    commands are finished by their workers.
+    Raises BatchRunning, EnvironmentBroken, StoreUnwritable or StoreCorrupt. Committed outcomes are kept, and workers
+    finish the commands that are running.
     """
     with collector_paused():
         work, plan = read_work(batch), batch.plan()

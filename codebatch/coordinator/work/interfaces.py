@@ -1,4 +1,4 @@
-"""Interfaces of the coordinator of a work batch: its worker backend and its watcher, with the backend's events."""
+"""Interfaces of the coordinator of a work batch: its worker backend, the events of the backend, and its watcher."""
 
 from __future__ import annotations
 
@@ -18,27 +18,36 @@ from codebatch.store.batches.holders import HolderFile
 
 
 class TimerFired(msgspec.Struct, frozen=True):
-    """The end of the wait before an attempt of a round."""
+    """The end of the wait before an attempt."""
 
     item: int
     round: int
 
 
 class HelperExited(msgspec.Struct, frozen=True):
-    """The end of the helper program: its output, or None if it failed or exceeded its time limit."""
+    """The end of the helper program.
+
+    `output` is its output. It is None if the program failed, printed too much, or exceeded its time limit.
+    """
 
     output: bytes | None
 
 
 class ForcedStopRequested(msgspec.Struct, frozen=True):
-    """A request for an immediate end, by a second signal named `reason`. At the third signal, workers are killed."""
+    """A request to stop immediately, by a second or third signal. `reason` is the name of the signal.
+
+    At the third signal, workers are killed, and `is_killed` is set.
+    """
 
     reason: str
     is_killed: bool
 
 
 class StoppedWorker(msgspec.Struct, frozen=True):
-    """A worker that was stopped or traced by another process. It was continued, or killed if `is_killed`."""
+    """A worker that another process had stopped or traced.
+
+    The coordinator has continued it or, if `is_killed` is set, killed it.
+    """
 
     holder: HolderId
     pid: int
@@ -50,16 +59,16 @@ CommandHeard = Heard | TimerFired | HelperExited | ForcedStopRequested | Stopped
 
 
 class CommandBackend(Protocol):
-    """Workers for the commands of one coordinator. Calls about a worker that has died do nothing."""
+    """The workers that run commands for one coordinator. A call for a worker that has died does nothing."""
 
     def begin(self) -> None:
-        """Start the backend. Called once, before all methods except `kill_left_of` and `take_on`.
+        """Start the backend. It is called once, before all other methods except `kill_left_of` and `take_on`.
 
-        `end` follows in every case.
+        The caller must call `end` in every case.
         """
 
     def end(self) -> None:
-        """Close the channels. Workers with a running command finish the command."""
+        """Close the channels. A worker with a running command finishes this command."""
 
     def start(self, worker: WorkerId) -> WorkerHandle:
         """Start a worker. It sends Hello when it is ready for a command."""
@@ -71,41 +80,47 @@ class CommandBackend(Protocol):
         """Wait at most 0.1 s. Return the events since the last call, in order."""
 
     def wake(self, item: int, round_: int, seconds: float, until_ns: int = 0) -> None:
-        """Schedule a TimerFired: after `seconds` of running time, or at the wall-clock time `until_ns` if set."""
+        """Schedule a TimerFired for an attempt.
+
+        It comes after `seconds` of running time or, if `until_ns` is set, at this wall-clock time.
+        """
 
     def help(self, arguments: Sequence[str], given: bytes, seconds: float) -> None:
-        """Run a helper program with `given` on its standard input; kill it after `seconds`. Its end is a HelperExited.
+        """Run a helper program with `given` on its standard input. After `seconds`, it is killed.
 
-        At most one helper may run at a time.
+        Its end is reported as HelperExited. At most one helper program may run at a time.
         """
 
     def take_on(self, holders: Collection[HolderFile]) -> None:
-        """Adopt live workers of an earlier coordinator, and continue those that are stopped."""
+        """Adopt live workers of an earlier coordinator. Those that are stopped are continued."""
 
     def kill_left_of(self, marks: Collection[str], dead: Collection[HolderId]) -> None:
-        """Kill orphans of dead workers: their commands, and all processes with these attempt marks."""
+        """Kill orphans of dead workers: their commands, and all processes with one of the attempt marks in `marks`."""
 
 
 class CommandWatcher(Protocol):
-    """Receiver of progress of a work batch."""
+    """Receiver of the progress of a work batch."""
 
     def conducting(self, conductor: Conductor) -> None:
-        """Provide the conductor, whose state may be read at any time. Called once, at the start."""
+        """Receive the conductor. This is called once, at the start.
+
+        The state of the conductor may be read at any time.
+        """
 
     def handled(self, event: CommandEvent) -> None:
-        """Report that an event was handled. Called after each event."""
+        """Report that an event was handled. This is called after each event."""
 
     def turned(self, eta: Eta | None) -> None:
-        """Report the end of a turn. Called at least ten times a second.
+        """Report the end of a turn. This is called at least ten times a second.
 
-        `eta` is the estimated remaining time, or None if unknown.
+        `eta` is the estimated remaining time, or None if it is unknown.
         """
 
     def insisted(self, is_killed: bool) -> None:
-        """Report a forced stop: running commands were terminated, or killed if `is_killed`."""
+        """Report a forced stop. Running commands were terminated or, if `is_killed` is set, killed."""
 
     def noted(self, text: str) -> None:
         """Report a note for the user."""
 
     def warned(self, text: str) -> None:
-        """Report a warning. It is shown even if the user wants no notes."""
+        """Report a warning. Unlike a note, it is shown even if the user wants no notes."""

@@ -1,7 +1,7 @@
 """The event loop of the coordinator of a work batch, in one thread.
 
-It turns messages of workers, requests and changes on disk into events of the conductor, and executes its actions. The
-conductor (scheduling/work/conductor.py) makes all scheduling decisions; the backend owns processes and signals. The
+It translates messages of workers, requests and changes on disk into events of the conductor, and executes its actions.
+The conductor (scheduling/work/conductor.py) makes all scheduling decisions; the backend owns processes and signals. The
 file is one unit, long as it is, because events are best read together with their effects.
 """
 
@@ -78,7 +78,7 @@ _KEPT_OPEN = (layout.OUTCOMES, layout.LEASES, layout.HOLDERS, layout.REQUESTS)
 # Leases of other processes are checked after this many turns. A turn without events (0.1 s) counts as _QUIET_TURN.
 _LOOK_EVERY = 100
 _QUIET_TURN = 20
-_READ_NS = 20_000_000  # While events keep arriving, requests and questions are read at this interval.
+_READ_NS = 20_000_000  # While events keep arriving, requests and questions are read only at this interval.
 
 
 def _message_of(action: RecallQueued | TerminateCommand | DeliverAnswer | Retire) -> messages.ToWorker:
@@ -94,7 +94,7 @@ def _message_of(action: RecallQueued | TerminateCommand | DeliverAnswer | Retire
 
 
 class WorkCoordinator:
-    """One run over one work batch, with its own worker backend, as the only coordinator of the batch."""
+    """One run over one work batch, with its own worker backend. A batch has at most one coordinator at a time."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class WorkCoordinator:
     ) -> None:
         """Take the lease of the batch and read its state. Raises BatchRunning if another process has the lease.
 
-        `commands` are in plan order, `about` describes this process, and `text_of` returns a command's text.
+        `commands` are in plan order, `about` is the holder file of this process, `text_of` returns a command's text.
         """
         self._batch = batch
         self._backend = crew
@@ -208,23 +208,23 @@ class WorkCoordinator:
 
     @property
     def is_drained(self) -> bool:
-        """Return whether a drain was requested before the batch ended."""
+        """Whether the run ended because a drain was requested."""
         return isinstance(self._end, Drained)
 
     @property
     def has_unseen_requests(self) -> bool:
-        """Return whether new requests arrived. Check this after releasing the lease, to avoid a race."""
+        """Whether new requests arrived. To avoid a race, check this after the lease was released."""
         return len(self._requests.read()) > self.conductor.requests_seen
 
     def close(self) -> None:
         """Release the lease of the batch."""
-        # The next coordinator sweeps any files that cannot be removed now.
+        # If a file cannot be removed now, the next coordinator removes it.
         with self._opened, contextlib.suppress(OSError, StoreError):
             leftovers = BatchLeftovers(self._batch.files, self._batch.root)
             leftovers.sweep(self._leases.holders(), self._holder.id)
 
     def _inodes(self) -> list[tuple[int, int] | None]:
-        """Return the identities of the directories with outcomes. They change if a directory is replaced."""
+        """Return device and inode of the directories with outcomes. They change if a directory is replaced."""
         places = (self._batch.root, self._batch.root / layout.OUTCOMES)
         stats = [self._batch.files.stat(place) for place in places]
         return [None if stat is None else (stat.st_dev, stat.st_ino) for stat in stats]
@@ -292,7 +292,7 @@ class WorkCoordinator:
             self._watcher.noted(stopped_worker_text(stopped, ids[0] if ids else ""))
 
     def _consult(self, consult: Callable[[], Consulted | None]) -> None:
-        """Consult the answering rules or program. If the disk refuses access, drain; the question is left to people."""
+        """Ask the answering rules or program. If the disk refuses access, drain; the question is left to people."""
         try:
             consulted = consult()
         except StoreError as error:
@@ -307,7 +307,8 @@ class WorkCoordinator:
             return
         try:
             requests = self._requests.read()
-        except StoreCorrupt as error:  # The requests are unknown, so nothing may start. Running commands continue.
+        # It is unknown what was requested, so nothing may start. Running commands continue.
+        except StoreCorrupt as error:
             self._give_up(error)
             return
         while self._end is None and self._requests_handed < len(requests):  # The next coordinator handles the others.
@@ -354,7 +355,7 @@ class WorkCoordinator:
                 self._end = action
 
     def _request(self, append: Callable[[Mapping[CommandId, int]], None], *, ends: bool) -> None:
-        """Append requests. If the disk refuses them, attempts still end, and count as interrupted."""
+        """Append requests. If the disk refuses them and `ends` is set, attempts end anyway and count as interrupted."""
         ids = self.conductor.agenda.ids
         try:
             append({ids[item]: epoch for item, (epoch, _) in self.conductor.given.items()})
@@ -401,12 +402,12 @@ class WorkCoordinator:
                 self._give_up(error_of(code, text, hint))
 
     def _advance_all(self, worker: WorkerId) -> None:
-        """Handle that a worker has begun all queued commands that it did not return, one after another."""
+        """Record that a worker has begun all its queued commands, one after another."""
         while self._advance(worker):
             pass
 
     def _advance(self, worker: WorkerId) -> bool:
-        """Handle that a worker has begun its next queued command. Return False if it has none."""
+        """Record that a worker has begun its next queued command. Return False if it has none."""
         if self.conductor.next_item(worker) is None:
             return False
         self._handle(NextStarted(worker))
@@ -419,15 +420,15 @@ class WorkCoordinator:
         self._handle(DrainRequested())
 
     def _idle(self, worker: WorkerId, event: Ready | LeaseRefused | UnitDone) -> None:
-        """Handle that a worker became idle. After the end of the session, stop the worker."""
+        """Pass the event to the conductor. If the batch has ended, stop the worker."""
         self._handle(event)
         if self._end is not None:
             self._backend.send(worker, messages.Stop())
 
     def _handle_exit(self, died: WorkerExited) -> None:
         self._append_waiting_stops()
-        self._read_requests()  # A stop request may explain the death of the worker.
-        concluded = self.attempts.read()  # The worker may have died between link(2) and its report.
+        self._read_requests()  # The worker may have died because of a stop request.
+        concluded = self.attempts.read()  # It may have died after link(2), before its report.
         leases = {} if self._end is not None else read_leases(self._leases, self.attempts.places).leases
         ended = self._advance_dead(died.worker, leases, concluded)
         if ended or concluded.unreadable:
@@ -452,7 +453,7 @@ class WorkCoordinator:
                 self._handle(WorkerDied(died.worker, "it" if lease.holder.holder == member.holder else "another"))
 
     def _advance_dead(self, worker: WorkerId, leases: Mapping[int, Lease], concluded: Concluded) -> list[Conclusion]:
-        """Advance a dead worker through its queue by its leases. Return the conclusions not yet handled."""
+        """Record which queued commands a dead worker began, by its leases. Return the conclusions left to handle."""
         ended = list(concluded.conclusions)
         holder = self._workers[worker].holder
         while (item := self.conductor.next_item(worker)) is not None:
@@ -476,13 +477,13 @@ class WorkCoordinator:
             self._read_commits()
 
     def _read_commits(self) -> None:
-        """Handle commits on disk that were not reported: those of adopted workers and of dead workers."""
+        """Handle the commits on disk that no message reported: those of adopted workers and of dead workers."""
         concluded = self.attempts.read()
         if concluded.conclusions or concluded.unreadable:
             self._handle(concluded)
 
     def _check_foreign(self) -> None:
-        """Handle commits of adopted workers. If an adopted worker is dead, kill its command and release the item."""
+        """Handle commits of adopted workers. If an adopted worker is dead, kill its command and release its item."""
         leases = read_leases(self._leases, self.attempts.places).leases
         dead = {item: leases[item] for item in self.conductor.foreign if item in leases and not leases[item].is_live}
         self._kill_orphans(dead)
@@ -492,7 +493,7 @@ class WorkCoordinator:
             self._handle(CommandReleased(item, lease.epoch))
 
     def _kill_orphans(self, leases: dict[int, Lease]) -> None:
-        """Kill all orphaned processes of attempts of dead workers."""
+        """Kill all orphaned processes of the attempts that dead workers leased."""
         place = self.attempts.places.place
         marks = {attempt_mark(lease.holder.holder, *place(item), lease.epoch) for item, lease in leases.items()}
         self._backend.kill_left_of(marks, {lease.holder.holder for lease in leases.values()})

@@ -1,8 +1,10 @@
-"""Notifications: a command of the user, executed for each event of a batch (SPEC.md "Notifications").
+"""Notifications: a command of the user is executed for each event of a batch (SPEC.md "Notifications").
 
-A thread runs the command for one event at a time. A command that hangs is killed at its time limit, and no event is
-retried, so a failing command does no harm. The event for the end of a batch or of its coordinator is delivered before
-waiting events and is always tried. Undelivered events are counted.
+A thread runs the command for one event at a time. If the command hangs, it is killed at its time limit. No event is
+retried, so a failing command does no harm.
+
+The last event, for the end of the batch or of its coordinator, is delivered before all waiting events. Its delivery is
+always tried. Undelivered events are counted.
 """
 
 from __future__ import annotations
@@ -24,22 +26,22 @@ from codebatch.model.work.event import BatchDrained, BatchEnded, BatchEvent, nam
 from codebatch.model.work.work_batch import Notify
 
 WAITING_MAX = 1000
-"""Maximum number of waiting events, not counting last events. Beyond it, the oldest are dropped."""
+"""Maximum number of waiting events, not counting last events. If there are more, the oldest are dropped."""
 _GRACE_SECONDS = 1.0
-"""Time in addition to the time limit of the command, in which a killed command is reaped."""
+"""Seconds that are added to the time limit of the command, so that a killed command can be reaped."""
 
 
 class Notifier:
-    """Deliverer of the events of one batch to the user's command, from `begin` to `close`."""
+    """Delivers the events of one batch to the user's command, from `begin` to `close`."""
 
     def __init__(self, notify: Notify, *, directory: Path, environment: Mapping[str, str]) -> None:
-        """Set up the delivery thread. `directory` and `environment` are those of the command."""
+        """Set up the delivery thread. The command runs in `directory` with `environment`."""
         self._notify = notify
         self._wanted = frozenset(notify.events)
         self._directory = directory
         self._environment = environment
         self._thread = threading.Thread(target=self._deliver_all, name="notify", daemon=True)
-        # Guards all attributes below.
+        # This lock guards all attributes below.
         self._changed = threading.Condition()
         self._waiting: deque[BatchEvent] = deque()
         self._last: deque[BatchEvent] = deque()
@@ -59,7 +61,7 @@ class Notifier:
             return problems
 
     def begin(self) -> None:
-        """Start the thread. If this fails, the failure is added to `problems` and nothing is delivered."""
+        """Start the thread. If this fails, `problems` has the reason, and nothing is delivered."""
         try:
             self._thread.start()
         except RuntimeError as error:
@@ -82,13 +84,16 @@ class Notifier:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Try all last events, and deliver other events for at most the time limit of one command. Drop the rest."""
+        """Deliver waiting events for at most the time limit of one command, and drop the rest.
+
+        Last events are always tried.
+        """
         seconds = self._notify.timeout_seconds + _GRACE_SECONDS
         with self._changed:
             self._deadline = deadline = time.monotonic() + seconds
             self._changed.notify_all()
             if self._thread.is_alive():
-                # A last event waits for the running command and may then take as long again.
+                # A last event must wait for the running command, and its own command may then take as long again.
                 self._changed.wait_for(lambda: not self._last_untried, seconds * (1 + self._last_untried))
         if self._thread.is_alive():
             self._thread.join(max(0.0, deadline - time.monotonic()))
@@ -109,7 +114,10 @@ class Notifier:
                     self._changed.notify_all()
 
     def _next(self) -> BatchEvent | None:
-        """Wait for the next event to deliver. Return None once the notifier is closed and nothing is left to try."""
+        """Wait for the next event to deliver.
+
+        Return None after `close`, if no last event is left, and all others are delivered or their time is over.
+        """
         with self._changed:
             self._changed.wait_for(lambda: self._last or self._waiting or self._deadline is not None)
             if self._last:

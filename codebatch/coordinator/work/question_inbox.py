@@ -1,7 +1,7 @@
-"""Questions that commands of a work batch ask, and their automatic answers (SPEC.md "Questions").
+"""Questions of the commands of a work batch, and their automatic answers (SPEC.md "Questions").
 
-Rules answer first, and then a program. Questions without an automatic answer are left to people. The program cannot
-have any effect except an answer.
+Rules are tried first, then a program. If neither answers a question, a person must. The program can do nothing except
+answer.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LOG_TAIL_BYTES = 8 * 1024
 
 
 class ProgramQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Standard input of the answering program."""
+    """The standard input of the answering program, as JSON."""
 
     task: str
     title: str
@@ -42,7 +42,7 @@ class ProgramQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProgramReply(msgspec.Struct, frozen=True, kw_only=True):
-    """Output of the answering program: an answer, or a request to ask a human."""
+    """The output of the answering program, as JSON: an answer, or a request to ask a human."""
 
     answer: str = ""
     human: bool = False
@@ -64,8 +64,8 @@ class QuestionInbox:
     ) -> None:
         """Set up the inbox.
 
-        `text_of` returns the text of a command. `start` runs a program in the background; its output is later passed
-        to `handle_output`.
+        `text_of` returns the text of a command. `start` runs a program in the background. The output of the program is
+        passed to `handle_output` later.
         """
         self._batch = batch
         self._work = work
@@ -84,7 +84,10 @@ class QuestionInbox:
         self._asked: Question | None = None
 
     def read(self) -> list[QuestionAsked]:
-        """Return the live questions since the last call. Their commands keep running."""
+        """Return the live questions that are new since the last call.
+
+        Commands keep running while a live question is open.
+        """
         self._read_new()
         questions, self._new_questions = self._new_questions, []
         return questions
@@ -107,9 +110,10 @@ class QuestionInbox:
         return None if known is None else known[1]
 
     def consult(self, consult: Consult) -> Consulted | None:
-        """Consult the rules. Return None if the program must run first (see `handle_output`).
+        """Try to answer a question by the rules.
 
-        Raises StoreUnwritable or StoreCorrupt.
+        Return None if the program must run first; then `handle_output` returns the result. Raises StoreUnwritable or
+        StoreCorrupt.
         """
         question = self.question(consult.question)
         if question is None or self._answering is None or question.is_human:
@@ -131,7 +135,7 @@ class QuestionInbox:
         return None
 
     def handle_output(self, output: bytes | None) -> Consulted | None:
-        """Answer the pending question from the program's output, and pass the next question to the program.
+        """Answer the pending question with the output of the program. Start the program for the next question.
 
         Raises StoreUnwritable or StoreCorrupt.
         """
@@ -143,7 +147,10 @@ class QuestionInbox:
         return self._answer(question, "" if reply.human else reply.answer, PROGRAM)
 
     def _answer(self, question: Question, text: str, by: str) -> Consulted:
-        """Append an answer. If the text is not a valid answer, append nothing, so a person must answer."""
+        """Append an answer to the requests.
+
+        If the text is not a valid answer, append nothing. Then a person must answer.
+        """
         is_valid = len(text.strip()) > 0 and len(text.encode("utf-8", "replace")) <= QUESTION_TEXT_BYTES_MAX
         if is_valid and (not question.choices or text in question.choices):
             body = Answer(task=question.task, round=question.round, question=question.digest, text=text)
@@ -159,7 +166,7 @@ class QuestionInbox:
         )
 
     def _ask_program(self) -> None:
-        """Start the program for the next question, unless it is running."""
+        """Start the program for the next question, unless the program is already running."""
         if self._asked is not None or not self._waiting or self._answering is None:
             return
         self._asked = self._waiting.popleft()
@@ -184,7 +191,7 @@ class QuestionInbox:
 
 
 def _reply(output: bytes | None) -> ProgramReply:
-    """Decode the output of the answering program. Without a valid output, return a reply without an answer."""
+    """Decode the output of the answering program. If it is invalid, return a reply without an answer."""
     if output is None:
         return ProgramReply()
     try:

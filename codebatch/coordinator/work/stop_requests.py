@@ -1,8 +1,10 @@
-"""Stop requests of a coordinator. Each names only attempts that have taken their lease.
+"""Stop requests of a coordinator. A request names only attempts that have taken their lease.
 
-If a start never takes its lease, a later start gets the same epoch, perhaps from another coordinator. If a request
-named the earlier start, the later start would also count as stopped, and could be executed once more than its policy
-allows. Therefore an attempt is named in a further request as soon as its lease exists.
+An attempt that was sent to a worker may never take its lease. A later attempt then gets the same epoch, perhaps from
+another coordinator. If the request named the earlier attempt, it would also apply to the later one. The command could
+then be executed once more than its policy allows.
+
+So a request waits: as soon as an attempt has its lease, a further request names it.
 """
 
 from __future__ import annotations
@@ -40,19 +42,22 @@ class StopRequests:
 
     @property
     def is_waiting(self) -> bool:
-        """Return whether attempts without a lease are still to be named."""
+        """Whether requests for attempts without a lease are still waiting."""
         return bool(self._waiting)
 
     def append(self, stop: Stop, given: Mapping[CommandId, int]) -> None:
         """Append a request. On return, it is durable. Raises StoreUnwritable or StoreCorrupt.
 
-        `given` maps commands to the epochs that live workers of this coordinator hold or may still lease. Any other
-        attempt without a lease was never begun.
+        `given` maps each command to the epoch that a live worker of this coordinator holds or may still lease. Any
+        other attempt without a lease has never begun, so no request is needed for it.
         """
         self._append(stop, given, is_due=stop.cause == "timeout")
 
     def append_waiting(self, given: Mapping[CommandId, int]) -> None:
-        """Append requests for attempts that have taken their lease since. Raises the errors of `append`."""
+        """Append the waiting requests for attempts that have taken their lease in the meantime.
+
+        Raises the errors of `append`.
+        """
         waiting, self._waiting = self._waiting, []
         for stop in waiting:
             self._append(stop, given, is_due=False)

@@ -1,8 +1,8 @@
-"""Detection of workers that are stopped (SIGSTOP) or traced (ptrace(2)), so that they do not enforce limits.
+"""Detection of stopped (SIGSTOP) or traced (ptrace(2)) workers. Such workers do not enforce limits.
 
-A worker enforces the limits of its command and does not count time in which it was stopped, because Ctrl-Z stops both.
-Therefore the coordinator checks once a second for stopped workers while it runs itself, and continues them. A worker
-that stays stopped or is stopped repeatedly is killed, and its death is handled like any other.
+A worker enforces the limits of its command. It does not count the time in which it was stopped, because Ctrl-Z stops
+both. So once a second, the coordinator looks for stopped workers and continues them. A worker that stays stopped, or is
+stopped again and again, is killed. Its death is handled like any other.
 """
 
 from __future__ import annotations
@@ -21,13 +21,16 @@ from codebatch.system.processes.processes import kill_holder
 
 LOOK_NS = 1_000_000_000
 LOOKS_MAX = 3
-"""Consecutive checks that find a worker stopped before it is killed. A tracer stops it briefly at each system call."""
+"""A worker is killed if this many consecutive checks find it stopped.
+
+A single check is not enough, because a tracer stops a worker briefly at each system call.
+"""
 STOPS_MAX = 5
-"""Number of times a worker is continued before it is killed."""
+"""How often a stopped worker is continued before it is killed."""
 
 
 class WatchedWorker(NamedTuple):
-    """A worker process, and the holder file that identifies it even if its process ID is reused."""
+    """A worker process. Its holder file identifies it even if its process ID is reused."""
 
     holder: HolderId
     pid: int
@@ -35,7 +38,7 @@ class WatchedWorker(NamedTuple):
 
 
 class WorkerWatch:
-    """Watch of the workers of one coordinator, including adopted ones."""
+    """A watch over the workers of one coordinator, including adopted workers."""
 
     def __init__(self) -> None:
         self._checked_ns = 0
@@ -43,9 +46,9 @@ class WorkerWatch:
         self._stops: dict[HolderId, int] = {}
 
     def check(self, now_ns: int, workers: Iterable[WatchedWorker]) -> list[StoppedWorker]:
-        """Check all workers, at most once a second. Return those that were continued or killed.
+        """Check all workers, at most once a second. Return the workers that were continued or killed.
 
-        The backend reports deaths separately.
+        The backend reports the deaths of workers separately.
         """
         if now_ns - self._checked_ns < LOOK_NS:
             return []
@@ -70,7 +73,7 @@ class WorkerWatch:
 
 
 def stopped_worker_text(stopped: StoppedWorker, task: str) -> str:
-    """Return a message about a stopped worker. `task` is the command that it runs, or empty."""
+    """Return a message about a stopped worker. `task` is the command that the worker runs, or empty."""
     what = f"the worker of {task}" if task else "a worker"
     how = "traced by another process" if stopped.is_traced else "stopped"
     reaction = "it cannot be continued and is killed" if stopped.is_killed else "it is continued"

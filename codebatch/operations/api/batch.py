@@ -1,6 +1,6 @@
-"""The public class of an open batch, with a method for each query (batch_query.py has the type of answers).
+"""The public class of an open batch. It has one method for each query (batch_query.py has the type of answers).
 
-It is as long as it is because each question has a documented method.
+This module is as long as it is because each question has a documented method.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Batch(RecordQueries):
         return self._question
 
     def check(self, answer: AnyAnswer) -> AnyAnswer:
-        """Check that an answer is complete, and return the answer.
+        """Return an answer unchanged if it is complete.
 
         Raises BatchIncomplete if the answer is incomplete, unless the batch was opened with `partial`.
         """
@@ -173,7 +173,7 @@ class Batch(RecordQueries):
         return self.check(records.rank(self.question, by, limit=limit, task=task))
 
     def looked_at(self, kinds: Collection[str], task: str | None = None) -> SearchedVolume:
-        """Return how much a query searches: the number of records of the given types, and the number of files.
+        """Return how much a query searches: the number of records of some types, and the number of files.
 
         The number of files is None while the batch is running.
         """

@@ -1,4 +1,4 @@
-"""Public methods that return records: one for each record type, with the filters of `query` (RecordOptions)."""
+"""Public methods that return records: one for each record type. They take the filters of `query` (RecordOptions)."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ class Records(Answer[Iterable["JsonRecord"]], Generic[R]):
         asked: RecordFilter,
         check_open: Callable[[], object],
     ) -> None:
-        """Wrap an answer and its complete records. `asked` is the filter that they pass.
+        """Wrap an answer and its complete records. `asked` is the filter that these records pass.
 
-        The records of `answer` may have only some of their fields.
+        In `answer`, the records may have only some of their fields. In `records`, they have all fields.
         """
         super().__init__(question=answer.question, found=answer.found, whole=answer.whole)
         self.asked = asked
@@ -94,15 +94,15 @@ class RecordQueries(ABC):
 
     @abstractmethod
     def check(self, answer: AnyAnswer) -> AnyAnswer:
-        """Return the answer unchanged.
+        """Return an answer unchanged.
 
-        Raises BatchIncomplete if it is incomplete and incomplete answers are not accepted.
+        Raises BatchIncomplete if the answer is incomplete, unless the caller accepts incomplete answers.
         """
 
     def outputs(self, *, for_machines: bool = True, **options: Unpack[OutputRecordOptions]) -> Records[Record]:
         """Return records of all types.
 
-        Without `for_machines`, and if no type is selected, record types that only programs read are left out.
+        If `for_machines` is False and no type is selected, record types that only programs read are left out.
         """
         return self._query(options, None, for_machines=for_machines)
 
@@ -197,7 +197,7 @@ class RecordQueries(ABC):
 
 
 class _RepeatableIterable(Iterable["JsonRecord"]):
-    """An iterable that starts a new iteration on each pass."""
+    """An iterable that can be iterated several times. Each pass calls `begin`."""
 
     def __init__(self, begin: Callable[[], Iterator[JsonRecord]]) -> None:
         self._begin = begin

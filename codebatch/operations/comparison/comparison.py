@@ -1,4 +1,4 @@
-"""Comparison of two batches: regressions and improvements of the newer one (SPEC.md "Comparison")."""
+"""Comparison of two batches. It finds regressions and improvements of the newer batch (SPEC.md "Comparison")."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Comparison:
 
     @property
     def is_complete(self) -> bool:
-        """Whether both batches, and all files that were read for the comparison, are complete."""
+        """Whether the comparison is complete: both batches are complete, and no file that it had to read is missing."""
         return self.old.is_complete and self.new.is_complete and not self.trees.lost
 
     def differences(self, states: Collection[State] = CHANGED) -> Iterator[Change]:
@@ -86,7 +86,7 @@ class Comparison:
         return {state: state_counts[state] for state in STATES}
 
     def _count_untouched(self, kind: str, changes: Sequence[Change]) -> int:
-        """Return the number of records of a type in the new batch that are in none of the changes."""
+        """Return the number of unchanged records of a type in the new batch: all requested ones, without `changes`."""
         new, record_filter = self.trees.new, msgspec.structs.replace(self._record_filter, kinds=(kind,))
         names = new.choose_tasks(self._task)
         if kind == "file":
@@ -114,7 +114,7 @@ class Comparison:
 
     @cached_property
     def _by_kind(self) -> dict[str, list[Change]]:
-        """The changes of each record type in the items whose records differ, requested or not."""
+        """All changes by record type. Changes that do not pass the requested filter are included."""
         return {kind: [*self._changes_of_kind(kind)] for kind in sorted(self.kinds)}
 
     def _changes_of_kind(self, kind: str) -> Iterator[Change]:
@@ -155,7 +155,10 @@ class Comparison:
 
     @cached_property
     def _changed_findings(self) -> tuple[ToldByPath, ToldByPath]:
-        """The findings of both batches by path, for paths at which the records of a task differ."""
+        """The findings of both batches by path, the older batch first.
+
+        Only paths at which a task reported different findings in the two batches are included.
+        """
         findings_by_path: tuple[dict[bytes, list[ReportedFinding]], dict[bytes, list[ReportedFinding]]] = (
             defaultdict(list),
             defaultdict(list),
@@ -169,18 +172,21 @@ class Comparison:
 
     @property
     def _tasks(self) -> list[str]:
-        """The requested tasks of either batch."""
+        """The names of the requested tasks that either batch has."""
         tasks = dict.fromkeys((*self.trees.old.task_names, *self.trees.new.task_names))
         return [task for task in tasks if self._task in (None, task)]
 
 
 def kinds_of(record_filter: RecordFilter) -> tuple[str, ...]:
-    """Return the record types that a filter names directly or through type-specific fields; by default diagnostics."""
+    """Return the record types that a filter selects, by name or through a field that only some types have.
+
+    The default is `diagnostic`.
+    """
     return record_filter.named_kinds or ("diagnostic",)
 
 
 def of_files_alone(kinds: Collection[str]) -> bool:
-    """Return whether only files are compared. They are in snapshots, so no batch is needed."""
+    """Return whether only files are compared. A snapshot lists them, so no batch is needed."""
     return {*kinds} == {"file"}
 
 
@@ -206,7 +212,8 @@ def compare(
 def refuse_strangers(comparison: Comparison) -> None:
     """Raise InvalidInput if the batches are of different projects.
 
-    Batches are of different projects if their trees have no file in common and their commits are not of one work tree.
+    Two batches are of different projects if both conditions are true: their trees have no file in common, and their
+    commits are not of the same work tree.
     """
     old, new = comparison.old.question.batch, comparison.new.question.batch
     are_of_one_work_tree = old.about.sources == new.about.sources and bool(old.about.commit and new.about.commit)
@@ -218,7 +225,7 @@ def refuse_strangers(comparison: Comparison) -> None:
 
 
 def _completeness_of(question: BatchQuery, kinds: Collection[str], task: str | None) -> Answer[None]:
-    """Return the completeness of a batch for a comparison of some record types."""
+    """Return the completeness of the results of a batch that a comparison of some record types needs."""
     records = question.records
     names = records.choose_tasks(task)
     kinds = [kind for kind in kinds if kind != "file"]

@@ -1,8 +1,11 @@
 """Revisions: the batches, snapshots and git commits that a comparison can name (SPEC.md "Comparison").
 
-A reference that names one batch or one snapshot of the store is that batch or snapshot. Otherwise it is the commit that
-git resolves it to in the current directory. If both exist, a note names the commit that was not chosen. A reference is
-never an option or a range for git: text that starts with a dash or does not resolve to one commit is refused.
+If a reference names one batch or one snapshot of the store, that batch or snapshot is used. Otherwise, the commit to
+which git resolves the reference in the current directory is used. If both exist, a note names the commit that was not
+chosen.
+
+References are never passed to git as options or ranges. Text that starts with a dash, or that does not resolve to one
+commit, is refused.
 """
 
 from __future__ import annotations
@@ -44,14 +47,14 @@ class NamedCommit(NamedTuple):
 
 
 Ask = Callable[[str], BatchQuery]
-"""A function that finds a batch by its reference, as `Store.batch` does."""
+"""A function that returns the query of a batch for its reference, as `Store.batch` does."""
 
 
 def find_revision(store: StoreDir, reference: str, ask: Ask, note: Note, *, of_files: bool = False) -> BatchQuery:
-    """Return the batch that a reference names; for a snapshot or a commit, its latest batch.
+    """Return the batch that a reference names. For a snapshot or a commit, return its latest batch.
 
-    A batch with uncommitted changes does not represent its commit. Nothing is executed: a commit without a batch raises
-    UnknownId. With `of_files`, a snapshot without a batch is enough; the result has the ID of the snapshot and no
+    Batches with uncommitted changes do not count as batches of a commit. Nothing is analysed: a commit without a batch
+    raises UnknownId. With `of_files`, a snapshot needs no batch. The result then has the ID of the snapshot and no
     tasks. Raises the errors of `Store.batch`.
     """
     revision = name_revision(store, reference, ask, note, of_files=of_files)
@@ -67,7 +70,10 @@ def find_revision(store: StoreDir, reference: str, ask: Ask, note: Note, *, of_f
 def name_revision(
     store: StoreDir, reference: str, ask: Ask, note: Note, *, of_files: bool = False
 ) -> BatchQuery | NamedCommit:
-    """Return the batch that a reference names, otherwise the commit. Raises the errors of `Store.batch`."""
+    """Return the batch that a reference names, otherwise the commit that it names.
+
+    Raises the errors of `Store.batch`.
+    """
     repository = _current_repository()
     commit_id = None if repository is None else repository.find(reference)
     names_snapshot = reference.startswith(_SNAPSHOT)
@@ -88,7 +94,7 @@ def name_revision(
 
 
 def find_batch_of(store: StoreDir, commit: NamedCommit) -> BatchDir | None:
-    """Return the latest batch of exactly a commit's tree, in any place, or None."""
+    """Return the latest batch of a commit without uncommitted changes, or None. It may be of any source directory."""
     return next(
         (batch for batch in iter_batches(store) if batch.about.is_clean and batch.about.commit == commit.id), None
     )
@@ -107,7 +113,7 @@ def _query_of_snapshot(store: StoreDir, reference: str, ask: Ask, note: Note, *,
 
 
 def _query_without_batch(store: StoreDir, snapshot: Snapshot, note: Note) -> BatchQuery:
-    """Return a query of a batch over a snapshot. The batch is not in the store and has no tasks."""
+    """Return a query of a placeholder batch over a snapshot. This batch is not in the store and has no tasks."""
     document = snapshot.document
     about = BatchFile(
         batch_id=BatchId(snapshot.id),

@@ -46,15 +46,9 @@ def make_export(
     tool: Several = None,
     **filters: Unpack[Filters],
 ) -> Answer[Export]:
-    """Return the findings of a batch in the format of another program. If an older batch `than` is given, return only
-    regressions since that batch.
+    """Return the findings of a batch in the format of another program.
 
-    The filters are the same as in `findings`. Hints are left out, unless `severity` selects them. The format `ctags`
-    contains definitions instead of findings; it supports only the filters for language and path. The same batches give
-    the same bytes.
-
-    Raises InvalidInput, StoreCorrupt or BatchIncomplete. If the batches were opened with `partial`, incomplete batches
-    are exported too. A SARIF export is then marked as incomplete.
+    If an older batch `than` is given, only regressions since that batch are returned.
     """
     if form == "ctags":
         if than is not None:
@@ -81,7 +75,10 @@ def make_export(
 
 
 class _ExportInput(NamedTuple):
-    """The exported findings, the answer with their completeness, files with missing content, and notes on omissions."""
+    """The findings to export, with what is known about their completeness.
+
+    `answer` has the completeness, `lost` are files with missing content, and `left_out` are notes on omitted findings.
+    """
 
     findings: list[Outgoing]
     answer: Answer[object]

@@ -18,7 +18,7 @@ from codebatch.query.sources.records import BatchRecords
 
 
 def worst_first(records: BatchRecords, outgoing: Iterable[Outgoing]) -> list[Outgoing]:
-    """Sort findings: on changed lines first, then by severity, production files first, then by location.
+    """Sort findings by four criteria: changed lines first, most severe first, production files first, then by location.
 
     Raises StoreCorrupt.
     """
@@ -46,8 +46,9 @@ def with_fingerprints(
 ) -> list[Outgoing]:
     """Return the findings with fingerprints. Files with missing content are added to `sources`. Raises StoreCorrupt.
 
-    Equal findings are numbered among all findings of `tasks` in their files. So a fingerprint does not depend on which
-    other findings are exported. A suppressed finding, which `tasks` do not report, has no fingerprint.
+    Equal findings of a file are numbered. All findings of `tasks` in the file are numbered, not only exported ones. So
+    a fingerprint does not depend on the selection of findings to export. Suppressed findings have no fingerprint,
+    because `tasks` do not report them.
     """
     files: dict[bytes, list[int]] = defaultdict(list)
     for index, finding in enumerate(outgoing):
@@ -70,7 +71,7 @@ def with_fingerprints(
 
 
 def _fingerprints_of(every: Sequence[Diagnostic], texts: Texts, scopes: Scopes) -> dict[Diagnostic, list[str]]:
-    """Return the fingerprints of the findings of a file. A finding that occurs several times has several."""
+    """Return the fingerprints of the findings of a file. Equal findings are one key with several fingerprints."""
     by_finding: dict[Diagnostic, list[str]] = defaultdict(list)
     findings = [texts.finding(diagnostic, scopes.at(diagnostic.line)) for diagnostic in every]
     for diagnostic, fingerprint in zip(every, fingerprints(findings), strict=True):

@@ -1,8 +1,8 @@
-"""Findings in notebooks, for programs that know only lines of files.
+"""Export of findings in notebooks, for programs that know only lines of files.
 
-Such a program shows the JSON of a notebook. So a finding marks the whole line of the file that holds its line of code,
-and its message names the cell. If the code has no line of its own, as in a notebook without line ends, the finding
-marks the first line, as in ruff.
+Such a program shows a notebook as its JSON text. So a finding is moved to the line of the JSON file that contains its
+line of code. Its message names the cell. In a notebook without line breaks, no JSON line contains only this code. The
+finding is then moved to line 1, as ruff does.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _Notebook = tuple[list[bytes], list[list[str]]]
 
 
 def on_lines_of_files(outgoing: Sequence[Outgoing], sources: BatchSources) -> list[Outgoing]:
-    """Return findings with those in notebooks moved to lines of their files. Raises StoreCorrupt."""
+    """Move findings in notebooks to lines of the notebook files. Return all findings. Raises StoreCorrupt."""
     notebooks: dict[bytes, _Notebook] = {}
     for path in {finding.path for finding in outgoing if finding.found.cell is not UNSET}:
         content = sources.content(path) or b""
@@ -48,7 +48,7 @@ def _relocate(diagnostic: Diagnostic, lines: list[bytes], cells: list[list[str]]
 
 
 def _holds_its_code(diagnostic: Diagnostic, lines: list[bytes], cells: list[list[str]]) -> bool:
-    """Return whether the line of a finding contains its line of code, and no other code."""
+    """Return whether the JSON line of a finding contains its line of code, and no other code."""
     cell, line = diagnostic.cell, diagnostic.cell_line
     if cell is UNSET or line is UNSET or not 0 < cell <= len(cells) or not 0 < line <= len(cells[cell - 1]):
         return False

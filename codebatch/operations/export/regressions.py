@@ -16,7 +16,7 @@ from codebatch.operations.comparison.comparison import Comparison
 
 
 def regressions(comparison: Comparison) -> Iterator[Outgoing]:
-    """Yield new findings and findings with a raised severity. Raises StoreCorrupt."""
+    """Yield the regressions: new findings, and findings with a raised severity. Raises StoreCorrupt."""
     for change in comparison.differences(REGRESSIONS):
         if isinstance(change.new, Diagnostic):
             path = change.new.path_bytes
@@ -26,10 +26,10 @@ def regressions(comparison: Comparison) -> Iterator[Outgoing]:
 
 
 def suppressed(comparison: Comparison) -> Iterator[Outgoing]:
-    """Yield findings that a disabled rule or a suppression comment hides, at their location in the newer batch.
+    """Yield suppressed findings at their location in the newer batch.
 
-    If their line was edited, for example by adding a comment, their line is 0, so they refer to the file. Raises
-    StoreCorrupt.
+    Such a finding is hidden by a disabled rule or a suppression comment. If its line was edited, for example to add the
+    comment, its line number is 0, which means the whole file. Raises StoreCorrupt.
     """
     for change in comparison.differences({"suppressed"}):
         if not isinstance(change.old, Diagnostic):
@@ -54,15 +54,15 @@ def not_comparable(comparison: Comparison) -> Iterator[str]:
 
 
 def _is_changed(lines: Sequence[int] | None, line: int) -> bool:
-    """Return whether a line does not exist in the older file.
+    """Return whether a line is new: the older file has no matching line.
 
-    `lines` maps lines of the file to lines of the older file.
+    `lines` maps line indexes of the newer file to those of the older file. None means that all lines are new.
     """
     return lines is None or _counterpart_line(lines, line) == 0
 
 
 def _counterpart_line(lines: Sequence[int] | None, line: int) -> int:
-    """Return the line of the other file that corresponds to a line, counted from 1, or 0 if there is none."""
+    """Return the line number that `lines` maps a line to, counted from 1. Return 0 if the line has no match."""
     has_counterpart = lines is not None and 0 < line <= len(lines) and lines[line - 1] != NOWHERE
     return lines[line - 1] + 1 if lines is not None and has_counterpart else 0
 

@@ -1,4 +1,4 @@
-"""The content of files with findings, from the snapshot of a batch."""
+"""The content of files with findings, read from the snapshot of a batch."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from codebatch.query.sources.records import BatchRecords
 
 
 class BatchSources:
-    """A reader of files of a batch. `lost` are the files whose content is missing."""
+    """A reader of the files of a batch. `lost` collects the paths of files whose content is missing."""
 
     def __init__(self, records: BatchRecords, lost: Collection[bytes] = ()) -> None:
-        """`lost` are files whose content is already known to be missing."""
+        """Wrap the records of a batch. `lost` are paths whose content is already known to be missing."""
         self._records = records
         self.lost = {*lost}
 

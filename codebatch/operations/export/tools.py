@@ -16,11 +16,10 @@ from codebatch.store.batches.batches import open_batch
 
 
 def tools_of(batch: Batch, task: str | None, wanted: Collection[str]) -> dict[str, str]:
-    """Return the tools that may have reported findings in a batch, mapped to their versions; empty if unknown.
+    """Return the versions of the tools that may have reported findings in a batch, by tool. Unknown versions are empty.
 
-    `task` and `wanted` restrict the tools. Custom tasks may report findings of several tools. These tools are known
-    only from findings in this batch or in its bases; imported findings in the bases are not considered. Raises
-    InvalidInput or StoreCorrupt.
+    `task` and `wanted` restrict the tools. For custom tasks, tools are known only from findings: those of this batch,
+    and those of its bases that were not imported. Raises InvalidInput or StoreCorrupt.
     """
     records = batch.question.records
     planned = {planned_task.name: planned_task for planned_task in records.plan.tasks}
@@ -49,7 +48,7 @@ def _tools_in_bases(batch: Batch, task: str) -> Collection[str]:
 
 
 def summaries_of(tools: Collection[str]) -> dict[tuple[str, str], str]:
-    """Map tool and rule ID to the summary of the rule, for rules of this installation."""
+    """Return the summaries of the rules of this installation by tool and rule ID. `tools` are the tools to include."""
     summaries: dict[tuple[str, str], str] = {}
     if OURS in tools:
         rows = language_services().list_rules({})

@@ -1,8 +1,11 @@
-"""Batches that are run to be compared with: an older tree, analysed with the tasks of another batch, the head.
+"""Batches that are created as the base of a comparison.
 
-Both batches then differ only by their trees, so a tool upgrade causes no differences. Results are reused from older
-batches, including the head, so little is executed. The batch is kept and found again the next time. Its ID sorts before
-the ID of the head, so `latest` does not change.
+An older tree is analysed with the tasks of a newer batch, the head. Both batches then have the same tasks and differ
+only by their trees. So a tool upgrade causes no differences. Results are reused from older batches and from the head,
+so little is executed.
+
+The new batch is kept, and later comparisons find it. Its ID sorts before the ID of the head, so `latest` does not
+change.
 """
 
 from __future__ import annotations
@@ -43,8 +46,9 @@ def run_snapshot_as(
 ) -> BatchDir:
     """Return the finished batch of a snapshot with the tasks of `head`. Create or continue the batch if necessary.
 
-    Imports of `head` are findings in another tree, so imports are taken from `known`, a batch of the snapshot. Raises
-    ToolMismatch if this installation would execute the tasks differently, Stopped at a signal, and StoreError.
+    The imported findings of `head` belong to another tree. So imports are taken from `known`, an older batch of the
+    same snapshot, if it is given. Raises ToolMismatch if this installation would execute the tasks differently. Raises
+    Stopped at a signal, and StoreError.
     """
     plan = head.plan()
     catalogue = execution.configuration.catalogue.with_imports(head.about.imports)
@@ -77,9 +81,10 @@ def run_snapshot_as(
 def under_tasks_of(
     store: StoreDir, head: BatchDir, batch: BatchDir, execution: ExecutionSettings, listener: Listener
 ) -> BatchDir:
-    """Return the batch of another batch's tree with the tasks of `head`. It is `batch` itself if its tasks are equal.
+    """Return a batch with the tree of `batch` and the tasks of `head`.
 
-    Raises ToolMismatch if this installation would execute the tasks differently, Stopped at a signal, and StoreError.
+    If the tasks are already equal, or both batches have the same snapshot, return `batch`. Raises ToolMismatch if this
+    installation would execute the tasks differently. Raises Stopped at a signal, and StoreError.
     """
     if are_alike(batch.plan().tasks, head.plan().tasks) or batch.about.snapshot_id == head.about.snapshot_id:
         return batch
@@ -100,10 +105,11 @@ def under_tasks_of(
 def run_commit_as(
     store: StoreDir, head: BatchDir, commit: str, execution: ExecutionSettings, listener: Listener, *, label: str
 ) -> BatchDir:
-    """Return the finished batch of a commit's tree with the tasks of `head`, restricted to the paths of `head`.
+    """Analyse the tree of a commit with the tasks of `head`, and return the finished batch.
 
-    The tree comes from a batch of that commit, otherwise from git's objects. `label` names the commit in a note. Raises
-    GitError if git cannot provide the tree, OSError, and the errors of `run_snapshot_as`.
+    The batch is restricted to the paths of `head`. The tree comes from a batch of that commit, otherwise from the
+    objects of git. `label` names the commit in a note. Raises GitError if git cannot provide the tree, OSError, and the
+    errors of `run_snapshot_as`.
     """
     listener.note(f"no batch of {label}; analysing this commit with the tasks of {head.id}")
     known = max(
@@ -118,11 +124,11 @@ def run_commit_as(
 def batch_of_commit(
     store: StoreDir, head: BatchDir, commit: NamedCommit, execution: ExecutionSettings, listener: Listener
 ) -> BatchDir:
-    """Return a finished batch of a named commit. If no comparable batch exists, the commit is analysed.
+    """Return a finished batch of a named commit. If no batch comparable to `head` exists, the commit is analysed.
 
-    The batch has the tasks of `head` if possible. If the commit cannot be analysed, return any batch of the commit.
-    Raises UnknownId if there is none, BatchIncomplete if the tasks of `head` cannot be executed here, Stopped at a
-    signal, and StoreError.
+    A batch with the tasks of `head` is preferred. If the commit cannot be analysed, any batch of the commit is
+    returned, with a note. If there is none, the error depends on the reason: BatchIncomplete if the tasks of `head`
+    cannot be executed here, otherwise UnknownId. Raises Stopped at a signal, and StoreError.
     """
     ended = [batch for batch in batches_of_commit(store, head, commit.id) if has_ended(batch)]
     if ended:
@@ -149,9 +155,9 @@ def batch_of_commit(
 
 
 def batches_of_commit(store: StoreDir, head: BatchDir, commit: str) -> list[BatchDir]:
-    """Return batches of exactly a commit's tree that are comparable to `head`, latest first, finished or not.
+    """Return the batches of a commit without uncommitted changes that are comparable to `head`, latest first.
 
-    Their place, patterns and submodules are those of `head`.
+    A batch is comparable if its sources, paths, file patterns and submodules are those of `head`. It may be unfinished.
     """
     patterns = ("", _stat_cache_like(store, head))
     return [
@@ -168,7 +174,7 @@ def batches_of_commit(store: StoreDir, head: BatchDir, commit: str) -> list[Batc
 def have_same_submodules(store: StoreDir, left: BatchDir, right: BatchDir) -> bool:
     """Return whether two batches have the same checked-out submodules.
 
-    Files of other submodules would appear to be new.
+    Otherwise, all files of a submodule that only one batch has would be reported as new or deleted.
     """
     try:
         first, second = (
@@ -183,9 +189,10 @@ def have_same_submodules(store: StoreDir, left: BatchDir, right: BatchDir) -> bo
 def freeze_commit(
     store: StoreDir, head: BatchDir, commit: str, execution: ExecutionSettings, listener: Listener
 ) -> Snapshot:
-    """Store the tree of a commit as a snapshot: the directory of `head`, with files selected by the patterns of `head`.
+    """Store the tree of a commit as a snapshot. Only files that the patterns of `head` select are included.
 
-    Raises GitError if git cannot provide the tree, OSError, and the errors of `take`.
+    The snapshot covers the directory of `head`. Raises GitError if git cannot provide the tree, OSError, and the errors
+    of `take`.
     """
     repository_and_directory = repository_of(head.about.sources)
     if repository_and_directory is None:
@@ -202,16 +209,17 @@ def freeze_commit(
 
 
 def _stat_cache_like(store: StoreDir, head: BatchDir) -> str:
-    """Return the name of the stat cache with the patterns of `head`, or an empty string.
+    """Return the name of a stat cache that has the file patterns of `head`, or an empty string.
 
-    A batch that was created for a comparison has no stat cache; it has the patterns of the latest batch of its place.
+    A batch that was created for a comparison has no stat cache. For such a batch, the stat cache of the latest batch
+    with the same sources and paths is used.
     """
     caches = (batch.about.stat_cache for batch in iter_batches(store) if batch.about.place == head.about.place)
     return head.about.stat_cache or next(filter(None, caches), "")
 
 
 def has_ended(batch: BatchDir) -> bool:
-    """Return whether a batch is readable and has no open work."""
+    """Return whether a batch is readable and all its work has ended."""
     try:
         batch.plan()
         return read_current_state(batch).is_over

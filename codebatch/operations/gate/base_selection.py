@@ -1,4 +1,4 @@
-"""Choice of the base of a comparison if none is given (SPEC.md "Quality gate"), with the reason that is reported."""
+"""Choice of the base of a comparison if the user gave none (SPEC.md "Quality gate"). The reason is reported."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _IS_FIRST = "first run: the store has no other batch of this source"
 class ComparisonBase(NamedTuple):
     """A batch to compare with, and the reason for its choice.
 
-    `change_begins` is the commit at which the change begins, if it is after the commit of the batch. Differences
-    between the two commits are not part of the change.
+    `change_begins` is set if the batch is older than the commit at which the change begins. It is that commit.
+    Differences between the two commits are not part of the change.
     """
 
     batch: BatchDir
@@ -35,7 +35,10 @@ class ComparisonBase(NamedTuple):
 
 
 class NoBase(NamedTuple):
-    """The reason why there is no base. `is_first`: the store has no batch of another tree of this source."""
+    """The reason why there is no base.
+
+    `is_first` is set if the store has no other tree of this source, so there is nothing to compare with.
+    """
 
     why: str
     is_first: bool = False
@@ -44,10 +47,11 @@ class NoBase(NamedTuple):
 def choose_base(
     store: StoreDir, head: BatchDir, execution: ExecutionSettings, listener: Listener, environment: Mapping[str, str]
 ) -> ComparisonBase | NoBase:
-    """Return the batch to compare `head` with. It has the same source, paths and patterns as `head`.
+    """Return the base of a comparison with `head`: a batch with the same sources, paths and file patterns.
 
-    The first batch of a source has no base, except in a pull request on GitHub: otherwise, a lost cache would let every
-    change pass. Raises StoreError, and Stopped at a signal while the base is run.
+    The first batch of a source usually has no base. In a pull request on GitHub, its base is searched for nevertheless:
+    if CI lost its cache, every change would pass otherwise. Raises StoreError, and Stopped at a signal while the base
+    is analysed.
     """
     known = [batch for batch in iter_batches(store, listener.note) if _has_another_tree(batch, head)]
     others = [batch for batch in known if batch.about.stat_cache in ("", head.about.stat_cache)]
@@ -68,10 +72,10 @@ def choose_base(
 
 
 def _has_been_elsewhere(store: StoreDir, head: BatchDir, repository: Repository) -> bool:
-    """Return whether the store has a batch of this repository in another place, because CI restores caches anywhere.
+    """Return whether the store has a batch of this repository in another directory.
 
-    Such a batch is recognised by its commit. A shallow clone has few commits, so there it is also recognised by its
-    paths.
+    CI restores caches in any directory. Such a batch is recognised by its commit, which this repository has too. A
+    shallow clone has few commits. So there, a batch also counts if `head` has more than half of its paths.
     """
     others = [
         batch
@@ -128,7 +132,7 @@ def _find_base_at_commit(
 
 
 def _nearest(head: BatchDir, others: list[BatchDir], repository: Repository, commit: str) -> Iterator[BatchDir]:
-    """Yield the batches of a commit or its ancestors with the same tasks, nearest first."""
+    """Yield the ended batches of a commit or its ancestors that have the tasks of `head`, nearest commit first."""
     by_commit: dict[str, list[BatchDir]] = defaultdict(list)
     for batch in others:
         if batch.about.is_clean and batch.about.commit:
@@ -145,7 +149,7 @@ def _nearest(head: BatchDir, others: list[BatchDir], repository: Repository, com
 
 
 def _find_previous_batch(head: BatchDir, others: list[BatchDir]) -> ComparisonBase | NoBase:
-    """Return the previous batch of the same source, paths and pipeline. It is used outside of git repositories."""
+    """Return the previous finished batch of the same sources, paths and pipeline. Outside of git, this is the base."""
     comparable = (
         batch
         for batch in others
@@ -174,6 +178,6 @@ def _has_same_tasks(batch: BatchDir, plan: Plan) -> bool:
 def _task_keys(plan: Plan) -> set[str]:
     """Return the cache keys of the tasks of a plan.
 
-    Imports are represented by name, because each belongs to one tree.
+    Imports are represented by their names, because the cache key of an import differs for each tree.
     """
     return {task.name if is_import(task) else task.key for task in plan.tasks}

@@ -1,4 +1,4 @@
-"""Baselines: files with the findings that a team accepts, for CI without a store (compare/baselines.py)."""
+"""Baselines: files that list the findings a team accepts, for CI without a store (compare/baselines.py)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ BASELINE_BYTES_MAX = 256 << 20
 
 
 class HeldFindings(NamedTuple):
-    """The findings of a batch by path and line, and the baseline entry of each."""
+    """The findings of a batch, sorted by path and line, and the baseline entry of each finding."""
 
     findings: Sequence[Diagnostic]
     kept: Sequence[BaselineEntry]
@@ -61,8 +61,8 @@ class Update(msgspec.Struct, frozen=True, kw_only=True):
 def all_findings(batch: Batch) -> Answer[HeldFindings]:
     """Return all findings of a batch with their baseline entries.
 
-    Raises StoreCorrupt, also if the content of a file is missing. Raises BatchIncomplete if findings are missing,
-    unless the batch was opened with `partial`.
+    Raises StoreCorrupt for damaged data, and if the content of a file is missing. Raises BatchIncomplete if findings
+    are missing, unless the batch was opened with `partial`.
     """
     answer = batch.diagnostics()
     records = batch.question.records
@@ -87,9 +87,9 @@ def all_findings(batch: Batch) -> Answer[HeldFindings]:
 
 
 def read_baseline(path: Path) -> list[BaselineEntry]:
-    """Return the entries of a baseline.
+    """Return the entries of a baseline file.
 
-    Raises InvalidInput if the file is missing or invalid; the message has the line.
+    Raises InvalidInput if the file is missing or invalid. For an invalid file, the message has the line number.
     """
     shown_path = display_path(os.fsencode(path))
     try:
@@ -117,21 +117,24 @@ def read_baseline(path: Path) -> list[BaselineEntry]:
 
 
 def _open_without_waiting(path: str, flags: int) -> int:
-    """Open a file without waiting for a writer, if it is a FIFO."""
+    """Open a file without blocking. Opening a FIFO would otherwise wait for a writer."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 
 def ignore_baseline_file(batch: Batch, path: Path) -> None:
-    """Ignore changes of a baseline file in the tree when staleness is checked, because it is not source code."""
+    """Exclude a baseline file from the staleness check of a batch.
+
+    It is not source code, so its changes do not matter.
+    """
     directory, name = os.path.split(os.path.abspath(os.fsencode(path)))
     batch.question.beside = (os.path.join(os.path.realpath(directory), name),)
 
 
 def create_baseline(batch: Batch, path: Path) -> Answer[int]:
-    """Write a baseline of all findings of a batch. Return the number of its lines. On return the file is durable.
+    """Write a new baseline with all findings of a batch. Return the number of entries. On return the file is durable.
 
-    Raises InvalidInput if the file exists, BatchIncomplete if findings are missing, StoreCorrupt or StoreUnwritable. It
-    raises BatchIncomplete even with `partial`, because an incomplete baseline would make other findings appear new.
+    Raises InvalidInput if the file exists, BatchIncomplete if findings are missing, StoreCorrupt or StoreUnwritable.
+    BatchIncomplete is raised even with `partial`: with an incomplete baseline, accepted findings would appear new.
     """
     ignore_baseline_file(batch, path)
     if os.path.lexists(path):
@@ -183,7 +186,10 @@ def counted_by_rule(entries: Sequence[BaselineEntry]) -> list[tuple[str, str, in
 
 
 class BaselineDiff(NamedTuple):
-    """The new findings of a batch relative to a baseline, and the numbers of fixed and of not comparable entries."""
+    """The differences of a batch from a baseline.
+
+    They are the new findings, the number of fixed entries, and the number of entries that are not comparable.
+    """
 
     new: Sequence[Diagnostic]
     gone: int
@@ -203,7 +209,7 @@ def diff_baseline(batch: Batch, entries: Sequence[BaselineEntry]) -> tuple[Answe
 def _not_comparable(
     batch: Batch, lines: Sequence[BaselineEntry], pairs: Sequence[BaselineEntryPair]
 ) -> list[BaselineEntry]:
-    """Return the unmatched entries of a baseline that the batch may have missed, because it did not check them.
+    """Return the unmatched entries of a baseline that are not known to be fixed, because the batch did not check them.
 
     Raises StoreCorrupt.
     """
@@ -219,7 +225,7 @@ def _not_comparable(
 
 
 class _Reach:
-    """The coverage of a batch for some paths: the tools and rules that were checked."""
+    """The tools and rules that a batch checked in some files."""
 
     def __init__(self, question: BatchQuery, paths: Iterable[bytes]) -> None:
         self._records = question.records
@@ -231,9 +237,12 @@ class _Reach:
     def not_comparable(self, path: bytes, lines: Sequence[BaselineEntry]) -> Iterable[BaselineEntry]:
         """Return the entries of a path that may be missing in the batch although they were not fixed.
 
-        Raises StoreCorrupt. Possible reasons: the path is not in the batch or is excluded; no task reports findings of
-        the tool, has finished the file and has the rule enabled; or the file is only partly checked and contains the
-        line of the entry.
+        Raises StoreCorrupt. Possible reasons:
+
+        - The path is not covered by the batch or is excluded.
+        - No task reports findings of the tool.
+        - A task that does has no result for the file, or has the rule disabled.
+        - The file was checked only in part, and it still contains the line of the entry.
         """
         entry = self._records.snapshot.entry(path)
         if not self._context.looks_at(path) or (entry is None and self._selection.leaves_out(path)):

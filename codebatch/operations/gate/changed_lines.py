@@ -1,4 +1,7 @@
-"""The lines that a change touched, if the base of a comparison is older than the beginning of the change."""
+"""The lines that the change under review touched.
+
+They are needed if the base of a comparison is older than the commit at which the change begins.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +18,21 @@ from codebatch.store.batches.batches import BatchDir
 
 
 class TouchedLines(NamedTuple):
-    """The lines that a change added or modified, 1-based, by path."""
+    """The lines that a change added or modified: ranges of line numbers from 1, by path."""
 
     lines: Mapping[bytes, list[range]]
 
     def has(self, diagnostic: Diagnostic) -> bool:
-        """Return whether a finding includes one of these lines."""
+        """Return whether a finding covers at least one of these lines."""
         first, last = diagnostic.line, max(diagnostic.end_line or diagnostic.line, diagnostic.line)
         return any(lines.start <= last and first < lines.stop for lines in self.lines.get(diagnostic.path_bytes, ()))
 
 
 def touched_since(head: BatchDir, commit: str | None) -> TouchedLines | None:
-    """Return the lines of a batch that differ from a commit, or None without a commit, which means all lines.
+    """Return the lines of a batch that differ from a commit.
 
-    Raises BatchIncomplete if git cannot determine the lines.
+    None means that all lines count as touched. It is returned if `commit` is None. Raises BatchIncomplete if git cannot
+    determine the lines.
     """
     if commit is None:
         return None

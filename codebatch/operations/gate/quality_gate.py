@@ -1,7 +1,7 @@
 """The quality gate: evaluation of conditions on the regressions of a change (SPEC.md "Quality gate").
 
-HEAD is compared with a base, the batch of the tree before the change. Regressions are evaluated against conditions.
-Regressions outside of the change are counted but violate no condition.
+HEAD is compared with a base, the batch of the tree before the change. A regression can violate a condition. Regressions
+outside of the change are counted but violate no condition.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _KNOWN = frozenset({*FILE_METRICS, *FUNCTION_METRICS, *UNLESS_0})
 
 
 class KeptBase(NamedTuple):
-    """A baseline that HEAD is compared with, and its description."""
+    """A baseline file as the base of a comparison. `why` describes it."""
 
     why: str
 
@@ -193,7 +193,7 @@ class Checker(NamedTuple):
         return batch_of_commit(store, head, commit, self.execution, self.listener)
 
     def _under_tasks_of(self, store: StoreDir, head: BatchDir, base: ComparisonBase) -> ComparisonBase:
-        """Return the base, re-analysed with the tasks of HEAD if its tasks differ."""
+        """Return the base. If its tasks differ from those of HEAD, analyse its tree again with the tasks of HEAD."""
         try:
             reanalysed = under_tasks_of(store, head, base.batch, self.execution, self.listener)
         except ToolMismatch as error:
@@ -209,7 +209,10 @@ class Checker(NamedTuple):
 
 
 def _refuse_newer_part(store: StoreDir, head: BatchDir) -> None:
-    """Raise BatchIncomplete if the latest run is restricted to paths and is of another tree than `head`."""
+    """Raise BatchIncomplete if `head` is outdated.
+
+    `head` covers the whole project. It is outdated if the latest run is restricted to paths and has another tree.
+    """
     latest = resolve_batch(store, None)
     if latest.about.snapshot_id == head.about.snapshot_id:
         return
@@ -257,7 +260,7 @@ def check(
 
 
 class _ChangeFilter:
-    """A filter that passes changes that may be part of the change under review, and counts the others."""
+    """A filter for changes. It passes changes that may be part of the change under review, and counts the others."""
 
     def __init__(self, comparison: Comparison, touched: TouchedLines | None, *, changed_lines_only: bool) -> None:
         self.not_of_change = 0
@@ -286,7 +289,7 @@ class _ChangeFilter:
 
 
 def _check_metric(batch: Batch, metric: str) -> None:
-    """Raise InvalidInput if the batch does not have a metric, because its condition could never be violated."""
+    """Raise InvalidInput if the batch does not have a metric. A condition on such a metric could never be violated."""
     if metric in ("", *_KNOWN) or any(True for _ in batch.metrics(metric=metric, limit=1)):
         return
     known = [name for name, _ in batch.stats("metric", kind="metric").found.counts]

@@ -15,12 +15,13 @@ from codebatch.store.batches.store import StoreDir
 RunCommit = Callable[[StoreDir, BatchDir, NamedCommit], BatchDir]
 """A function that returns the finished batch of a commit.
 
-If there is none, it analyses the commit's tree with the tasks of another batch.
+Its second argument is another batch. If the commit has no batch, the tree of the commit is analysed with the tasks of
+that batch.
 """
 
 
 def name_revision(opened: Store, reference: str, *, of_files: bool = False) -> Batch | NamedCommit:
-    """Return the batch that a reference names, open in part, otherwise the commit.
+    """Return the batch that a reference names, otherwise the commit. The batch is opened with `partial`.
 
     Raises the errors of `Store.batch`.
     """
@@ -39,11 +40,13 @@ def find_revisions(
     base: Store | None = None,
     of_files: bool = False,
 ) -> tuple[Batch, Batch]:
-    """Return the older and the newer batch of a comparison, each open in part.
+    """Return the older and the newer batch of a comparison, both opened with `partial`.
 
-    None stands for `latest~1` and `latest`. A commit is analysed with the tasks of the other side. If both sides are
-    commits, the newer one is analysed with the tasks of the latest batch. Its tasks are then used for the older one. If
-    `base` is given, the older side is found in that store, by default its `latest`, and never analysed. Raises the
+    The defaults are `latest~1` and `latest`. If one side is a commit, it is analysed with the tasks of the other side.
+    If both sides are commits, the newer one is analysed with the tasks of the latest batch. The older one is then
+    analysed with the same tasks.
+
+    If `base` is given, the older side is searched in that store and never analysed. Its default is `latest`. Raises the
     errors of `Store.side` and `run_commit`.
     """
 
@@ -65,12 +68,18 @@ def find_revisions(
 
 
 def open_commit(opened: Store, commit: NamedCommit, head: BatchDir, run_commit: RunCommit) -> Batch:
-    """Return the batch of a commit in the place of `head`, open in part. Raises the errors of `run_commit`."""
+    """Return the batch of a commit with the sources and paths of `head`, opened with `partial`.
+
+    Raises the errors of `run_commit`.
+    """
     return opened.batch(run_commit(opened.store, head, commit).id, partial=True)
 
 
 def _head_for(opened: Store, side: Batch | NamedCommit | None) -> BatchDir:
-    """Return the batch whose tasks analyse a commit: the other side, or the latest batch if that side has none."""
+    """Return the batch whose tasks are used to analyse a commit.
+
+    It is the batch of the other side. If that side is a commit or a snapshot without tasks, it is the latest batch.
+    """
     if isinstance(side, Batch) and side.question.batch.about.pipeline:
         return side.question.batch
     return opened.batch(partial=True).question.batch

@@ -1,4 +1,4 @@
-"""The commit at which a change begins: the branch point from the branch it is to be merged into."""
+"""The commit at which a change begins: the point where its branch left the branch that it will be merged into."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ class Beginning(NamedTuple):
 
 
 def beginning_of(head: BatchDir, repository: Repository, environment: Mapping[str, str]) -> Beginning:
-    """Return the commit at which the change in a batch begins. `environment` may have the variables of GitHub's jobs.
+    """Return the commit at which the change in a batch begins.
 
-    Raises GitError if the commit is unknown. For a shallow clone, the message says what to fetch.
+    If `environment` has the variables of a GitHub job, they determine the branch. Raises GitError if the commit is
+    unknown. For a shallow clone, the message says what to fetch.
     """
     commit = head.about.commit
     if not is_commit(commit):
@@ -57,7 +58,7 @@ def beginning_of(head: BatchDir, repository: Repository, environment: Mapping[st
 def _fetch(repository: Repository, branch: str = "") -> str:
     """Return the git command that fetches the missing commits.
 
-    A single-branch clone needs the name of another branch.
+    `branch` must be named in the command, because a single-branch clone would not fetch it otherwise.
     """
     refspec = shlex.join([f"{branch}:refs/remotes/origin/{branch}"]) if branch else ""
     if repository.is_shallow:

@@ -16,7 +16,10 @@ from codebatch.store.batches.batches import NO_CHECKOUT, Checkout
 
 
 def repository_of(sources: Sequence[bytes]) -> tuple[str, bytes] | None:
-    """Return the git executable and the directory of a batch; None unless it is one directory in a work tree."""
+    """Return the path of the git executable and the source directory of a batch.
+
+    Return None if the batch has several sources, or if git or a work tree is missing.
+    """
     directory = sources[0] if len(sources) == 1 else b""
     if not (directory and os.path.isdir(directory) and is_in_repository(directory)):
         return None
@@ -25,7 +28,7 @@ def repository_of(sources: Sequence[bytes]) -> tuple[str, bytes] | None:
 
 
 def find_commit(sources: Sequence[bytes]) -> str:
-    """Return the newest commit of a work tree, or an empty string if it is unknown."""
+    """Return the commit at HEAD of a work tree, or an empty string if it is unknown."""
     repository_and_directory = repository_of(sources)
     with contextlib.suppress(GitError):
         return "" if repository_and_directory is None else find_head(*repository_and_directory).commit
@@ -34,9 +37,10 @@ def find_commit(sources: Sequence[bytes]) -> str:
 
 @contextlib.contextmanager
 def asking_checkout(frozen: ProjectSnapshot, commit: str, note: Note) -> Iterator[Callable[[], Checkout]]:
-    """Yield a function that returns whether a snapshot equals a commit. git works in the background until it is called.
+    """Yield a function that returns whether a snapshot equals a commit.
 
-    If git fails, the checkout is not clean, and a note has the reason.
+    git works in the background until the function is called. If git fails, the checkout counts as not clean, and a note
+    has the reason.
     """
     repository_and_directory = repository_of(frozen.sources) if commit else None
     if repository_and_directory is None:

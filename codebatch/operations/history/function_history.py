@@ -1,10 +1,14 @@
-"""Commits that changed functions, found by tracing the lines of each function back through the versions of its file.
+"""Counting of the commits that changed a function.
 
-This follows `git log -L`: the lines of a function in a version are mapped to the versions from which it was made. A
-commit counts if it changed one of these lines. Renamed files are followed. A merge is not a change: if a parent has the
-same lines, they belong to the first such parent, otherwise to all parents. So most merges are compared only with their
-first parent. `count_changes` also returns the unknown hunks that it needs. To find as many as possible at once, it
-continues as if versions with unknown hunks had the same lines.
+The lines of the function are traced back through the versions of its file, as in `git log -L`. The lines in a version
+are mapped to the lines of the parent versions. A commit counts if it changed one of these lines. Renamed files are
+followed.
+
+A merge does not count as a change. If a parent has the same lines, tracing continues only in the first such parent,
+otherwise in all parents. So most merges are compared only with their first parent.
+
+`count_changes` also returns which hunks it lacks. To find many of them in one pass, it assumes that the lines did not
+change in versions with missing hunks.
 """
 
 from __future__ import annotations
@@ -20,9 +24,9 @@ from codebatch.git.patches import Hunk, Pair
 
 
 class CommitChanges(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The changes of one commit. For a merge, only files that differ from those of every parent.
+    """The changes of one commit. A merge lists only files that differ from those of every parent.
 
-    Uncommitted changes have an empty name.
+    Uncommitted changes are represented by an empty name.
     """
 
     name: bytes
@@ -43,9 +47,9 @@ class Lines(msgspec.Struct, frozen=True):
 
 
 def count_file_changes(commits: Iterable[CommitChanges]) -> dict[bytes, int]:
-    """Return the number of commits, except merges, that changed each file under its present or an earlier name.
+    """Return for each file the number of commits, except merges, that changed it under its present or an earlier name.
 
-    The commits come newest first.
+    `commits` must be sorted from newest to oldest.
     """
     counts: Counter[bytes] = Counter()
     later_names: dict[bytes, frozenset[bytes]] = {}
@@ -66,7 +70,7 @@ def count_file_changes(commits: Iterable[CommitChanges]) -> dict[bytes, int]:
 def select_changes(
     commits: Iterable[CommitChanges], heads: Iterable[Version]
 ) -> tuple[tuple[CommitChanges, ...], frozenset[bytes]]:
-    """Return the changes that may have led to some versions, and all past and present paths of these files."""
+    """Return the changes that may have led to some versions of files, and all past and present paths of these files."""
     paths = {change.path for change in heads}
     selected: list[CommitChanges] = []
     for commit in commits:
@@ -88,7 +92,7 @@ class Count(NamedTuple):
 
 
 class Counting(NamedTuple):
-    """The change counts by function, and the comparisons with parents that are needed for more exact counts."""
+    """The change counts by function, and the pairs of versions that must be compared to make all counts exact."""
 
     counts: dict[FunctionKey, Count]
     lacking: dict[Pair, CommitComparison]
@@ -102,11 +106,12 @@ def count_changes(
     is_whole: bool = True,
     merges_ahead: int = 0,
 ) -> Counting:
-    """Count the commits, except merges, that changed each function, given by its lines in a version of a file.
+    """Count for each function the commits that changed it. Merges do not count.
 
-    A count is not exact if the differing lines of two versions of the file are unknown. It is not exact either if a
-    function is older than the first of the commits and `is_whole` is not set. After `merges_ahead` merges with unknown
-    hunks, tracing stops.
+    A function is given by its lines in a version of a file. Its count is not exact in two cases: hunks between two
+    versions of the file are missing, or the function is older than the oldest commit and `is_whole` is False.
+
+    A function is traced through at most `merges_ahead` merges with missing hunks.
     """
     walk = _Walk(hunks, functions, merges_ahead)
     for commit in commits:
@@ -119,7 +124,10 @@ def count_changes(
 
 
 class _FollowedLines(msgspec.Struct, frozen=True):
-    """Traced lines of a version, with the number of further merges with unknown hunks that may be passed."""
+    """Traced lines in a version.
+
+    `ahead` is the number of merges with missing hunks through which tracing may continue.
+    """
 
     lines: Lines
     ahead: int
@@ -144,7 +152,7 @@ class _Walk:
         self.lacking: dict[Pair, CommitComparison] = {}
 
     def trace_change(self, commit: CommitChanges, change: FileVersionChange) -> None:
-        """Trace the functions of a version to the versions from which it was made."""
+        """Trace the functions of a version of a file to the versions of the parent commits."""
         for key, place in self.followed.pop(change.new, {}).items():
             origins: list[tuple[Version, Lines]] = []
             is_known = True
@@ -181,9 +189,9 @@ class _Walk:
     def _foresee(
         self, commit: CommitChanges, change: FileVersionChange, number: int, key: FunctionKey, place: _FollowedLines
     ) -> None:
-        """Record missing hunks, and continue as if the lines were the same."""
+        """Record missing hunks. Continue tracing as if the change had left the lines unchanged."""
         self.inexact.add(key)
-        # If a parent lacks the file, the parent of a version cannot be determined by its position.
+        # If a parent lacks the file, `change.old` is shorter than `parents`. Then the parent of a version is unknown.
         has_all_parents = len(change.old) == len(commit.parents)
         old = change.old[number]
         parent = commit.parents[number] if has_all_parents else None
@@ -200,7 +208,7 @@ class _Walk:
 
 
 class _Origin(NamedTuple):
-    """The lines of an older version from which some lines come, or None if the lines are new there."""
+    """The lines of an older version that correspond to some lines. If the older version has none, `lines` is None."""
 
     lines: Lines | None
     is_changed: bool

@@ -1,7 +1,7 @@
 """The git history of a work tree, cached in the store (`cache/churn-<16 hex>.bin`).
 
-The changes of a commit are immutable, so each commit is read only once; the same applies to the differing lines of two
-versions. If time runs out, the next query reads the rest.
+The changes of a commit are immutable, so git reads each commit only once. The hunks between two versions are immutable
+too. If the time limit is reached, the next query reads the rest.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ __all__ = ["GitError", "KeptHistory", "find_history", "find_newest"]
 
 _MAGIC = b"cbchurn\3"
 _MERGES_AHEAD = 16
-"""Number of merges for which hunks are read before they are needed. It is doubled in each step.
+"""Initial number of merges through which functions are traced ahead, to read many hunks at once.
 
-Functions are changed in few merges.
+It is doubled in each step. It is low, because functions are changed in few merges.
 """
 
 
@@ -64,9 +64,9 @@ class _CachedHistory(msgspec.Struct, frozen=True, array_like=True):
 
 
 class KeptHistory:
-    """The commits of the year before the newest commit, newest first.
+    """The commits of the last year, newest first. The year ends with the newest commit.
 
-    `is_cut`: older commits of that year are missing.
+    `is_cut` is set if older commits of that year have not been read.
     """
 
     def __init__(self, store: StoreDir, directory: bytes, head: Head, report_phase: TellPhase = ignore_phase) -> None:
@@ -97,7 +97,7 @@ class KeptHistory:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all commits of the year were read, and none is missing from the repository."""
+        """Whether the history of the year is complete: all commits were read, and the clone is not too shallow."""
         return not self.is_cut and not (self._head.is_shallow and any(not commit.parents for commit in self.commits))
 
     @property
@@ -111,9 +111,9 @@ class KeptHistory:
         edits: CommitChanges,
         edited: Mapping[Pair, tuple[Hunk, ...]],
     ) -> tuple[dict[FunctionKey, Count], bool]:
-        """Return the number of commits that changed each function, and whether git needs more time. Raises GitError.
+        """Return the number of commits that changed each function, and whether the time limit left counts inexact.
 
-        `edits` are uncommitted changes, and `edited` the differing lines of their versions.
+        `edits` are the uncommitted changes, and `edited` the hunks of these changes. Raises GitError.
         """
         commits, paths = select_changes((edits, *self.commits), functions)
         merges_ahead = _MERGES_AHEAD
@@ -161,9 +161,9 @@ class KeptHistory:
         self.commits = tuple(_read_so_far(listed, known))
 
     def keep(self) -> None:
-        """Save the history, except hunks of commits older than a year.
+        """Save the history in the store, without hunks of commits older than a year.
 
-        Further calls without new data have no effect.
+        If nothing new was read, do nothing.
         """
         if self._is_saved:
             return
@@ -182,7 +182,10 @@ class KeptHistory:
 def _read_so_far(
     listed: list[ListedCommit], known: Mapping[bytes, tuple[FileVersionChange, ...]]
 ) -> list[CommitChanges]:
-    """Return the commits before the first unknown one. The path history of older commits would be incomplete."""
+    """Return the commits before the first one whose changes are unknown, newest first.
+
+    Older commits are omitted, because without the unknown commit, renames could not be followed.
+    """
     commits = []
     for commit in listed:
         if commit.name not in known:

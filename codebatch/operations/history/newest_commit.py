@@ -26,7 +26,7 @@ def find_newest_commit(sources: Sequence[bytes]) -> Head | str:
 
 
 def is_in_repository(directory: bytes) -> bool:
-    """Return whether a directory or one of its parents has a `.git`."""
+    """Return whether a directory or one of its ancestors contains a `.git`."""
     while not os.path.lexists(os.path.join(directory, b".git")):
         if directory == (directory := os.path.dirname(directory)):
             return False

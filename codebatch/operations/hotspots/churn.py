@@ -1,4 +1,4 @@
-"""The change frequency of the files of a batch in the last year."""
+"""The change frequency of the files of a batch: how often each file was changed in the last year."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from codebatch.operations.queries.batch_query import BatchQuery
 
 
 class Churn(msgspec.Struct, frozen=True):
-    """The number of changes of each file in the year before the newest commit.
+    """The number of commits that changed each file in the year before the newest commit.
 
-    Files that are not listed were not changed. Renamed files are followed. Without history, `changes` and `history` are
-    None. `told` is the reason for that, or describes the missing part of the year; it is empty if the history is
-    complete.
+    Files that were not changed have no entry. Renamed files are followed. If there is no history, `changes` and
+    `history` are None and `told` has the reason. If the history is incomplete, `told` describes which part of the year
+    it covers. Otherwise, `told` is empty.
     """
 
     changes: Mapping[bytes, int] | None
@@ -27,7 +27,7 @@ class Churn(msgspec.Struct, frozen=True):
 
     @property
     def is_cut(self) -> bool:
-        """Whether the next query reads more of the history."""
+        """Whether a part of the history has not been read yet. The next query continues to read."""
         return self.history is not None and self.history.is_cut
 
 

@@ -1,7 +1,7 @@
-"""The number of commits that changed each function of a batch, as opposed to its file.
+"""The number of commits that changed each function of a batch. Other changes of its file do not count.
 
-A file of a batch is located in the history by its content. Content with uncommitted changes is in no commit; its lines
-are first compared with those of the newest commit.
+The version of a file in the history is found by the file's content. Content with uncommitted changes is in no commit,
+so it is first compared with the newest commit.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.query.answers.function_lines import FunctionLines, FunctionLocation
 
 _COMPARED_LINES_MAX = 3_000
-"""Maximum number of differing lines to compare. If more lines differ, all of them count as changed."""
+"""Maximum number of differing lines to compare in detail. If more lines differ, all of them count as changed."""
 
 
 class FunctionChanges:
@@ -36,9 +36,9 @@ class FunctionChanges:
         self.is_cut = False
 
     def count(self, places: Iterable[FunctionLocation]) -> dict[FunctionLocation, Count]:
-        """Return the number of commits that changed each function, as far as known. Raises GitError and StoreCorrupt.
+        """Return for each function the number of commits that changed it, and whether the number is exact.
 
-        `is_cut` is set if git needs more time.
+        `is_cut` is set if the time limit for git was reached. Raises GitError and StoreCorrupt.
         """
         uncounted = [location for location in places if location not in self._counts]
         paths = dict.fromkeys(location.path for location in uncounted)
@@ -46,7 +46,7 @@ class FunctionChanges:
         versions: dict[FunctionLocation, tuple[Version, Lines]] = {}
         functions: dict[Version, list[Lines]] = {}
         for location in uncounted:
-            # A path in no commit was not changed, unless commits are missing.
+            # If no commit has the path, the file was never changed. This is certain only if the history is complete.
             self._counts[location] = Count(0, location.path not in self._paths and self._history.is_whole)
             if location.path not in self._paths:
                 continue
@@ -74,7 +74,11 @@ class FunctionChanges:
         return frozenset(version.path for version in self._versions)
 
     def _find_versions(self, paths: Collection[bytes]) -> None:
-        """Find the version of each file at which its history continues, or None if its content is missing."""
+        """Find for each file the version in the history that has its content.
+
+        For a file with uncommitted changes, this is its version in the newest commit. It is None if the content of the
+        file is missing.
+        """
         edited: dict[bytes, bytes] = {}
         for path in paths:
             content = self._read(path)
@@ -106,7 +110,7 @@ class FunctionChanges:
 
 
 def compare_lines(old: bytes, new: bytes) -> tuple[Hunk, ...]:
-    """Return the hunks in which two contents differ."""
+    """Return the hunks in which two file contents differ."""
     before, after = old.split(b"\n"), new.split(b"\n")
     shared_length = min(len(before), len(after))
     first = next((offset for offset in range(shared_length) if before[offset] != after[offset]), shared_length)

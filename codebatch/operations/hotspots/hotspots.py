@@ -1,13 +1,13 @@
 """Hotspots: code that is hard to change, ranked by complexity, change frequency and number of dependents.
 
-A hotspot, after Tornhill ("Your Code as a Crime Scene"), is code that is complex and often changed: the product of the
-two. Here the number of dependents is a further factor. Dependents follow a power law, so their logarithm is used;
-otherwise a small file that all files import would always be first:
+Tornhill ("Your Code as a Crime Scene") defines a hotspot by the product of complexity and change frequency. Here the
+number of dependents is a third factor. It follows a power law, so its logarithm is used. Otherwise a small file that
+all files import would always be first:
 
     cognitive complexity x (1 + changes in the last year) x log2(2 + files that depend on it)
 
-The changes of a function are its own, not those of its file (function_changes.py). An unknown value (no history, no
-`dependencies`, no imports that lead to the file) counts as 0 and is null in answers.
+The changes of a function are its own, not those of its file (function_changes.py). A value that is unknown, for example
+without history, counts as 0 in the product and is null in answers.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ __all__ = ["HOTSPOTS_MAX", "HOTSPOTS_SHOWN", "OF_FUNCTIONS", "Hotspot", "Hotspot
 
 HOTSPOTS_SHOWN = 10
 FUNCTION_LEAST = 10
-"""Minimum complexity of functions in a ranking, by default. The limit is McCabe's."""
+"""Default minimum complexity of functions in a ranking. McCabe proposed this value."""
 HOTSPOTS_MAX = 1_000
 OF_FUNCTIONS: tuple[HotspotBy, ...] = ("hotspot", "cognitive", "complexity")
 """Rankings of functions. All other rankings are of files."""
 _METRIC = {"hotspot": "cognitive", "duplication": "duplicated_lines", "churn": "code"}
-"""The metric of each ranking that has another name."""
+"""The metric of each ranking whose name is not the name of its metric."""
 _DEPENDENTS = "dependents"
 _OF_FILES = ("cognitive", "complexity", "code", "duplicated_lines")
 _SPARE = 20
-"""Number of additional candidates, because some may be doubtful, or may have changed less often than their files."""
+"""Number of additional candidates to rank. Some may be doubtful, or changed less often than their files."""
 
 
 class Hotspot(PathMembers, frozen=True, kw_only=True):
@@ -178,7 +178,7 @@ _ExcludedCounts = dict[Apart | Literal["doubtful"], int]
 
 
 class _KnownChanges:
-    """The change counts of functions."""
+    """The change counts of functions that have been read so far."""
 
     def __init__(self, question: BatchQuery, history: Churn) -> None:
         from codebatch.operations.hotspots.function_changes import FunctionChanges
@@ -207,10 +207,10 @@ class _KnownChanges:
         return self._changes is not None and self._changes.is_cut
 
     def describe_lack(self, shown: Iterable[HotspotCandidate]) -> str:
-        """Return what is unknown about changes of functions; empty if nothing is, or if there is no history."""
+        """Return a note on functions with unknown change counts. Empty if another note reports the reason."""
         if self._note or self._changes is None or all(self.of(candidate) is not None for candidate in shown):
             return self._note
-        if not self._is_whole:  # The history itself is incomplete, which is noted for files as well.
+        if not self._is_whole:  # The history itself is incomplete, which another note reports.
             return ""
         return "change frequency of some functions unknown: git cannot compare all versions of their files line by line"
 
@@ -242,7 +242,7 @@ def _place(candidate: HotspotCandidate) -> FunctionLocation:
 
 
 class _FunctionSearch(NamedTuple):
-    """The search for the best functions. `rank` ranks as many candidates as given, using the changes of their files."""
+    """The search for the highest-ranked functions. `rank(n)` ranks the n best, each by the changes of its file."""
 
     rank: Callable[[int], Ranking]
     limit: int
@@ -250,7 +250,7 @@ class _FunctionSearch(NamedTuple):
     changes: _KnownChanges
 
     def find(self) -> tuple[list[HotspotCandidate], _ExcludedCounts]:
-        """Return the best functions by their own changes, and how many excluded ones rank before the last of them."""
+        """Return the best functions, and the number of excluded functions among them by category."""
         spare = self.limit + _SPARE
         while True:
             ranking = self.rank(spare)
@@ -271,7 +271,10 @@ class _FunctionSearch(NamedTuple):
         return best, excluded_counts
 
     def _best(self, ranking: Ranking, highest: list[HotspotCandidate]) -> tuple[list[HotspotCandidate], int]:
-        """Return the best candidates, and the number of doubtful ones before the last. Read few change counts."""
+        """Return the best candidates, and the number of doubtful ones that rank before the last.
+
+        Few counts are read.
+        """
         scored: list[HotspotCandidate] = []
         best: list[HotspotCandidate] = []
         doubtful = 0
@@ -283,11 +286,11 @@ class _FunctionSearch(NamedTuple):
         return best, doubtful
 
     def _is_settled(self, best: list[HotspotCandidate], candidate: HotspotCandidate) -> bool:
-        """Return whether a candidate, and all candidates after it, cannot be among the best."""
+        """Return whether a candidate, and all candidates ranked after it, cannot be among the best."""
         return len(best) == self.limit and best[-1] <= candidate
 
     def _score(self, ranking: Ranking, candidates: list[HotspotCandidate]) -> list[HotspotCandidate]:
-        """Rank candidates by their own changes, if the ranking depends on changes."""
+        """Rank candidates by their own changes instead of those of their files. Only rankings of hotspots change."""
         if ranking.by != "hotspot":
             return candidates
         self.changes.read(candidates)
@@ -333,9 +336,10 @@ def _files(
 
 
 def _fix_dependents(records: BatchRecords, rows: tuple[Hotspot, ...]) -> tuple[Hotspot, ...]:
-    """Return the hotspots with corrected dependents, for files that may be used without an import.
+    """Return the hotspots with corrected `dependents`.
 
-    Their `dependents` are None if 0, else `dependents_partial` is set.
+    Some files can be used without an import, so their number of dependents is only a lower bound. If it is 0, it is
+    replaced with None. Otherwise `dependents_partial` is set.
     """
     if "parse" not in records.task_names:
         return rows
@@ -374,7 +378,7 @@ def _hotspot(
 
 
 def _path_predicate(records: BatchRecords, path: Paths, languages: Collection[str]) -> Callable[[bytes], bool]:
-    """Return a predicate for the requested files. Raises InvalidInput."""
+    """Return a predicate that selects files by path and language. Raises InvalidInput."""
 
     paths = PathFilter(path)
     if not languages:

@@ -1,4 +1,4 @@
-"""Explanation why results of a batch were executed instead of reused from older batches."""
+"""Explanation of cache misses: why results of a batch were executed instead of reused from older batches."""
 
 from __future__ import annotations
 
@@ -93,9 +93,10 @@ def explain_misses(
     task: str | None = None,
     note: Note,
 ) -> tuple[MissesAnswer, Completeness]:
-    """Compare the plan and files of a batch with its bases in their present state. Return also its completeness.
+    """Explain why results of a batch were executed. Return the answer and its completeness.
 
-    `path` restricts the answer to one file, `task` to one task. Raises InvalidInput or StoreCorrupt.
+    The plan and files of the batch are compared with its bases, as they are now. `path` restricts the answer to one
+    file, `task` to one task. Raises InvalidInput or StoreCorrupt.
     """
     records = BatchRecords(store, batch)
     chosen_tasks = records.choose_tasks(task)
@@ -129,7 +130,7 @@ def explain_misses(
 
 
 class _ComparedBase:
-    """A readable base with its plan and items."""
+    """A base of the batch that could be opened, with its plan and items."""
 
     def __init__(self, batch_id: str, base: ReuseBase) -> None:
         """Read the plan and items of a base. Raises StoreError."""
@@ -161,11 +162,11 @@ _MISSING = (FieldDifference(field="base", old="gone"),)
 
 
 _Compared = Sequence[tuple[str, Differences]]
-"""Comparisons of an item or project with each base, by base ID. Without differences, the base has the result."""
+"""The differences of an item or project from each base, by base ID. If there are none, the base has the result."""
 
 
 def _has_result(compared: _Compared) -> bool:
-    """Return whether a base has the result."""
+    """Return whether at least one base has the result."""
     return any(not differences for _, differences in compared)
 
 
@@ -227,7 +228,10 @@ class _MissExplainer:
         return self._make_misses(task.name, 0, [_Miss(base, differences, None)], is_of_one=True)
 
     def _links(self, work: Shard | ProjectWork, task: str) -> list[Link]:
-        """Return the outcomes by now. For a settled batch, make one outcome from the numbers in its outputs."""
+        """Return the present outcomes of a task for a shard or the project.
+
+        A settled batch has no separate outcomes. For such a batch, one outcome is made from the counts of its outputs.
+        """
         links = list(self._ledger.walk(work.id, task))
         output = self._outputs.manifest.task(task) if self._outputs is not None else None
         if not links and output is not None:
@@ -238,7 +242,10 @@ class _MissExplainer:
         return links
 
     def _misses_of_link(self, task: PlannedTask, first: int, link: Link, comparison: _PlanComparison) -> list[_Miss]:
-        """Return the items of an outcome that were executed. `first` is the first item of the outcome in the plan."""
+        """Return the items of an outcome that were executed.
+
+        `first` is the index of the outcome's first item in the plan.
+        """
         reused = link.outcome.reused
         items = range(first, first + link.end - link.start)
         if reused == len(items):
@@ -306,7 +313,7 @@ class _MissExplainer:
 
 
 class _PlanComparison:
-    """A comparison of a plan's items with the items of the bases, for one task."""
+    """A comparison of the items of a plan with the items of each base, for one task."""
 
     def __init__(
         self, items: Items, contexts: frozenset[str], task: PlannedTask, bases: Sequence[_ComparedBase]
@@ -322,14 +329,14 @@ class _PlanComparison:
         self._same_items = [same_items(items, old.items, contexts) for old in bases]
 
     def of(self, item: int) -> _Compared:
-        """Compare an item with each base, without reading results."""
+        """Compare an item with each base by cache key and recorded state, without reading results."""
         return [
             (old.id, self._compare_item(old, plan_differences, same[item], item))
             for old, plan_differences, same in zip(self._bases, self._task_differences, self._same_items, strict=True)
         ]
 
     def read(self, item: int, compared: _Compared) -> _Compared:
-        """Extend a comparison: if a base has the result but it cannot be read, the base is damaged."""
+        """Add damage to a comparison: if a base should have the result but it cannot be read, this is a difference."""
         return [
             (base, differences or self._read_damage(old, same[item]))
             for (base, differences), old, same in zip(compared, self._bases, self._same_items, strict=True)

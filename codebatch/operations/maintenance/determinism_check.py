@@ -1,4 +1,7 @@
-"""A determinism check of a task: two runs with different shards, orders and hash seeds must have equal output."""
+"""A determinism check of a task. The task runs twice, and both runs must have equal output.
+
+The runs have different shards, orders of work and hash seeds.
+"""
 
 from __future__ import annotations
 
@@ -89,12 +92,18 @@ def try_task(execution: ExecutionSettings, name: str, paths: Sequence[Path], lis
 
 
 def pipeline_of(catalogue: TaskCatalogue, task: str) -> Pipeline:
-    """Return a pipeline named `full` with a task and its dependencies. Raises InvalidConfiguration or InvalidInput."""
+    """Return a pipeline with a task and its dependencies. Its name is `full`.
+
+    Raises InvalidConfiguration or InvalidInput.
+    """
     return Pipeline(name="full", summary="", tasks=_with_needs(catalogue, task))
 
 
 def _with_needs(catalogue: TaskCatalogue, task: str) -> tuple[str, ...]:
-    """Return a task after all its dependencies. Raises InvalidConfiguration, or InvalidInput if they form a cycle."""
+    """Return a task and its dependencies, each task after its own dependencies.
+
+    Raises InvalidConfiguration, or InvalidInput if the dependencies form a cycle.
+    """
     ordered: dict[str, None] = {}
     waiting: list[str] = []
 
@@ -115,9 +124,9 @@ def _with_needs(catalogue: TaskCatalogue, task: str) -> tuple[str, ...]:
 def run_in(
     execution: ExecutionSettings, planner: Planner, store: StoreDir, listener: Listener
 ) -> tuple[BatchRecords, int]:
-    """Create and execute a new batch of a plan without reuse.
+    """Create a new batch of a plan and execute it without reuse.
 
-    Return its records, and the exit status of a signal or 0.
+    Return its records and the exit status of a signal, or 0.
     """
     with store.writing() as lock:
         batch = planner.make(planner.plan(), reuses=False)

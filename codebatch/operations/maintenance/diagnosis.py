@@ -75,10 +75,10 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def diagnose(store: StoreDir, *, is_full: bool, share: float = 0.0, chance: Random | None = None) -> Diagnosis:
-    """Check documents, snapshots and the shard files of all batches for damage. Nothing is changed.
+    """Check the store for damage without changing it: documents, snapshots, and the shard files of all batches.
 
-    If the check is not full, all bytes of a `share` of the shard files (at least one unless it is 0) are read
-    nevertheless. `chance` selects them. Raises StoreError if the store itself cannot be read.
+    If `is_full` is False, only a random `share` of the shard files is read completely. `chance` is the random number
+    generator. At least one file is read, unless `share` is 0. Raises StoreError if the store itself cannot be read.
     """
 
     def choose(digests: Sequence[Digest]) -> Container[Digest]:
@@ -89,10 +89,10 @@ def diagnose(store: StoreDir, *, is_full: bool, share: float = 0.0, chance: Rand
 
 
 def repair(execution: ExecutionSettings, store: StoreDir, listener: Listener) -> tuple[Diagnosis, int]:
-    """Check all bytes, repair damaged shard files, and rebuild damaged indexes.
+    """Read all bytes of the store, repair damaged shard files, and rebuild damaged indexes.
 
-    On return the repaired files are durable. The second value is 0, or the exit status of the signal that ended the
-    repair. Raises StoreUnwritable; then only some names are repaired.
+    Return the diagnosis, and the exit status of the signal that stopped the repair, or 0. On return the repaired files
+    are durable. Raises StoreUnwritable. Only some files are repaired in this case.
     """
     with store.writing() as lock:
         state = _StoreState(store, is_full=True)
@@ -120,7 +120,8 @@ class _StoreState:
         self.batches: list[BatchDir] = []
         with self._recording_damage(store.root / layout.UNTRUSTED_FILE):
             load_untrusted(store)
-        # Batches are listed before snapshots, because a batch's snapshot is published before the batch.
+        # Batches are listed before snapshots. A snapshot is published before its batch, so the snapshot of each batch
+        # is listed.
         names = [name for batch_id in reversed(batch_ids(store)) for name in self._names_in(batch_id)]
         self._snapshots = snapshot_ids(store.files, store.root)
         for snapshot_id in self._snapshots:
@@ -145,7 +146,7 @@ class _StoreState:
     def _is_directory(self, path: Path) -> bool:
         """Return whether a path is a directory or does not exist.
 
-        Otherwise record damage, because it cannot be written to.
+        Otherwise, nothing can be written below the path, and damage is recorded.
         """
         status = self._store.files.stat(path)
         if status is None or stat.S_ISDIR(status.st_mode):
@@ -164,7 +165,10 @@ class _StoreState:
             self._indexes[batch.id] = Damage(problem=error.message, names=(path,), hint=index_hint(batch.id))
 
     def _check_objects(self) -> None:
-        """Check that all objects named by snapshots and records exist. Record one damage for each snapshot or batch."""
+        """Check that all objects named by snapshots and records exist.
+
+        All missing objects of a snapshot or batch are recorded as one damage.
+        """
         objects = self._store.objects()
         required: dict[str, Path] = {}
         for batch in self.batches:
@@ -180,7 +184,7 @@ class _StoreState:
             if error is not None:
                 missing_objects.setdefault(required[name], []).append(error)
         for path, (first, *others) in missing_objects.items():
-            if self._store.files.stat(path) is not None:  # Otherwise, it was deleted by prune in the meantime.
+            if self._store.files.stat(path) is not None:  # If the path is missing, prune deleted it during the check.
                 more = f", and {count_of(len(others), 'more object')}" if others else ""
                 problem = f"{first.message}{more}"
                 self._unreadable.append(
@@ -217,7 +221,7 @@ class _StoreState:
         return names
 
     def _check_attempts(self, batch: BatchDir, commands: Sequence[CommandId]) -> None:
-        """Record attempts whose outcome is unreadable, because no other file records how an attempt ended."""
+        """Record damage for each attempt whose outcome is unreadable. No other file records how an attempt ended."""
         for item in unreadable_last(Attempts(batch.plan(), Outcomes(batch.files, batch.root)).read()):
             problem = (
                 f"the outcome of the last attempt of {commands[item]} cannot be read; "
@@ -228,7 +232,10 @@ class _StoreState:
 
     @contextlib.contextmanager
     def _recording_damage(self, path: Path) -> Iterator[None]:
-        """Record an error as damage. Ignore batches and snapshots that were deleted by prune in the meantime."""
+        """Record a StoreError of the block as damage.
+
+        Errors are ignored if prune has deleted the batch or snapshot in the meantime.
+        """
         try:
             yield
         except UnknownId:
@@ -247,7 +254,7 @@ class _StoreState:
     ) -> Diagnosis:
         """Return the diagnosis.
 
-        After a repair, `before` is the earlier damage and `remaining` the damage that is left.
+        After a repair, `before` is the damage that was found, and `remaining` is the damage that is left.
         """
         remaining = self.survey.faults if remaining is None else remaining
         remaining_digests = {fault.digest for fault in remaining}

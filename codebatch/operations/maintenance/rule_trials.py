@@ -1,4 +1,4 @@
-"""Execution of the user's rules on files and on the examples of the rules (`rules test`), with a time limit."""
+"""Trials of the user's rules (`rules test`). Rules run on files and on their own examples, with a time limit."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from codebatch.system.processes.forks import ForkFailure, map_forked
 def test_rules(
     settings: Mapping[str, Json], files: Sequence[tuple[bytes, bytes]], *, seconds: float
 ) -> dict[str, list[JsonRecord]]:
-    """Return the findings in files, given as path and content, and the results of the rules' examples.
+    """Return the findings of rules in files, and the results of the rules' examples.
 
-    A rule that takes longer than `seconds` for a file or example is among the `failures`.
+    `files` are pairs of path and content. A rule that takes longer than `seconds` for a file or example is reported in
+    `failures`.
     """
     trials = language_services().rule_trials(settings, files)
     with map_forked(trials.run, range(len(trials)), 1, list[JsonRecord], seconds=seconds) as answers:

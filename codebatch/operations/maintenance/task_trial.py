@@ -1,4 +1,4 @@
-"""A trial of a custom task on one file: its records, or the reason of its failure."""
+"""A trial of a custom task on one file. It yields the records of the task, or the reason of its failure."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def try_file(execution: ExecutionSettings, name: str, path: Path, listener: List
         records, status = run_in(execution, planner, store, listener)
         question = BatchQuery(store, records.batch, is_named=True, note=listener.note)
         failures = [row for row in find_errors(question).found if row.get("kind") == "failure"]
-        # A dependency of the task may have failed instead of the task itself.
+        # The failure may be that of a dependency. The task itself then has no failure.
         failure = next(iter(failures), {})
         records_of_task = [row for row in records.item_records(task, 0) or () if row.get("kind") != "failure"]
         evidence = str(failure.get("evidence") or "")
@@ -70,9 +70,9 @@ def try_file(execution: ExecutionSettings, name: str, path: Path, listener: List
 
 
 def _freeze(execution: ExecutionSettings, store: StoreDir, path: Path) -> ProjectSnapshot:
-    """Take a snapshot of the file as part of its project, under its path there.
+    """Take a snapshot of one file, under its path in its project.
 
-    Outside a project, take the file only.
+    Outside a project, or if the project excludes the file, the file itself is the tree.
     """
     configuration = execution.configuration
     real_path = Path(os.path.realpath(path.parent), path.name)

@@ -1,4 +1,4 @@
-"""Verification of a batch: a sample of its results is computed again and compared (SPEC.md "Reuse")."""
+"""Verification of a batch. A sample of its results is computed again and compared (SPEC.md "Reuse")."""
 
 from __future__ import annotations
 
@@ -48,12 +48,14 @@ def verify(
 ) -> Verified:
     """Execute a sample of a batch's files again in new workers, without reuse, and compare the results.
 
-    `share` is the fraction of the files, more than 0 and at most 1. The sample is the same for the same batch. Project
-    tasks are only executed if `share` is 1. A difference makes the cache key of its task untrusted; on return, this is
-    durable. Raises BatchIncomplete if the batch has not ended, ToolMismatch or StoreError.
+    `share` is the fraction of the files, more than 0 and at most 1. The same batch has always the same sample. Project
+    tasks are executed only if `share` is 1.
+
+    If results differ, the cache key of their task becomes untrusted. On return, this is durable. Raises BatchIncomplete
+    if the batch has not ended, ToolMismatch or StoreError.
     """
     with store.writing() as lock:
-        load_untrusted(store)  # Raises for a damaged file before any work is done.
+        load_untrusted(store)  # Called only because it raises if the file is damaged, before any work is done.
         if not read_current_state(batch).is_over:
             hint = f"resume it with: codebatch run --batch {batch.id}"
             raise BatchIncomplete(f"batch {batch.id} has not ended", hint=hint)
@@ -73,9 +75,10 @@ def verify(
 
 
 def sample(items: Sequence[Entry], plan: Digest, share: float) -> list[Entry]:
-    """Return a share of the items of a plan, in path order: the items with the smallest hashes of plan digest and path.
+    """Return a sample of the items of a plan in path order.
 
-    If there are items, at least one is returned.
+    It has a `share` of the items, but at least one item if there are any. The items with the smallest hashes of plan
+    digest and path are chosen, so the sample is deterministic.
     """
 
     def sort_key(entry: Entry) -> bytes:
@@ -87,7 +90,10 @@ def sample(items: Sequence[Entry], plan: Digest, share: float) -> list[Entry]:
 def _restricted_rerun(
     catalogue: TaskCatalogue, original: BatchRecords, paths: tuple[bytes, ...], *, is_whole: bool
 ) -> AbstractContextManager[BatchDir]:
-    """Create a temporary hidden batch with the same tasks and snapshot, restricted to paths."""
+    """Create a temporary hidden batch with the same snapshot and tasks, restricted to `paths`.
+
+    Project tasks are included only if `is_whole` is set.
+    """
     plan, store = original.plan, original.store
     tasks = [task for task in plan.tasks if is_whole or task.scope == "file"]
     restricted = make_plan(catalogue, original.snapshot, plan.pipeline, tasks, plan.shard_rule, paths)

@@ -1,7 +1,7 @@
-"""Settings, in order of precedence: command line, environment, the project's configuration file, defaults.
+"""Settings. The order of precedence is: command line, environment, the project's configuration file, defaults.
 
-The file is `codebatch.toml`, or `[tool.codebatch]` in `pyproject.toml`, in the current directory or the nearest
-directory above it in the project. An analysed tree that is not the current project cannot provide settings.
+The file is `codebatch.toml`, or `[tool.codebatch]` in `pyproject.toml`. It is in the current directory or the nearest
+directory above it in the project. If the analysed tree is not the current project, its files cannot provide settings.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class ProjectSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class Configuration(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings with their origin, and the available tasks."""
+    """The settings with their origin, and the catalogue of available tasks."""
 
     settings: ProjectSettings
     file: Path | None
@@ -131,7 +131,7 @@ def load_configuration(start: Path) -> Configuration:
 
 
 def has_settings(directory: Path) -> bool:
-    """Return whether a directory has a file with settings, or one that is invalid."""
+    """Return whether a directory has a configuration file. An invalid configuration file counts too."""
     try:
         return any(_read(directory / name) is not None for name in FILE_NAMES)
     except InvalidConfiguration:

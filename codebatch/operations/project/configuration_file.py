@@ -1,4 +1,4 @@
-"""Additions to a project's configuration file. Text is appended; the existing text is not changed."""
+"""Additions to a project's configuration file. Text is only appended; existing text never changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OWN_TABLE = ("tool", "codebatch")
 
 
 class ConfigurationFile:
-    """The configuration file of the project, or the file that would be created."""
+    """The configuration file of the project. If there is none, it stands for the file to create."""
 
     def __init__(self, configuration: Configuration, start: Path) -> None:
         self.path = configuration.file or start / NEW_NAME
@@ -30,16 +30,19 @@ class ConfigurationFile:
         self._prefix = () if self.path.name == NEW_NAME else _OWN_TABLE
 
     def table(self, words: tuple[str, ...], values: Mapping[str, Json], *, is_array: bool, comment: str) -> str:
-        """Return a table as TOML text. `words` are its name below the settings of codebatch in the file."""
+        """Return a table as TOML text.
+
+        `words` is the name of the table below the codebatch settings, for example `("tasks", "lint", "rules")`.
+        """
         name = ".".join((*self._prefix, *words))
         head = f"[[{name}]]" if is_array else f"[{name}]"
         return "\n".join([f"# {comment}", head, *(f"{key} = {_toml(value)}" for key, value in values.items())]) + "\n"
 
     def append(self, text: str, change: Callable[[dict[str, Any]], None]) -> None:
-        """Append a table to the file, with the line ends of the file.
+        """Append TOML text to the file, with the file's line ends.
 
-        `change` applies the same change to the decoded settings. Raises InvalidInput if the file would not decode to
-        these settings, or OSError.
+        `change` applies the same change to the decoded settings. If the new file would not decode to these settings,
+        InvalidInput is raised and nothing is written. Raises OSError.
         """
         if self.path.is_symlink():
             hint = f"run the command in the directory of the file that the link points to: {self.path.resolve()}"
@@ -69,7 +72,10 @@ class ConfigurationFile:
         self._write(added)
 
     def _write(self, added: bytes) -> None:
-        """Append all bytes or none. If the disk is full, the file is restored."""
+        """Append all bytes or none.
+
+        After a partial write, for example because the disk is full, the file is restored.
+        """
         flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         flags |= 0 if self._exists else os.O_CREAT | os.O_EXCL
         descriptor = os.open(self.path, flags, 0o666)

@@ -1,4 +1,4 @@
-"""Explanation why a path of the current tree is included or excluded."""
+"""Explanation of why a path of the current tree is included or excluded."""
 
 from __future__ import annotations
 
@@ -14,15 +14,18 @@ from codebatch.snapshotting.selection import SourceRules
 
 
 def explain(path: Path, rules: SourceRules, place: StorePlace) -> Why:
-    """Return whether a path of the current tree is included, and the rule.
+    """Return whether a path is included in the current tree, and the rule that decides this.
 
-    Raises InvalidInput if it is in no such tree.
+    Raises InvalidInput if the path is in no such tree.
     """
     return why([_tree_with(path)], path, rules, store_root=place.root())
 
 
 def _tree_with(path: Path) -> Path:
-    """Return the current directory or its project root, whichever contains the path. Raises InvalidInput."""
+    """Return the current directory if it contains the path, otherwise the project root.
+
+    Raises InvalidInput if neither contains the path.
+    """
     current = Path.cwd()
     parent, name = os.path.split(os.path.abspath(path))
     for target in (Path(parent, name), Path(os.path.realpath(parent), name)):

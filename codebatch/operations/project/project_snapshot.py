@@ -1,4 +1,4 @@
-"""Snapshots of a project, and the paths in it to which the work is restricted."""
+"""Snapshots of a project, and the paths in the project to which a run is restricted."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from codebatch.system.clock import wall_ns
 
 
 class ProjectSnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """A snapshot of a project, and the paths below it to which the work is restricted.
+    """A snapshot of a project, and the paths in the project to which a run is restricted.
 
-    Planning and execution share the snapshot, so its entries are decoded once. `files` is the number of files to
-    process, of `size_bytes` in total. `read_files` is the number of files that were read for the snapshot. `stat_cache`
-    is the name of the stat cache with the lstat results of the tree, or empty if unknown.
+    Planning and execution share this object, so the entries of the snapshot are decoded only once. `files` is the
+    number of files to analyse and `size_bytes` their total size. `read_files` is the number of files that were read for
+    the snapshot. `stat_cache` is the name of the stat cache with the lstat results of the tree, or empty if unknown.
     """
 
     snapshot: Snapshot
@@ -88,8 +88,8 @@ def take_project_snapshot(
 ) -> ProjectSnapshot:
     """Take a snapshot of the project that contains the paths.
 
-    Raises NothingToDo if it is empty, and the errors of `take`. `projects` are the projects of the paths, absolute and
-    without links, if already known.
+    `projects` maps paths to their projects, if they are already known. The keys are absolute paths without symbolic
+    links. Raises NothingToDo if the snapshot has no files, unless `allow_empty` is set, and the errors of `take`.
     """
     batches = iter_batches(store, kind="any")
     known = {batch.about.project_root for batch in batches if len(batch.about.sources) == 1}
@@ -116,10 +116,10 @@ def take_project_snapshot(
 
 
 def _project_root(path: bytes, project: ProjectRoot, known: Collection[bytes]) -> bytes | None:
-    """Return the root of the project whose snapshot includes a path, or None if the path gets its own snapshot.
+    """Return the root of the project whose snapshot includes a path. Return None if the path needs its own snapshot.
 
-    A path gets its own snapshot if git ignores it, or if only a store makes it part of a project that has no batch.
-    `known` are the roots of projects with batches.
+    A path needs its own snapshot in two cases: git ignores it, or only a store makes it part of a project and the
+    project has no batch. `known` are the roots of projects with batches.
     """
     root = project.root_among(known)
     if project.kind == "ignored" and root == project.root and os.path.isdir(path):
@@ -151,7 +151,7 @@ def nothing_to_do(paths: Sequence[Path]) -> NothingToDo:
 def _take_selected(
     store: StoreDir, selection: Selection, rules: SourceRules, phase: TellPhase
 ) -> tuple[SnapshotResult, Snapshot, int, int]:
-    """Take a snapshot, and return it with the number and the size of the files to process.
+    """Take a snapshot. Return its result, the snapshot, and the number and total size in bytes of the files to analyse.
 
     Paths that the user named are included even if their project ignores them.
     """

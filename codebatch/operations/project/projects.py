@@ -20,9 +20,11 @@ from codebatch.store.batches.store import looks_like_store
 def find_project(start: Path | bytes) -> ProjectRoot:
     """Return the project of a directory, or of the directory that contains a file.
 
-    It is the git work tree around the directory, else the nearest directory with settings or a store, else the
-    directory itself. In a directory that git ignores, settings or a store have precedence over the work tree. So does
-    the directory itself, if the work tree cannot hold a store (dotfiles in the home directory).
+    The project is the git work tree around the directory. Without one, it is the nearest directory with settings or a
+    store, otherwise the directory itself.
+
+    If git ignores the directory, the nearest settings or store inside the work tree take precedence. If the work tree
+    cannot hold a store, as with dotfiles in the home directory, the directory itself takes precedence.
     """
     directory = os.path.realpath(os.fsencode(start))
     if not os.path.isdir(directory):
@@ -30,7 +32,7 @@ def find_project(start: Path | bytes) -> ProjectRoot:
     top = work_tree_around(directory)
     if top is not None and not is_ignored(directory, top):
         return ProjectRoot(top, directory, "git")
-    # Deferred: in a git work tree, the usual case, settings make no difference.
+    # Settings are read only here, because in a git work tree, the usual case, they make no difference.
     from codebatch.operations.project.configuration import has_settings
 
     parent = directory
@@ -48,7 +50,8 @@ def find_project(start: Path | bytes) -> ProjectRoot:
 def find_store(project: ProjectRoot) -> Path | None:
     """Return the project's store, or None. The store may be damaged.
 
-    It is the nearest store from the current directory up to the top, else the store of the main work tree.
+    The nearest store is used, from the current directory up to the project root. If there is none, the store of the
+    main work tree is used.
     """
     places = [directory for directory in iter_project_directories(project.start) if project.holds(directory)]
     if (main := main_work_tree(project.root)) is not None:
@@ -65,6 +68,6 @@ def new_store_place(project: ProjectRoot) -> Path:
 
 
 def find_store_above(project: ProjectRoot) -> Path | None:
-    """Return the nearest store above the project. Commands use it only if it is named."""
+    """Return the nearest store above the project, or None. Commands use such a store only if the user names it."""
     parents = Path(os.fsdecode(project.root)).parents
     return next(filter(looks_like_store, (parent / layout.STORE_DIRECTORY for parent in parents)), None)

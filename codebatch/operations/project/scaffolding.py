@@ -21,7 +21,7 @@ from codebatch.operations.project.task_example import TASK, TEST
 from codebatch.plugins.worker_services import language_services
 
 FILES_SAMPLED_MAX = 20_000
-"""Maximum number of file names that are examined for the most frequent language."""
+"""Maximum number of file names that are read to find the most frequent language."""
 
 
 class NewRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,7 +106,7 @@ def new_task(start: Path, name: str) -> NewTask:
 
 
 def _make(root: Path, path: str, content: str) -> Path:
-    """Create a new file in a directory of the project. Raises InvalidInput or OSError."""
+    """Create a new file below the project root. Raises InvalidInput or OSError."""
     target = root / path
     if not target.parent.resolve().is_relative_to(root.resolve()):
         raise InvalidInput(f"{target.parent} is outside the project")

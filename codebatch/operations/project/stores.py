@@ -24,9 +24,9 @@ from codebatch.system.files.files import Files, RealFiles
 
 
 class StorePlace:
-    """The location of a store: a named path, else the store of the project. A named store does not change the project.
+    """The location of a store: a path that the user named, otherwise the store of the project.
 
-    The project is that of `start`, by default of the current directory.
+    A named store does not change the project. The project is that of `start`, by default the current directory.
     """
 
     def __init__(self, named: Path | None = None, files: Files | None = None, *, start: Path | None = None) -> None:
@@ -43,10 +43,10 @@ class StorePlace:
             return None
 
     def of_projects(self, projects: Iterable[ProjectRoot]) -> StorePlace:
-        """Return the location for work on paths of some projects: the store of their common project.
+        """Return the location for work on paths of some projects. It is the store of their common project.
 
-        Paths of several projects, or paths below the current directory without a project, belong to the current
-        project.
+        The current project is used instead in two cases: the paths are in several projects, or they have no project and
+        are below the current directory.
         """
         first, *others = {project.root: project for project in projects}.values()
         current = self.project
@@ -60,7 +60,10 @@ class StorePlace:
         return StorePlace(self.named, self._files, start=start)
 
     def root(self) -> Path | None:
-        """Return the path of the store, or None if none was named or found. A named store may not exist."""
+        """Return the path of the store. Return None if no store was named and the project has none.
+
+        A named store may not exist.
+        """
         if self.named is not None:
             return self.named
         return None if self.project is None else find_store(self.project)
@@ -95,9 +98,10 @@ class StorePlace:
         return self._with_project(store)
 
     def new_place(self, *, is_asked: bool = False) -> Path:
-        """Return the path for a new store if none is named. Raises UnsafeStoreLocation and StoreNotFound.
+        """Return the path for a new store if none is named.
 
-        `is_asked`: the user asked for a store; outside git this makes the current directory a project.
+        `is_asked` is set if the user explicitly asked for a store. Outside git, this makes the current directory a
+        project. Raises UnsafeStoreLocation and StoreNotFound.
         """
         if self.project is None:
             raise self._not_found()
@@ -139,9 +143,10 @@ class StorePlace:
 
 
 def open_store(path: str | Path | None = None, project: str | Path | None = None) -> StoreDir:
-    """Return the store at a path, else the store of the project around the directory `project` (default: current).
+    """Return the store at a path. Without `path`, return the store of the project.
 
-    Raises InvalidInput, StoreNotFound or StoreUntrusted.
+    The project is the one around the directory `project`, by default the current directory. Raises InvalidInput,
+    StoreNotFound or StoreUntrusted.
     """
     start = None if project is None else path_of(project)
     if start is not None and not start.exists():

@@ -1,4 +1,4 @@
-"""The files that `task new` writes: a task that examines the lines of a file, and its test."""
+"""The files that `task new` writes: an example task that searches each line for a word, and its test."""
 
 TASK = '''"""A custom task of codebatch: its findings are cached, and can be queried like all other findings."""
 

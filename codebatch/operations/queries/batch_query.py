@@ -1,6 +1,6 @@
-"""Queries of a batch: its selection, the completeness of answers, and changes of its source tree.
+"""Queries of a batch. They select the batch, return the completeness of answers, and detect changes of the source tree.
 
-Every answer is an `Answer`: its content with its completeness. Everything that shows an answer must show both.
+Every answer is an `Answer`, which has the content and its completeness. Code that displays an answer must display both.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ NEAR_SHOWN_MAX = 5
 
 
 class BatchQuery:
-    """A batch that is queried. `is_named`: the caller selected it by ID, possibly an older batch.
+    """A batch that is queried. `is_named` is set if the caller selected the batch by ID. It may be an older batch then.
 
-    Changes of the files `beside`, absolute paths, do not make the batch stale, because the caller writes them itself.
+    `beside` are absolute paths of files that the caller writes itself. Changes of these files do not make the batch
+    stale.
     """
 
     def __init__(self, store: StoreDir, batch: BatchDir, *, is_named: bool, note: Note) -> None:
@@ -60,13 +61,16 @@ class BatchQuery:
 
     @property
     def records_asked(self) -> BatchRecords | None:
-        """The records of the batch, or None if they have not been read yet."""
+        """The records of the batch if they have already been opened, otherwise None."""
         records: BatchRecords | None = vars(self).get("records")
         return records
 
     @property
     def apart(self) -> SecondaryFiles:
-        """The non-production files of the batch. Cached once the batch is merged. Raises StoreCorrupt."""
+        """The categories of the batch's non-production files. Raises StoreCorrupt.
+
+        Cached as soon as the batch is merged.
+        """
         if self._apart is None or not self.records.source.is_done:
             from codebatch.query.secondary_files import SecondaryFiles
             from codebatch.query.sources.parsed_files import files_apart
@@ -78,7 +82,7 @@ class BatchQuery:
     def catalogue(self) -> TaskCatalogue:
         """The catalogue of the installed tasks.
 
-        Custom tasks are not loaded for a query; they may produce any record type.
+        Custom tasks are not loaded for a query, so they may produce any record type.
         """
         from codebatch.plugins.isolated_tasks import isolated_catalogue
 
@@ -86,7 +90,10 @@ class BatchQuery:
 
     @cached_property
     def changes(self) -> Changes | None:
-        """The changes of the tree since the batch, or None if unknown or if the caller selected an old batch by ID."""
+        """The changes of the tree since the batch was made.
+
+        None if they are unknown, or if the caller selected the batch by ID and a newer batch exists.
+        """
         from codebatch.snapshotting.staleness import changes_since  # Deferred: not needed with `-q`.
 
         about = self.batch.about
@@ -109,7 +116,7 @@ class BatchQuery:
         return None if self.changes is None else self.changes.is_stale
 
     def find_batch_of(self, snapshot_id: str | None) -> BatchDir | None:
-        """Return the latest batch of the same place over the given snapshot, or None."""
+        """Return the latest batch of a snapshot that has the sources and paths of this batch, or None."""
         batches = (batch for batch in iter_batches(self.store) if batch.about.snapshot_id == snapshot_id)
         return next((batch for batch in batches if batch.about.place == self.batch.about.place), None)
 
@@ -173,7 +180,7 @@ class Answer(Generic[Found]):
 def ask(
     store: StoreDir, reference: str | None = None, note: Note = ignore_note, passed_over: Note | None = None
 ) -> BatchQuery:
-    """Return a query of a batch, by default the latest batch of the whole project, if there is one.
+    """Return a query of a batch. The default is the latest batch that covers the whole project, if there is one.
 
     `passed_over` receives notes about newer batches that are skipped; by default `note` receives them. Raises
     InvalidId, UnknownId, AmbiguousId or StoreCorrupt.
@@ -191,9 +198,10 @@ def check_reference(reference: object) -> None:
 
 
 def find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, int]:
-    """Return the item that a path names, relative to the project or to the current directory.
+    """Return the path and number of the item that `path` names, relative to the project or the current directory.
 
-    Raises InvalidInput for an unknown path, with a hint: files with matching path ends, or with the most similar name.
+    Raises InvalidInput for an unknown path. Its hint suggests files whose paths end with `path`, or with the most
+    similar file name.
     """
     found = try_find_item(records, path, note)
     if found is None:
@@ -202,7 +210,10 @@ def find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, int]
 
 
 def unknown_path(records: BatchRecords, path: str, what: str) -> InvalidInput:
-    """Return the error that the batch has `what` (such as "no file") for a path, with similar paths as a hint."""
+    """Return the error for a path that the batch does not have, with similar paths as a hint.
+
+    `what` is the beginning of the message, for example "no file".
+    """
     hint = f"see: codebatch files --batch {records.batch.id}"
     similar = _near([entry.path for entry in records.items], os.path.normpath(os.fsencode(path)))
     if len(similar) == 1:
@@ -216,7 +227,7 @@ def unknown_path(records: BatchRecords, path: str, what: str) -> InvalidInput:
 
 
 def _near(paths: list[bytes], wanted: bytes) -> list[bytes]:
-    """Return the paths that end with `wanted`. Without any, return the paths with the most similar file name."""
+    """Return the paths that end with `wanted`. If there are none, return the paths with the most similar file name."""
     similar = [path for path in paths if path.endswith(b"/" + wanted)]
     name = os.path.basename(wanted)
     if similar or not name:
@@ -228,7 +239,7 @@ def _near(paths: list[bytes], wanted: bytes) -> list[bytes]:
 
 
 def _shared_directories(path: bytes, other: bytes) -> int:
-    """Return the number of innermost directory names that two paths share."""
+    """Return how many directory names two paths share, counted from their file names upwards."""
     pairs = zip(path.split(b"/")[-2::-1], other.split(b"/")[-2::-1], strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
@@ -236,8 +247,8 @@ def _shared_directories(path: bytes, other: bytes) -> int:
 def try_find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, int] | None:
     """Like `find_item`, but return None if no item matches.
 
-    A path that starts with `./` or `../` is relative to the current directory first; any other path is relative to the
-    project first. If both exist, a note names the chosen one. Paths in the form shown to people match too. Raises
+    A path that starts with `./` or `../` is first taken as relative to the current directory, any other path as
+    relative to the project. If both exist, a note names the chosen one. Paths in display form match too. Raises
     InvalidInput if the text is not a valid path.
     """
     path_of(path)
@@ -253,7 +264,7 @@ def try_find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, 
 
 
 def candidates_of(records: BatchRecords, path: str) -> list[bytes]:
-    """Return the possible names of a path in the snapshot, the most likely first."""
+    """Return the paths in the snapshot that a given path may mean, the most likely first."""
     given = os.fsencode(path)
     candidates: list[bytes] = []
     parent, name = os.path.split(os.path.abspath(path))

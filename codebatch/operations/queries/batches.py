@@ -1,4 +1,4 @@
-"""Queries for the batches of a store and their progress."""
+"""Queries for the batches of a store, and for the progress of a batch."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from codebatch.store.batches.store import StoreDir
 from codebatch.store.results.outputs import current_outputs
 
 ShardState = Literal["open", "running", "done", "failed"]
-"""States of a shard. `running`: open, and a live process holds a lease in it.
+"""States of a shard. A shard is `running` if it is open and a live process holds a lease on it.
 
-A lease on all tasks of a shard makes each of these tasks `running`.
+If the lease covers all tasks of the shard, the shard is `running` for each of these tasks.
 """
 
 
@@ -80,7 +80,10 @@ class ShardStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def list_batches(store: StoreDir, note: Note = ignore_note, *, pipeline: str | None = None) -> Iterator[ListedBatch]:
-    """Yield the batches, oldest first, of one pipeline if given. A damaged batch is yielded as DAMAGED, with a note."""
+    """Yield the batches, oldest first. If `pipeline` is given, yield only its batches.
+
+    A damaged batch is yielded with the state DAMAGED, and a note has the reason.
+    """
     for batch_id in batch_ids(store):
         batch = None
         state, is_active = "DAMAGED", False
@@ -97,9 +100,9 @@ def list_batches(store: StoreDir, note: Note = ignore_note, *, pipeline: str | N
 
 
 def state_of(store: StoreDir, batch: BatchDir) -> tuple[str, bool]:
-    """Return the state of a batch, and whether it has open work, is running, or waits for an answer.
+    """Return the state of a batch, and whether it is active.
 
-    Raises StoreCorrupt.
+    It is active if it has open work, is running, or waits for an answer. Raises StoreCorrupt.
     """
     if not is_work(batch):
         current_state = read_current_state(batch)
@@ -118,7 +121,7 @@ def status(store: StoreDir, batch: BatchDir) -> BatchStatus:
 
 
 def task_states(store: StoreDir, batch: BatchDir) -> list[TaskStatus]:
-    """Return the progress of each task in plan order. If the outputs are merged, it is read from the manifest.
+    """Return the progress of each task in plan order. If the outputs are merged, it is read from their manifest.
 
     Raises StoreCorrupt.
     """

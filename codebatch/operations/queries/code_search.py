@@ -1,4 +1,4 @@
-"""Search in the files of a batch with a tree-sitter query or a pattern (`find`)."""
+"""Search for a tree-sitter query or a pattern in the files of a batch (`codebatch find`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from codebatch.query.sources.records import BatchRecords
 from codebatch.system.processes.forks import ForkFailure, map_forked
 
 FORKED_FILES_MIN = 64
-"""Number of files that justify an additional process."""
+"""Minimum number of files for which an additional process is started."""
 FOUND_MAX = 1_000_000
 """Maximum number of rows of an answer. They are kept in memory."""
 _SKIPS_NOTED_MAX = 5
@@ -48,7 +48,7 @@ class CodeSearch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _SearchNotes:
-    """Collected notes about files whose matches may be incomplete."""
+    """A collector of notes about files whose matches may be incomplete."""
 
     def __init__(self, question: BatchQuery) -> None:
         self._question = question
@@ -57,7 +57,7 @@ class _SearchNotes:
         self.lost = 0
 
     def add(self, path: bytes, searched: Searched) -> None:
-        """Add the result of a file. Skipped files are noted at once."""
+        """Record the search result of a file. If the file was skipped, pass a note to the caller at once."""
         if searched.lost:
             self.lost += 1
             if self.lost <= _SKIPS_NOTED_MAX:
@@ -67,7 +67,7 @@ class _SearchNotes:
         self._with_errors += searched.has_errors
 
     def note_all(self, language: str) -> None:
-        """Add the summary notes to the answer."""
+        """Pass the summary notes to the caller."""
         if self._unread:
             counts = ", ".join(f"{count:,} {why}" for why, count in sorted(self._unread.items()))
             self._question.note(f"{language} files not searched: {counts}")
@@ -77,7 +77,7 @@ class _SearchNotes:
 
 
 def find(question: BatchQuery, search_options: CodeSearch, progress: Progress) -> Answer[list[JsonRecord]]:
-    """Return the matches by path and position. Raises InvalidInput or StoreCorrupt."""
+    """Return the matches, sorted by path and position. Raises InvalidInput or StoreCorrupt."""
     refuse_below_one(limit=search_options.limit, jobs=search_options.jobs)
     if not search_options.file_seconds > 0:
         raise InvalidInput(f"`file_seconds` must be more than 0, not {search_options.file_seconds}")
@@ -124,7 +124,7 @@ def find(question: BatchQuery, search_options: CodeSearch, progress: Progress) -
 
 
 def _items(records: BatchRecords, language: str, path: Paths) -> Iterator[int]:
-    """Yield the files of a language. If the language of a file is unknown, the file is included."""
+    """Yield the item numbers of files in a language that match `path`. Files of unknown language are included."""
     paths = PathFilter(path)
     languages = records.languages if "parse" in records.task_names else NO_LANGUAGES
     for item, entry in enumerate(records.items):

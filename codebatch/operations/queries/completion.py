@@ -37,7 +37,10 @@ def files_beginning(store: StoreDir, reference: str | None, word: str) -> list[s
 
 
 def _current_directory_in(batch: BatchDir) -> str:
-    """Return the current directory as a prefix of paths, or an empty string if it is the tree's top or outside."""
+    """Return the current directory as a prefix of paths in the batch, such as `src/`.
+
+    Return an empty string if it is the top of the tree or outside.
+    """
     sources = [os.fsdecode(source) for source in batch.about.sources]
     if len(sources) != 1:
         return ""
@@ -63,7 +66,10 @@ def _is_text(path: bytes) -> bool:
 
 
 def _next_parts(paths: Iterable[str], start: int) -> list[str]:
-    """Return the distinct next path components after the shared directory, starting at `start`."""
+    """Return the distinct completions of paths, up to the next slash after the directory that all paths share.
+
+    The first `start` characters of each path are cut off. Example: `a/b/c` and `a/d` give `a/b/` and `a/d`.
+    """
     cut = [path[start:] for path in paths]
     shared = os.path.commonprefix(cut)  # noqa: RUF071  # a prefix of characters, as typed
     directory = shared.rpartition("/")[0]

@@ -1,4 +1,4 @@
-"""Queries for a name, without name resolution: its definitions and its callers."""
+"""Queries for a name: its definitions and its callers. Names are compared as text; scopes are not resolved."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Caller(msgspec.Struct, frozen=True):
 
 
 def definitions(question: BatchQuery, name: str) -> Answer[list[JsonRecord]]:
-    """Return the symbols with a name, except imports, by path and location. The name may be partly or fully qualified.
+    """Return the symbols with a name, by path and location. Imports are left out.
 
-    Raises InvalidInput or StoreCorrupt.
+    The name may be unqualified, or partly or fully qualified. Raises InvalidInput or StoreCorrupt.
     """
     record_filter = RecordFilter(kinds=("symbol",), names=(_last(name), name), where="symbol_type != 'import'")
     answer = records.search(question, record_filter)
@@ -44,9 +44,9 @@ def definitions(question: BatchQuery, name: str) -> Answer[list[JsonRecord]]:
 
 
 def callers(question: BatchQuery, name: str) -> Answer[list[Caller]]:
-    """Return the scopes that call a name, by path and first call. The name may be partly or fully qualified.
+    """Return the scopes that call a name, by path and first call.
 
-    Raises InvalidInput or StoreCorrupt.
+    The name may be unqualified, or partly or fully qualified. Raises InvalidInput or StoreCorrupt.
     """
     record_filter = RecordFilter(kinds=("edge",), targets=(_last(name),), where="edge_type == 'calls'")
     answer = records.search(question, record_filter)

@@ -20,11 +20,10 @@ from codebatch.query.sources.parsed_files import file_states
 
 
 def impact(question: BatchQuery, path: str, depth: int | None = None) -> Answer[Impact]:
-    """Return the dependents of the file that a path names, at most `depth` import steps away, by default any number.
+    """Return the dependents of the file that `path` names.
 
-    If files may use the file without an import, the answer is incomplete.
-
-    Raises InvalidInput or StoreCorrupt.
+    With `depth`, only dependents at most this number of import steps away are returned. If other files may use the file
+    without an import, the answer is incomplete. Raises InvalidInput or StoreCorrupt.
     """
     refuse_below_one(depth=depth)
     records = question.records
@@ -63,10 +62,10 @@ def imports(question: BatchQuery, path: Paths = "") -> Answer[list[FileImport]]:
 
 
 def import_cycles(question: BatchQuery, path: Paths = "", *, everything: bool = False) -> Answer[list[Cycle]]:
-    """Return import cycles, smallest first. With `path`, only cycles with a matching file.
+    """Return import cycles, smallest first. With `path`, return only cycles with a matching file.
 
-    With `everything`, cycles only of tests, vendored and generated files are included, and cycles closed by imports
-    that are not executed when files are loaded. Raises InvalidInput or StoreCorrupt.
+    `everything` includes two more kinds of cycles: those that consist only of tests, vendored and generated files, and
+    those through imports that are not executed while a file is loaded. Raises InvalidInput or StoreCorrupt.
     """
     is_requested = PathFilter(path).matches
     found = [
@@ -84,9 +83,9 @@ def every_cycle(question: BatchQuery) -> list[Cycle]:
 
 
 def relevant_cycles(question: BatchQuery) -> list[Cycle]:
-    """Return the import cycles of a batch, except cycles only of tests, vendored and generated files.
+    """Return the import cycles of a batch, without cycles that consist only of tests, vendored and generated files.
 
-    If the batch has only such files, no cycle is excluded. Raises InvalidInput or StoreCorrupt.
+    If the project consists only of such files, all cycles are returned. Raises InvalidInput or StoreCorrupt.
     """
     cycles = find_cycles(question.records)
     if not cycles or not file_states(question.records.files).plain:

@@ -50,9 +50,9 @@ class DuplicateBlock(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DuplicateRecord(msgspec.Struct, gc=False):
-    """The needed fields of a `duplicate` record: a block and two of its locations.
+    """The fields of a `duplicate` record that queries need: a block and two of its locations.
 
-    Other records have an empty `group`.
+    Records of other types are decoded with an empty `group`.
     """
 
     line: int = 0

@@ -1,8 +1,9 @@
-"""Completion of duplicate blocks: all locations of a block, and blocks that are parts of longer ones.
+"""Completion of duplicate blocks: missing locations are found, and blocks that are parts of longer blocks are joined.
 
-A `duplicate` record begins at a location unless longer blocks cover the location. So a block may have locations that no
-record names. Such a location is within one record of its file, or within two consecutive records that together have at
-least as many lines. The files with such records are searched for the code lines of the block.
+A `duplicate` record begins at each location, except where a longer block covers the location. So a block can have
+locations without a record. Such a location is inside one record of its file, or inside two consecutive records. These
+records have at least as many lines as the block. So only files with such records are searched for the code lines of the
+block.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ class _CodeLines(NamedTuple):
     numbers: Sequence[int]
 
     def group(self, start: int, lines: int) -> str:
-        """Return the group of the block of `lines` code lines that begins at an index."""
+        """Return the group of the block of `lines` code lines that begins at the index `start` in `self.lines`."""
         digest = hashlib.sha256(b"\n".join(self.lines[start : start + lines])).hexdigest()
         return digest[:_GROUP_DIGITS]
 
     def head(self, start: int) -> bytes:
-        """Return the first code lines of the block that begins at an index, joined by newlines."""
+        """Return the first code lines of the block that begins at the index `start`, joined by newlines."""
         return b"\n".join(self.lines[start : start + _LINES_MIN])
 
 
@@ -60,9 +61,10 @@ _decoder = msgspec.json.Decoder(_Analyzed)
 
 
 def complete_places(question: BatchQuery, blocks: Sequence[DuplicateBlock]) -> list[DuplicateBlock]:
-    """Return the blocks with all their locations, each with its end.
+    """Return the blocks with all their locations, each with its end line.
 
-    If the content of a file is missing, its locations stay as in the records, and a note is added. Raises StoreCorrupt.
+    If the content of a file is missing, its locations are left as in the records, and a note is added. Raises
+    StoreCorrupt.
     """
     incomplete = [block for block in blocks if block.copies > len(block.whole_places)]
     if not incomplete:
@@ -84,10 +86,10 @@ def complete_places(question: BatchQuery, blocks: Sequence[DuplicateBlock]) -> l
 
 
 def join_blocks(blocks: Iterable[DuplicateBlock]) -> list[DuplicateBlock]:
-    """Join each block with the first longer block that contains one of its locations.
+    """Join each block with the longest block that contains one of its locations.
 
-    The other locations of the part become locations of the longer block, with their own number of lines. `blocks` are
-    sorted by length, longest first, and have all their locations. The result is numbered from 1.
+    The other locations of the shorter block become locations of the longer one. They keep their own number of lines.
+    `blocks` must be sorted by length, longest first, and must have all their locations. The result is numbered from 1.
     """
     joined: list[list[DuplicateLocation]] = []
     firsts: list[DuplicateBlock] = []
@@ -118,7 +120,7 @@ def join_blocks(blocks: Iterable[DuplicateBlock]) -> list[DuplicateBlock]:
 def _index_of_span(spans: Sequence[tuple[int, int, int]], place: DuplicateLocation) -> int | None:
     """Return the index of the first span that contains a location, or None. Spans are sorted by first line.
 
-    A location may exceed the span by fewer than _LINES_MIN lines, if at least half of it is within the span.
+    A location may exceed the span by fewer than _LINES_MIN lines, if at least half of the location is within the span.
     """
     size = place.end - place.line
     for start, end, index in spans[: bisect_left(spans, (place.end,))]:
@@ -138,7 +140,7 @@ class _CodeReader:
         self._last: tuple[bytes, _CodeLines] = (b"", _CodeLines((), ()))
 
     def read(self, path: bytes) -> _CodeLines:
-        """Return the code lines of a file, or no lines if its content is missing."""
+        """Return the code lines of a file. Return no lines if its content or its fingerprints are missing."""
         if self._last[0] != path:
             self._last = path, self._read(path)
         return self._last[1]
@@ -170,7 +172,7 @@ class _CodeReader:
 
 
 def _files_with_lines(records: BatchRecords, least: int) -> Iterator[bytes]:
-    """Yield the files in which one record, or two consecutive records, have at least `least` code lines."""
+    """Yield the files with one record, or two consecutive records, that have at least `least` code lines in total."""
     path, lines, last = b"", 0, b""
     for duplicates in iter_duplicates(records):
         for record in duplicates:
@@ -184,7 +186,10 @@ def _files_with_lines(records: BatchRecords, least: int) -> Iterator[bytes]:
 def _iter_places(
     path: bytes, code: _CodeLines, heads: dict[bytes, list[DuplicateBlock]]
 ) -> Iterator[tuple[DuplicateBlock, DuplicateLocation]]:
-    """Yield the locations of blocks in a file, by first line. Locations of one block do not overlap."""
+    """Yield each block that occurs in a file, with its location there, by first line.
+
+    Occurrences of the same block do not overlap.
+    """
     ends: dict[str, int] = {}
     for start in range(len(code.lines) - _LINES_MIN + 1):
         for block in heads.get(code.head(start), ()):
@@ -194,7 +199,7 @@ def _iter_places(
 
 
 def _with_places(block: DuplicateBlock, new_locations: Iterable[DuplicateLocation]) -> DuplicateBlock:
-    """Return a block with new locations, except those that overlap its recorded whole locations."""
+    """Return a block with additional locations. Locations that overlap a recorded whole location are left out."""
     places = {(place.path_bytes, place.line): place for place in block.locations}
     for place in new_locations:
         is_known = any(

@@ -27,7 +27,7 @@ from codebatch.query.filters.paths import PathFilter, Paths
 PLACES_WITH_SOURCE_MAX = 2
 SOURCE_LINES_SHOWN_MAX = 200
 _SPARE = 10
-"""Number of additional blocks to examine, because some blocks may turn out to be parts of others."""
+"""Number of additional blocks to read, because some blocks may turn out to be parts of others."""
 
 
 class DuplicateBlocks(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,11 +53,11 @@ def find_copies(
     path: Paths = "",
     everything: bool = False,
 ) -> Answer[DuplicateBlocks]:
-    """Return the duplicate blocks of at least `least` code lines with a location in `path`, from number `first` on.
+    """Return the duplicate blocks of at least `least` code lines with a location in `path`.
 
-    A block with a location within a longer block is joined with the longer one and not counted in `limit`. Unless
-    `everything` is set, blocks with fewer than two locations in production code are excluded. Raises InvalidInput or
-    StoreCorrupt.
+    The first `first` - 1 blocks are skipped, and at most `limit` are returned. A block that is part of a longer block
+    is joined with it before they are counted. Blocks with fewer than two locations in production code are excluded,
+    unless `everything` is set. Raises InvalidInput or StoreCorrupt.
     """
     refuse_below_one(limit=limit, least=least, first=first)
     end = None if limit is None else first - 1 + limit
@@ -80,7 +80,10 @@ def find_copies(
 def _longest_blocks(
     question: BatchQuery, *, least: int = 1, number: int | None, path: Paths = "", everything: bool = False
 ) -> MostLines:
-    """Return the longest blocks, determined from their records only. Raises InvalidInput or StoreCorrupt."""
+    """Return the longest blocks as the records describe them, before completion.
+
+    Raises InvalidInput or StoreCorrupt.
+    """
     records = question.records
     if "duplicates" not in records.task_names:
         raise InvalidInput(
@@ -99,10 +102,10 @@ def _longest_blocks(
 
 
 def read_copies(question: BatchQuery, block: DuplicateBlock) -> list[tuple[DuplicateLocation, tuple[SourceLine, ...]]]:
-    """Return the first locations of a block, each with its source in the snapshot or the beginning of its source.
+    """Return the first locations of a block, each with its source in the snapshot. Long source is cut.
 
-    Raises InvalidInput for a block of another batch, and StoreCorrupt. A location whose file content is missing is left
-    out with a note.
+    A location whose file content is missing is left out, with a note. Raises InvalidInput for a block of another batch,
+    and StoreCorrupt.
     """
     sources: list[tuple[DuplicateLocation, tuple[SourceLine, ...]]] = []
     for place in block.whole_places[:PLACES_WITH_SOURCE_MAX]:
@@ -122,14 +125,16 @@ _REQUESTED, _PLAIN = 1, 2
 _RELEVANT = _REQUESTED | _PLAIN
 """Flags of a path: it is requested, and it is production code.
 
-For a group: at least one of its paths is requested, and at least two of its locations are in production code.
+A group of duplicates has the first flag if at least one of its paths is requested. It has the second flag if at least
+two of its locations are in production code.
 """
 
 
 class MostLines:
-    """The groups of duplicates with the most lines.
+    """A collector of the groups of duplicates with the most lines.
 
-    There can be 100,000 other groups; only their names are kept.
+    The records of all other groups are dropped. Only their IDs and flags are kept, because there can be 100,000 of
+    them.
     """
 
     def __init__(
@@ -137,8 +142,9 @@ class MostLines:
     ) -> None:
         """Keep at most `number` groups, or all if it is None.
 
-        Groups without a requested location are ignored. Groups with at most one location that is not `is_secondary` are
-        excluded, because duplicates in tests or vendored code are not merged.
+        A group without a requested location is ignored. A group is excluded if fewer than two of its locations are in
+        production code, because duplicates in tests or vendored code are not merged. `is_secondary` returns whether a
+        path is non-production.
         """
         self._number = number
         self._is_requested = is_requested
@@ -160,7 +166,10 @@ class MostLines:
         return sum(seen == _REQUESTED for seen in self._group_flags.values())
 
     def add(self, records: Iterable[DuplicateRecord]) -> None:
-        """Add records. The loop is inlined for speed: it runs for hundreds of thousands of records."""
+        """Add records to their groups.
+
+        The body is inlined for speed: it runs for hundreds of thousands of records.
+        """
         group_flags, path_flags, records_by_group = self._group_flags, self._path_flags, self._records_by_group
         most_lines, number, flags_of_path = self._most_lines, self._number, self._flags_of_path
         plain_places = self._plain_places
@@ -190,7 +199,7 @@ class MostLines:
                 records_by_group.setdefault(group, []).append(record)
 
     def blocks(self) -> list[DuplicateBlock]:
-        """Return the blocks with the most lines, then the most copies, then by first location."""
+        """Return the blocks: those with the most lines first, then those with the most copies, then by location."""
         blocks = (
             _block(group, records)
             for group, records in self._records_by_group.items()

@@ -22,7 +22,7 @@ class Raised(NamedTuple):
 
 
 def taken_apart(evidence: str) -> Raised:
-    """Parse a traceback. Text that is not a traceback is returned as the exception, without frames."""
+    """Parse a traceback. If the text is not a traceback, return all its lines as the exception, without frames."""
     lines = evidence.strip().splitlines()
     starts = [index for index, line in enumerate(lines) if line.startswith(_FRAME)]
     if not starts:

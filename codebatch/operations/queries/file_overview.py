@@ -93,7 +93,7 @@ def overview(question: BatchQuery, path: str) -> Answer[Overview]:
 
 
 def _covers_project(question: BatchQuery, tasks: Collection[str]) -> bool:
-    """Return whether the batch has the complete results of some tasks for the whole project."""
+    """Return whether the batch covers the whole project and has complete results of some tasks."""
     records = question.records
     if question.batch.about.paths or not {*tasks} <= {*records.task_names}:
         return False
@@ -113,7 +113,10 @@ def _rank(question: BatchQuery, file_record: JsonRecord | None, numbers: dict[st
 
 
 def _dependents(records: BatchRecords, path: bytes) -> int | None:
-    """Return the number of direct and indirect dependents, or None if the path is not UTF-8 (no import can name it)."""
+    """Return the number of direct and indirect dependents of a file.
+
+    Return None if the path is not UTF-8, because no import can name such a file.
+    """
     try:
         return len(impact(Imports(records).importers_of, path.decode()))
     except UnicodeDecodeError:
@@ -133,7 +136,7 @@ def _hardest(metrics: Collection[JsonRecord]) -> tuple[Hard, ...]:
 def _with_source(
     question: BatchQuery, file: FileRecords, diagnostics: Sequence[JsonRecord]
 ) -> tuple[OverviewFinding, ...]:
-    """Return the most severe findings, by severity and location, each with its source line."""
+    """Return the most severe findings, each with its source line. They are sorted by severity, then by location."""
     most_severe = sorted(diagnostics, key=lambda finding: SEVERITIES.index(str(finding["severity"])))[:FINDINGS_SHOWN]
     found = []
     for finding in most_severe:

@@ -19,7 +19,7 @@ SHOWN: tuple[Severity, ...] = tuple(severity for severity in SEVERITIES if sever
 
 
 FEW = 3
-"""More findings of a rule in one file than this number probably have one cause."""
+"""If a file has more findings of a rule than this number, they probably have one cause."""
 
 
 class RuleFindings(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,10 +76,7 @@ def find(question: BatchQuery, record_filter: RecordFilter, task: str | None = N
 
 
 def by_rule(diagnostics: Iterable[JsonRecord], secondary: SecondaryFiles) -> list[RuleFindings]:
-    """Return diagnostics by rule and severity, in the order of FindingsByRule.
-
-    Findings in non-production files come last.
-    """
+    """Group diagnostics by rule and severity. Return the groups in the order of FindingsByRule."""
     by_rule: dict[tuple[Severity, str, str], list[JsonRecord]] = {}
     for record in diagnostics:
         diagnostic = typed(record, Diagnostic)
@@ -100,7 +97,10 @@ def by_rule(diagnostics: Iterable[JsonRecord], secondary: SecondaryFiles) -> lis
 
 
 def _in_order(diagnostics: Sequence[JsonRecord], secondary: SecondaryFiles) -> list[JsonRecord]:
-    """Sort the findings of a rule: non-production files last, before them files with more than FEW findings."""
+    """Sort the findings of a rule by kind of file.
+
+    Files with at most FEW findings come first, then files with more, and non-production files last. The sort is stable.
+    """
     in_file = Counter(path_bytes(record) for record in diagnostics)
     return sorted(
         diagnostics,
@@ -112,7 +112,7 @@ def _in_order(diagnostics: Sequence[JsonRecord], secondary: SecondaryFiles) -> l
 
 
 def _sort_key(rule: RuleFindings) -> tuple[int, bool, int, str]:
-    """Return the sort key of a rule."""
+    """Return the sort key of a rule, for the order of FindingsByRule."""
     return _RANKS[rule.severity], rule.non_production == rule.count, rule.count, rule.code
 
 

@@ -1,4 +1,7 @@
-"""Files that may use another file without an import, in languages where names of the same package need none."""
+"""Files that may use another file without an import.
+
+In some languages, code can use names of its own package or program without importing them.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ _USABLE = frozenset(
     {"class", "constant", "enum", "function", "interface", "struct", "trait", "type", "union", "variable"}
 )
 _NAMESPACES = frozenset({"module", "namespace"})
-# Names that every program or package has of its own.
+# Names that every program or package defines for itself. A mention of them does not refer to another file.
 _SPECIAL = frozenset({"_", "init", "main"})
 
 
@@ -92,9 +95,9 @@ def find_mentions(question: BatchQuery, path: bytes, item: int, known: Collectio
 
 
 def _mention(language: str, path: bytes, names: Sequence[str]) -> re.Pattern[bytes]:
-    """Return the pattern of a mention; its group is the name.
+    """Return a regular expression for a mention of one of some names. Its group is the name.
 
-    In Rust, a path without `use` ends with `module::name`.
+    In Rust, code without `use` must qualify the name with its module, as in `module::name`.
     """
     before = rb"(?<!\w)"
     if language == "rust":
@@ -112,7 +115,10 @@ def _either(names: Sequence[str]) -> bytes:
 
 
 def _outermost(language: str, symbols: Sequence[JsonRecord]) -> Iterator[str]:
-    """Yield the names of a file that other files can use: the names of its outermost scope, in source order."""
+    """Yield the names of a file that other files can use, in source order.
+
+    These are the names of its outermost scope.
+    """
     scopes = {symbol["qualified"] for symbol in symbols if symbol["symbol_type"] not in _NAMESPACES}
     scopes_with_symbols = {symbol.get("scope", "") for symbol in symbols if symbol["symbol_type"] in _USABLE}
     for symbol in symbols:
@@ -128,9 +134,10 @@ def _outermost(language: str, symbols: Sequence[JsonRecord]) -> Iterator[str]:
 
 
 def _nearness(language: str, path: bytes, symbols: Sequence[JsonRecord]) -> Callable[[bytes], bool]:
-    """Return a predicate for directories whose files need no import.
+    """Return a predicate for the directories whose files can use this file without an import.
 
-    In Go these are files of the same directory, in Java files of the same package.
+    In Go, it is true for the directory of the file. In Java, Kotlin and Scala, it is true for directories of the same
+    package. In other languages, it is always true.
     """
     directory = path.rpartition(b"/")[0]
     if language == "go":

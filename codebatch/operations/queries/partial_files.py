@@ -1,4 +1,4 @@
-"""Partially parsed files, and notes about what an answer about a name may miss because of them."""
+"""Notes about partially parsed files. They say what an answer about a name may miss in these files."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.query.sources.parsed_files import IN_PART
 
 _PATHS_SHOWN_MAX = 3
-# Maximum number of files whose content is searched for a note. For more files, the note has only their number.
+# Maximum number of files whose content is searched. If there are more files, the note has only their number.
 _FILES_READ_MAX = 500
 
 
 def note_partial_file(question: BatchQuery, path: bytes, item: int) -> tuple[str, ...]:
-    """Add a note if a file is partially parsed, and return it. Raises StoreCorrupt."""
+    """Note that a file is partially parsed, if it is. Return the note in a tuple, otherwise an empty tuple.
+
+    Raises StoreCorrupt.
+    """
     records = question.records
     if "parse" not in records.task_names:
         return ()
@@ -30,9 +33,10 @@ def note_partial_file(question: BatchQuery, path: bytes, item: int) -> tuple[str
 def note_partial_files(
     question: BatchQuery, name: str, missing: str, is_wanted: Callable[[bytes], bool] = lambda _: True
 ) -> tuple[str, ...]:
-    """Note the partially parsed files that contain a name, because `missing` may be missing there.
+    """Note the partially parsed files that contain a name. The answer may lack results there.
 
-    `is_wanted` restricts the files by path. Return the note. Raises StoreCorrupt.
+    `missing` says which results, for example "calls". `is_wanted` restricts the files by path. Return the note in a
+    tuple, or an empty tuple if there is no such file. Raises StoreCorrupt.
     """
     paths = [path for path in _partial_paths(question) if is_wanted(path)]
     if len(paths) > _FILES_READ_MAX:

@@ -1,4 +1,4 @@
-"""Conversion of path arguments of a command line to paths of the project."""
+"""Conversion of path arguments of the command line to paths of the project."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from codebatch.query.sources.records import BatchRecords
 
 
 def find_paths(records: BatchRecords, given: Sequence[str], note: Note) -> tuple[str, ...]:
-    """Return paths or patterns for PathFilter that select the named files and directories.
+    """Return path filters that select the named files and directories.
 
     A path is relative to the current directory or to the project, as in `find_item`. A pattern that names no file is
     returned unchanged. Raises InvalidInput for a path if the batch has no file at or below it.
@@ -34,7 +34,7 @@ def _find_path(records: BatchRecords, path: str, note: Note) -> str:
 
 
 def _find_directory(records: BatchRecords, path: str) -> bytes | None:
-    """Return the first directory with files that a path may name, or None. The project directory is empty."""
+    """Return the first existing directory that a path may mean, or None. The project directory is an empty path."""
     files = [entry.path for entry in records.items]
     for given in (path, *paths_shown_as(path)):
         for candidate in candidates_of(records, given):

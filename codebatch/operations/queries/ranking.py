@@ -1,4 +1,4 @@
-"""The rankings of `top` that are not record fields."""
+"""The rankings of `codebatch top` that are not names of record fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries of a batch for its counts, records, errors, and the records of a file."""
+"""Queries of a batch for its counts, its records, its errors, and all records of a file."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class FileRecords(msgspec.Struct, frozen=True):
-    """All records of one file, each with its task, and the position of the file in the batch."""
+    """All records of one file, each with its task. `item` is the number of the file in the batch."""
 
     path: bytes
     item: int
@@ -57,9 +57,9 @@ class FileContent(NamedTuple):
 
 
 def summarise(question: BatchQuery, task: str | None = None) -> Answer[Summary]:
-    """Return the counts of a batch, for one task or all tasks. The counts for all tasks include lines of each language.
+    """Return the counts of a batch, for one task or for all tasks.
 
-    Raises InvalidInput or StoreCorrupt.
+    Only the counts for all tasks include the lines of each language. Raises InvalidInput or StoreCorrupt.
     """
     from codebatch.query.answers.language_lines import count_language_lines
     from codebatch.query.answers.summary import summarise as summary_of
@@ -80,10 +80,11 @@ def search(
     kinds: Collection[str] | None = None,
     shape: Shape = AS_FOUND,
 ) -> Answer[Iterator[JsonRecord]]:
-    """Return the records that pass a filter, in path, task and location order, in a shape.
+    """Return the records that pass a filter, sorted by path, task and location, in the requested `shape`.
 
-    Only the first record is read at once; iteration reads the others and can raise StoreCorrupt. `kinds` are the
-    requested record types, by default the types of the filter. Raises InvalidInput or StoreCorrupt.
+    Only the first record is read immediately. The others are read during iteration, which can raise StoreCorrupt.
+    `kinds` are the requested record types, by default the types that the filter names. Raises InvalidInput or
+    StoreCorrupt.
     """
     shape.check(record_filter.check().possible_kinds)
     records = question.records
@@ -107,9 +108,9 @@ def count_by(
     task: str | None = None,
     kinds: Collection[str] | None = None,
 ) -> Answer[Groups]:
-    """Return the number of filtered records for each value of a field. Raises InvalidInput or StoreCorrupt.
+    """Return the number of records that pass a filter, for each value of a field.
 
-    Counts stored with the outputs are used if they are sufficient. `kinds` is as in `search`.
+    If the stored counts suffice, no records are read. `kinds` is as in `search`. Raises InvalidInput or StoreCorrupt.
     """
     refuse_unknown_fields((field,), record_filter.check().possible_kinds)
     records = question.records
@@ -156,11 +157,13 @@ def find_worst(question: BatchQuery, limit: int) -> Answer[list[JsonRecord]]:
 def rank(
     question: BatchQuery, by: str, *, limit: int | None = None, task: str | None = None
 ) -> Answer[list[tuple[str, int]]]:
-    """Return the most frequent values of `by` with their counts, at most `limit`.
+    """Return the most frequent values of `by`, each with its count. At most `limit` values are returned.
 
-    `by` is a kind, code, severity or language; for diagnostics, a path or directory; or any other record field. With
-    METRIC and a name, return the greatest values of this metric, each with a path, or with a path, line and function.
-    Raises InvalidInput, also if the batch does not have the metric, or StoreCorrupt.
+    `by` is `kind`, `code`, `severity`, `lang`, or any other record field. For `path`, `file` and `dir`, diagnostics are
+    counted.
+
+    If `by` is METRIC and the name of a metric, return the greatest values of the metric. Each has a path, or for a
+    function a path, line and name. Raises InvalidInput, also if the batch does not have the metric, or StoreCorrupt.
     """
     refuse_below_one(limit=limit)
     if by.startswith(METRIC):
@@ -244,7 +247,7 @@ def inspect(
     by_task = {task: records.item_records(task, item) for task in tasks}
     place = path_row(name)
     languages = records.languages_for(record_filter)
-    # The failure of a project task is recorded at the first item of the batch, but it does not belong to that file.
+    # The failure of a project task is recorded at the first item of the batch, but it is not about that file.
     matches = [
         r
         for task in by_task.values()
@@ -301,7 +304,7 @@ def _has_value(record: JsonRecord | None, field: str, values: Collection[str]) -
 
 
 def _evidence(records: BatchRecords, lines: list[JournalLine]) -> dict[tuple[bytes, str], dict[str, str]]:
-    """Return the evidence for failed tasks by path and task, from the journal. The last event of a task counts."""
+    """Return the evidence of failed tasks by path and task, from the journal. A later event replaces an earlier one."""
     from codebatch.store.batches.journal import Failed, Lost
 
     work = records.plan.work()
@@ -340,7 +343,8 @@ def _completeness(
 ) -> Completeness:
     """Return the completeness of an answer about some record types and fields.
 
-    It covers the tasks that produce these types. Fields that need languages also require the task `parse`.
+    The answer needs all tasks that produce these types. If the filter or a field needs languages, the answer also needs
+    the task `parse`.
     """
     records = question.records
     names = records.choose_tasks(task)

@@ -38,7 +38,7 @@ def references(
     path: Paths = "",
     progress: Progress = ignore_progress,
 ) -> Answer[list[JsonRecord]]:
-    """Return every occurrence of a name in the given roles (by default all), in files that `path` matches.
+    """Return every occurrence of a name in files that match `path`, by default in all roles.
 
     Each row has `path` or `path_b64`, `name`, `line`, `column`, `role` and `scope`. Raises InvalidInput or
     StoreCorrupt.
@@ -88,12 +88,13 @@ class _Call(msgspec.Struct, frozen=True):
 
 
 def _known_calls(question: BatchQuery, name: str) -> dict[bytes, list[tuple[int, str, str]]]:
-    """Return the line, target and source of each call of a name, by path, for files that do not define the name.
+    """Return the line, target and source of each call of a name, by path.
 
-    Return an empty dict without an index. Searching the files is faster than reading all records.
+    Files that define the name are left out. If there is no index, return an empty dict: then searching the files is
+    faster than reading all records.
     """
     records = question.records
-    if _TASK not in records.task_names or name.endswith("*"):  # A filter would take `*` for a prefix match.
+    if _TASK not in records.task_names or name.endswith("*"):  # In a filter, `*` would match any suffix.
         return {}
     calls = RecordFilter(kinds=("edge",), targets=(name,), where='edge_type == "calls"')
     known: dict[bytes, list[tuple[int, str, str]]] = {}
@@ -105,13 +106,14 @@ def _known_calls(question: BatchQuery, name: str) -> dict[bytes, list[tuple[int,
             return {}
         for row in defining:
             known.pop(path_bytes(row), None)
-    except (StoreCorrupt, msgspec.ValidationError):  # Record queries report the damage; the files have the same data.
+    # Queries of records report this damage. Here, the files can be searched instead.
+    except (StoreCorrupt, msgspec.ValidationError):
         return {}
     return known
 
 
 def _indexed(records: BatchRecords, record_filter: RecordFilter) -> list[JsonRecord] | None:
-    """Return the records that pass a filter, or None if no index can locate them."""
+    """Return the records that pass a filter. Return None if there is no index that can locate them."""
     pieces = records.pieces(_TASK, record_filter, lookups_of(record_filter))
     if any(piece.frames is None for piece in pieces):
         return None

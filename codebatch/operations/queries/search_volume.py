@@ -1,4 +1,4 @@
-"""The number of records and files that a query covered, shown if nothing was found."""
+"""The number of records and files that a query searched. It is shown if nothing was found."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from codebatch.operations.queries.batch_query import BatchQuery
 
 
 class SearchedVolume(msgspec.Struct, frozen=True):
-    """The current number of records and of files. `files` is None if the batch has not processed all files yet."""
+    """The number of records and files that a query searched.
+
+    `files` is None while the batch is running, because not all files have results yet.
+    """
 
     records: int
     files: int | None

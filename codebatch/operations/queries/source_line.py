@@ -47,9 +47,9 @@ class InspectedLine(msgspec.Struct, frozen=True):
 
 
 def split_place(question: BatchQuery, given: str) -> tuple[str, int | None]:
-    """Split `FILE:LINE` or `FILE:LINE:COLUMN` into a file and a line. If the whole text names a file, the line is None.
+    """Split `FILE:LINE` or `FILE:LINE:COLUMN` into a file and a line.
 
-    Raises StoreCorrupt.
+    If a file has the whole text as its name, return this name and None. Raises StoreCorrupt.
     """
     path, line = given, None
     for _ in range(2):
@@ -111,9 +111,9 @@ def _source(question: BatchQuery, file_records: FileRecords, line: int) -> tuple
 def read_lines(
     question: BatchQuery, path: bytes, item: int, first: int, last: int
 ) -> tuple[int | None, tuple[SourceLine, ...]]:
-    """Return the number of lines of a file, or None if it is binary, and the source lines from `first` to `last`.
+    """Return the number of lines of a file, and its lines from `first` to `last`, as they are in the snapshot.
 
-    The content is that of the snapshot. Raises ObjectMissing.
+    For a binary file, the number is None and there are no lines. Raises ObjectMissing.
     """
     entry = question.records.snapshot.entry(path)
     assert entry is not None, "it is an item of the batch"
@@ -130,7 +130,7 @@ def read_lines(
 
 
 def _at(records: Collection[JsonRecord], line: int, kinds: Collection[str]) -> Iterable[JsonRecord]:
-    """Yield the records of a file that concern a line, grouped by record type."""
+    """Yield the records of a file that are about a line, grouped by record type."""
     enclosing = [record for record in records if record["kind"] == "symbol" and _first(record) <= line <= _last(record)]
     enclosing.sort(key=lambda record: (_first(record), -_last(record)))
     functions = {(record["qualified"], record["line"]) for record in enclosing}
@@ -160,7 +160,10 @@ def _first(record: JsonRecord) -> int:
 
 
 def _last(record: JsonRecord) -> int:
-    """Return the last line of a record. An end at column 1 is exclusive, so the record ends on the line before."""
+    """Return the last line of a record.
+
+    The end of a record is exclusive. So if it is in column 1, the record ends on the line before.
+    """
     end = record.get("end_line")
     if not isinstance(end, int):
         return _first(record)

@@ -28,7 +28,7 @@ class SourceText(msgspec.Struct, frozen=True):
 
 
 def source_texts(question: BatchQuery, records: Iterable[JsonRecord]) -> list[SourceText | None]:
-    """Return the source line where each diagnostic begins, in order.
+    """Return for each diagnostic the source line where it begins, in the same order.
 
     An element is None if the file is not UTF-8 or its content is missing. Missing content is noted. Raises StoreCorrupt
     if a record is not a diagnostic.
@@ -52,7 +52,7 @@ def source_texts(question: BatchQuery, records: Iterable[JsonRecord]) -> list[So
 
 
 def _contents(records: BatchRecords, paths: list[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the content of the readable files. Damaged files are skipped; their lines are not shown."""
+    """Yield the content of each readable file with its path. Missing and damaged files are skipped."""
     for path in paths:
         with contextlib.suppress(ObjectMissing, StoreCorrupt):
             entry = records.snapshot.entry(path)
@@ -68,7 +68,7 @@ def _line(content: bytes, diagnostic: Diagnostic) -> SourceText | None:
         text = lines[diagnostic.line - 1].decode().rstrip("\r")
     except (UnicodeDecodeError, IndexError):
         return None
-    if "\0" in text:  # UTF-16 text can be valid UTF-8.
+    if "\0" in text:  # UTF-16 text that consists of ASCII characters is also valid UTF-8, but with NUL characters.
         return None
     return _marked(text, diagnostic)
 
@@ -89,7 +89,10 @@ def _line_of_cell(cells: list[list[str]], diagnostic: Diagnostic) -> SourceText 
 
 
 def _marked(text: str, diagnostic: Diagnostic) -> SourceText | None:
-    """Return a line with the range of a finding in it, or None if the line is blank or the column is out of range."""
+    """Return a line with the range of a finding in it.
+
+    Return None if the line is blank or the column is out of range.
+    """
     end = diagnostic.end_column - 1 if diagnostic.end_line == diagnostic.line else len(text)
     return (
         SourceText(text, diagnostic.column - 1, end)

@@ -1,9 +1,10 @@
-"""SQL queries over the records of a batch, by DuckDB in this process (SPEC.md "SQL").
+"""SQL queries over the records of a batch. DuckDB executes them in this process (SPEC.md "SQL").
 
-DuckDB does not read files of the store. The needed frames of shards are verified by their trailers and copied into a
-private directory, which is deleted with the answer. After the views are created, DuckDB can neither access anything
-else (files, network, extensions, Python variables) nor change its settings. Statements run in a thread, so that the
-main thread can react to Ctrl-C.
+DuckDB does not read files of the store. The needed frames of shards are verified by their trailers and copied to a
+private directory. The directory is deleted when the answer is no longer used.
+
+After the views are created, DuckDB can access nothing else: no other files, no network, no extensions, no Python
+variables. It also cannot change its settings. Statements run in a thread, so the main thread can react to Ctrl-C.
 """
 
 from __future__ import annotations
@@ -55,7 +56,10 @@ _SETTINGS = {
     "python_enable_replacements": "false",
 }
 _QUERY_TYPES = ("SELECT", "MULTI")
-"""Statement types of queries. MULTI covers statements with PIVOT; they are queries if they start with _FIRST."""
+"""Statement types of queries.
+
+MULTI is the type of statements with PIVOT. Such a statement is a query only if it matches _FIRST.
+"""
 _FIRST = re.compile(
     r"(\s|\(|--[^\n]*\n|/\*.*?\*/)*(describe|from|pivot|pivot_wider|select|show|summarize|table|unpivot|values|with)\b",
     re.DOTALL | re.IGNORECASE,
@@ -74,10 +78,10 @@ class Rows(NamedTuple):
 
 @contextlib.contextmanager
 def ask_sql(question: BatchQuery, statement: str) -> Iterator[Answer[Rows]]:
-    """Execute one query over the views of VIEWS. Its rows are available until the context ends.
+    """Execute one query over the views in VIEWS. Its rows are available until the context ends.
 
-    Raises InvalidInput if the statement is not a query, DuckDB rejects it, it needs more than SQL_MEMORY_BYTES_MAX, or
-    DuckDB is not installed. Raises StoreCorrupt.
+    Raises InvalidInput in these cases: the statement is not a query, DuckDB rejects it or is not installed, or the
+    query needs more than SQL_MEMORY_BYTES_MAX. Raises StoreCorrupt.
     """
     _load()
     views = named_views(statement)
@@ -135,7 +139,8 @@ class _Session:
     def make_views(self, records: BatchRecords, kinds: Sequence[str], named: Collection[str]) -> None:
         """Create all views over records of some types, then disable all other access.
 
-        Views that the statement does not name have no rows; a query of them raises an error.
+        A view that the statement does not name has no rows. If the statement uses such a view nevertheless, the query
+        fails.
         """
         frame_paths = _copy(records, kinds, self._directory)
         undecodable_paths = _undecodable_paths(records) if kinds else []
@@ -214,7 +219,7 @@ def _iter_frames(records: BatchRecords, kinds: frozenset[str]) -> Iterator[tuple
 
 
 def _undecodable_paths(records: BatchRecords) -> list[tuple[str, str]]:
-    """Return the paths that are not UTF-8, as in records and as shown to people."""
+    """Return the paths that are not UTF-8, each in base64, as in records, and in display form."""
     undecodable = (entry.path for entry in records.items if not entry.path.isascii() and _is_undecodable(entry.path))
     return [(base64.b64encode(path).decode(), display_path(path)) for path in undecodable]
 
@@ -228,7 +233,10 @@ def _is_undecodable(path: bytes) -> bool:
 
 
 def _completeness(question: BatchQuery, kinds: Sequence[str]) -> Completeness:
-    """Return the completeness of the views of some record types. Note the types that no task of the batch produces."""
+    """Return the completeness of the views of some record types.
+
+    A note names each type that no task of the batch produces.
+    """
     records, catalogue = question.records, question.catalogue
     if not kinds:
         return Completeness()
@@ -241,7 +249,7 @@ def _completeness(question: BatchQuery, kinds: Sequence[str]) -> Completeness:
 
 
 def _unique_names(names: Sequence[str]) -> list[str]:
-    """Return column names made unique: a repeated name gets a number."""
+    """Return column names made unique. Repetitions of a name get numbers: `a`, `a` → `a`, `a_1`."""
     unique: list[str] = []
     for name in names:
         chosen, number = name, 1

@@ -1,4 +1,4 @@
-"""The tools named in findings of a batch, and the tasks that report findings of a tool."""
+"""The tools that findings of a batch name, and the tasks that report findings of a tool."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _FINDINGS = RecordFilter(kinds=("diagnostic",))
 def tools_of_task(records: BatchRecords, task: str) -> frozenset[str]:
     """Return the tools that findings of a task can name. Raises StoreCorrupt.
 
-    A custom task may use other names too. For an import, only tools that reported a finding are known.
+    For a custom task, the result has its own name and all tools that its findings name, but it may report other tools
+    too. For an import, only the tools that its findings name are known.
     """
     if task in _OUR_TASKS:
         return frozenset((OURS, RUFF) if task == LINT else (OURS,))
@@ -29,7 +30,7 @@ def tools_of_task(records: BatchRecords, task: str) -> frozenset[str]:
 
 
 def named_tools(records: BatchRecords, task: str) -> frozenset[str]:
-    """Return the tools that the existing findings of a task name. Raises StoreCorrupt."""
+    """Return the tools that the findings of a task name. Raises StoreCorrupt."""
     return frozenset(str(record["tool"]) for record in records.iter_records(task, _FINDINGS, is_beside=True))
 
 
@@ -44,7 +45,8 @@ class ToolTasks:
     def tasks_of(self, tool: str) -> list[str]:
         """Return the tasks that may report findings of a tool.
 
-        A custom task or an import without findings may report any tool except codebatch and ruff.
+        If the findings of a custom task or an import name no other tool, it may report any tool except codebatch and
+        ruff.
         """
         return [name for name in self._names if self._may_report(name, tool)]
 

@@ -25,11 +25,14 @@ from codebatch.system.files.disk_usage import iter_files, reclaimable_bytes
 
 
 class Collected(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a garbage collection, or of its dry run. Of `settled` batches only the outputs are kept.
+    """The result of a garbage collection, or of its dry run.
 
-    `packs_rewritten` counts packs with live objects that were rewritten; `objects` counts removed objects. `relinked`
-    counts duplicate shard files that were replaced by hard links, of `relinked_bytes`. `freed_bytes` is the total size
-    of files that lost their last name.
+    - `settled`: batches of which only the outputs are kept.
+    - `packs`: packs that were removed.
+    - `packs_rewritten`: packs that were rewritten, because they had live and dead objects.
+    - `objects`: removed objects.
+    - `relinked`, `relinked_bytes`: the number and size of duplicate shard files that were replaced by hard links.
+    - `freed_bytes`: the total size of files that lost their last name.
     """
 
     batches: tuple[str, ...]
@@ -44,7 +47,7 @@ class Collected(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_nothing(self) -> bool:
-        """Whether nothing was removed except duplicates and unneeded files of settled batches."""
+        """Whether no batch, snapshot or object was removed. Replaced duplicates and settled batches do not count."""
         return not (self.batches or self.snapshots or self.packs or self.packs_rewritten)
 
 
@@ -67,8 +70,10 @@ def collect_garbage(store: StoreDir, *, keep: int, is_dry: bool = False, note: N
     """Remove old batches and unreferenced data, and replace equal shard files by hard links.
 
     `keep` is the number of COMPLETED batches to keep for each combination of source, paths and pipeline. With `is_dry`,
-    only return what would be removed. Raises StoreInUse immediately if another process writes to the store (not with
-    `is_dry`), StoreUntrusted or StoreUnwritable.
+    nothing is removed, and the result describes what would be removed.
+
+    Without `is_dry`, StoreInUse is raised immediately if another process writes to the store. Raises StoreUntrusted or
+    StoreUnwritable.
     """
     if is_dry:
         return _summarize(_choose_all(store, keep, note))
@@ -88,7 +93,10 @@ def _choose_all(store: StoreDir, keep: int, note: Note) -> CollectionPlan:
 
 
 def _work_ended(store: StoreDir, batch: BatchDir) -> BatchState | None:
-    """Return the state of a work batch without open tasks and questions. Return None for all other batches."""
+    """Return the final state of a work batch that has no open tasks or questions and no live process.
+
+    Return None for all other batches, and if the state cannot be read.
+    """
     from codebatch.query.status.work_status import (
         read_work_status,  # 5 ms that a store without work batches does without
     )
@@ -102,11 +110,12 @@ def _work_ended(store: StoreDir, batch: BatchDir) -> BatchState | None:
 
 
 def tidy(store: StoreDir, *, keep: int, ran: BatchDir) -> Collected | None:
-    """Collect garbage at the end of a run, like `collect_garbage`, but only for batches of the same source.
+    """Collect garbage at the end of a run, like `collect_garbage`, but only batches of the same source as `ran`.
 
-    Objects are collected at most once a day. The batch `ran` and the latest batch are kept, even if the clock was set
-    back. The number of batches to keep for other sources is configured there. Return None if another process writes to
-    the store, or if this process may not. Raises StoreError.
+    Other sources may be configured to keep another number of batches. The batch `ran` and the latest batch are always
+    kept, even if the clock was set back. Objects are collected at most once a day.
+
+    Return None if another process writes to the store, or if this process may not write to it. Raises StoreError.
     """
     with contextlib.ExitStack() as stack:
         try:
@@ -153,7 +162,7 @@ def _summarize(plan: CollectionPlan) -> Collected:
 
 
 def stats_of(store: StoreDir) -> StoreStats:
-    """Return the storage statistics. A file with several names is counted under the first name encountered."""
+    """Return the storage statistics. A file with several names is counted once, under the name that is listed first."""
     parts: dict[str, tuple[int, int]] = {}
     inodes: set[int] = set()
     shared_bytes = 0
@@ -177,9 +186,10 @@ def stats_of(store: StoreDir) -> StoreStats:
 
 
 def _part_of(path: Path) -> str:
-    """Return the directory of the store that contains a file.
+    """Return the part of the store that a file belongs to: its top-level directory.
 
-    For a file of a batch, return the directory in the batch.
+    For a file of a batch, it is `batches/` and the directory inside the batch. For a file at the top of the store, it
+    is `.`.
     """
     if path.parts[0] == layout.BATCHES:
         return f"{layout.BATCHES}/{path.parts[2]}" if len(path.parts) > 3 else layout.BATCHES

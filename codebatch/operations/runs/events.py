@@ -1,7 +1,7 @@
-"""The event stream of an analysis, derived from the files of the batch. An analysis stores no events.
+"""The event stream of an analysis. It is derived from the files of the batch, because an analysis stores no events.
 
-Events are: started, progress, ended. A position in the stream consists of the number of coordinator starts and the
-number of results at that time. So a client that reconnects with a cursor receives only newer events.
+The events are: started, progress, ended. A cursor, the position in the stream, has the number of coordinator starts and
+the number of results so far. So a client that reconnects with a cursor receives only newer events.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from codebatch.system.processes.progress_cell import NO_TASK, ProgressCell, Step
 
 PROGRESS_SECONDS = 5.0
 _SHARE = 20
-"""At most 1/_SHARE of the time is used for reading the batch."""
+"""Reading the batch takes at most 1/_SHARE of the time."""
 _SPREAD = (0.75, 1.0, 1.25)
 
 
@@ -37,9 +37,12 @@ E = TypeVar("E", bound=events.BatchEvent)
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """The activity on a followed batch: a coordinator runs it, or `alone` commands run without a coordinator.
+    """The activity on a followed batch.
 
-    `counts` is None if the counts were not read. `shortfall` describes what is missing if no process runs the batch.
+    - `is_conducted`: whether a coordinator runs it.
+    - `alone`: the number of commands that run without a coordinator.
+    - `counts`: None if the counts were not read.
+    - `shortfall`: if no process runs the batch, describes which results are missing.
     """
 
     is_conducted: bool
@@ -51,7 +54,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(slots=True)
 class _CoordinatorLifetime:
-    """The lifetime of one coordinator, with its number of results and the way it ended."""
+    """The lifetime of one coordinator, the number of its results, and the way in which it ended."""
 
     began_ns: int
     last_ns: int = 0
@@ -60,7 +63,7 @@ class _CoordinatorLifetime:
 
 
 class AnalysisFollowed:
-    """A followed analysis, from a cursor in its event stream on."""
+    """A followed analysis. It yields the events after a cursor."""
 
     def __init__(self, batch: BatchDir, since: Cursor, *, now: Callable[[], float] = time.monotonic) -> None:
         """Open the batch. `now` is a monotonic clock in seconds."""
@@ -109,7 +112,7 @@ class AnalysisFollowed:
         return new_events
 
     def look(self, *, closely: bool) -> Seen:
-        """Return the activity on the batch."""
+        """Return the activity on the batch. `closely` has no effect for an analysis."""
         state = self._state = read_current_state(self._batch)
         if state.holders:
             return Seen(is_conducted=True, counts=counts_of(state))
@@ -201,7 +204,7 @@ class AnalysisFollowed:
             cell.close()
 
     def _seconds(self, until_ns: int) -> float:
-        """Return the seconds from the start of the current coordinator until a time, according to the journals."""
+        """Return the seconds from the start of the current coordinator, according to the journals, until `until_ns`."""
         return round(max(0, until_ns - self._lifetimes[-1].began_ns) / 1e9, 3) if self._lifetimes else 0.0
 
     def _all_seconds(self, until_ns: int) -> float:
@@ -221,14 +224,20 @@ class AnalysisFollowed:
 
 
 def counts_of(state: CurrentState) -> dict[str, int]:
-    """Return the number of (file, task) pairs in each state, under the state names of commands. Zeros are omitted."""
+    """Return the number of (file, task) pairs in each state. The state names are those of commands.
+
+    Zeros are omitted.
+    """
     tally = state.tally
     counts = {"DONE": tally.results, "FAILED": tally.failed, "CANCELLED": tally.cancelled, "PENDING": tally.open}
     return {name: count for name, count in counts.items() if count}
 
 
 def shortfall_of(batch: BatchDir, state: CurrentState) -> BatchIncomplete | None:
-    """Return what is missing from an analysis that no process runs, or None if nothing is missing."""
+    """Return an error that describes which results are missing, or None.
+
+    It is only valid if no process runs the batch.
+    """
     if state.state is BatchState.COMPLETED:
         return None
     tally, resume = state.tally, f"codebatch resume --batch {batch.id}"

@@ -25,7 +25,12 @@ if TYPE_CHECKING:
     from codebatch.operations.project.project_snapshot import ProjectSnapshot
 
 Action = Literal["new", "resumed", "joined", "up to date", "already ended"]
-"""The action of a run. `joined`: another process is running the batch. `already ended`: it ended with failures."""
+"""The action of a run.
+
+- `joined`: another process is already running the batch.
+- `up to date`: all results existed already.
+- `already ended`: the batch ended earlier, with failures.
+"""
 
 
 class Listener:
@@ -89,8 +94,8 @@ class ExecutionSettings(msgspec.Struct, frozen=True, kw_only=True):
     ) -> RunOutcome:
         """Execute the open work of a batch.
 
-        `lock` is the lock of `Store.writing`; the caller must hold it since before it read the batch. `snapshot` is the
-        decoded snapshot of the batch, if the caller already has it.
+        `lock` is the lock that `Store.writing` returned. The caller must have acquired it before it read the batch.
+        `snapshot` is the decoded snapshot of the batch, if the caller already has it.
         """
         settings = self.configuration.settings
         jobs = self.jobs or self.configuration.jobs

@@ -19,15 +19,15 @@ from codebatch.query.filters.filters import RecordFilter
 from codebatch.query.sources.parsed_files import file_states
 
 COMPLEXITY_MIN = 15
-"""The minimum complexity of hard functions: SonarSource's limit for cognitive complexity.
+"""The minimum complexity of the functions in a headline: SonarSource's limit for cognitive complexity.
 
-In languages without cognitive complexity, cyclomatic complexity is used. McCabe's limit for it is 10, or 15 with a
-justification.
+In languages without cognitive complexity, it is applied to cyclomatic complexity. For this, McCabe's limit is 10, or 15
+with a justification.
 """
 EACH_MAX = 8
 """Maximum number of rows of each kind in a headline."""
 _COPIES_MAX = 8 * EACH_MAX
-"""Number of duplicate blocks to examine, because several can be in the same two files."""
+"""Number of duplicate blocks to read, because several blocks can be in the same two files."""
 
 _LIKELY_BUGS = ("error", "warning")
 
@@ -61,9 +61,10 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def headline(question: BatchQuery) -> Headline:
-    """Return the headline of a batch, from the results that exist. Raises StoreCorrupt.
+    """Return the headline of a batch from the results that exist so far. Raises StoreCorrupt.
 
-    If the project has only non-production files, such as a directory of tests, they are not treated as secondary.
+    Non-production files are left out. But if the project consists only of such files, for example of tests, they are
+    included.
     """
     records = question.records
     secondary, states = question.apart, file_states(records.files)
@@ -100,7 +101,7 @@ def headline(question: BatchQuery) -> Headline:
 
 
 def _hard_functions(question: BatchQuery, *, everything: bool) -> tuple[tuple[Hotspot, ...], str]:
-    """Return the hottest functions and a note about missing git history.
+    """Return the functions that are complex and often changed, and a note about missing git history.
 
     If no language of the batch has cognitive complexity, return the functions with the highest cyclomatic complexity.
     """
@@ -113,7 +114,7 @@ def _hard_functions(question: BatchQuery, *, everything: bool) -> tuple[tuple[Ho
 
 
 def _one_for_each_pair(blocks: Iterable[DuplicateBlock]) -> list[DuplicateBlock]:
-    """Return the first duplicate block of each pair of files, with its first two locations."""
+    """Return the first duplicate block of each pair of files. Each block has only its first two locations."""
     by_pair: dict[tuple[bytes, ...], DuplicateBlock] = {}
     for block in blocks:
         shortened = msgspec.structs.replace(block, locations=block.locations[:2])

@@ -1,7 +1,7 @@
 """A cache of headlines in the store (`cache/headline-*.bin`), for runs that find nothing to execute.
 
-The cache key covers all inputs: the batch and its merged results, the newest commit (from which changes are counted),
-and the source code that computes the headline.
+The cache key covers all inputs: the batch and its merged results, the newest commit, which determines the change
+counts, and the source code that computes the headline.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class _CachedHeadline(msgspec.Struct, frozen=True, array_like=True):
 
 
 def find_headline(question: BatchQuery, outputs: Outputs) -> Headline:
-    """Return the headline of a batch with these merged outputs, from the cache if possible. Raises StoreCorrupt."""
+    """Return the headline of a merged batch, from the cache if possible. Raises StoreCorrupt."""
     package_digests = tuple(map(package_digest, _PACKAGES))
     key_fields = (question.batch.id, outputs.manifest.result_digest, question.newest_commit, package_digests)
     key = digest_bytes(msgspec.msgpack.encode(key_fields))

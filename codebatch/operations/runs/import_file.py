@@ -64,7 +64,7 @@ def import_findings(
 
 
 class _BatchSupersededError(Exception):
-    """Another batch has become the latest."""
+    """Raised if another process has created a newer batch during an import."""
 
 
 def import_files(
@@ -81,8 +81,8 @@ def import_files(
 ) -> ImportResult:
     """Import the named files like `import_into`. `-` is standard input. Errors contain the file names.
 
-    If no batch is given and another import finishes first, the import is repeated on top of that batch, so no import is
-    lost. Raises BatchIncomplete if the new batch has another snapshot.
+    If no batch is given, another import may finish first. This import is then repeated with the new batch as its start,
+    so both imports are kept. But if the new batch has another snapshot, BatchIncomplete is raised.
     """
     if not names or names.count(STANDARD_INPUT) > 1:
         problem = "standard input was given twice" if names else "no file given"
@@ -124,7 +124,7 @@ def import_files(
 def _read_all(names: Sequence[str]) -> list[bytes]:
     """Return the content of files or standard input.
 
-    Stop once the total exceeds the import limit. Raises InvalidInput.
+    Reading stops as soon as the total size exceeds the import limit. Raises InvalidInput.
     """
     files: list[bytes] = []
     for name in names:

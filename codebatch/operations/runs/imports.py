@@ -1,7 +1,8 @@
-"""Import of findings of another tool as a task of a new batch over the same snapshot (SPEC.md "Imported findings").
+"""Import of findings of another tool.
 
-The batch stays hidden until the file was read and then gets its name. So no query finds a batch with a failed import,
-and an unreadable file does not replace the latest batch.
+The findings become a task of a new batch over the same snapshot (SPEC.md "Imported findings"). The batch is hidden
+until the file was read completely. Only then it gets its name. So queries never find a batch with a failed import, and
+an unreadable file does not replace the latest batch.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
     def shortfall(self) -> BatchIncomplete | None:
         """The error that describes results that are missing from the batch, or None.
 
-        Findings that were not imported are in `left_out` instead.
+        Findings that were not imported do not count; they are in `left_out`.
         """
         if self.standing.state is BatchState.COMPLETED:
             return None
@@ -94,11 +95,12 @@ def import_into(
     check: Callable[[], None] = lambda: None,
     listener: Listener,
 ) -> ImportResult:
-    """Create a batch with all tasks of `start` and the findings in files of another tool, as the task `task`.
+    """Create a batch with all tasks of `start`, and with the findings in `files` as an additional task `task`.
 
     - `root`: the path of the source tree when the other tool ran; by default its present path.
     - `allow_failed`: accept a file that reports a failure of its tool.
-    - `check`: called before the batch gets its name, while no other process can create one; its exceptions propagate.
+    - `check`: called before the batch gets its name, while no other process can create a batch; its exceptions
+      propagate.
 
     On return the batch is durable. Raises InvalidInput (InvalidImport if caused by a file), ToolMismatch,
     BatchIncomplete or StoreError.
@@ -139,7 +141,7 @@ def _index(store: StoreDir, batch: BatchDir, listener: Listener) -> None:
 def _current_batch(
     planner: Planner, batch: BatchDir, match: PlanMatch, start: BatchDir, check: Callable[[], None]
 ) -> BatchDir:
-    """Return the batch of the plan if it is the latest and of the same commit, else a batch that adopts it."""
+    """Return the batch of the plan if it is the latest and of the same commit, otherwise a batch that adopts it."""
     if match.answers and _checkout_of(batch) == _checkout_of(start):
         return batch
     with planner.store.making_batch():
@@ -152,7 +154,7 @@ def _checkout_of(batch: BatchDir) -> Checkout:
 
 
 def _check(execution: ExecutionSettings, files: Sequence[bytes], form: str, task: str) -> None:
-    """Check the arguments before anything is written. Raises InvalidInput."""
+    """Check the arguments of an import before anything is written. Raises InvalidInput."""
     catalogue = execution.configuration.catalogue
     if form not in FORMATS:
         raise InvalidInput(f"unknown format {form!r}", hint=f"one of: {', '.join(FORMATS)}")
@@ -169,7 +171,7 @@ def _check(execution: ExecutionSettings, files: Sequence[bytes], form: str, task
 
 
 def _config(store: StoreDir, start: BatchDir, data: bytes, form: ImportFormat, root: bytes | None) -> ImportConfig:
-    """Return the configuration of the import. On return the file is a durable object of the store."""
+    """Store the file as an object and return the configuration of the import. On return the object is durable."""
     with PackWriter(store.objects()) as objects:
         digest = objects.add(data)
         objects.seal()
@@ -182,7 +184,7 @@ def _config(store: StoreDir, start: BatchDir, data: bytes, form: ImportFormat, r
 def _planner(
     execution: ExecutionSettings, store: StoreDir, start: BatchDir, config: ImportConfig, task: str, listener: Listener
 ) -> Planner:
-    """Return the planner of the new batch: the tasks as planned in `start`, then all imports by name.
+    """Return the planner of the new batch. Its tasks are those of `start`, followed by all imports sorted by name.
 
     Raises ToolMismatch.
     """
@@ -214,7 +216,11 @@ def _planner(
 
 
 def _refuse_failed(batch: BatchDir, task: str, form: ImportFormat, *, allow_failed: bool) -> None:
-    """Raise InvalidImport for an unreadable file or one whose tool failed, BatchIncomplete if the task failed."""
+    """Raise an error if an import failed.
+
+    Raises InvalidImport if the file is unreadable or reports a failure of its tool, and BatchIncomplete if the task
+    failed.
+    """
     events = [line.event for line in read_journal(batch.files, batch.root)]
     failed = [event for event in events if isinstance(event, Failed) and event.task == task]
     if failed:
@@ -245,7 +251,10 @@ def _import_result(store: StoreDir, batch: BatchDir, action: Literal["new", "up 
 
 
 def _find_excluded(store: StoreDir, batch: BatchDir, task: str) -> ExcludedRecords | None:
-    """Return the excluded records as recorded by the batch, or by an older batch from which it was reused, or None."""
+    """Return the excluded records of an import, or None if they are unknown.
+
+    If the batch reused the import, they are read from the older batch that recorded them.
+    """
     (planned,) = (candidate for candidate in batch.plan().tasks if candidate.name == task)
     place = batch.about.snapshot_id, batch.about.paths, batch.about.imports[task]
     for candidate in (batch, *iter_batches(store)):

@@ -38,9 +38,9 @@ class IndexAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def build_index(store: StoreDir, batch: BatchDir, *, is_anew: bool = False, note: Note = ignore_note) -> IndexAnswer:
-    """Build the index of a merged batch and replace an older index. On return it is durable.
+    """Build the index of a merged batch. It replaces an older index. On return it is durable.
 
-    With `is_anew`, ignore cached data of older indexes. `note` receives notes about damaged shard files. Raises
+    With `is_anew`, cached data of older indexes is not reused. `note` receives notes about damaged shard files. Raises
     BatchIncomplete if the batch has no merged results, StoreCorrupt or StoreUnwritable.
     """
     with store.writing():

@@ -1,4 +1,4 @@
-"""The choice of the batch that answers queries about a snapshot: an existing, adopted or new batch."""
+"""Choice of the batch that answers queries about a snapshot: an existing batch, one that adopts it, or a new batch."""
 
 from __future__ import annotations
 
@@ -102,10 +102,13 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def _is_answered_by(self, batch: BatchDir) -> bool:
-        """Return whether queries about the snapshot are answered by a batch of the plan.
+        """Return whether a batch of this plan is the batch that queries about the snapshot use.
 
-        The batch must have the same place and patterns, and be the latest of its source. It must also be the default
-        batch for queries; or it is restricted to paths while the default batch covers the whole project.
+        All these conditions must be true:
+
+        - The batch has the same sources and file patterns, and it is the latest batch of these sources.
+        - It is the default batch for queries. If the batch is restricted to paths, the default batch may instead be one
+          that covers the whole project.
         """
         about = batch.about
         if (about.sources, about.stat_cache) != (self.frozen.sources, self.frozen.stat_cache):
@@ -116,12 +119,15 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
         return default.id == batch.id or (bool(about.paths) and not default.about.paths)
 
     def latest(self) -> BatchDir | None:
-        """Return the latest batch of the same place, or None."""
+        """Return the latest batch of the same sources and paths, or None."""
         place = self.frozen.sources, self.frozen.paths
         return next((batch for batch in iter_batches(self.store) if batch.about.place == place), None)
 
     def adopt(self, batch: BatchDir, checkout: Checkout = NO_CHECKOUT) -> BatchDir:
-        """Create a new batch for the snapshot with the results of a batch of the plan. On return it is durable."""
+        """Create a new batch for the snapshot that adopts all results of a batch of the same plan.
+
+        On return it is durable.
+        """
         return adopt_batch(
             self.store,
             batch,
@@ -132,10 +138,10 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def find(self, note: Note = ignore_note) -> tuple[BatchDir, PlanMatch] | None:
-        """Return a readable batch of the same plan that need not be ignored, with facts about it, or None.
+        """Return a batch of the same plan that can be used or adopted, with facts about it, or None.
 
-        The batch that answers queries comes first, then the latest batch of any place. `note` receives notes about
-        unreadable batches.
+        The batch that answers queries about the snapshot is preferred. Otherwise, it is the latest such batch of any
+        sources. Unreadable batches are skipped, and `note` receives a note about each.
         """
         key = (self.digest, self.pipeline)
         latest: tuple[BatchDir, PlanMatch] | None = None
@@ -174,11 +180,11 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
         return self.commit in ("", batch.about.commit)
 
     def find_or_make(self, *, again: bool, reuses: bool = True) -> tuple[BatchDir, bool]:
-        """Return the batch of the same plan, or a new one, and whether it is new.
+        """Return the batch of this plan, or a new one, and whether it is new.
 
-        With `again`, always create a new batch. `reuses` is as in `make`. Existing batches are searched before
-        planning, which takes time, and again under the lock that serializes batch creation. So concurrent runs share
-        the batch of the first.
+        With `again`, always create a new batch. `reuses` is as in `make`. Existing batches are searched twice: before
+        planning, which takes time, and then under the lock that serializes batch creation. So concurrent runs share the
+        batch of the first run.
         """
         existing = None if again else self.find(self.note)
         if existing is None:
@@ -194,10 +200,8 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
     def answering_one(self, batch: BatchDir) -> BatchDir:
         """Return the batch that answers queries about the snapshot.
 
-        It is the given batch or a new batch that adopts its results.
-
-        A batch that has not ended is returned unchanged; so is a batch that cannot be adopted, even with another
-        commit.
+        It is the given batch, or a new batch that adopts its results. A batch that has not ended, or that cannot be
+        adopted, is returned unchanged, even if its commit differs.
         """
         if self._is_answered_by(batch) and self._has_commit(batch):
             return batch
@@ -210,9 +214,9 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def choose_pipeline(configuration: Configuration, name: str | None) -> Pipeline:
-    """Return the named pipeline, by default the configured one. Check that all its tasks are configured correctly.
+    """Return the named pipeline, by default the configured one.
 
-    Raises InvalidInput or InvalidConfiguration.
+    Raises InvalidInput, or InvalidConfiguration if the settings of a task are wrong.
     """
     settings = configuration.settings
     pipeline_found = find_pipeline(name or settings.pipeline, settings.tasks)

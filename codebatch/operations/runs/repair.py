@@ -1,13 +1,13 @@
-"""Repair of damaged shard files: each is replaced, under all its names, by a file equal to the original.
+"""Repair of damaged shard files. Each is replaced, under all its names, by a file equal to the original.
 
-The replacement is an intact file of another inode if there is one. Otherwise its tasks are executed again, by new
-workers, in a hidden batch of the same plan. This batch may reuse results even from the damaged file, because reused
-results are verified against their checksums. A new file must have the digest in the manifest or commit file; otherwise
-it is discarded.
+If another intact file with the same digest exists, it is the replacement. Otherwise, the tasks are executed again, by
+new workers, in a hidden batch of the same plan. This batch may reuse results even from the damaged file, because each
+reused result is verified against its checksum. A new file is used only if it has the digest in the manifest or commit
+file.
 
-Runs may continue during a repair. A run that reuses a damaged shard verifies the shard first and treats it as a cache
-miss. A run that adopts a whole batch, or merges, can give a damaged file new names that the repair does not know. These
-names are still damaged and are repaired the next time.
+Runs may continue during a repair. A run that reuses a damaged shard verifies it first, and treats it as a cache miss. A
+run that adopts a whole batch, or merges, can give a damaged file new names, which the repair does not know. These names
+stay damaged until the next repair.
 """
 
 from __future__ import annotations
@@ -47,23 +47,24 @@ _CONTINUE_HINT = "to continue, run the same command again: files that are alread
 
 
 class RepairFailure(msgspec.Struct, frozen=True):
-    """The reason why files of a digest could not be repaired, with a hint."""
+    """The reason why files with a digest could not be repaired, and a hint."""
 
     told: str
     hint: str = "make a new batch with: codebatch run --again PATH"
 
 
 class RepairFailures(NamedTuple):
-    """The failures of a repair by digest. All other files were repaired, unless a signal ended the repair.
+    """The digests of the files that could not be repaired, with the reasons.
 
-    `signal_status` is 0, or the exit status of the signal.
+    All other damaged files were repaired, unless a signal ended the repair. `signal_status` is 0, or the exit status of
+    the signal.
     """
 
     reasons: dict[Digest, RepairFailure]
     signal_status: int = 0
 
     def reason(self, digest: Digest) -> RepairFailure:
-        """Return the reason why a file of a digest is still damaged."""
+        """Return the reason why files with a digest are still damaged."""
         if self.signal_status:
             failure = RepairFailure("the repair was stopped", hint=_CONTINUE_HINT)
         else:
@@ -74,11 +75,14 @@ class RepairFailures(NamedTuple):
 def repair_shard_files(
     execution: ExecutionSettings, store: StoreDir, lock: Lock, found: ShardFileSurvey, listener: Listener
 ) -> RepairFailures:
-    """Repair the damaged files of a full survey: replace them by intact files, or execute their tasks again.
+    """Repair the damaged files that a full survey found: replace them by intact files, or execute their tasks again.
 
-    `lock` is the lock of `Store.writing`. On return repaired files are durable. After a kill at any point, each name is
-    in a state that `give` describes. A name that cannot be replaced does not stop the others. Raises StoreUnwritable if
-    the disk is full or fails, or if the store is read-only; then only some names are repaired.
+    `lock` is the lock that `Store.writing` returned. On return the repaired files are durable. After a kill at any
+    point, each name is in a state that `give` describes. If a name cannot be replaced, the repair continues with the
+    others.
+
+    Raises StoreUnwritable if the disk is full or fails, or if the store is read-only. Only some names are then
+    repaired.
     """
     reasons: dict[Digest, RepairFailure] = {}
     unrepaired = _replace_with_equal(store, found, reasons)
@@ -116,7 +120,10 @@ def repair_shard_files(
 def _replace_with_equal(
     store: StoreDir, found: ShardFileSurvey, reasons: dict[Digest, RepairFailure]
 ) -> dict[Digest, list[ShardName]]:
-    """Replace damaged files by equal intact files. Return the names of damaged files without one, by digest."""
+    """Replace damaged files by intact files with the same digest.
+
+    Return the names of the damaged files without an intact file, by digest.
+    """
     unrepaired: dict[Digest, list[ShardName]] = {}
     for fault in found.faults:
         equal = found.sound.get(fault.digest)
@@ -133,7 +140,7 @@ def _replace_with_equal(
 def repair_batch(
     execution: ExecutionSettings, store: StoreDir, lock: Lock, listener: Listener, batch: BatchDir
 ) -> bool:
-    """Repair the shard files of a batch, under all their names. Return False if none is damaged.
+    """Repair the shard files of a batch, under all their names. Return False if no file is damaged.
 
     Raises StoreCorrupt if a file cannot be repaired, Stopped if a signal ended the repair, or StoreUnwritable.
     """
@@ -153,7 +160,7 @@ def repair_batch(
 
 
 class RepairSession(NamedTuple):
-    """A wrapper that repairs a batch if an action finds damaged shard files, and then repeats the action.
+    """A wrapper for actions. If an action finds damaged shard files, they are repaired, and the action is repeated.
 
     One repetition is enough, because a repair ends with intact files or with an error.
     """
@@ -166,7 +173,7 @@ class RepairSession(NamedTuple):
     def __call__(self, batch: BatchDir, act: Callable[[], T], signal_status: int = 0) -> T:
         """Return the result of `act`. Raises the errors of `act` and `repair_batch`.
 
-        After a signal (`signal_status` is not 0) nothing is repaired, and damage raises Stopped.
+        If `signal_status` is not 0, a signal has ended the run. Then nothing is repaired, and damage raises Stopped.
         """
         try:
             return act()
@@ -179,15 +186,19 @@ class RepairSession(NamedTuple):
 
 
 def names_of(batches: Iterable[BatchDir], digests: Collection[Digest]) -> Iterator[ShardName]:
-    """Yield the names of files with some digests in batches. Unreadable batches are skipped."""
+    """Yield the names of all shard files in some batches that have one of the digests.
+
+    Unreadable batches are skipped.
+    """
     return (name for name in shard_names_of(batches) if name.digest in digests)
 
 
 def give(store: StoreDir, source: Path, paths: Iterable[Path]) -> RepairFailure | None:
-    """Replace names by hard links to (or copies of) a durable file. Return why a name could not be replaced, or None.
+    """Replace names by hard links to a durable file, or by copies of it.
 
-    On return the other names are durable. After a kill at any point, each name has its old or its new file, or none if
-    it was a directory. Raises StoreUnwritable.
+    If a name could not be replaced, return the reason, otherwise None. On return the other names are durable. After a
+    kill at any point, each name has its old or its new file. A name that was a directory can be missing. Raises
+    StoreUnwritable.
     """
     refused: list[StoreError] = []
     files, directories = store.files, set()
@@ -202,7 +213,9 @@ def give(store: StoreDir, source: Path, paths: Iterable[Path]) -> RepairFailure 
                     files.replace(path, hidden / f"{number}.aside")
                 files.replace(link, path)
                 directories.add(path.parent)
-                source = path  # If the old file reached its link limit, this copy can get more names.
+                # The next link is made to this file. If `source` has reached its link limit, `path` is a copy with its
+                # own limit.
+                source = path
         for directory in sorted(directories):
             files.sync_directory(directory)
     return RepairFailure(refused[0].message, refused[0].hint or "") if refused else None
@@ -210,7 +223,10 @@ def give(store: StoreDir, source: Path, paths: Iterable[Path]) -> RepairFailure 
 
 @contextlib.contextmanager
 def _recording_failure(reasons: dict[Digest, RepairFailure], digests: Iterable[Digest]) -> Iterator[None]:
-    """Record a failure for files of some digests. A write error of the store and a signal propagate."""
+    """Record a CodebatchError of the block as a failure for files with some digests.
+
+    StoreUnwritable and Stopped propagate, because they end the whole repair.
+    """
     try:
         yield
     except (StoreUnwritable, Stopped):
@@ -228,9 +244,10 @@ def _executing_again(
     requested: Mapping[Digest, ShardName],
     listener: Listener,
 ) -> Iterator[tuple[dict[Digest, Path], int]]:
-    """Execute the tasks of files again.
+    """Execute the tasks that produce some files again.
 
-    Yield temporary replacement files by digest, and the exit status of a signal or 0.
+    Yield temporary replacement files by digest, and the exit status of a signal or 0. A file that differs from the
+    original is left out.
     """
     plan = batch.plan()
     needed = frozenset().union(*(plan.needed_for(name.task) for name in requested.values()))

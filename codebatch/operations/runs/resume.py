@@ -1,4 +1,4 @@
-"""Execution of the open work of a batch or some shards, and the steps at the end of every run."""
+"""Execution of the open work of a batch or of some shards, and the final steps of every run."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def run_batch(
     *,
     name: str | None = None,
 ) -> RunResult:
-    """Execute the open work of a batch as planned, of one task if given. Raises CodebatchError.
+    """Execute the open work of a batch as planned. With `task`, execute only the work of this task.
 
-    `name` is as in `run_paths`.
+    Raises CodebatchError. `name` is as in `run_paths`.
     """
     started = time.monotonic()
     check_name(name)
@@ -63,7 +63,7 @@ def run_batch(
 
 
 def resume(execution: ExecutionSettings, store: StoreDir, batch: BatchDir, listener: Listener) -> RunResult:
-    """Execute the open and the failed work of a batch. Raises CodebatchError."""
+    """Execute the open work of a batch, and repeat failed work. Raises CodebatchError."""
     started = time.monotonic()
     with store.writing() as lock:
         state = read_current_state(batch)
@@ -78,7 +78,7 @@ def resume(execution: ExecutionSettings, store: StoreDir, batch: BatchDir, liste
 def run_shards(
     execution: ExecutionSettings, store: StoreDir, batch: BatchDir, task: str, prefix: str
 ) -> ShardRunResult:
-    """Run one task for the shards with an ID prefix.
+    """Execute one task for all shards whose ID starts with a prefix.
 
     Raises CodebatchError, and NothingToDo if no ID has the prefix.
     """
@@ -111,7 +111,7 @@ def run_shards(
 
 
 class BatchRun(msgspec.Struct, frozen=True):
-    """The execution of a batch with the creation of its result."""
+    """The execution of a batch, followed by the creation of its RunResult."""
 
     repairing: RepairSession
     action: Action
@@ -126,7 +126,10 @@ class BatchRun(msgspec.Struct, frozen=True):
         snapshot: Snapshot | None = None,
         answering_one: Callable[[BatchDir], BatchDir] = lambda batch: batch,
     ) -> RunResult:
-        """Execute the open work in a scope, if given, and return the result of the batch that then answers queries."""
+        """Execute the open work in a scope, and return the result. If `scope` is None, execute nothing.
+
+        The result is that of the batch that answers queries after the execution.
+        """
         execution, store, lock, listener = self.repairing
         executed = NOTHING_EXECUTED
         if scope is not None:
@@ -153,7 +156,10 @@ class BatchRun(msgspec.Struct, frozen=True):
 
 
 def tidied(execution: ExecutionSettings, result: RunResult, listener: Listener) -> RunResult:
-    """Update the index and collect garbage at the end of a run. If a signal ended the run, do neither. Return `ran`."""
+    """Update the index and collect garbage at the end of a run. Return the result unchanged.
+
+    If a signal ended the run, do neither.
+    """
     if result.executed.signal_status:
         return result
     if execution.configuration.settings.index.build == "run":
@@ -170,7 +176,7 @@ def tidied(execution: ExecutionSettings, result: RunResult, listener: Listener) 
 
 
 def _index(result: RunResult, listener: Listener) -> None:
-    """Build the index of a merged batch, unless nothing has changed and the batch has an index."""
+    """Build the index of a merged batch. Do nothing if nothing was executed and the batch already has an index."""
     from codebatch.index.generations import generations
     from codebatch.operations.runs.indexing import build_index  # Deferred: LMDB is only needed for an index.
 
@@ -185,9 +191,9 @@ def _index(result: RunResult, listener: Listener) -> None:
 
 
 def scope_of(batch: BatchDir, task: str | None) -> RunScope:
-    """Return the scope of a whole batch, or of one task.
+    """Return the scope that covers the whole batch, or only one task.
 
-    A project task includes its dependencies. Raises InvalidInput.
+    For a project task, the scope includes its dependencies. Raises InvalidInput.
     """
     if task is None:
         return RunScope()
@@ -199,7 +205,7 @@ def scope_of(batch: BatchDir, task: str | None) -> RunScope:
 
 
 def found_action(state: CurrentState) -> Action:
-    """Return the action for an existing batch."""
+    """Return the action that a run takes for an existing batch."""
     if state.is_over:
         return "up to date" if state.state is BatchState.COMPLETED else "already ended"
     return "joined" if state.holders else "resumed"

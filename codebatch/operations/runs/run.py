@@ -81,10 +81,10 @@ def run_paths(
     allow_empty: bool = False,
     listener: Listener,
 ) -> RunResult:
-    """Take a snapshot of paths, find, adopt or create the batch that answers for it, and execute its open work.
+    """Take a snapshot of paths and choose the batch for it: an existing, adopted or new one. Execute its open work.
 
     - `name`: given to the batch once it has ended, unless a signal ended the run.
-    - `again`: create a new batch without reuse, whatever exists.
+    - `again`: create a new batch without reuse, even if a batch exists.
     - `include` replaces the configured patterns; `exclude` is added to them.
 
     Invalid arguments are reported before anything is written. Raises CodebatchError.

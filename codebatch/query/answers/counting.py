@@ -1,4 +1,7 @@
-"""Count records by the value of a field, from the stored counts of shards if they suffice, otherwise by decoding."""
+"""Counting of records by the value of a field.
+
+Stored counts of shards are used if they suffice. Otherwise, the records are decoded.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +22,16 @@ _COUNTED = frozenset(("kind", "severity", "code", "lang"))
 
 
 class ShardCounts(msgspec.Struct, frozen=True):
-    """The numbers of records by value, and without a value, that the counts of a shard imply."""
+    """The number of matching records for each value of a field, and without a value, according to stored counts."""
 
     counts: Mapping[str, int]
     absent: int = 0
 
 
 def count_records(records: BatchRecords, tasks: Iterable[str], record_filter: RecordFilter, field: str) -> Groups:
-    """Count the records of some tasks that pass a filter, by the value of a field.
+    """Count the records of some tasks that pass a filter, for each value of a field.
 
-    Only shards whose stored counts do not suffice are read. Raises InvalidInput or StoreCorrupt.
+    A shard is read only if its stored counts do not suffice. Raises InvalidInput or StoreCorrupt.
     """
     counted: Counter[str] = Counter()
     absent = 0
@@ -55,7 +58,10 @@ def count_records(records: BatchRecords, tasks: Iterable[str], record_filter: Re
 
 
 def tell(record_filter: RecordFilter, field: str, counts: Counts) -> ShardCounts | None:
-    """Return the number of passing records by the value of a field, or None if the counts do not suffice."""
+    """Return the number of records that pass a filter, by value of a field.
+
+    Return None if the counts do not suffice.
+    """
     counted = RecordFilter(
         kinds=record_filter.kinds,
         severities=record_filter.severities,
@@ -94,7 +100,7 @@ def _select(counts: Mapping[str, int], wanted: Collection[str]) -> Mapping[str, 
 def _count_decoded(
     records: BatchRecords, task: str, indexes: Collection[int], record_filter: RecordFilter, field: str
 ) -> Groups:
-    """Count the passing records of some shards of a task. Only the members that the question needs are decoded."""
+    """Count matching records in some shards of a task. Only the members of record lines that are needed are decoded."""
     tally = tally_of(record_filter.fields_needed((field,)))
     languages = records.languages_for(record_filter, (field,))
     pieces = enumerate(records.source.iter_pieces(task, lookups_of(record_filter)))

@@ -24,9 +24,10 @@ TARGETS_LOOKED_UP_MAX = 100
 """The maximum number of targets that are looked up in the index. For more targets, all edges are read once."""
 
 _LOOKED_UP_OF = 5
-"""Frames are looked up only if they are at most one in this many.
+"""Frames are looked up only if the index names at most 1/_LOOKED_UP_OF of all frames.
 
-Looking up one frame takes 1.5 times as long as reading it in sequence, and the next step may look up as many again.
+Looking up a frame takes 1.5 times as long as reading it in sequence. The next import step may also look up as many
+frames again.
 """
 
 
@@ -75,7 +76,7 @@ class Imports:
     """The imports of a batch between files of its snapshot. Files whose names are not UTF-8 are left out."""
 
     def __init__(self, records: BatchRecords) -> None:
-        """Raises InvalidInput if the batch did not run the task `dependencies`."""
+        """Wrap the records of a batch. Raises InvalidInput if the batch did not run the task `dependencies`."""
         if _TASK not in records.task_names:
             raise InvalidInput(
                 "the batch did not run the task dependencies",
@@ -83,23 +84,23 @@ class Imports:
             )
         self._records = records
         self.every: Mapping[str, Sequence[FileImport]] | None = None
-        """The imports by imported file, set once all edges had to be read."""
+        """All imports by imported file. None until all edges had to be read."""
 
     def __iter__(self) -> Iterator[FileImport]:
         """Yield all imports, in path order. Raises StoreCorrupt."""
         return map(_as_import, self._read(self._pieces()))
 
     def between(self, files: Collection[str]) -> Iterator[FileImport]:
-        """Yield the imports between some files, in path order. Raises StoreCorrupt."""
+        """Yield the imports whose source and target are both in `files`, in path order. Raises StoreCorrupt."""
         wanted = set(files)
         pieces = self._pieces() if wanted else ()
         return (_as_import(edge) for edge in self._read(pieces) if edge.source in wanted and edge.target in wanted)
 
     def importers_of(self, targets: Sequence[str]) -> Mapping[str, Sequence[FileImport]]:
-        """Return the imports of some files, by imported file, each in path order.
+        """Return the imports of some files, by imported file. The imports of a file are in path order.
 
-        If an index lists the frames with these imports, only these frames are read. The result may contain other files,
-        too. Raises StoreCorrupt.
+        If an index lists the frames with these imports, only these frames are read. Otherwise, all imports are read and
+        returned, including those of other files. Raises StoreCorrupt.
         """
         if self.every is None and len(targets) <= TARGETS_LOOKED_UP_MAX:
             lookups = [Lookup(make_key(DEPENDENCY, target.encode()), is_prefix=False) for target in targets]
@@ -111,7 +112,7 @@ class Imports:
         return self.every
 
     def _is_lookup_cheap(self, pieces: Sequence[ShardRecords]) -> bool:
-        """Return whether an index lists the frames to read and reading them costs less than reading all."""
+        """Return whether the index lists the frames to read, and this costs less than reading all frames."""
         named = [piece.frames for piece in pieces]
         outputs = self._records.source.outputs
         if None in named or outputs is None:
@@ -148,7 +149,10 @@ def _as_import(edge: FileImport) -> FileImport:
 
 
 class _Metric(msgspec.Struct, gc=False, tag_field="kind", tag="metric"):
-    """The other records of the task. Decoding them takes less time than selecting edges by their text."""
+    """A metric record, which is skipped.
+
+    The task also reports metrics. Decoding them is faster than a search for edges.
+    """
 
 
 class _Failure(msgspec.Struct, gc=False, tag_field="kind", tag="failure"):
@@ -172,17 +176,17 @@ def _group_by_target(imports: Iterable[FileImport]) -> Mapping[str, Sequence[Fil
 
 
 def needed_tasks(records: BatchRecords) -> frozenset[str]:
-    """Return the tasks on which the imports of a batch depend."""
+    """Return the tasks whose results the imports of a batch depend on."""
     return records.plan.needed_for("dependencies")
 
 
 def impact(
     importers_of: Callable[[Sequence[str]], Mapping[str, Sequence[FileImport]]], path: str, depth: int | None = None
 ) -> list[Dependent]:
-    """Return the files that depend on a file: nearest first, then by path, each once.
+    """Return the files that depend on a file, each once. The nearest come first, then they are sorted by path.
 
-    Each file is reported with its first import of a file that is one step nearer. If `depth` is not None, at most
-    `depth` steps are followed. `importers_of` is like `Imports.importers_of`.
+    Each file is reported with its first import of a file that is one step nearer. With `depth`, only files at most this
+    number of steps away are returned. `importers_of` is a function like `Imports.importers_of`.
     """
     dependents: dict[str, Dependent] = {}
     known = {path}
@@ -213,16 +217,17 @@ def find_cycles(records: BatchRecords, *, everything: bool = False) -> list[Cycl
     imports = Imports(records)
     if everything:
         return cycles(imports, everything=True)
-    if records.batch.about.paths:  # If a batch is restricted to paths, no metric shows which files are in cycles.
+    if records.batch.about.paths:  # The metric `cycle` exists only for batches that are not restricted to paths.
         return cycles(imports)
     in_cycles = numbers_of_files(records, ("cycle",))["cycle"]
     return cycles(imports.between([display_path(path) for path in in_cycles]))
 
 
 def cycles(imports: Iterable[FileImport], *, everything: bool = False) -> list[Cycle]:
-    """Return the cycles of imports that certainly lead to a file (`exact`, `file`), those with the fewest files first.
+    """Return the import cycles, smallest first.
 
-    If `everything` is not set, imports that are not executed while a file is loaded are ignored.
+    Imports with the resolution `name` are ignored, because they are uncertain. If `everything` is not set, imports that
+    are not executed while a file is loaded are ignored too.
     """
     graph: dict[str, dict[str, list[FileImport]]] = {}
     for edge in imports:
@@ -253,7 +258,7 @@ def _cycle(
 
 
 def _shortest_way_back(graph: Mapping[str, Iterable[str]], files: list[str]) -> tuple[str, ...]:
-    """Return a shortest cycle through the first file, found by breadth-first search within the files."""
+    """Return a shortest cycle through the first of `files`. Only these files are searched, breadth first."""
     within = set(files)
     before: dict[str, str] = {}
     nearest = [files[0]]
@@ -274,7 +279,7 @@ def _shortest_way_back(graph: Mapping[str, Iterable[str]], files: list[str]) -> 
 def _importers_of(
     targets: Iterable[str], importers: Mapping[str, Sequence[FileImport]], known: Collection[str]
 ) -> dict[str, FileImport]:
-    """Return the files that import one of `targets` and are not known yet, each with the first of these imports."""
+    """Return the files that import one of `targets`, except `known` files, each with the first of these imports."""
     reached: dict[str, FileImport] = {}
     for target in targets:
         for edge in importers.get(target, ()):

@@ -16,7 +16,10 @@ class FunctionLocation(NamedTuple):
 
 
 class FunctionLines:
-    """The end lines of functions. Each file that is queried costs a read of one frame for each task."""
+    """The end lines of functions.
+
+    The first query for a file reads one frame for each of the tasks.
+    """
 
     def __init__(self, records: BatchRecords) -> None:
         self._records = records
@@ -40,6 +43,6 @@ class FunctionLines:
                     and record.get("symbol_type") != "macro"
                     and isinstance(end, int)
                 ):
-                    # A function that ends before the first column of a line does not include this line.
+                    # If the end is in column 1, the function does not include the line of its end.
                     ends[name, record.get("line", 1)] = end + (record.get("end_column") != 1)
         return ends

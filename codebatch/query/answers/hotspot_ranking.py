@@ -1,4 +1,4 @@
-"""Ranking of functions and files as hotspots, with the non-production files that rank among them."""
+"""Ranking of functions and files as hotspots. Non-production files that rank as high are kept separately."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HotspotBy = Literal["hotspot", "cognitive", "complexity", "churn", "dependents",
 
 
 class HotspotCandidate(NamedTuple):
-    """A function, or a file if `symbol` is empty. In sorted order, the hottest is first."""
+    """A function, or a file if `symbol` is empty. Candidates sort with the hottest first."""
 
     rank: float
     path: bytes
@@ -24,7 +24,10 @@ class HotspotCandidate(NamedTuple):
 
 
 class FilesKnown(msgspec.Struct, frozen=True):
-    """Facts about files: numbers of changes and of dependents, each None if unknown, and the non-production files."""
+    """Facts about the files of a batch.
+
+    `changes` and `dependents` are numbers by path, or None if unknown. `apart` has the non-production files.
+    """
 
     changes: Mapping[bytes, int] | None
     dependents: Mapping[bytes, int] | None
@@ -37,14 +40,14 @@ class FilesKnown(msgspec.Struct, frozen=True):
         return None if self.dependents is None else self.dependents.get(path, 0)
 
     def weight_of(self, path: bytes, changes: int | None) -> float:
-        """Return the factor by which the complexity of a file is multiplied, for a number of changes."""
+        """Return the factor that multiplies the complexity of a file or function that was changed `changes` times."""
         return _weight(changes or 0, self.dependents_of(path) or 0)
 
 
 class Ranking:
-    """The `limit` highest ranked candidates. Non-production files are kept separately.
+    """The `limit` highest ranked candidates. Non-production candidates are kept separately.
 
-    A non-production candidate is kept if it ranks before the last of these candidates.
+    A non-production candidate is kept only if it ranks before the last of the `limit` candidates.
     """
 
     def __init__(self, by: HotspotBy, known: FilesKnown, limit: int) -> None:
@@ -69,14 +72,17 @@ class Ranking:
             self._prune()
 
     def score(self, path: bytes, value: int) -> float:
-        """Return the score of a file with a value. A function has this score if it changes as often as its file."""
+        """Return the score of a file with a metric value.
+
+        A function is scored as if it changed as often as its file.
+        """
         return value * self.known.weight_of(path, self.known.changes_of(path)) if self.by == "hotspot" else value
 
     def best(self) -> tuple[list[HotspotCandidate], list[tuple[HotspotCandidate, Apart]]]:
-        """Return the ranked candidates and the non-production candidates that rank before the last of them, hottest
-        first.
+        """Return the ranked candidates, and the non-production candidates that rank before the last of them.
 
-        If there are fewer than `limit` candidates, all non-production candidates are returned.
+        Both are sorted with the hottest first. If there are fewer than `limit` candidates, all non-production
+        candidates are returned.
         """
         self._prune()
         return self._ranked, sorted(self._secondary)

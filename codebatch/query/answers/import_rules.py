@@ -1,4 +1,4 @@
-"""Languages in which a file can use another file without importing it, so that imports do not show all uses."""
+"""Languages in which a file can use another file without an import. In these, imports do not show all uses."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ USERS_WITHOUT_IMPORT: Mapping[str, tuple[str, ...]] = {
     "scala": _JVM,
     "swift": ("swift",),
 }
-"""For each language, the languages whose files can use definitions of such a file without an import."""
+"""For each language of a file, the languages whose files can use its definitions without an import."""
 _IMPORT_ALL = frozenset(("python", "javascript", "typescript", "tsx", "lua", "bash", "zsh"))
 """Languages in which every use of another file needs an import, and in which imports are resolved."""
 HEADER_ENDINGS = (b".h", b".hh", b".hpp", b".hxx", b".inl", b".ipp")
 
 
 def needs_import(language: str, path: bytes) -> bool:
-    """Return whether every use of a file needs an import, so that all its dependents are known.
+    """Return whether every use of a file needs an import, so that its known dependents are complete.
 
-    Of C and C++ files, only headers are included.
+    In C and C++, this is true only for headers.
     """
     return language in _IMPORT_ALL or (language in ("c", "cpp") and path.endswith(HEADER_ENDINGS))
 
@@ -35,6 +35,6 @@ def needs_import(language: str, path: bytes) -> bool:
 def may_be_used_without_import(language: str, path: bytes) -> bool:
     """Return whether other files can use definitions of a file without an import.
 
-    Return false if it defines no names.
+    It is false for languages whose files define no names, such as Markdown.
     """
     return language in USERS_WITHOUT_IMPORT and not needs_import(language, path)

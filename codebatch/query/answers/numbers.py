@@ -15,7 +15,7 @@ from codebatch.query.filters.line_prefilter import lines_with
 from codebatch.query.sources.records import BatchRecords
 
 IN_TASKS = {"dependents": "dependencies", "cycle": "dependencies", "duplicated_lines": "duplicates"}
-"""The task of each metric that `analyze` does not compute."""
+"""The task of each metric that is not computed by `analyze`."""
 _ANALYZE = "analyze"
 
 
@@ -44,9 +44,7 @@ def task_of(metric: str) -> str:
 def numbers_of_files(records: BatchRecords, metrics: Collection[str]) -> dict[str, dict[bytes, int]]:
     """Return the values of some metrics, by metric and path.
 
-    Metrics of tasks that the batch did not run are left out.
-
-    Raises StoreCorrupt.
+    If the batch did not run the task of a metric, the metric is left out. Raises StoreCorrupt.
     """
     values: dict[str, dict[bytes, int]] = {metric: {} for metric in metrics if task_of(metric) in records.task_names}
     for task in dict.fromkeys(map(task_of, values)):

@@ -1,9 +1,9 @@
-"""Detection of functions whose metrics are unreliable because their file was partially parsed.
+"""Detection of functions with unreliable metrics in partially parsed files.
 
-If the parser misreads a brace, a function may include all following code up to the end of the file. A macro may also be
-taken for a function. The parser does not report such errors, but they are visible in two cases. Either there is no
-definition at the start of the function. Or the definition ends at the end of the file, and not at the first closing
-brace with the indentation of its first line.
+If the parser misreads a brace, a function may include all code up to the end of the file. The parser may also take a
+macro for a function. It does not report such errors, but they show in two ways. Either no definition starts at the line
+of the function. Or the definition extends to the end of the file, beyond the first closing brace with the indentation
+of its first line.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from codebatch.query.sources.records import BatchRecords
 
 
 class _Definitions(msgspec.Struct, frozen=True):
-    """The end line of each definition of a partially parsed file, by name and line, and the number of lines of the
-    file.
+    """The definitions in a partially parsed file.
+
+    `ends` maps name and line to the end line. `lines` is the number of lines of the file.
     """
 
     ends: dict[tuple[object, object], int]
@@ -26,7 +27,10 @@ class _Definitions(msgspec.Struct, frozen=True):
 
 
 class PartialParseCheck:
-    """A check for few functions. Each file costs reads of one frame for each of two tasks."""
+    """A check whether the metrics of functions can be trusted.
+
+    It is meant for few functions, because it reads records of two tasks for each new file.
+    """
 
     def __init__(self, records: BatchRecords) -> None:
         self._records = records
@@ -43,8 +47,9 @@ class PartialParseCheck:
         return end is None or (end >= definitions.lines and not self._ends_with_its_brace(path, line))
 
     def _ends_with_its_brace(self, path: bytes, line: int) -> bool:
-        """Return whether the first closing brace with the indentation of the function's first line is on the last
-        line.
+        """Return whether a function ends correctly at the end of its file.
+
+        This is true if the first closing brace with the indentation of the function's first line is on the last line.
         """
         entry = self._records.snapshot.entry(path)
         try:
@@ -60,7 +65,7 @@ class PartialParseCheck:
         )
 
     def _read_definitions(self, path: bytes) -> _Definitions | None:
-        """Return the definitions of a file, or None if it is fully parsed or this is unknown."""
+        """Return the definitions of a file. Return None if it is fully parsed, or if its parse state is unknown."""
         if not {"parse", "symbols"} <= {*self._records.task_names}:
             return None
         item = self._records.find_items([path]).get(path)

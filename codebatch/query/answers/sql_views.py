@@ -1,7 +1,7 @@
-"""SQL views of records: one for each kind, and views that combine several kinds (SPEC.md "SQL"). No I/O.
+"""SQL views of records: one view for each kind, and views that combine several kinds (SPEC.md "SQL"). No I/O.
 
-Columns are the fields of the record types, with the default value if a line lacks a field. No types are inferred.
-DuckDB reads the frames of shards as text; each line is a record.
+The columns are the fields of the record types. If a line lacks a field, the column has the field's default value.
+DuckDB reads the frames of shards as lines of JSON, and types are declared, not inferred.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ViewColumn(NamedTuple):
 
 
 class View(NamedTuple):
-    """A view: the meaning of a row, the columns, the kinds of records that it reads, and its SELECT statement."""
+    """A view. `row` describes the meaning of a row, and `kinds` are the kinds of records that the view reads."""
 
     row: str
     columns: tuple[ViewColumn, ...]
@@ -52,19 +52,19 @@ def named_views(statement: str) -> dict[str, View]:
 
 
 def quoted(text: str) -> str:
-    """Return a text as an SQL literal."""
+    """Return a text as an SQL string literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def create_kind(kind: str, paths: Sequence[str], escaped_paths: Sequence[tuple[str, str]]) -> str:
     """Return the statement that creates the view of a kind over files of frames.
 
-    `strange` maps paths that are not valid UTF-8 from `path_b64` to the text that is displayed.
+    `escaped_paths` are the paths that are not valid UTF-8, as pairs of `path_b64` and display form.
     """
     if not paths:
         return create_empty(kind, "")
     written = ", ".join(f"{quoted(name)}: {quoted(type_)}" for name, type_ in _COLUMNS[kind])
-    # DuckDB takes a name with wildcards for a pattern, unless a file has exactly this name.
+    # DuckDB treats a name with wildcards as a pattern, unless a file with exactly this name exists. These files exist.
     listed = ", ".join(map(quoted, paths))
     shown = {"path": _displayed_path("path", escaped_paths), "other_path": _displayed_path("other_path", escaped_paths)}
     columns = ", ".join(
@@ -149,12 +149,15 @@ def _numbers(names: Iterable[str]) -> tuple[ViewColumn, ...]:
 
 
 def _shown_columns(kind: str) -> tuple[ViewColumn, ...]:
-    """Return the columns of a record type without those for programs: `path` is always set, with escapes."""
+    """Return the columns of a record type without `path_b64` and `other_path_b64`.
+
+    In views that combine kinds, `path` is always set: paths that are not UTF-8 are in display form.
+    """
     return tuple(column for column in _COLUMNS[kind] if not column.name.endswith("_b64"))
 
 
 def _greatest(names: Iterable[str]) -> str:
-    """Return the columns with the greatest value of each metric."""
+    """Return the select list with the greatest value of each metric."""
     expressions = {name: f"max(value) FILTER (WHERE metric = '{name}')" for name in names}
     expressions_or_0 = {
         name: f"CASE WHEN {expressions['complexity']} IS NOT NULL THEN coalesce({expressions[name]}, 0) END"

@@ -1,4 +1,4 @@
-"""Counts of records of a batch, from the counts that outcomes store. Only the worst findings are read."""
+"""Counts of the records of a batch, from stored counts. Records are read only for the worst findings."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def summarise(records: BatchRecords, task: str | None = None) -> Summary:
 
 
 def worst_findings(records: BatchRecords, limit: int) -> list[JsonRecord]:
-    """Return the first diagnostics in order of severity, most severe first, then by path, then by task."""
+    """Return at most `limit` diagnostics, most severe first. Those of one severity are sorted by path, then by task."""
     findings: list[JsonRecord] = []
     for severity in SEVERITIES:
         if len(findings) >= limit:
@@ -102,7 +102,10 @@ def worst_findings(records: BatchRecords, limit: int) -> list[JsonRecord]:
 
 
 def failures(records: BatchRecords, limit: int) -> list[JsonRecord]:
-    """Return the first failures by task and path. Failures caused only by the failure of a needed task come last."""
+    """Return at most `limit` failures, sorted by task and path.
+
+    Failures that only follow from the failure of a needed task come last.
+    """
     record_filter = RecordFilter(kinds=("failure",))
     records_of_failures = [
         record for task in records.task_names for record in records.iter_records(task, record_filter)

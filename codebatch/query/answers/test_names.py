@@ -16,7 +16,7 @@ _IN_TESTS = re.compile(rb"(?:\A|/)(?:tests/[^/]+\.rs|__tests__/[^/]+\.[cm]?[jt]s
 
 
 def is_test_file(path: bytes) -> bool:
-    """Return whether a test runner looks for tests in a file of this name."""
+    """Return whether a test runner would look for tests in a file with this path."""
     directory, _, name = path.rpartition(b"/")
     if _TEST_FILE.match(name):
         return True

@@ -1,4 +1,4 @@
-"""Checks of arguments of callers. InvalidInput is raised for values that would give a wrong or useless answer."""
+"""Checks of arguments. InvalidInput is raised for values that would give a wrong or useless answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codebatch.model.text.suggestions import did_you_mean
 
 
 def refuse_unknown(noun: str, values: Iterable[str], known: Collection[str]) -> None:
-    """Raise InvalidInput for a value that is not known. The hint names the most similar known value."""
+    """Raise InvalidInput if a value is not in `known`. The hint suggests the most similar known value."""
     for value in values:
         if value not in known:
             raise InvalidInput(f"unknown {noun} {value!r}", hint=did_you_mean(value, known))
@@ -25,7 +25,10 @@ def refuse_below_one(**given: int | None) -> None:
 
 
 def refuse_text(**given: Iterable[str]) -> None:
-    """Raise InvalidInput for a single text in place of several. It would be iterated character by character."""
+    """Raise InvalidInput if an argument for several texts is a single text.
+
+    A single text would be iterated character by character.
+    """
     for name, value in given.items():
         if isinstance(value, str):
             raise InvalidInput(
@@ -34,9 +37,9 @@ def refuse_text(**given: Iterable[str]) -> None:
 
 
 def path_of(given: str | Path) -> Path:
-    """Return a path argument as a Path. Raises InvalidInput if it is not a path.
+    """Return a path argument as a Path. Raises InvalidInput if it is not a valid path.
 
-    An empty path is refused, because it is more likely an unset variable than the current directory.
+    An empty path is refused, because its cause is more likely an unset variable than a wish for the current directory.
     """
     text = str(given)
     if not text:

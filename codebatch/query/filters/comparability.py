@@ -1,7 +1,8 @@
 """Detection of comparisons in a `--where` condition that have the same result for every record. No I/O.
 
 For example, `name > 3` matches no record, because names are text. Such a condition is a mistake and is refused. The
-possible values of a field follow from the record types. If nothing is known about an operand, nothing is refused.
+possible values of a field are known from the record types. If those of an operand are unknown, the comparison is
+accepted.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ _SHOWN_CHARACTERS = 80
 
 
 class Values(msgspec.Struct, frozen=True):
-    """The possible values of an operand: their sorts, and the possible texts, or None if any text is possible."""
+    """The possible values of an operand.
+
+    `sorts` are their types. `words` are the possible texts, or None if any text is possible.
+    """
 
     sorts: frozenset[Sort]
     words: frozenset[str] | None = None
@@ -38,7 +42,7 @@ _NOTHING = Values(frozenset(("nothing",)))
 
 
 def values_of_fields(kinds: Iterable[str]) -> dict[str, Values]:
-    """Return the possible values of each field of records of some kinds."""
+    """Return the possible values of each field that some kinds of records have."""
     values_by_field = {**dict.fromkeys(DERIVED, _TEXT), "kind": Values(_TEXT.sorts, frozenset(KINDS))}
     for type_ in (each for each in RECORD_TYPES if TAGS[each] in kinds):
         for field in msgspec.structs.fields(type_):
@@ -49,7 +53,7 @@ def values_of_fields(kinds: Iterable[str]) -> dict[str, Values]:
 
 
 def reject_constant_comparison(node: ast.Compare, fields: Mapping[str, Values]) -> None:
-    """Raise InvalidInput if a comparison in a node has the same result for every record."""
+    """Raise InvalidInput if a comparison in a node of the condition has the same result for every record."""
     operands = [node.left, *node.comparators]
     for op, left, right in zip(node.ops, operands, operands[1:], strict=False):
         if not _can_be_both(op, _of_node(left, fields), right, fields):

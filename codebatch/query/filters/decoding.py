@@ -1,4 +1,4 @@
-"""Decoding of record lines: completely, or as counts of equal records by some of their members."""
+"""Decoding of record lines: completely, or only some of their members, with equal results counted."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from codebatch.query.fields import JsonRecord
 T = TypeVar("T")
 
 _Value = str | int | float | bool | tuple[str, ...] | None
-"""The types of members of records. Lists are decoded as tuples, which are hashable."""
+"""The types of values in records. Lists are decoded as tuples, which are hashable."""
 
 Tally = Callable[[bytes], Iterable[tuple[JsonRecord, int]]]
-"""A function that counts record lines by some members. It returns each distinct combination with its count.
+"""A function that decodes some members of record lines. It returns each distinct combination with its number of lines.
 
 The returned records have only these members. Raises StoreCorrupt.
 """
@@ -29,7 +29,7 @@ _decoder = msgspec.json.Decoder(JsonRecord)
 
 
 class RecordOfFile(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The members of every record that identify its file. Decoders of single kinds extend it."""
+    """The members of every record that identify its file. Types for decoding extend this type."""
 
     path: str | UnsetType = UNSET
     path_b64: str | UnsetType = UNSET
@@ -44,12 +44,12 @@ class RecordOfFile(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def decode_records(lines: bytes) -> list[JsonRecord]:
-    """Decode record lines. Raises StoreCorrupt."""
+    """Decode record lines completely. Raises StoreCorrupt."""
     return decode_lines(_decoder, lines)
 
 
 def tally_of(members: Iterable[str]) -> Tally:
-    """Return a function that counts records by some members of their lines. Only these members are decoded."""
+    """Return a function that counts record lines by the values of some members. Only these members are decoded."""
     names = tuple(members)
     fields = [(f"at_{place}", _Value, None) for place in range(len(names))]
     renamed = {field: name for (field, *_), name in zip(fields, names, strict=True)}

@@ -1,8 +1,10 @@
 """Conditions on the fields of a record (`--where`), written as Python expressions. No I/O.
 
-A condition is not executed as Python. It is parsed with `ast` and compiled from the node types in this module; all
-other node types are refused. An absent field is None. For None, only `==` and `!=` can be true. Values without a common
-order compare as false.
+A condition is not executed as Python. It is parsed with `ast` and compiled to closures. Only the node types in this
+module are allowed.
+
+A field that a record lacks has the value None. For None, only `==` and `!=` can be true. If two values have no common
+order, such as a text and a number, `<`, `<=`, `>` and `>=` are false.
 """
 
 from __future__ import annotations
@@ -34,7 +36,11 @@ _HINT = 'conditions consist of fields, texts, numbers, comparisons, `and`, `or`,
 
 
 class Expression(msgspec.Struct, frozen=True):
-    """A compiled condition: the fields that it reads, and a predicate on a function that returns their values."""
+    """A compiled condition.
+
+    `fields` are the fields that it reads. `holds` evaluates it; its argument is a function that returns the value of a
+    field.
+    """
 
     fields: frozenset[str]
     holds: Callable[[ValueOf], bool]
@@ -43,10 +49,11 @@ class Expression(msgspec.Struct, frozen=True):
 def compile_expression(
     text: str, fields: Collection[str], values: Mapping[str, Values] = MappingProxyType({})
 ) -> Expression:
-    """Compile a condition on some fields. `class_` denotes the field `class`, which is a Python keyword.
+    """Compile a condition. `fields` are the allowed fields. `class_` denotes the field `class`, a Python keyword.
 
-    `values` are the possible values of fields. Raises InvalidInput if the text is not a condition, exceeds the limits
-    of length or depth, or names an unknown field. A comparison with the same result for every record is also refused.
+    `values` are the possible values of fields. Raises InvalidInput in these cases: the text is not a condition, is too
+    long or too deep, or names an unknown field. A comparison with the same result for every record also raises
+    InvalidInput.
     """
     compiler = _Compiler(fields, values)
     part = compiler.compile(_parse(text), 0)
@@ -72,7 +79,7 @@ def _too_deep() -> InvalidInput:
 
 
 class _Compiler:
-    """A compiler from nodes to closures. It records the fields that they read."""
+    """A compiler from nodes to closures. `named` collects the fields that these closures read."""
 
     def __init__(self, fields: Collection[str], values: Mapping[str, Values]) -> None:
         self._fields = fields
@@ -120,7 +127,7 @@ class _Compiler:
 
 
 def _literal(node: ast.expr) -> object:
-    """Return the value of a literal or of a list of literals. Raises InvalidInput for any other node."""
+    """Return the value of a literal or of a list of literals. Raises InvalidInput if the node is anything else."""
     match node:
         case ast.Constant(value=str() | int() | float() | None as value):
             return value
@@ -178,7 +185,7 @@ def _glob(field: _Part, pattern: str) -> _Part:
     return matches
 
 
-# Values without a common order raise TypeError. So the comparisons below accept any two values.
+# If values have no common order, Python raises TypeError. The comparisons below return False instead.
 def _ordered(compare: Callable[[object, object], bool]) -> _Comparison:
     def holds(left: object, right: object) -> bool:
         if left is None or right is None:

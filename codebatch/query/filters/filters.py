@@ -1,4 +1,4 @@
-"""Filters of records. No I/O: they work on counts and on record lines from any source."""
+"""Filters of records. No I/O: they are applied to counts and record lines, whatever their source."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ _OF_KIND = {
     "metrics": "metric",
     "targets": "edge",
 }
-"""The only kind of record that has the field that an attribute of the filter tests."""
+"""For each attribute of the filter that tests a field of only one kind of records, this kind."""
 _FIELDS = {
     "severities": "severity",
     "tools": "tool",
     "symbol_types": "symbol_type",
     "metrics": "metric",
 }
-"""Attributes whose field must equal one of the values."""
+"""Attributes of the filter that require one of several values, with the field that they test."""
 _MARKED = {"names": "name", "codes": "code", **_FIELDS}
 """Attributes whose field is written in the line of each matching record, the most selective first."""
 _TEXTS = {"codes": "code", "names": "name", "targets": "target", "languages": "lang"}
@@ -62,9 +62,11 @@ _TEXTS = {"codes": "code", "names": "name", "targets": "target", "languages": "l
 class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A filter of records. An empty attribute does not restrict.
 
-    `path` is as in PathFilter. `names` and `codes` match exactly, or by prefix if they end with `*`. `targets` match
-    the last name of the target of an edge in the same way. `languages` are those of the files. `where` is a condition
-    on the fields of a record, as in expression.py.
+    - `path`: as in PathFilter.
+    - `names`, `codes`: match exactly, or by prefix if they end with `*`.
+    - `targets`: match the last name in the target of an edge, exactly or by prefix.
+    - `languages`: languages of files.
+    - `where`: a condition on the fields of a record, as in expression.py.
     """
 
     kinds: tuple[str, ...] = ()
@@ -109,18 +111,21 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def named_kinds(self) -> tuple[str, ...]:
-        """The kinds to which the filter restricts records, also through other attributes. Empty if it does not."""
+        """The kinds of records that the filter selects, by name or through a field that only some kinds have.
+
+        Empty if all kinds can pass.
+        """
         possible = self.possible_kinds
         return tuple(kind for kind in KINDS if kind in possible) if len(possible) < len(KINDS) else ()
 
     def needs_languages(self, fields: Collection[str] = ()) -> bool:
-        """Return whether the filter, or a field in `fields`, needs the languages of files."""
+        """Return whether the languages of files are needed to apply the filter or to know one of `fields`."""
         named = {*fields, *(self._where.fields if self._where is not None else ())}
         return (bool(self.languages) or "lang" in named) and self.possible_kinds != {"file"}
 
     @property
     def tells_failures(self) -> bool:
-        """Whether the filter selects all failures, apart from its path, or selects only failures."""
+        """Whether the filter selects only failures, or selects all failures of the paths that it selects."""
         possible = self.possible_kinds
         return possible == {"failure"} or ("failure" in possible and not self.languages and not self.where)
 
@@ -133,7 +138,7 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return any(self.passing_codes(severity, codes) for severity, codes in counts.diagnostics.items())
 
     def passing_codes(self, severity: str, codes: Mapping[str, int]) -> dict[str, int]:
-        """Return the part of the counts by code that the filters of severity and code let pass."""
+        """Return the counts of the rule IDs that the filter lets pass, for findings of a severity."""
         if self.severities and severity not in self.severities:
             return {}
         is_code = match_any(self.codes)
@@ -147,7 +152,7 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return True
 
     def fields_needed(self, others: Iterable[str] = ()) -> frozenset[str]:
-        """Return the members of a record line that are needed to apply the filter and to know the fields `others`."""
+        """Return the members of record lines that are needed to apply the filter and to know the fields `others`."""
         fields = {field for attribute, field in _FIELDS.items() if getattr(self, attribute)}
         fields |= {field for attribute, field in _TEXTS.items() if getattr(self, attribute)}
         fields |= {"kind", *others, *(self._where.fields if self._where is not None else ())}
@@ -165,7 +170,7 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def iter_tallied(
         self, blocks: Iterable[bytes], tally: Tally, languages: Languages = NO_LANGUAGES
     ) -> Iterator[tuple[JsonRecord, int]]:
-        """Like `iter_matching`, but yield records that are equal in the counted members once, with their number."""
+        """Like `iter_matching`, but yield each distinct combination of the counted members once, with its count."""
         for block in blocks:
             for record, number in tally(self._candidate_lines(block)):
                 if self.matches(record, languages):
@@ -202,7 +207,7 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return marks_of("kind", self.named_kinds)
 
     def _required_texts(self) -> Iterator[tuple[str, str]]:
-        """Yield each field that equals a text whenever the condition holds, with this text."""
+        """Yield field and text of each comparison `field == text` that must be true for the condition to hold."""
         if not self.where:
             return
         from codebatch.query.filters.required import required_by  # Imported late, like the compiler of conditions.
@@ -212,7 +217,10 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
                 yield comparison.field, comparison.value
 
     def _is_written(self, field: str, text: str) -> bool:
-        """Return whether the line of each record with this value contains both field and text literally."""
+        """Return whether each record with this value contains field and text literally in its line.
+
+        This is false for derived fields, for default values, which lines omit, and for paths that may be escaped.
+        """
         if field not in fields_of(self.possible_kinds) or field in DERIVED or (field in PATHS and "\\" in text):
             return False
         return not any(value_of({"kind": kind}, field, NO_LANGUAGES) == text for kind in self.possible_kinds)
@@ -252,7 +260,7 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             return None
         from codebatch.query.filters.comparability import values_of_fields
 
-        # Imported late: it imports `ast`, which other filters do not need.
+        # Imported here because it imports `ast`, which filters without a condition do not need.
         from codebatch.query.filters.expression import compile_expression
 
         kinds = self.possible_kinds
@@ -278,11 +286,11 @@ def last_name(target: Json) -> Json:
     return _NAME_ENDS.split(target)[-1] if isinstance(target, str) else None
 
 
-_NAME_ENDS = re.compile(r"[.:/\\]+|->(?=.)")  # `operator->` is a name, so a final arrow does not split.
+_NAME_ENDS = re.compile(r"[.:/\\]+|->(?=.)")  # A final arrow does not split, because `operator->` is a name.
 
 
 def match_any(wanted: Collection[str]) -> Callable[[object], bool]:
-    """Return a predicate on values: true if a value equals one of some texts. A final `*` makes a text a prefix."""
+    """Return a predicate that is true for values in `wanted`. A text that ends with `*` matches by prefix."""
     whole = frozenset(one for one in wanted if not one.endswith("*"))
     beginnings = tuple(one[:-1] for one in wanted if one.endswith("*"))
     return lambda value: isinstance(value, str) and (value in whole or value.startswith(beginnings))

@@ -1,7 +1,7 @@
-"""Filters of paths: gitignore patterns, paths from the root of the project, or parts of paths.
+"""Filters of paths: gitignore patterns, paths from the root of the project, or substrings of paths.
 
-A text with one of `* ? [` is a pattern. A text that begins with `/` is a file or directory. Any other text is a part of
-a path.
+A text that contains `*`, `?` or `[` is a pattern. A text that begins with `/` is a file or directory. Any other text is
+a substring of a path.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ def is_pattern(text: str) -> bool:
 
 
 def text_of_path(path: bytes) -> str:
-    """Return the text that matches only a file, or only a directory and everything below it."""
+    """Return the filter text that matches only a file, or only a directory and everything below it."""
     text = "/" + path.decode("utf-8", "surrogateescape")
     return text.translate(_ESCAPED) if is_pattern(text) else text
 
 
 class PathFilter:
-    """A filter of paths by one text or several. A path must match one of them. An empty text matches all paths.
+    """A filter of paths by one text or several. A path must match one of the texts. An empty text matches all paths.
 
-    A text with a wildcard is a pattern as in gitignore(5). If it matches a directory, everything below matches. A text
-    that begins with `/` is a file or directory, from the root of the project. Any other text matches the paths that
-    contain it, case ignored. The form in which paths are displayed also matches.
+    - A text with a wildcard is a pattern as in gitignore(5). If it matches a directory, everything below matches too.
+    - A text that begins with `/` is a file or directory, from the root of the project.
+    - Any other text matches the paths that contain it, case ignored. Paths are also compared in display form.
 
     Raises InvalidInput for a pattern that matches nothing or contains only exclusions.
     """
@@ -57,7 +57,7 @@ class PathFilter:
 
     def matches(self, path: bytes) -> bool:
         """Return whether a path matches."""
-        if path != self._last[0]:  # Records of a file are adjacent, so the last result is reused.
+        if path != self._last[0]:  # Records of one file are adjacent, so the last result is reused.
             self._last = (path, any(test(path) for test in self._tests))
         return self._last[1]
 
@@ -67,7 +67,7 @@ def _test_of(wanted: str) -> Callable[[bytes], bool]:
         return _Pattern(wanted).matches
     if wanted.startswith("/"):
         return _is_at_or_below(wanted)
-    # The user may have typed the displayed form of a path, or its bytes.
+    # The text may be the display form of a path, or the path itself.
     displayed = display_path(wanted.encode("utf-8", "surrogateescape"))
     parts = tuple(part.casefold() for part in (displayed, *paths_shown_as(wanted)))
 

@@ -1,6 +1,6 @@
-"""Filters and order of records as keyword arguments, under the names that `query` uses. No I/O.
+"""Filters and order of records as keyword arguments, with the names that `codebatch query` uses. No I/O.
 
-A filter takes one value or several; any of them may match. None means no restriction.
+A filter takes one value or several. If there are several, one of them must match. None means no restriction.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ class OutputRecordOptions(OutputFilters, RecordOptions, total=False):
 def filter_of(wanted: Filters, known: type = OutputFilters, own: Mapping[str, Several] = _NONE) -> RecordFilter:
     """Return the filter that some options describe.
 
-    `known` is the type of the accepted options. `own` has further filters. Raises InvalidInput for an unknown option
-    and for filters that no record can pass.
+    `known` is the type of the accepted options. `own` are additional filters of the caller. Raises InvalidInput for an
+    unknown option, and for filters that no record can pass.
     """
     refuse_unknown("filter", wanted, known.__annotations__)
     task = wanted.get("task")
@@ -117,9 +117,9 @@ def _to_fields(filters: Mapping[str, object]) -> dict[str, object]:
 
 
 def _refuse_invalid_text(name: str, text: object) -> None:
-    """Raise InvalidInput for a text with a lone surrogate, which no record contains.
+    """Raise InvalidInput for a text with a lone surrogate, because no record contains one.
 
-    In a path or condition, a surrogate from `os.fsdecode` is accepted; it represents a byte that is not UTF-8.
+    In a path or condition, a surrogate from `os.fsdecode` is accepted. It represents a byte that is not UTF-8.
     """
     if isinstance(text, str):
         try:

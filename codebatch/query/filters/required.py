@@ -1,4 +1,4 @@
-"""Comparisons of fields with literals that hold whenever a condition holds. No I/O."""
+"""Comparisons of fields with literals that are necessary for a condition: if the condition holds, they hold. No I/O."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ class Required(msgspec.Struct, frozen=True):
 
 
 def required_by(condition: str) -> tuple[Required, ...]:
-    """Return the comparison that a condition consists of, or all comparisons that it joins by `and`.
+    """Return the comparisons that are necessary for a condition.
 
-    Return nothing for a condition that cannot be parsed.
+    These are the comparisons that it joins by `and`, or the condition itself if it is a single comparison. Return
+    nothing for a condition that cannot be parsed.
     """
     try:
         with warnings.catch_warnings():

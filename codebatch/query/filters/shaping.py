@@ -1,4 +1,4 @@
-"""Order and selection of records and of their fields, and counts of records by the value of a field. No I/O."""
+"""Sorting and selection of records and of their fields, and counting of records by the value of a field. No I/O."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def needed(self) -> frozenset[str]:
-        """The fields whose values are needed."""
+        """The fields whose values are needed to sort records and to select fields."""
         return frozenset((*self.fields, *([self.sort_field] if self.sort else [])))
 
     def check(self, kinds: Collection[str]) -> Shape:
@@ -53,7 +53,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
     def arrange(self, records: Iterable[JsonRecord], languages: Languages) -> Iterator[JsonRecord]:
         """Yield the selected records in the requested order.
 
-        If a limit is set, sorting keeps only that many records.
+        If a limit is set, sorting keeps only as many records as are needed.
         """
         offset = min(self.offset, sys.maxsize)
         end = None if self.limit is None else min(offset + self.limit, sys.maxsize)
@@ -90,7 +90,7 @@ class Groups(msgspec.Struct, frozen=True):
 
 
 def group(counted: Counter[str], absent: int) -> Groups:
-    """Return counts in order: largest first, then by name."""
+    """Return counts as Groups, sorted by descending count, then by value."""
     return Groups(tuple(sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))), absent)
 
 
@@ -108,7 +108,7 @@ def group_records(records: Iterable[tuple[JsonRecord, int]], field: str, languag
 
 
 def cell(value: Json) -> str:
-    """Return a value as text: empty for None, and list elements separated by commas."""
+    """Return a value as text. None is empty, and elements of a list are separated by commas."""
     match value:
         case None:
             return ""
@@ -121,15 +121,16 @@ def cell(value: Json) -> str:
 
 
 def refuse_unknown_fields(fields: Collection[str], kinds: Collection[str]) -> None:
-    """Raise InvalidInput for a field that no record of the kinds has."""
-    known = fields_of(kinds) if fields else ()  # The fields are collected only if needed, because this is slow.
+    """Raise InvalidInput for a field that records of none of the kinds have."""
+    # Collecting the fields is slow, so it is skipped if there is nothing to check.
+    known = fields_of(kinds) if fields else ()
     for field in fields:
         if field not in known:
             raise InvalidInput(f"unknown field {field!r}", hint=did_you_mean(field, known))
 
 
 def _make_sort_key(field: str, languages: Languages, is_descending: bool) -> Callable[[JsonRecord], _SortKey]:
-    """Return the sort key of records. Severities are ordered from most to least severe; absent values come last."""
+    """Return the sort key of records. The most severe severity sorts first, and records without the field last."""
 
     def key(record: JsonRecord) -> _SortKey:
         value = value_of(record, field, languages)

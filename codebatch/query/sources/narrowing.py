@@ -1,4 +1,4 @@
-"""Index lookups derived from filters, so that fewer records are read. They do not change the answer."""
+"""Index lookups derived from filters. With them, fewer records are read, but the answer is the same."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 
 
 def lookups_of(asked: RecordFilter) -> tuple[Lookup, ...]:
-    """Return index lookups. A matching record satisfies at least one of them. Empty if the index cannot help."""
-    # A bare `*` matches everything, so lookups would take longer than reading all records.
+    """Return index lookups for a filter. Each matching record satisfies at least one of them.
+
+    Empty if the index cannot help.
+    """
+    # A bare `*` matches every term, so lookups would take longer than reading all records.
     if "*" in (*asked.names, *asked.codes):
         return ()
     if asked.names:
@@ -29,7 +32,7 @@ def lookups_of(asked: RecordFilter) -> tuple[Lookup, ...]:
         return tuple(map(keys.look_for_code, asked.codes))
     if not asked.where:
         return ()
-    # Imported late: it imports `ast`, which other filters do not need.
+    # Imported here because it imports `ast`, which filters without a condition do not need.
     from codebatch.query.filters.required import required_by
 
     required = required_by(asked.where)
@@ -46,7 +49,10 @@ def lookups_of(asked: RecordFilter) -> tuple[Lookup, ...]:
 
 
 def _edge_lookups(asked: RecordFilter, texts: Mapping[str, str]) -> tuple[Lookup, ...]:
-    """For a `depends` edge, the index has the whole target and not its last name."""
+    """Return lookups for targets of edges.
+
+    For a `depends` edge, the index has the whole target instead of its last name.
+    """
     if "target" in texts:
         depends = Lookup(keys.make_key(keys.DEPENDENCY, _bytes(texts["target"])), is_prefix=False)
         return (keys.look_for_references(texts["target"]), depends)
@@ -55,7 +61,10 @@ def _edge_lookups(asked: RecordFilter, texts: Mapping[str, str]) -> tuple[Lookup
 
 
 def _metric_lookups(asked: RecordFilter, texts: Mapping[str, str], required: Sequence[Required]) -> tuple[Lookup, ...]:
-    """Return lookups for conditions on values. A metric without a bound does not narrow, because most files have it."""
+    """Return lookups for conditions on metric values.
+
+    A metric without a bound gives no lookup, because most files have the metric.
+    """
     numbers = [(comparison.comparison, comparison.value) for comparison in required if comparison.field == "value"]
     least = max(
         (value for sign, value in numbers if sign in ("==", ">", ">=") and not isinstance(value, str)), default=None
@@ -74,10 +83,10 @@ def _bytes(text: str) -> bytes:
 
 
 class Narrowing:
-    """The index of a batch, opened on first use. Without a valid index, nothing is narrowed."""
+    """The index of a batch. It is opened on first use. If there is no valid index, all records are read."""
 
     def __init__(self, store: StoreDir, batch_id: str, warn: Callable[[str], None]) -> None:
-        """`warn` is called once with a message if the index is damaged."""
+        """Wrap the index of a batch. `warn` is called at most once, with a message, if the index is damaged."""
         self._store = store
         self._batch_id = batch_id
         self._warn = warn
@@ -85,9 +94,9 @@ class Narrowing:
         self._index: BatchIndex | None = None
 
     def narrow(self, output: TaskOutput, lookups: Sequence[Lookup]) -> Sequence[Sequence[int] | None]:
-        """Return the frames to read, like `BatchIndex.narrow`.
+        """Return for each shard the frames to read, like `BatchIndex.narrow`.
 
-        Return an empty sequence if there is no valid index. Then all records of the task are read.
+        If there is no valid index, return an empty sequence; all records of the task are then read.
         """
         try:
             index = self._open_once()
@@ -101,7 +110,7 @@ class Narrowing:
     def _open_once(self) -> BatchIndex | None:
         if not self._is_open:
             self._is_open = True
-            # The LMDB library is imported only if the batch has an index.
+            # The LMDB library is imported only if the batch has an index, because importing it is slow.
             if self._store.files.listing(self._store.root / layout.INDEXES / self._batch_id):
                 from codebatch.index.read import open_index
 

@@ -18,13 +18,13 @@ IN_PART = ("errors", "partial")
 _TEST_CLASSES = frozenset(("documentation", "fixture", "test", "example"))
 _UNPARSED_CLASSES = ("binary", "huge", "minified")
 _NO_CODE = ("gitattributes", "gitignore", "markdown")
-"""Languages that contain no code that is compiled or run."""
+"""Languages without code that is compiled or run. Their files do not count as `plain`."""
 
 
 class ParsedFile(RecordOfFile, frozen=True, kw_only=True, gc=False):
-    """The decoded part of a `file` record.
+    """The members of a `file` record that are needed.
 
-    Records of other kinds are decoded as this type, too; their class is empty.
+    Records of other kinds are decoded as this type too, with an empty class.
     """
 
     lang: str = ""
@@ -49,13 +49,13 @@ def files_apart(files: Iterable[ParsedFile]) -> dict[bytes, Apart]:
 
 
 class FileStates(msgspec.Struct, frozen=True):
-    """The numbers of files by parse state.
+    """The number of files in each parse state.
 
     - `partial`: partially parsed files.
     - `broken`: files with syntax errors.
-    - `plain`: files of class `text` without parse problems, in languages of code.
-    - `unparsed`: files that were not parsed, by class for binary, huge and minified files, otherwise by language. They
-      have no grammar or exceed a limit.
+    - `plain`: files of class `text` in languages of code, parsed without problems.
+    - `unparsed`: files that were not parsed, because they have no grammar or exceed a limit. Binary, huge and minified
+      files are counted by class, all others by language.
     """
 
     partial: int

@@ -1,4 +1,4 @@
-"""Counters of what was read to answer a question."""
+"""Counters of the data that was read to answer a question."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from codebatch.query.fields import JsonRecord
 
 
 class Reading(msgspec.Struct, kw_only=True):
-    """The amount of reading that an answer needed.
+    """The amount of data that was read for an answer.
 
-    `shards` are the shards in question. For `told_by_counts` of them, the stored counts sufficed. `shards_read` were
-    read, `shards_read_in_part` of them partially. An index excluded the rest. `matched` is the number of matching
-    records, without records read for languages or failures.
+    - `shards`: all shards of the queried tasks.
+    - `told_by_counts`: the shards for which stored counts sufficed.
+    - `shards_read`: the shards that were read. An index excluded the remaining ones.
+    - `shards_read_in_part`: the shards of which only some frames or items were read.
+    - `matched`: the number of matching records. Records that were read only for languages or failures do not count.
     """
 
     shards: int = 0
@@ -29,14 +31,18 @@ class Reading(msgspec.Struct, kw_only=True):
         return self.shards - self.told_by_counts - self.shards_read
 
     def note(self, parts: int | None) -> None:
-        """Count a shard as read. `parts` is the number of frames or items that are read, or None for all."""
+        """Count a shard as read.
+
+        `parts` is the number of frames or items of the shard that are read, None for all. If it is 0, the shard does
+        not count.
+        """
         if parts != 0:
             self.shards_read += 1
         if parts:
             self.shards_read_in_part += 1
 
     def count_matched(self, records: Iterable[JsonRecord]) -> Iterator[JsonRecord]:
-        """Yield the same records and count each as matched."""
+        """Yield the records unchanged, and count each of them as matched."""
         for record in records:
             self.matched += 1
             yield record

@@ -32,7 +32,7 @@ from codebatch.store.snapshots.snapshots import Snapshot
 if TYPE_CHECKING:
     from codebatch.query.sources.parsed_files import ParsedFile
 
-# Up to this number of paths, items are looked up one by one. For more paths, all entries are read.
+# At most this number of paths are looked up one by one. For more paths, all entries are read.
 _FEW_PATHS = 500
 
 
@@ -55,7 +55,10 @@ class BatchRecords:
         *,
         source: RecordSource | None = None,
     ) -> None:
-        """If `note` is set, the index of the batch is used. `note` is called with a message if the index is damaged."""
+        """Open the records of a batch.
+
+        If `note` is set, the index of the batch is used. `note` is called with a message if the index is damaged.
+        """
         self.store = store
         self.batch = batch
         self.reading = Reading()
@@ -63,7 +66,8 @@ class BatchRecords:
         self._files: Sequence[ParsedFile] | None = None
         self._objects = functools.cache(store.objects)
         narrow = None if note is None else Narrowing(store, batch.id, note).narrow
-        # The source holds no reference to this object. So everything is freed with the last reference to it.
+        # The source holds no reference to this object. Without such a cycle, all memory is freed with the last
+        # reference.
         self._plan = functools.cache(batch.plan)
         self.source = source or find_source(batch, self._plan, narrow)
 
@@ -113,7 +117,7 @@ class BatchRecords:
     def iter_records(self, task: str, asked: RecordFilter, *, is_beside: bool = False) -> Iterator[JsonRecord]:
         """Yield the matching records of a task, in output order. Raises StoreCorrupt.
 
-        If `is_beside` is set, the records are not counted as matched, because they are not part of the answer.
+        If `is_beside` is set, the records are not part of the answer, so they are not counted as matched.
         """
         for piece in self._wanted(self.source.iter_pieces(task, lookups_of(asked)), asked):
             matching = asked.iter_matching(self.read(piece), self.languages_for(asked))
@@ -132,9 +136,9 @@ class BatchRecords:
             yield from self.reading.count_matched(_merged(matching))
 
     def pieces(self, task: str, asked: RecordFilter, lookups: Sequence[Lookup]) -> list[ShardRecords]:
-        """Return the pieces of a task that can contain matching records.
+        """Return the pieces of a task that may contain matching records.
 
-        `lookups` restrict the frames that are read.
+        With `lookups`, only frames that match one of them are read, if there is an index.
         """
         return list(self._wanted(self.source.iter_pieces(task, lookups), asked))
 
@@ -178,7 +182,7 @@ class BatchRecords:
         return files
 
     def item_records(self, task: str, item: int) -> list[JsonRecord] | None:
-        """Return the records of a task for an item, or None if there is no outcome yet. Raises StoreCorrupt."""
+        """Return the records of a task for an item. Return None if the item has no outcome yet. Raises StoreCorrupt."""
         self.reading.shards += 1
         lines = self.source.item_lines(task, item)
         if lines is None:
@@ -187,7 +191,7 @@ class BatchRecords:
         return decode_records(lines)
 
     def find_items(self, paths: Iterable[bytes]) -> dict[bytes, int]:
-        """Return the item of each path that is an item, in path order. Raises StoreCorrupt."""
+        """Return the item number of each path that is an item. Other paths are left out. Raises StoreCorrupt."""
         wanted = list(paths)
         if not self.batch.about.paths and len(wanted) <= _FEW_PATHS:
             with self._checking_presence():
@@ -206,12 +210,15 @@ class BatchRecords:
         return self._last_object[1]
 
     def languages_for(self, asked: RecordFilter, fields: Collection[str] = ()) -> Languages:
-        """Return the languages of files if the filter needs them. Raises InvalidInput or StoreCorrupt."""
+        """Return the languages of files if the filter or a field needs them, otherwise an empty mapping.
+
+        Raises InvalidInput or StoreCorrupt.
+        """
         return self.languages if asked.needs_languages(fields) else NO_LANGUAGES
 
     @contextlib.contextmanager
     def _checking_presence(self) -> Iterator[None]:
-        """Convert StoreCorrupt to the error for a missing batch if the batch was deleted during the read."""
+        """If the block raises StoreCorrupt after the batch was deleted, raise the error for a missing batch."""
         try:
             yield
         except StoreCorrupt:

@@ -11,9 +11,9 @@ from codebatch.store.results.outputs import current_outputs, outputs_if_settled_
 
 
 def find_source(batch: BatchDir, plan: Callable[[], Plan], narrow: Narrow | None = None) -> RecordSource:
-    """Return the source of the records of a batch: merged outputs, or else outcomes.
+    """Return the source of the records of a batch: its merged outputs if they exist, otherwise its outcomes.
 
-    `plan` reads the plan; it is called only when a question needs it. Raises StoreCorrupt.
+    `plan` is a function that reads the plan, because not every question needs it. Raises StoreCorrupt.
     """
     outputs = current_outputs(batch)
     if outputs is not None:
@@ -23,7 +23,7 @@ def find_source(batch: BatchDir, plan: Callable[[], Plan], narrow: Narrow | None
         settled = outputs_if_settled_since(batch)
         return None if settled is None else MergedSource(settled, plan, narrow)
 
-    # Imported late: it imports the merging code, which merged batches do not need.
+    # Imported here because it imports the code for merging, which merged batches do not need.
     from codebatch.query.sources.unmerged import LiveSource
     from codebatch.store.results.outcomes import Outcomes
 

@@ -1,6 +1,6 @@
 """Sources of the records of a batch: its merged outputs or, before the merge, the outcomes.
 
-All sources of a batch give the same answers in the same order, so callers need not distinguish them.
+All sources of a batch give the same answers in the same order. So callers do not need to know which source they use.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ from codebatch.store.results.outputs import (
 
 
 class ShardRecords(msgspec.Struct, frozen=True):
-    """The records of a task in a shard: their counts, and a function that reads the lines in blocks of whole lines.
+    """The records of a task in a shard.
 
-    `unkeyed` describes inputs that the cache key does not cover, or is empty. `frames` is the number of frames that an
-    index left to read, or None if all frames are read.
+    `counts` are their counts. `read` yields their lines in blocks of whole lines. `unkeyed` describes inputs that the
+    cache key does not cover, or is empty. `frames` is the number of frames that are read, if an index excluded others,
+    otherwise None.
     """
 
     counts: Counts
@@ -38,8 +39,10 @@ class ShardRecords(msgspec.Struct, frozen=True):
 
 
 class ShardSoFar(msgspec.Struct, frozen=True):
-    """The progress of a task in a shard: the number of items with an outcome, how many of them failed, and their
-    counts.
+    """The progress of a task in a shard.
+
+    `items` is the number of items with an outcome, `failed` the number of failures among them. `counts` are the counts
+    of their records.
     """
 
     items: int
@@ -71,25 +74,29 @@ class RecordSource(Protocol):
 
     @property
     def is_done(self) -> bool:
-        """Whether every task has a result for every item. It is false if that is unknown without a scan."""
+        """Whether every task has a result for every item. Also false if this is unknown without a scan."""
 
     @property
     def frames_read(self) -> FramesRead:
-        """The amount read so far. Frames are counted only for merged outputs."""
+        """The amount of data that was read so far. Frames are counted only for merged outputs."""
 
     def tally(self, tasks: Collection[str]) -> OutcomeCounts:
         """Count the outcomes of some tasks by type."""
 
     def files_done(self, tasks: Collection[str]) -> int | None:
-        """Return the number of files for which some tasks, and the tasks that they need, have ended. None if merged."""
+        """Return the number of files for which some tasks, and all tasks that they need, have ended.
+
+        Return None if the batch is merged.
+        """
 
     def iter_shards(self, task: str) -> Iterator[ShardSoFar]:
-        """Yield the progress of a task for each shard of files, in path order."""
+        """Yield the progress of a file task in each shard, in path order."""
 
     def iter_pieces(self, task: str, lookups: Sequence[Lookup] = ()) -> Iterator[ShardRecords]:
-        """Yield the records of a task, shard by shard in path order. A piece is read only when its `read` is called.
+        """Yield the records of a task, shard by shard in path order. A shard is read only when its `read` is called.
 
-        With `lookups`, frames that match none of them may be left out if an index lists the matching frames.
+        With `lookups`, frames that match none of them may be left out. This needs an index that lists the matching
+        frames.
         """
 
     def item_lines(self, task: str, item: int) -> bytes | None:
@@ -97,7 +104,10 @@ class RecordSource(Protocol):
 
 
 Narrow = Callable[[TaskOutput, Sequence[Lookup]], Sequence[Sequence[int] | None]]
-"""A function that returns, for each shard of a task, the ascending frames that can match a lookup, or None for all."""
+"""A function that returns the frames to read for each shard of a task, in ascending order.
+
+A frame is read if it can match a lookup. None stands for all frames of the shard.
+"""
 
 
 class EmptySource:

@@ -22,7 +22,7 @@ from codebatch.store.results.outputs import FramesRead
 
 
 class LiveSource:
-    """A source that reads the registers of a batch. They are scanned once, on first use or by `look`."""
+    """A source that reads the registers of a batch. They are scanned once, on first use or when `look` is called."""
 
     def __init__(
         self,
@@ -30,14 +30,18 @@ class LiveSource:
         plan: Callable[[], Plan],
         read_settled: Callable[[], MergedSource | None] = lambda: None,
     ) -> None:
-        """`read_settled` returns the merged outputs if the outcomes were replaced by them in the meantime, or None."""
+        """Wrap the outcomes of a batch.
+
+        A merge can delete the outcomes at any time. `read_settled` returns the merged outputs in this case, otherwise
+        None.
+        """
         self._outcomes = outcomes
         self._plan = plan
         self._read_settled = read_settled
         self.frames_read = FramesRead()
 
     def look(self) -> None:
-        """Scan the registers now. Otherwise the first question scans them."""
+        """Scan the registers now, not on first use."""
         self._ledger  # noqa: B018 - the property caches the ledger
 
     @property
@@ -111,8 +115,8 @@ class LiveSource:
     def _read(self, task: str, index: int, links: Sequence[Link]) -> Iterator[bytes]:
         """Yield the lines of a shard.
 
-        All lines are read before the first is yielded. So if a merge replaces the outcomes, the merged shard replaces
-        all lines.
+        All lines are read before the first one is yielded. If a merge deletes the outcomes in the meantime, all lines
+        come from the merged shard. So the two sources are never mixed.
         """
         try:
             lines: Iterable[bytes] = [b"".join(self._outcomes.iter_items(link.segment, link.outcome)) for link in links]

@@ -24,12 +24,12 @@ class CurrentState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_over(self) -> bool:
-        """Whether no work is left and the outputs are merged, so that `run` has nothing to do."""
+        """Whether no work is left and the outputs are merged. Then `run` has nothing to do."""
         return self.state.is_final and self.outputs is not None
 
     @property
     def is_stalled(self) -> bool:
-        """Whether work is left and no process works on it."""
+        """Whether work is left but no process works on it."""
         return is_stalled(self.state, live_holders=len(self.holders))
 
 

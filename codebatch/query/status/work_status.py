@@ -1,4 +1,7 @@
-"""The state of a work batch, derived from its files by the scheduler of the runner (SPEC.md "Work batches")."""
+"""The state of a work batch, derived from its files (SPEC.md "Work batches").
+
+The same scheduler derives it that also runs the batch.
+"""
 
 from __future__ import annotations
 
@@ -140,7 +143,7 @@ def _read_status(store: StoreDir, batch: BatchDir, attempts: Attempts) -> WorkBa
     listed = reader.listed()
     _, coordinator = reader.leader(listed)
     leased = read_leases(reader, attempts.places, listed)
-    # Outcomes are read after the leases. So an outcome of a holder that is seen as dead is complete.
+    # Outcomes are read after leases. So if a holder is seen as dead, all its outcomes have been read.
     concluded = attempts.read_all()
     asked = [
         (item, place, question)
@@ -189,7 +192,7 @@ def _read_status(store: StoreDir, batch: BatchDir, attempts: Attempts) -> WorkBa
 def _command_status(
     conductor: Conductor, state: CommandState, attempts: Attempts, item: int, holder: HolderFile | None
 ) -> CommandStatus:
-    """Return the state of a command. `holder` is the process that runs it, or None."""
+    """Return the state of a command. `holder` is the process that runs the command, or None."""
     commands = conductor.agenda.ids
     round_, epoch = conductor.attempt(item)
     last = conductor.conclusion(item)

@@ -1,4 +1,4 @@
-"""Analysis of a task list for `work analyze`: dependencies, critical path, estimated durations, and binding pools."""
+"""Analysis of a task list for `work analyze`: dependencies, critical path, estimated durations, binding pools."""
 
 from __future__ import annotations
 
@@ -111,8 +111,9 @@ def analyze(listed: WorkList) -> Analysis:
 
 
 def _makespans(agenda: CommandPlan, seconds: Sequence[float]) -> list[Makespan]:
-    """Return the makespan for 1, 2, 4, … parallel tasks, up to the number of tasks or `_SLOTS_MAX`, and for the set
-    number.
+    """Return the makespan for 1, 2, 4, … parallel tasks, and for the number in the settings.
+
+    The largest number is the first that is at least the number of tasks or `_SLOTS_MAX`.
     """
     counts = [1]
     while counts[-1] < min(len(seconds), _SLOTS_MAX):
@@ -144,7 +145,7 @@ def _levels(agenda: CommandPlan) -> list[int]:
 
 
 def _unbounded(agenda: CommandPlan) -> dict[str, int]:
-    """Return pool capacities that let all tasks run at once, including exclusive tasks."""
+    """Return pool sizes with which all tasks can run at the same time, even tasks that exclude each other."""
     room = dict.fromkeys(agenda.capacity, 0)
     for demand in agenda.demands:
         for pool, amount in demand:
@@ -171,11 +172,14 @@ def _edge(edge: WorkEdge, why: InferredEdge | None) -> AnalyzedEdge:
 
 
 def toml_of(edges: Sequence[AnalyzedEdge]) -> str:
-    """Return inferred dependencies as text for a work file: the needs of each task, with the evidence as comments."""
+    """Return inferred dependencies as text for a work file.
+
+    Each task has a table with its `needs`. Comments have the evidence.
+    """
     lines = ["# Inferred dependencies, to be added to the `needs` of these tasks.", ""]
     by_task: dict[str, dict[str, str]] = {}
     for edge in edges:
-        if edge.source != "file":  # A work file states the needs of groups, not of their members.
+        if edge.source != "file":  # In a work file, dependencies are written for groups, not for their members.
             by_task.setdefault(edge.task.partition("/")[0], {})[edge.on.partition("/")[0]] = edge.evidence
     for task, needs in by_task.items():
         lines += [f"[tasks.{_quoted(task)}]", "needs = ["]

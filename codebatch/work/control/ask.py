@@ -1,4 +1,4 @@
-"""The question of a running task: the implementation of `codebatch ask` (SPEC.md "Questions")."""
+"""The question of a running task, asked with `codebatch ask` (SPEC.md "Questions")."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from codebatch.model.work.question import CHOICES_MAX, QUESTION_TEXT_BYTES_MAX, 
 
 LOOK_SECONDS = 0.1
 NOT_ANSWERED = 75
-"""Exit status of `codebatch ask` if there is no answer yet (EX_TEMPFAIL)."""
+"""Exit status of `codebatch ask` if there is no answer yet (EX_TEMPFAIL in sysexits.h)."""
 
 
 class _AnswerRow(msgspec.Struct, frozen=True):
-    """An entry of the file CODEBATCH_ANSWERS."""
+    """An entry of the file that the variable CODEBATCH_ANSWERS names."""
 
     question: str
     answer: str
@@ -36,9 +36,11 @@ def ask(
 ) -> str | None:
     """Return the answer to a question of the task that this process belongs to, or None if there is none yet.
 
-    An answer from an earlier attempt to the same text is returned at once. Each answer is used once an attempt.
-    Otherwise, the question is recorded for the end of the attempt. With `wait`, it is asked now; the call returns when
-    it is answered, or None when the attempt ends. Raises InvalidInput outside of a task or if the question is invalid.
+    If an earlier attempt asked the same text and was answered, that answer is returned at once. An attempt uses each
+    answer only once. Otherwise, the question is recorded. It is asked when the attempt ends.
+
+    With `wait`, it is asked now, and the call returns when it is answered. If the attempt ends first, None is returned.
+    Raises InvalidInput if the process does not belong to a task, or if the question is invalid.
     """
     if "CODEBATCH_QUESTION" not in environ:
         raise InvalidInput(
@@ -68,7 +70,10 @@ def ask(
 
 
 def _answered_before(directory: Path, answers: str, text: str, choices: Sequence[str]) -> str | None:
-    """Return the first answer to the question that this attempt has not used yet. Mark it as used."""
+    """Return the first answer to the question that this attempt has not used, and record that it is used.
+
+    Return None if there is no such answer.
+    """
     try:
         rows = msgspec.json.decode(Path(answers).read_bytes(), type=tuple[_AnswerRow, ...])
     except (OSError, ValueError):

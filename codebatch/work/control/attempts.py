@@ -1,4 +1,7 @@
-"""The attempts of commands: start, duration and outcome. These values come from journals, which may be deleted."""
+"""The attempts of commands: start, duration and outcome.
+
+Start and duration are read from journals, which may have been deleted.
+"""
 
 from __future__ import annotations
 
@@ -48,9 +51,9 @@ class AttemptInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def attempts_of(work_batch: WorkBatch, tasks: Sequence[str] = ()) -> list[AttemptInfo]:
-    """Return the attempts of some commands, by default all, in the order of the list and of their starts.
+    """Return the attempts of some commands, by default of all.
 
-    Raises InvalidInput for an unknown command.
+    They are sorted in the order of the list, then by start. Raises InvalidInput for an unknown command.
     """
     batch = work_batch.batch
     attempts = Attempts(batch.plan(), Outcomes(batch.files, batch.root))
@@ -70,7 +73,7 @@ def attempts_of(work_batch: WorkBatch, tasks: Sequence[str] = ()) -> list[Attemp
         for conclusion in concluded.conclusions
         if conclusion.reason != "unbegun"
     }
-    # A damaged outcome does not contain its epoch. The last attempt of its round is taken.
+    # A damaged outcome does not contain its epoch. So it is assumed to be that of the last attempt of its round.
     last = {place[:2]: place for place in sorted({*began, *durations})}
     damaged = {last[place] for place in concluded.unreadable if place in last}
     attempts_of_item: dict[int, list[tuple[int, int, int]]] = {}

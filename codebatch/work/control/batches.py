@@ -113,7 +113,7 @@ def load_work_batch(store: StoreDir, batch: BatchDir) -> WorkBatch:
 
 
 def iter_work(store: StoreDir, note: Note = ignore_note) -> Iterator[WorkBatch]:
-    """Yield all readable work batches, latest first. A damaged batch is skipped with a note."""
+    """Yield all readable work batches, the latest first. A damaged batch is skipped, with a note."""
     for batch in iter_batches(store, note, kind="work"):
         try:
             yield load_work_batch(store, batch)
@@ -122,7 +122,10 @@ def iter_work(store: StoreDir, note: Note = ignore_note) -> Iterator[WorkBatch]:
 
 
 def refuse_unnamed(batch: BatchDir) -> NoReturn:
-    """Raise InvalidInput. If the user names a store, a batch in it is resumed only if the batch is named too."""
+    """Raise InvalidInput, because the user named a store but not the batch to resume.
+
+    In a named store, commands run again only if the user names their batch too.
+    """
     raise InvalidInput(
         f"batch {batch.id} runs commands, so it is resumed only if you give its id",
         hint=f"resume it with: codebatch resume --batch {batch.id}",
@@ -137,9 +140,9 @@ def resolve_live(
     kind: BatchKind = "work",
     else_latest: bool = False,
 ) -> BatchDir:
-    """Return the named batch, or else the only running batch of a kind in the current project.
+    """Return the named batch, or the only running batch of a kind in the current project.
 
-    If none is running and `else_latest` is set, return the latest batch of the project. Raises the errors of
+    If no batch is running and `else_latest` is set, return the latest batch of the project. Raises the errors of
     `resolve_batch`, AmbiguousId if several batches are running, and UnknownId if none is.
     """
     if reference is not None:

@@ -1,4 +1,4 @@
-"""Cancellation of a batch by a request, from any process. Optionally waits until no process of the batch runs."""
+"""Cancellation of a batch by a request. It works from any process, and can wait until no process runs the batch."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from codebatch.work.control.trust import check_trusted
 LOOK_SECONDS = 0.05
 POLLS_BETWEEN_REPORTS = 20
 POLLS_UNTIL_HINT = 60
-"""Number of polls until a note says how to end the process."""
+"""Number of polls after which a note describes how to end the process."""
 KILLS_MAX = 100
-"""Maximum number of searches for processes to kill. Killed processes may have started others."""
+"""Maximum number of rounds in which processes are searched and killed. Killed processes may have started others."""
 
 
 def cancel_batch(
@@ -41,12 +41,14 @@ def cancel_batch(
     is_trusted: bool = False,
     listener: WorkListener,
 ) -> WorkBatch:
-    """Cancel a batch unless it has ended. Running commands get `grace_seconds`, or their own grace periods.
+    """Cancel a batch, unless it has ended. Return its status.
 
-    With `waits`, no command of the batch runs on return; if no coordinator is alive, this process ends the commands.
-    `is_forced`: the coordinator and the workers on this machine are killed first. Returns the status of the batch.
-    Raises WrongBatchKind for an analysis. Raises CommandsForeign if the store was not created on this machine by this
-    user, unless `is_trusted`.
+    Running commands get `grace_seconds`, or their own grace periods if it is None. With `waits`, no command of the
+    batch runs on return: if no coordinator is alive, this process ends the commands. With `is_forced`, the coordinator
+    and the workers on this machine are killed first.
+
+    Raises WrongBatchKind for an analysis. If `is_trusted` is not set, CommandsForeign is raised if the store was not
+    created on this machine by this user.
     """
     check_kind(batch, "work")
     if not is_trusted:
@@ -66,9 +68,10 @@ def cancel_batch(
 def cancel_analysis(
     batch: BatchDir, *, is_forced: bool = False, waits: bool = True, listener: WorkListener
 ) -> CurrentState:
-    """Cancel an analysis unless it has ended. Workers finish the current file, and its results are kept.
+    """Cancel an analysis, unless it has ended. Return its state.
 
-    With `waits`, no process of the batch runs on return. `is_forced`: its processes on this machine are killed first.
+    Workers finish the current file, and its results are kept. With `waits`, no process of the batch runs on return.
+    With `is_forced`, its processes on this machine are killed first.
     """
     status = read_current_state(batch)
     if status.state.is_final and not status.holders:
@@ -90,15 +93,15 @@ def _is_over(work_batch: WorkBatch) -> bool:
 
 
 def _wait_for_end(store: StoreDir, batch: BatchDir, listener: WorkListener) -> None:
-    """Wait until the coordinator is gone.
+    """Wait until no coordinator is alive, then run the batch in this process.
 
-    Then run the batch, which ends orphaned commands and applies the cancellation.
+    The run ends orphaned commands and applies the cancellation.
     """
     while True:
         _wait_for_leader(store, batch, listener)
         try:
             run_to_completion(store, batch, listener)
-        except BatchRunning:  # Another process became the coordinator first.
+        except BatchRunning:  # Another process became the coordinator first, so wait for that process.
             continue
         return
 
@@ -113,7 +116,10 @@ def _wait_for_leader(store: StoreDir, batch: BatchDir, listener: WorkListener) -
 
 
 class _Waiting:
-    """A wait for the processes of a batch. It reports their names regularly, and after a while how to end them."""
+    """A wait for the processes of a batch.
+
+    It regularly reports the process and its tasks. After a while, it reports how to end the process.
+    """
 
     def __init__(self, batch: BatchDir, listener: WorkListener) -> None:
         self._batch = batch
@@ -122,11 +128,11 @@ class _Waiting:
 
     @property
     def is_report_due(self) -> bool:
-        """Return whether the next wait reports the process and the running tasks."""
+        """Whether the next wait reports the process and the running tasks."""
         return self._polls % POLLS_BETWEEN_REPORTS == 0
 
     def wait_for(self, holder: HolderFile, running: tuple[CommandId, ...]) -> None:
-        """Wait one poll interval for a process that runs these tasks."""
+        """Wait for one poll interval. `holder` is the process that is waited for, and `running` are its tasks."""
         process = f"process {holder.pid} on {holder.host.name}"
         if self.is_report_due:
             self._listener.waiting(running, process)
@@ -146,7 +152,7 @@ class _Waiting:
 
 
 def _kill_holders(batch: BatchDir, note: Note) -> None:
-    """Send SIGKILL to all processes of the batch on this machine, first to the coordinator, then to workers."""
+    """Send SIGKILL to all processes of the batch on this machine: first to the coordinator, then to the workers."""
     reader = LeaseReader(batch.files, batch.root)
     for _ in range(KILLS_MAX):
         live = [holder for holder, is_live in reader.holders() if is_live and is_here(holder.host)]

@@ -1,4 +1,4 @@
-"""Runs in the background: the caller creates the batch, and a process in a session of its own runs it."""
+"""Runs in the background. The caller creates the batch, and a process in its own session runs it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from codebatch.work.definition.settings import WorkOptions
 _LOOK_SECONDS = 0.02
 _START_SECONDS_MAX = 60.0
 
-# Remove the current directory, which Python would search first. It may contain untrusted modules.
+# Python would search the current directory first for modules. It may contain untrusted modules, so it is removed.
 _MAIN = "import sys; sys.path[:1] = sys.path[:1] if sys.path[0] else []; from codebatch.__main__ import main; main()"
 
 
@@ -64,9 +64,11 @@ def _start_coordinator(store: StoreDir, batch: BatchDir, *, is_trusted: bool) ->
                 hint = _first_with_prefix(printed, "hint: ") or f"start it with: codebatch resume --batch {batch.id}"
                 raise BatchIncomplete(f"batch {batch.id} was created but did not start: {why}", hint=hint)
             time.sleep(_LOOK_SECONDS)
-        process.returncode = 0  # The process outlives its parent. Setting the return code prevents a ResourceWarning.
+        # The process outlives its parent, so its real return code is never read. Setting one prevents a
+        # ResourceWarning.
+        process.returncode = 0
 
 
 def _first_with_prefix(lines: list[str], prefix: str) -> str:
-    """Return the first line with a prefix, without the prefix, or an empty string."""
+    """Return the first line with a prefix, without the prefix. Return an empty string if there is none."""
     return next((line.removeprefix(prefix) for line in lines if line.startswith(prefix)), "")

@@ -1,4 +1,4 @@
-"""A dry run of a task list: the expected start times. Nothing is run or written."""
+"""A dry run of a task list. It shows the expected start times. Nothing is run or written."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ class Rehearsal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rehearse(paths: tuple[Path, ...], options: WorkOptions, place: StorePlace) -> Rehearsal:
-    """Return the schedule that `run_files` would produce, with durations from earlier batches of an existing store.
+    """Return the schedule that `run_files` would be expected to produce. Raises CodebatchError.
 
-    Raises CodebatchError.
+    Durations are estimated from earlier batches, if the store exists.
     """
     listed = list_files(paths, options, place)
     work = listed.work

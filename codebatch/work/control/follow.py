@@ -1,7 +1,8 @@
-"""Following a batch from any process: its events, and whether a process runs it.
+"""Following a batch from any process. A follower yields the events of the batch, and whether a process runs the batch.
 
-The events of a work batch come from its event stream. The state of commands is also read from disk, because the stream
-may be missing. The events of an analysis are derived (operations/runs/events.py). Following does not affect the batch.
+The events of a work batch are read from its event stream. The state of commands is also read from disk, because the
+stream may be missing. The events of an analysis are derived from its files (operations/runs/events.py). Following does
+not affect the batch.
 """
 
 from __future__ import annotations
@@ -23,23 +24,26 @@ from codebatch.work.control.batches import load_work_batch
 POLL_SECONDS = 0.1
 LOOK_SECONDS = 1.0
 _SILENCE_SECONDS = 12.0
-"""Time without events after which the state is read from disk. A coordinator writes an event at least every 5 s."""
+"""Seconds without events after which the state is read from disk. A coordinator writes an event at least every 5 s."""
 _SHARE = 20
-"""Reading the state takes at most one part in this number of the elapsed time."""
+"""Reading the state takes at most 1/_SHARE of the time."""
 
 
 class Followed(Protocol):
-    """A batch that is followed."""
+    """A batch that is followed, of either kind."""
 
     def read(self) -> list[AnyEvent]:
         """Return the events since the last call."""
 
     def look(self, *, closely: bool) -> Seen:
-        """Return whether processes run the batch. `closely`: also read its counts if a coordinator is alive."""
+        """Return whether processes run the batch.
+
+        If a coordinator is alive, the counts of the batch are read only with `closely`.
+        """
 
 
 def cursor_of(text: str | None) -> Cursor:
-    """Return the cursor for a text, or the beginning for None. Raises InvalidInput."""
+    """Return the cursor that a text represents. For None, return the beginning. Raises InvalidInput."""
     cursor = BEGINNING if text is None else parse_cursor(text)
     if cursor is None:
         raise InvalidInput(f"{text!r} is not a cursor", hint="use the `cursor` of an event, for example 1.42")
@@ -47,7 +51,7 @@ def cursor_of(text: str | None) -> Cursor:
 
 
 def followed_of(store: StoreDir, batch: BatchDir, since: Cursor = BEGINNING) -> Followed:
-    """Return a follower of a batch of either kind, starting at a cursor. Raises StoreCorrupt."""
+    """Return a follower of a batch. It yields the events after the cursor `since`. Raises StoreCorrupt."""
     return WorkFollowed(store, batch, since) if is_work(batch) else AnalysisFollowed(batch, since)
 
 
@@ -56,8 +60,8 @@ def iter_followed(
 ) -> Iterator[AnyEvent | Seen | None]:
     """Yield the events of a batch as they appear, a Seen at intervals, and None after each poll.
 
-    The last value is a Seen: after the batch has ended or, unless `keeps`, when no process runs it. Raises
-    CollectedMeanwhile, StoreCorrupt.
+    The last value is a Seen. It is yielded after the batch has ended. Unless `keeps` is set, it is also yielded when no
+    process runs the batch. Raises CollectedMeanwhile, StoreCorrupt.
     """
     now = last_event_at = time.monotonic()
     next_look = 0.0
@@ -78,7 +82,8 @@ def iter_followed(
                 yield from followed.read()
                 yield seen
                 return
-            # This also occurs briefly between two leases and before the end event is written. So check again soon.
+            # For a short time, this is also true between two leases, and before the end event is written. So check
+            # again soon.
             if is_idle:
                 next_look = min(next_look, now + LOOK_SECONDS / 2)
             was_idle = is_idle

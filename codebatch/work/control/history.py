@@ -1,4 +1,4 @@
-"""Outcomes of the tasks of a list in earlier batches of it (SPEC.md "Unfinished tasks")."""
+"""Outcomes of the tasks of a task list in its earlier batches (SPEC.md "Unfinished tasks")."""
 
 from __future__ import annotations
 
@@ -34,10 +34,12 @@ def former_tasks(
     *,
     note: Note = ignore_note,
 ) -> FormerTasks:
-    """Return the outcome of each task in the latest batch of the list that has the task, or in the batch `of`.
+    """Return the earlier outcome of each task of a list.
 
-    Without a store, the result is empty. Raises CodebatchError if the batch `of` is invalid. Other damaged batches are
-    skipped with a note.
+    It is the outcome in the batch `of`, if given and if that batch has the task. Otherwise, it is the outcome in the
+    latest batch of the list that has the task. If there is no store, the result is empty.
+
+    Raises CodebatchError if the batch `of` is invalid. Other damaged batches are skipped, with a note.
     """
     former: dict[CommandId, FormerTask] = {}
     try:
@@ -60,7 +62,7 @@ def add_former_tasks(
     *,
     note: Note = ignore_note,
 ) -> None:
-    """Add outcomes of tasks that have none yet, from the batches of a list, latest first."""
+    """Add to `former` the outcomes of tasks without one, from the batches of a list, the latest first."""
     for batch in iter_batches(store, note, kind="work"):
         missing = definitions.keys() - former.keys()
         if not missing:
@@ -76,7 +78,7 @@ def add_former_tasks(
 
 
 def _is_same_list(first: ListIdentity, second: ListIdentity) -> bool:
-    """Return whether two lists were read from the same files."""
+    """Return whether two task lists were read from the same files."""
     return [*map(os.path.realpath, first.files)] == [*map(os.path.realpath, second.files)]
 
 
@@ -110,14 +112,14 @@ def _definition_when_done(
     needs: Mapping[CommandId, frozenset[CommandId]],
     now: TaskDefinition,
 ) -> str:
-    """Return the digest of the definition with which a task was completed."""
+    """Return the digest of the definition that a task had when it was completed."""
     round_ = max(task.ended, 1)
     command = now.command if stored.is_same(now.command, round_) else stored.read(task.id, round_)
     return TaskDefinition(command, needs.get(task.id, frozenset())).digest
 
 
 def _answered_commands(work_batch: WorkBatch) -> Iterator[CommandId]:
-    """Yield the commands whose question was answered and that have not run since."""
+    """Yield the commands whose question was answered and that have not run since the answer."""
     rounds = {status.id: status.round for status in work_batch.standing.commands if status.state not in _ENDED}
     for request in Requests(work_batch.batch.files, work_batch.batch.root).read() if rounds else ():
         body = request.body

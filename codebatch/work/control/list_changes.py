@@ -1,4 +1,4 @@
-"""Differences between a list and a batch of it, and the reload of changed tasks (SPEC.md "Changed lists")."""
+"""Differences between a batch and its current task list, and the reload of changed tasks (SPEC.md "Changed lists")."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from codebatch.work.definition.validation import check_cycles
 from codebatch.work.definition.work_list import WorkList, read_work_files
 
 _SELECTING_OPTIONS = ("tasks", "only", "tags", "unfinished", "blocked", "of", "is_strict")
-"""Options that select tasks and do not change any task."""
+"""Options that only select tasks. They do not change the definition of any task."""
 _NO_SETTINGS = frozenset(
     {"format", "source", "order", "edges", "inferred", "titles", "policies", "origin", "satisfied_needs", "done_before"}
 )
-"""Fields of a batch that are no settings of all its tasks."""
+"""Fields of a batch that are not settings of all its tasks."""
 
 _Waits = frozenset[tuple[CommandId, EdgeKind]]
 
@@ -56,13 +56,13 @@ class ListChanges(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_nothing(self) -> bool:
-        """Return whether the list is unchanged."""
+        """Whether the task list is unchanged."""
         return self == NO_CHANGES
 
     def described(self, *, reloaded: bool = False) -> Iterator[str]:
-        """Yield a description of each kind of change.
+        """Yield a text for each kind of change.
 
-        If the batch was reloaded, yield only changes that it did not adopt.
+        If `reloaded` is set, changes that the reload adopted are left out.
         """
         kinds = {
             "changed": () if reloaded else self.changed,
@@ -78,7 +78,10 @@ NO_CHANGES = ListChanges()
 
 
 def list_changes(work_batch: WorkBatch) -> ListChanges:
-    """Compare a batch with its current list. Nothing is run or written, and standard input is not read."""
+    """Compare a batch with its current task list.
+
+    Nothing is run or written, and standard input is not read.
+    """
     work = work_batch.standing.work
     if STDIN_NAME.encode() in work.origin.files:
         return NO_CHANGES
@@ -89,7 +92,7 @@ def list_changes(work_batch: WorkBatch) -> ListChanges:
 
 
 def warn_of_changes(work_batch: WorkBatch, listener: WorkListener) -> ListChanges:
-    """Warn if the list has changed since the batch was made, and return the changes.
+    """Warn if the task list has changed since the batch was made, and return the changes.
 
     The batch keeps its definitions.
     """
@@ -109,11 +112,13 @@ def warn_of_changes(work_batch: WorkBatch, listener: WorkListener) -> ListChange
 
 
 def reload_list(work_batch: WorkBatch, listener: WorkListener, *, is_forced: bool = False) -> ListChanges:
-    """Replace the definitions of tasks that are not done by those of the current list. `is_forced`: of all tasks.
+    """Replace the definitions of tasks that are not done by those of the current task list.
 
-    Tasks that are no longer in the list are marked as done. On return, the changes are on disk. Returns the differences
-    before the reload. Raises CodebatchError, also if a task now needs a task outside of the batch; then nothing is
-    changed.
+    With `is_forced`, the definitions of completed tasks are replaced too. Tasks that are no longer in the list are
+    marked as done. On return, the changes are durable. Return the differences that existed before the reload.
+
+    Raises CodebatchError, for example if a task now needs a task that is not in the batch. Nothing is changed in this
+    case.
     """
     work, id_ = work_batch.standing.work, work_batch.batch.id
     if STDIN_NAME.encode() in work.origin.files:
@@ -160,7 +165,7 @@ def _rest_hint() -> str:
 
 
 def _read_again(work: Work, *, infers: bool) -> WorkList:
-    """Read the whole list of a batch again, with the same options. Raises CodebatchError."""
+    """Read the complete task list of a batch again, with the options of the batch. Raises CodebatchError."""
     options_given = {name: value for name, value in work.origin.options.items() if name not in _SELECTING_OPTIONS}
     options = _options(options_given if infers else {**options_given, "infer": False})
     paths = [Path(os.fsdecode(path)) for path in work.origin.files]
@@ -204,7 +209,10 @@ def _compare(work_batch: WorkBatch, listed: WorkList) -> ListChanges:
 
 
 def _round_of(command: CommandStatus) -> int | None:
-    """Return the round whose definition applies: of its result or of the running attempt. None: the next round."""
+    """Return the round whose definition applies to a command.
+
+    It is the round of its result or of its running attempt. None stands for the next round.
+    """
     if command.state is CommandState.DONE:
         return max(command.ended, 1)
     return command.round if command.holder is not None else None
@@ -213,7 +221,10 @@ def _round_of(command: CommandStatus) -> int | None:
 def _written_dependencies(
     edges: Collection[WorkEdge], inferred: Collection[InferredEdge], known: Collection[CommandId]
 ) -> Mapping[CommandId, _Waits]:
-    """Map each command to its written dependencies. `after` is included only for commands in `known`."""
+    """Map each command to its dependencies, without inferred ones.
+
+    A dependency of kind `after` is included only if its command is in `known`.
+    """
     unwritten = {(edge.task, edge.on) for edge in inferred}
     waits: dict[CommandId, set[tuple[CommandId, EdgeKind]]] = {}
     for edge in edges:
@@ -223,20 +234,24 @@ def _written_dependencies(
 
 
 def _added(work: Work, listed: WorkList) -> tuple[CommandId, ...]:
-    """Return the tasks that a new batch of the list would have in addition."""
+    """Return the tasks that a new batch of the current list would have but this batch does not have."""
     chooses = {name: value for name, value in work.origin.options.items() if name in ("tasks", "only", "tags")}
-    if "blocked" in work.origin.options:  # The batch does not record which other tasks were blocked.
+    # The batch does not record which of the other tasks were blocked when it was made.
+    if "blocked" in work.origin.options:
         return ()
     try:
         ids = listed.choice.choose(_options(chooses), {}).ids
-    except CodebatchError:  # A task that was selected by name no longer exists.
+    except CodebatchError:  # A task that was selected by name no longer exists, so the selection cannot be repeated.
         return ()
     ids_of_batch = {*work.order, *work.done_before}
     return tuple(id_ for id_ in listed.work.order if id_ in ids and id_ not in ids_of_batch)
 
 
 def _reload(work_batch: WorkBatch, listed: WorkList, reloaded: Collection[CommandStatus]) -> Reload:
-    """Return the request that replaces definitions. Raises InvalidInput if the batch does not satisfy their needs."""
+    """Return the request that replaces the definitions of some tasks.
+
+    Raises InvalidInput if a task now needs a task or pool tokens that the batch does not have.
+    """
     work, now = work_batch.standing.work, listed.work
     ids = {status.id for status in reloaded}
     edges = tuple(edge for edge in now.edges if edge.task in ids)

@@ -1,4 +1,4 @@
-"""Progress of a batch of commands for its user: WorkListener and the values that it receives."""
+"""Progress of a batch of commands: WorkListener, and the values that it receives."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ class ListenerAdapter:
     """An adapter that translates the coordinator's events into calls of a WorkListener."""
 
     def __init__(self, batch: BatchDir, listener: WorkListener, leads: Callable[[], None]) -> None:
-        """`leads` is called once this process is the coordinator of the batch."""
+        """Set up the adapter. `leads` is called once, when this process becomes the coordinator of the batch."""
         self._work = read_work(batch)
         self._ids: tuple[CommandId, ...] = ()
         self._places = CommandPlaces(batch.plan().shards)
@@ -186,7 +186,7 @@ class ListenerAdapter:
         self._updated_ns = 0
 
     def conducting(self, conductor: Conductor) -> None:
-        """Start to report the batch. Earlier outcomes are recorded and not reported again."""
+        """Start to report the batch. Outcomes from before are recorded, so that they are not reported again."""
         self._conductor = conductor
         self._ids = conductor.agenda.ids
         self._leads()
@@ -199,7 +199,7 @@ class ListenerAdapter:
         self._listener.chosen(self._batch, self._work)
 
     def handled(self, event: CommandEvent) -> None:
-        """Report the effects of an event that the scheduler has handled."""
+        """Report the effects of an event after the scheduler has handled it."""
         match event:
             case Concluded(conclusions):
                 for item in {conclusion.item for conclusion in conclusions}:
@@ -214,7 +214,7 @@ class ListenerAdapter:
         self._update_running()
 
     def turned(self, eta: Eta | None) -> None:
-        """Report running tasks, questions and progress after a turn of the event loop."""
+        """Report running tasks, open questions and progress. Called after each turn of the event loop."""
         self._update_running()
         self._report_questions()
         now = running_ns()
@@ -239,7 +239,7 @@ class ListenerAdapter:
         )
 
     def insisted(self, is_killed: bool) -> None:
-        """Report that a further signal ends the running tasks."""
+        """Report that a second or third signal ends the running tasks."""
         self._listener.ending(len(self._conductor.running - self._conductor.foreign), is_killed=is_killed)
 
     def noted(self, text: str) -> None:
@@ -272,7 +272,7 @@ class ListenerAdapter:
             self._blocked.discard(item)
 
     def _report_questions(self) -> None:
-        """Report new questions. A question that a rule answers in the same turn is not reported."""
+        """Report new open questions. A question that a rule answers in the same turn is not reported."""
         asking = {item: self._conductor.question(item) for item in self._began}
         open_questions = {item: question for item, question in asking.items() if question is not None}
         for item in sorted(open_questions):
@@ -288,8 +288,9 @@ class ListenerAdapter:
             self._blocked.add(item)
 
     def _report_end(self, item: int) -> None:
-        """Report the end of an attempt, once for each round, because the event may arrive from a worker and from
-        disk.
+        """Report the end of an attempt.
+
+        It is reported once for each round, because the same end can be received from a worker and read from disk.
         """
         conclusion = self._conductor.conclusion(item)
         if conclusion is None or conclusion.round <= self._reported_rounds.get(item, 0):

@@ -1,4 +1,4 @@
-"""Logs of attempts: raw bytes of standard output and standard error, in the order of writing."""
+"""Logs of attempts: the raw bytes of standard output and standard error, in the order in which they were written."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class AttemptLogFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_log(work_batch: WorkBatch, command: str, round_: int | None = None) -> AttemptLogFile:
-    """Return the log of a command's last attempt, or of its last attempt in a round.
+    """Return the log of a command's last attempt. With `round_`, return that of the last attempt in this round.
 
     Raises InvalidInput for an unknown command or round, and NothingToDo if the command has not started.
     """
@@ -54,7 +54,7 @@ def find_log(work_batch: WorkBatch, command: str, round_: int | None = None) -> 
 
 
 def log_of(work_batch: WorkBatch, command: CommandStatus) -> AttemptLogFile:
-    """Return the log of the last attempt of a command that has started."""
+    """Return the log of a command's last attempt. The command must have started."""
     return _log(work_batch, command.id, command.round, command.log)
 
 
@@ -64,7 +64,7 @@ def _log(work_batch: WorkBatch, command: CommandId, round_: int, name: str) -> A
 
 
 def iter_log(files: FileReader, log: AttemptLogFile, *, tail: int | None = None) -> Iterator[bytes]:
-    """Yield the current bytes of a log in pieces, or only of its last `tail` lines."""
+    """Yield the current bytes of a log in pieces. With `tail`, yield only its last `tail` lines."""
     if log.bytes is None:
         return
     place = 0 if tail is None else _start_of_lines(files, log.path, log.bytes, tail)
@@ -77,7 +77,7 @@ def iter_log(files: FileReader, log: AttemptLogFile, *, tail: int | None = None)
 
 
 def _start_of_lines(files: FileReader, path: Path, end: int, lines: int) -> int:
-    """Return the offset of the last `lines` lines of a file. A last line without a line end counts."""
+    """Return the offset at which the last `lines` lines of a file begin. A last line without a line break counts."""
     missing = lines
     place = end
     while place > 0:
@@ -95,7 +95,7 @@ def _start_of_lines(files: FileReader, path: Path, end: int, lines: int) -> int:
 
 
 class LogReader:
-    """An incremental reader of a log that may still be written. It returns whole lines."""
+    """An incremental reader of a log that may still be written. It returns only whole lines."""
 
     def __init__(self, files: FileReader, path: Path) -> None:
         self._files = files
@@ -103,9 +103,9 @@ class LogReader:
         self._place = 0
 
     def read(self, *, is_over: bool = False) -> Iterator[str]:
-        """Yield the lines since the last call, at most one piece.
+        """Yield the lines that were written since the last call, at most one piece.
 
-        If `is_over`, yield all lines, including an incomplete one. A line that is longer than a piece is split.
+        With `is_over`, yield all remaining lines, even an incomplete one. A line that is longer than a piece is split.
         """
         while data := self._next_piece(is_over=is_over):
             self._place += len(data)

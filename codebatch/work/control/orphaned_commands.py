@@ -16,10 +16,10 @@ from codebatch.system.processes.proc import stat
 
 
 def find_orphaned_commands(store: StoreDir, root: bytes) -> Iterator[str]:
-    """Yield a message for each orphaned command of a root on this machine, with the commands that stop or adopt it.
+    """Yield a message for each orphaned command of batches in the directory `root`, on this machine.
 
-    Only its own batch adopts or ends an orphaned command. Another batch with the same task would start it a second
-    time.
+    The message has the commands that stop the orphaned command or resume its batch. Only its own batch adopts or ends
+    it. Another batch with the same task would start the task a second time.
     """
     for batch in iter_batches(store, kind="work"):
         if batch.about.sources == (root,):
@@ -30,7 +30,10 @@ def find_orphaned_commands(store: StoreDir, root: bytes) -> Iterator[str]:
 
 
 def _orphans(batch: BatchDir, store: StoreDir) -> Iterator[tuple[CommandId, int]]:
-    """Yield the running commands of dead workers, each with its process ID. If all holders are alive, read no more."""
+    """Yield the running commands of dead workers, each with its process ID.
+
+    If all holders are alive, nothing else is read.
+    """
     reader = LeaseReader(batch.files, batch.root)
     if all(is_live for _, is_live in reader.holders()):
         return
@@ -43,7 +46,10 @@ def _orphans(batch: BatchDir, store: StoreDir) -> Iterator[tuple[CommandId, int]
 
 
 def _running(batch: BatchDir, holder: HolderFile) -> int | None:
-    """Return the ID of the process that a worker of this machine started, if the process still exists."""
+    """Return the ID of the process that a worker on this machine started.
+
+    Return None if the process no longer exists, or if the worker ran on another machine.
+    """
     child = child_of(batch, holder.holder) if is_here(holder.host) else None
     process = None if child is None else stat(child.pid)
     if child is None or process is None or process.is_zombie or process.start_ticks != child.start_ticks:

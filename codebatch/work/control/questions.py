@@ -47,7 +47,7 @@ class OpenQuestion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def open_questions(work_batch: WorkBatch) -> list[OpenQuestion]:
-    """Return the open questions of a batch, in the order of its list."""
+    """Return the open questions of a batch, in the order of its task list."""
     return [_question(work_batch, command) for command in work_batch.of(CommandState.BLOCKED) if command.question]
 
 
@@ -81,10 +81,10 @@ def _question(work_batch: WorkBatch, command: CommandStatus) -> OpenQuestion:
 def answer_question(
     store: StoreDir, batch: BatchDir, command: str, text: str, *, question: str | None = None
 ) -> WorkBatch:
-    """Answer the open question of a command. Returns the status of the batch after that.
+    """Answer the open question of a command. Return the status of the batch after the answer.
 
-    `question` is a prefix of the question's digest. Raises InvalidInput if the command has no such question, or the
-    answer is not allowed, or another answer was accepted first.
+    `question` is a prefix of the question's digest. Raises InvalidInput if the command has no such question, the answer
+    is not allowed, or another answer was accepted first.
     """
     work_batch = load_work_batch(store, batch)
     open_by_task = {entry.task: entry for entry in open_questions(work_batch)}
@@ -138,7 +138,10 @@ def _first_answer(batch: BatchDir, question: OpenQuestion) -> Request:
 
 
 def _last_answer(batch: BatchDir, command: str) -> str:
-    """Return the first answer to the last answered question of a command, and its author, as text for a message."""
+    """Return a text about the last answered question of a command: its accepted answer, and who gave the answer.
+
+    The first answer to a question is accepted. The text is empty if no question was answered.
+    """
     answers = [
         (entry.head.by, entry.body)
         for entry in Requests(batch.files, batch.root).read()

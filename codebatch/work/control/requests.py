@@ -1,4 +1,4 @@
-"""Requests to a batch of commands, independent of the process that runs it: retry, skip, pause, change."""
+"""Requests to a batch of commands: retry, skip, pause, change. They take effect in whatever process runs the batch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from codebatch.work.control.batches import WorkBatch, load_work_batch
 
 _LIKE_MAX = 1_000
 _SKIPS_MAX = 3
-"""Maximum number of skips of a command that starts another attempt at the same time."""
+"""Maximum number of times that a command is skipped, if it starts another attempt at the same time."""
 
 
 def named(work_batch: WorkBatch, tasks: Sequence[str]) -> list[CommandStatus]:
@@ -31,14 +31,18 @@ def named(work_batch: WorkBatch, tasks: Sequence[str]) -> list[CommandStatus]:
 
 
 def seen_failures(work_batch: WorkBatch) -> dict[CommandId, int]:
-    """Return the rounds of the failures that the caller has seen, for an Open request."""
+    """Return the failed commands with the round of their failure.
+
+    An Open request contains them, so that it reopens only failures that the caller has seen.
+    """
     return {command.id: command.round for command in work_batch.of(CommandState.FAILED)}
 
 
 def retry_tasks(store: StoreDir, batch: BatchDir, tasks: Sequence[str], *, dependents: bool = False) -> WorkBatch:
-    """Request that commands run again, whatever their outcomes. With `dependents`, include all commands that need them.
+    """Request that commands run again, whatever their outcomes are. Return the status of the batch after the request.
 
-    Returns the status of the batch after that. Raises InvalidInput if a command is running or unknown.
+    With `dependents`, include all commands that need them and have started. Raises InvalidInput if a command is running
+    or unknown.
     """
     work_batch = load_work_batch(store, batch)
     chosen = named(work_batch, tasks)
@@ -72,10 +76,10 @@ def _dependents(work_batch: WorkBatch, ids: set[CommandId]) -> list[CommandStatu
 
 
 def skip_tasks(store: StoreDir, batch: BatchDir, tasks: Sequence[str], *, as_done: bool = False) -> WorkBatch:
-    """Request that commands are skipped; running attempts are ended.
+    """Request that commands are skipped, and end their running attempts.
 
-    For dependents they failed or, if `as_done`, are done. Returns the status of the batch after that. Raises
-    InvalidInput if a command is done or unknown.
+    Return the status of the batch after the request. For commands that need them, they count as failed or, with
+    `as_done`, as done. Raises InvalidInput if a command is done or unknown.
     """
     work_batch = load_work_batch(store, batch)
     done = [command.id for command in named(work_batch, tasks) if command.state is CommandState.DONE]
@@ -94,13 +98,16 @@ def skip_tasks(store: StoreDir, batch: BatchDir, tasks: Sequence[str], *, as_don
 
 
 def pause_batch(store: StoreDir, batch: BatchDir) -> WorkBatch:
-    """Request that no more commands start. Running commands continue. Returns the status of the batch after that."""
+    """Request that no more commands start. Return the status of the batch after the request.
+
+    Running commands continue.
+    """
     request(batch, Pause())
     return load_work_batch(store, batch)
 
 
 def unpause_batch(store: StoreDir, batch: BatchDir) -> WorkBatch:
-    """Request that commands start again after a pause. Returns the status of the batch after that."""
+    """Request that commands start again after a pause. Return the status of the batch after the request."""
     request(batch, Unpause())
     return load_work_batch(store, batch)
 
@@ -108,10 +115,10 @@ def unpause_batch(store: StoreDir, batch: BatchDir) -> WorkBatch:
 def change_batch(
     store: StoreDir, batch: BatchDir, *, max_parallel: int | None = None, pools: Mapping[str, int] | None = None
 ) -> WorkBatch:
-    """Request a new number of parallel commands, and new sizes of pools. Returns the status of the batch after that.
+    """Request another number of parallel commands, and other sizes of pools.
 
-    Running commands continue, even if there are more than the new limit. Raises InvalidInput for an unknown pool and
-    for a number below 1.
+    Return the status of the batch after the request. Running commands continue, even if there are more than the new
+    number. Raises InvalidInput for an unknown pool and for a number below 1.
     """
     work_batch = load_work_batch(store, batch)
     sizes = dict(pools or {})

@@ -1,4 +1,4 @@
-"""Runs of commands: a new batch of work files, or the continuation of a batch."""
+"""Runs of commands. A run creates a batch from work files, or continues an existing batch."""
 
 from __future__ import annotations
 
@@ -70,12 +70,16 @@ def run_files(
     is_trusted: bool = False,
     listener: WorkListener,
 ) -> WorkRunResult:
-    """Create a batch of the commands in work files, and run it to its end.
+    """Create a batch of the commands in work files, and run it until it ends.
 
-    Unless `is_beside`, raises BatchRunning if another batch runs in the same root. Raises CommandsForeign if the store
-    was not created on this machine by this user, unless `is_trusted`. In the main thread, SIGINT and SIGTERM end the
-    run early, and SIGHUP is ignored. If the listener does not agree, nothing is written or run. `keep` as in
-    `collect_garbage`. Raises CodebatchError. If the error occurs before the first command starts, no batch was written.
+    - `is_beside`: run even if another batch runs in the same root. Otherwise, BatchRunning is raised.
+    - `is_trusted`: use a store even if it was not created on this machine by this user. Otherwise, StoreUntrusted is
+      raised.
+    - `keep`: as in `collect_garbage`.
+
+    In the main thread, SIGINT and SIGTERM end the run early, and SIGHUP is ignored. If the listener does not agree,
+    nothing is written or run. Raises CodebatchError. If an error occurs before the first command starts, no batch
+    exists.
     """
     with make_batch(paths, options, place, is_beside=is_beside, is_trusted=is_trusted, listener=listener) as new_batch:
         result = _conduct(new_batch.store, new_batch.batch, listener, new_batch.lock, new_batch.leads)
@@ -85,7 +89,10 @@ def run_files(
 
 
 class MadeBatch(NamedTuple):
-    """A new batch. `lock` is the lock of its store. `leads` must be called once a process runs the batch."""
+    """A new batch. `lock` is the lock of its store.
+
+    The caller must call `leads` as soon as a process runs the batch.
+    """
 
     store: StoreDir
     batch: BatchDir
@@ -116,7 +123,8 @@ def make_batch(
     store = place.open_or_make(listener.note)
     check_place(store, is_trusted=is_trusted)
     with store.writing() as lock, contextlib.ExitStack() as making:
-        # This lock is held until the batch is visibly running. So of two concurrent starts in a root, one is refused.
+        # This lock is held until the batch is visible as running. So if two runs start at the same time in a root, one
+        # is refused.
         making.enter_context(store.making_batch())
         if not is_beside:
             _refuse_parallel_batch(store, listed.work.root)
@@ -128,7 +136,7 @@ def make_batch(
 
 
 def _analyze_command(paths: tuple[Path, ...], options: WorkOptions, *, is_asked: bool) -> str:
-    """Return the `work analyze` command that shows the same list as these options."""
+    """Return the `work analyze` command that shows the task list with the same options."""
     flags = {
         "--each-line": options.each_line,
         "--recursive": options.is_recursive,
@@ -151,9 +159,9 @@ def _analyze_command(paths: tuple[Path, ...], options: WorkOptions, *, is_asked:
 
 
 def _with_done_tasks(store: StoreDir, listed: WorkList) -> Work:
-    """Return a batch that records which other tasks of its list are done.
+    """Return a batch that records which of the unselected tasks of its list are done.
 
-    So these outcomes remain known as long as the latest batch of the list exists, even if earlier ones are removed.
+    So these outcomes stay known even if the earlier batches are removed.
     """
     left_out = {id_: listed.definitions[id_] for id_ in listed.definitions.keys() - {*listed.work.order}}
     former: dict[CommandId, FormerTask] = {}
@@ -166,7 +174,10 @@ def _with_done_tasks(store: StoreDir, listed: WorkList) -> Work:
 def list_files(
     paths: tuple[Path, ...], options: WorkOptions, place: StorePlace, *, note: Note = ignore_note
 ) -> WorkList:
-    """Return the selected tasks of work files. The store is read only if outcomes of earlier batches select tasks."""
+    """Return the selected tasks of work files.
+
+    The store is read only if the outcomes of earlier batches affect the selection.
+    """
     former = functools.partial(former_tasks, place, options.of, note=note)
     return read_work_files(paths, overrides=options, former=former)
 
@@ -183,16 +194,17 @@ def resume_work(
     is_trusted: bool = False,
     listener: WorkListener,
 ) -> WorkRunResult:
-    """Resume a batch: rerun failed and cancelled tasks and, if `is_forced`, completed tasks.
+    """Resume a batch: run its failed and cancelled tasks again and, if `is_forced` is set, its completed tasks.
 
-    - If the list has changed, the listener is warned. The batch adopts the new definitions only if `reloads`.
-    - Blocked tasks stay blocked unless `blocked`.
     - `only`: rerun only these tasks.
-    - A failure that a person decided by an answer is final unless `is_forced` or the task is in `only`.
+    - `blocked`: rerun also blocked tasks. Otherwise, they stay blocked.
     - `wait_answers`: keep running while a question is open.
+    - `reloads`: adopt the new definitions if the task list has changed. Otherwise, the listener receives a warning.
+    - `is_trusted`: run even if the store was not created on this machine by this user. Otherwise, CommandsForeign is
+      raised.
 
-    Raises BatchRunning if another process runs the batch. Raises CommandsForeign if the store was not created on this
-    machine by this user, unless `is_trusted`. Raises the errors of `run_files`.
+    If a person decided by an answer that a task failed, the task is rerun only with `is_forced` or if it is in `only`.
+    Raises BatchRunning if another process runs the batch, and the errors of `run_files`.
     """
     work_batch = load_work_batch(store, batch)
     chosen = {command.id for command in named(work_batch, only)}
@@ -209,7 +221,8 @@ def resume_work(
         work_batch, changes = _listed(work_batch, listener, reloads=reloads, is_forced=is_forced)
         ended_rounds = {
             command.id: command.ended
-            # The reload may have changed the retry policy, and so the state of a failed task.
+            # The reload may change a retry policy, and this may change the state of a failed task. So both states are
+            # used.
             for command in (*before.of(*states), *work_batch.of(*states))
             if command.ended and (command.id in chosen if chosen else is_forced or not command.is_decided)
         }
@@ -224,9 +237,9 @@ def resume_work(
 def continue_batch(
     store: StoreDir, batch: BatchDir, *, reloads: bool = False, is_trusted: bool = False, listener: WorkListener
 ) -> WorkRunResult:
-    """Run the remaining tasks of a batch, without a rerun of failed tasks.
+    """Run the remaining tasks of a batch. Failed tasks do not run again.
 
-    `reloads` and errors as for `resume_work`.
+    `reloads` and the errors are as in `resume_work`.
     """
     if not is_trusted:
         check_trusted(store, batch)
@@ -240,7 +253,10 @@ def continue_batch(
 def _listed(
     work_batch: WorkBatch, listener: WorkListener, *, reloads: bool, is_forced: bool = False
 ) -> tuple[WorkBatch, ListChanges]:
-    """Compare a batch with its list, or reload the list. Return the resulting status and the changes of the list."""
+    """Compare a batch with its task list or, with `reloads`, reload the list.
+
+    Return the resulting batch and the changes of the list.
+    """
     if not reloads:
         return work_batch, warn_of_changes(work_batch, listener)
     changes = reload_list(work_batch, listener, is_forced=is_forced)
@@ -281,7 +297,7 @@ def _conduct(
             waits_for_answers=wait_answers,
             wants_colors=listener.wants_colors,
         )
-    # The hint names `resume`, because another `work run` would create a new batch.
+    # The hint names `resume`, because `work run` would create a new batch.
     except (StoreUnwritable, OSError) as error:
         cause = error if isinstance(error, OSError) else error.__cause__
         if isinstance(error, OSError) and not is_refusal(error):
@@ -306,7 +322,7 @@ def _refuse_parallel_batch(store: StoreDir, root: bytes) -> None:
 
 
 def _tidy(result: WorkRunResult, keep: int, listener: WorkListener) -> None:
-    """Remove data that is no longer needed, as at the end of an analysis."""
+    """Remove old batches and data that is no longer needed, as after an analysis."""
     try:
         tidy(result.store, keep=keep, ran=result.batch)
     except StoreError as error:

@@ -1,7 +1,7 @@
 """Export of a batch as a trace in Chrome's JSON format, for viewers such as Perfetto.
 
-The trace is made from journals, which may be deleted; lost data is not shown. A track is a slot for commands, and a
-worker for units of an analysis.
+The trace is made from journals. If journals were deleted, their data is missing in the trace. For commands, each track
+is a slot. For units of an analysis, each track is a worker.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Json = dict[str, object]
 
 
 class TraceSpan(msgspec.Struct, frozen=True, kw_only=True):
-    """A time span of a trace, in nanoseconds since 1970. `track` names the slot or worker, if known."""
+    """A time span in a trace, in nanoseconds since 1970. `track` is the slot or the worker, or empty if unknown."""
 
     name: str
     start_ns: int
@@ -66,7 +66,7 @@ def _events_of_commands(store: StoreDir, batch: BatchDir) -> Iterator[Json]:
 
 
 def _attempts(batch: BatchDir, commands: list[CommandId], titles: Mapping[CommandId, str]) -> Iterator[TraceSpan]:
-    """Yield a span for each attempt that ended, and for each attempt that started and has no recorded end."""
+    """Yield a span for each attempt with a recorded end, and for each attempt that started but has none."""
     places = CommandPlaces(batch.plan().shards)
     begun: dict[tuple[ShardId, int, int], int] = {}
     for line in journal.read_journal(batch.files, batch.root):
@@ -105,7 +105,7 @@ def _attempts(batch: BatchDir, commands: list[CommandId], titles: Mapping[Comman
 
 
 def in_slots(spans: Iterable[TraceSpan]) -> list[TraceSpan]:
-    """Sort spans by start, and put each into the lowest slot that is free, counted from 1."""
+    """Sort spans by start, and put each span into the lowest free slot. Slots are counted from 1."""
     free: list[int] = []
     busy: list[tuple[int, int]] = []
     placed: list[TraceSpan] = []
@@ -177,7 +177,7 @@ def _arrow(number: int, kind: str, source: TraceSpan, target: TraceSpan) -> Iter
 
 
 def _counters(spans: Iterable[TraceSpan]) -> Iterator[Json]:
-    """Yield counters of the running commands and of the sum of their peak memory."""
+    """Yield counters over time: the number of running commands, and the sum of their peak memory."""
     running = memory = 0
     changes = [(span.start_ns, 1, span.memory_bytes) for span in spans]
     changes += [(span.end_ns, -1, -span.memory_bytes) for span in spans]

@@ -1,4 +1,7 @@
-"""The rule from which stores commands may run: the author of a store controls its commands (SPEC.md "Threat model")."""
+"""The rule that decides from which stores commands may run.
+
+The author of a store controls the commands in it, so the store must be trusted (SPEC.md "Threat model").
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,9 @@ COMMANDS_SHOWN_MAX = 20
 
 
 class CommandsForeign(StoreUntrusted):
-    """A refusal to run a batch whose store was not created by this user on this machine.
+    """The error for a batch in a store that was not created by this user on this machine.
 
-    `commands` are the first of `count` commands, as shown to users.
+    `commands` are the first of the `count` commands, as shown to users.
     """
 
     def __init__(self, message: str, *, hint: str, commands: tuple[str, ...], count: int) -> None:
@@ -28,7 +31,10 @@ class CommandsForeign(StoreUntrusted):
 
 
 def check_trusted(store: StoreDir, batch: BatchDir) -> None:
-    """Raise CommandsForeign if the store was not created by this user on this machine, even if the store was named."""
+    """Raise CommandsForeign if the store was not created by this user on this machine.
+
+    It is raised even if the user named the store.
+    """
     try:
         check_made_here(store)
     except StoreUntrusted as error:
@@ -45,7 +51,11 @@ def check_trusted(store: StoreDir, batch: BatchDir) -> None:
 
 
 def check_place(store: StoreDir, *, is_trusted: bool) -> None:
-    """Raise StoreUntrusted if the store is untrusted. Raise UnsupportedFileSystem if it cannot hold work batches."""
+    """Raise an error if a store cannot be used for a new work batch.
+
+    It is StoreUntrusted if the store is untrusted and `is_trusted` is not set. It is UnsupportedFileSystem if the file
+    system cannot hold work batches.
+    """
     if not is_trusted:
         try:
             check_made_here(store)
@@ -60,8 +70,8 @@ def check_place(store: StoreDir, *, is_trusted: bool) -> None:
 def check_file_system(path: Path) -> None:
     """Raise UnsupportedFileSystem if a work batch cannot be stored at a path. The path may not exist yet.
 
-    On a file system that hosts share, it is unknown which processes of other hosts are alive, and whether a start is on
-    disk.
+    File systems that several hosts share are refused. On these, it is unknown whether processes of other hosts are
+    alive, and whether a recorded start is durable.
     """
     kind = far_kind(path)
     if kind is not None:

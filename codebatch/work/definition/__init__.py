@@ -1,1 +1,1 @@
-"""Task lists as people write them: reading, checks, and conversion into commands."""
+"""Task lists as people write them. This package reads, checks and converts them into commands."""

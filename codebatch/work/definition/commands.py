@@ -37,21 +37,21 @@ from codebatch.work.definition.tables import KEYS_TO_COME, SettingsTable, TaskDe
 from codebatch.work.definition.task_files import NEEDS_IN_PROSE
 
 FILES_CHARACTERS_MAX = 1_000_000
-"""Upper bound of the file names of one member.
+"""Maximum total number of characters in the file names of one group member.
 
-The limit of Linux for arguments and environment is mostly 2 MiB (execve(2)).
+On Linux, arguments and environment together are mostly limited to 2 MiB (execve(2)).
 """
 _NEEDS_SHOWN_MAX = 5
 _BYTES_OF_A_CHARACTER_MAX = 6
-"""The longest JSON escape of a character."""
+"""Length of the longest JSON escape of a character."""
 
 
 class Task(NamedTuple):
     """A task of a file.
 
-    If its table is invalid, only the references to other tasks are set, and `command` is None. So these references are
-    still checked. A member of a `group` has the key `key`, and its ID consists of both. `listed` are the patterns of
-    the files that members are created for.
+    If its table is invalid, `command` is None, and only the references to other tasks are set, so that these are still
+    checked. A member of a group has `group` and `key`, and its ID consists of both. `listed` are the patterns of the
+    files for which members are created.
     """
 
     id: CommandId
@@ -73,8 +73,8 @@ class Task(NamedTuple):
 class Definer:
     """A converter of the tasks of files into commands.
 
-    Errors are added to the problems, notes to the notes of the `settings`. `groups` maps the groups that were read so
-    far to their members.
+    Errors are added to `problems`, and notes to the notes of `settings`. `groups` maps each group that was read so far
+    to its members.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Definer:
         self.groups: dict[str, dict[str, CommandId]] = {}
 
     def tasks(self, file: WorkFile, settings: SettingsTable) -> Iterator[Task]:
-        """Yield the tasks of a file in file order. Add errors to the problems."""
+        """Yield the tasks of a file in file order. Errors are added to the problems."""
         defaults = self._defaults_of(file)
         layers = [*self._layers(file, "settings"), *self._layers(file, "defaults")]
         self._table(file, "tasks")
@@ -110,9 +110,9 @@ class Definer:
                 yield Task(CommandId(written.name), written.place, (), (), {}, None, NO_POLICY)
 
     def note_unknown_keys(self) -> None:
-        """Add a note for each unknown key of front matter.
+        """Add a note for each unknown key in front matter.
 
-        The note names the first file and the number of further files.
+        The note has the first file with the key, and the number of other files with it.
         """
         for key, files in self._unknown.items():
             more = f" and {len(files) - 1:,} more" if len(files) > 1 else ""
@@ -121,7 +121,10 @@ class Definer:
             self._notes.append(f"{next(iter(files))}{more}: unknown key {key!r} ignored{instead}")
 
     def _defaults_of(self, file: WorkFile) -> Mapping[str, object]:
-        """Return the default settings of a file's tasks. They override the defaults of the including file."""
+        """Return the default settings of the tasks of a file.
+
+        They include the defaults of the including file, which they override.
+        """
         if file.path in self._defaults:
             return self._defaults[file.path]
         table = self._table(file, "defaults")
@@ -143,7 +146,10 @@ class Definer:
         return {}
 
     def _layers(self, file: WorkFile, key: Literal["settings", "defaults"]) -> list[EnvLayer]:
-        """Return the layers of variables of a file's tasks, the lowest first. Those of the including file are lower."""
+        """Return the layers of variables for the tasks of a file, the lowest first.
+
+        The layers of the including file are lower than its own.
+        """
         above = [] if file.included_by is None else self._layers(file.included_by, key)
         table = file.settings if key == "settings" else file.settings.get("defaults", {})
         return [*above, layer_of(table, file, self._root)] if isinstance(table, dict) else above
@@ -206,7 +212,7 @@ class Definer:
         return table
 
     def _members(self, written: WrittenTask, task: TaskTable) -> list[GroupMember] | None:
-        """Return the members of a group, or None if the task is not a group."""
+        """Return the members of a group. Return None if the task is not a group."""
         place = written.place
         if written.lines is not None:
             return self._expander.line_members(place, written.lines)
@@ -222,7 +228,7 @@ class Definer:
         return members
 
     def _check_names(self, command: Command, members: Sequence[GroupMember] | None, place: TableLocation) -> None:
-        """Report placeholders without a value."""
+        """Report placeholders that have no value."""
         texts = [*command.environments(), *(each.env for each in command.tries)]
         runs = [command.run, command.check, *(each.run for each in command.tries)]
         suffixes = [each.text_suffix for each in command.tries]
@@ -251,7 +257,7 @@ class Definer:
         return template._replace(id=id_, command=member_command, group=template.id, key=member.key)
 
     def _retries(self, task: TaskTable, place: TableLocation) -> int:
-        """Return the maximum number of retries. Report contradictory settings."""
+        """Return the maximum number of retries of a task. Report contradictory settings."""
         retries = len(task.tries) if task.retries is UNSET else task.retries
         if retries < len(task.tries):
             message = f"{place} sets `retries` to {retries}, but has {len(task.tries)} entries in `tries`"
@@ -265,7 +271,7 @@ class Definer:
         return retries if self._options.retry is None else self._options.retry
 
     def _check_size(self, command: Command, place: TableLocation) -> None:
-        """Report a command that is too long, or an argument or variable that would be too long after expansion."""
+        """Report a command that is too long, or has an argument or variable that is too long after expansion."""
         arguments = [command.run] if isinstance(command.run, str) else command.run
         environment = [f"{name}={value}" for env in command.environments() for name, value in env.items()]
         written = len("".join(arguments)) + len("".join(environment))
@@ -274,7 +280,7 @@ class Definer:
         if total > FILES_CHARACTERS_MAX:
             message = f"{place} has a task whose file names have {total:,} characters, more than"
             self._problems.add(f"{message} {FILES_CHARACTERS_MAX:,}", "use a smaller chunk")
-        # Upper bound: a placeholder has at least four characters, and a character at most four bytes.
+        # This is an upper bound: a placeholder has at least four characters, and a character has at most four bytes.
         if written * (4 + longest_value) > ARGUMENT_BYTES_MAX:
             values = {"id": command.id, "title": command.title, "text": command.text, **command.values}
             longest = max(longest_argument(command.run, values), longest_argument(environment or [""], values))
@@ -292,12 +298,15 @@ class Definer:
 
 
 def _files_listed(task: TaskTable) -> tuple[str, ...]:
-    """Return the patterns whose files a task has members for."""
+    """Return the patterns of the files for which a task has members."""
     return () if task.each is UNSET or task.each.files is UNSET else task.each.files
 
 
 def _early_members_remark(needs: Sequence[str]) -> str:
-    """Return a remark that tasks which might create members have not run yet; empty if nothing is needed."""
+    """Return a remark that the members of a group are determined before its dependencies run.
+
+    These could still create files, and so members. The remark is empty if there are no dependencies.
+    """
     more = " …" if len(needs) > _NEEDS_SHOWN_MAX else ""
     shown = f"{', '.join(needs[:_NEEDS_SHOWN_MAX])}{more}"
     return f"; its members are determined before these dependencies run: {shown}" if needs else ""
@@ -372,9 +381,10 @@ def _id_hint(name: str) -> str:
 
 
 def programs_not_found(commands: Sequence[Command], path: str | None) -> list[str]:
-    """Return a note for each program that is not on the PATH. Only programs named without a directory are checked.
+    """Return a note for each program that is not on the PATH.
 
-    A missing program is not an error, because an earlier task may install it.
+    Programs that are named with a directory are not checked. A missing program is not an error, because an earlier task
+    may install it.
     """
     first: dict[str, CommandId] = {}
     for command in commands:

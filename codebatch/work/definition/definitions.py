@@ -1,4 +1,7 @@
-"""Definitions of tasks: they decide whether a completed task is still current (SPEC.md "Unfinished tasks")."""
+"""Definitions of tasks.
+
+If the definition of a completed task has changed, the task is not current (SPEC.md "Unfinished tasks").
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,8 @@ from codebatch.model.work.command import Command, CommandId
 from codebatch.model.work.work_batch import InferredEdge, WorkEdge
 
 _DIGEST_LENGTH = 16
-# Limits do not change the result of a completed task. A title is only for people, unless a placeholder uses it.
+# Limits do not change the result of a completed task. A title is only for people. It counts only if a placeholder uses
+# it.
 _NOT_COVERED = frozenset(
     {
         "format",
@@ -33,16 +37,16 @@ _COVERED = [name for name in Command.__struct_fields__ if name not in _NOT_COVER
 
 
 class TaskDefinition(NamedTuple):
-    """A command and the commands that it needs, as written in the task list."""
+    """A command, and the commands that it needs according to the task list. Inferred needs are not included."""
 
     command: Command
     needs: frozenset[CommandId]
 
     @property
     def digest(self) -> str:
-        """Digest of all settings that can change the result.
+        """The digest of all settings that can change the result.
 
-        Fields with default values are not included. So the digest remains equal if a later version adds fields.
+        Fields with default values are left out. So if a later version adds a field, the digest stays the same.
         """
         command = self.command
         covered = {name: getattr(command, name) for name in _COVERED}
@@ -58,7 +62,7 @@ class TaskDefinition(NamedTuple):
 def written_needs(
     edges: Iterable[WorkEdge], inferred: Iterable[InferredEdge] = ()
 ) -> dict[CommandId, frozenset[CommandId]]:
-    """Map each command to the commands that it needs, without inferred edges."""
+    """Map each command to the commands that it needs, without inferred needs."""
     left_out = {(each.task, each.on) for each in inferred}
     needs: dict[CommandId, set[CommandId]] = {}
     for edge in edges:

@@ -1,4 +1,4 @@
-"""The layers of variables of a task: `env` and `env_file` of its file, of `[defaults]`, and its own."""
+"""The layers of variables of a task: `env` and `env_file` of its file, those of `[defaults]`, and its own."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ _OPTIONAL_HINT = 'if the file is optional: env_file = { path = "…", required =
 
 
 def variables_of_files(files: Sequence[WorkFile], environ: Mapping[str, str], problems: Problems) -> dict[str, str]:
-    """Return the variables of the caller, overridden by the variables of all env files that the work files name.
+    """Return the variables of the caller, overridden by those of all env files that the work files name.
 
-    Only the names are used: each attempt reads the env files again. Unreadable env files are added to the problems.
+    The values are only used for checks, because each attempt reads the env files again. Unreadable env files are added
+    to the problems.
     """
     variables = dict(environ)
     seen: set[Path] = set()
@@ -44,14 +45,14 @@ def variables_of_files(files: Sequence[WorkFile], environ: Mapping[str, str], pr
 
 
 def layer_of(table: Mapping[str, object], file: WorkFile, root: Path) -> EnvLayer:
-    """Return the variables of a table.
+    """Return the layer of variables that a table defines.
 
-    Paths are relative to the work file's directory, and are stored relative to `root`.
+    Relative paths in the table start at the directory of the work file. In the result, they start at `root`.
     """
     if "env" not in table and "env_file" not in table:
         return _EMPTY_LAYER
     env: dict[str, str] = {}
-    with contextlib.suppress(msgspec.ValidationError):  # An invalid value is reported by the check of the table.
+    with contextlib.suppress(msgspec.ValidationError):  # The check of the table reports invalid values.
         env = msgspec.convert(table.get("env", {}), dict[str, str])
     paths = [(_directory(file) / entry.path, entry) for entry in _entries(table)]
     files = tuple(
@@ -62,9 +63,10 @@ def layer_of(table: Mapping[str, object], file: WorkFile, root: Path) -> EnvLaye
 
 
 def combined(layers: Sequence[EnvLayer]) -> tuple[tuple[EnvLayer, ...] | UnsetType, dict[str, str]]:
-    """Return layers in the form that a command stores: all up to the highest with files, and `env` over them.
+    """Combine layers of variables into the form that a command stores. `layers` are sorted from lowest to highest.
 
-    `layers` are sorted from lowest to highest. If no layer has files, the first value is UNSET.
+    The first value has the layers up to the highest one with env files. If no layer has files, it is UNSET. The second
+    value has the variables of `env` above these files.
     """
     highest = max((place for place, layer in enumerate(layers) if layer.files), default=-1)
     env = {name: value for layer in layers[max(highest, 0) :] for name, value in layer.env.items()}
@@ -74,7 +76,7 @@ def combined(layers: Sequence[EnvLayer]) -> tuple[tuple[EnvLayer, ...] | UnsetTy
 
 
 def _tables(file: WorkFile) -> Iterator[tuple[object, Mapping[str, object]]]:
-    """Yield the tables of a work file that may name env files, with their places."""
+    """Yield the tables of a work file that may name env files, each with its location."""
     yield file.place(), file.settings
     if isinstance(defaults := file.settings.get("defaults"), dict):
         yield file.place("defaults", table=defaults), defaults
@@ -84,7 +86,10 @@ def _tables(file: WorkFile) -> Iterator[tuple[object, Mapping[str, object]]]:
 
 
 def _entries(table: Mapping[str, object]) -> tuple[EnvFile, ...]:
-    """Return the env files that a table names. The check of the table reports values of another type."""
+    """Return the env files that a table names.
+
+    Values of a wrong type are ignored here; the check of the table reports them.
+    """
     if "env_file" not in table:
         return ()
     try:

@@ -1,6 +1,6 @@
-"""Expansion of `each`: one task becomes a group with a member for each file, value or line (SPEC.md "Work files").
+"""Expansion of `each`: a task becomes a group with a member for each file, value or line (SPEC.md "Work files").
 
-The key of a member is derived from its value only. So members keep their IDs if other members are added or removed.
+The key of a member depends only on its value. So members keep their IDs if other members are added or removed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LABEL_CHARACTERS_MAX = 80
 
 
 class GroupMember(NamedTuple):
-    """A member of a group: key, label, and values of placeholders. `files` is the value of `{files}`."""
+    """A member of a group: its key, its label, and the values of placeholders. `files` is the value of `{files}`."""
 
     key: str
     label: str
@@ -47,9 +47,9 @@ class GroupMember(NamedTuple):
 
 
 class _ExpandedItem(NamedTuple):
-    """The value that a member is created for.
+    """A value for which a member is created.
 
-    `name` becomes the key if it is a valid and unique ID. Otherwise, the key is a digest of `identity`.
+    `name` becomes the key of the member, if it is a valid ID and unique. Otherwise, the key is a digest of `identity`.
     """
 
     name: str
@@ -60,7 +60,7 @@ class _ExpandedItem(NamedTuple):
 
 
 class Expander:
-    """A factory of group members. Skipped values are added to `notes`, errors to `problems`."""
+    """A factory of group members. Notes about skipped values are added to `notes`, errors to `problems`."""
 
     def __init__(self, root: Path, problems: Problems, notes: list[str]) -> None:
         self._root = root
@@ -69,7 +69,7 @@ class Expander:
         self._paths: list[bytes] | None = None
 
     def members(self, place: TableLocation, each: EachTable, cwd: str) -> list[GroupMember]:
-        """Return the members of a task in source order. Add errors to the problems."""
+        """Return the members that a task's `each` defines, in source order. Errors are added to the problems."""
         sources = [key for key in ("files", "values", "matrix", "lines", "json") if getattr(each, key) is not UNSET]
         if len(sources) != 1:
             message = f"sets {' and '.join(sources)}" if sources else "has no source of members"
@@ -84,7 +84,7 @@ class Expander:
             return []
 
     def line_members(self, place: TableLocation, lines: Sequence[str]) -> list[GroupMember]:
-        """Return a member for each line of a list of lines."""
+        """Return a member for each line of a file that is a list of lines."""
         return self._distinct(place, map(_line_item, lines))
 
     def _items(self, place: TableLocation, table: EachTable, cwd: str) -> Iterable[_ExpandedItem]:
@@ -117,7 +117,7 @@ class Expander:
             yield _ExpandedItem("", "\0".join(part), label, values, files)
 
     def _listed(self) -> list[bytes]:
-        """Return the regular files of the root that a snapshot would list, sorted."""
+        """Return the regular files below the root that a snapshot would include, sorted by path."""
         if self._paths is None:
             sources = resolve_sources([self._root], None)
             with Directories(sources.base) as directories:
@@ -174,7 +174,8 @@ class Expander:
     def _distinct(self, place: TableLocation, items: Iterable[_ExpandedItem]) -> list[GroupMember]:
         """Return the items without repetitions, each with a unique key.
 
-        If a name is not a valid ID, or equals another name except for case, the key is a digest prefix.
+        The key is a prefix of a digest in two cases: the name of an item is not a valid ID, or it differs from another
+        name only in case.
         """
         distinct: dict[tuple[str, str], _ExpandedItem] = {}
         for item in items:
@@ -206,7 +207,10 @@ def _line_item(line: str) -> _ExpandedItem:
 
 
 def _json_values(text: str, name: str) -> Iterator[tuple[str, object]]:
-    """Yield the values of a JSON file with their locations: one value a line, or the values of one array."""
+    """Yield the values of a JSON file, each with its location.
+
+    The file has one value on each line, or it is one array of values.
+    """
     if text.lstrip().startswith("["):
         try:
             document = parse_json(text)
@@ -232,7 +236,7 @@ def _invalid_json(name: str, line: int, error: JsonError) -> InvalidConfiguratio
 def _chunks(paths: Sequence[str], chunk: int | str) -> Iterator[Sequence[str]]:
     """Split paths into chunks of at most `chunk` paths.
 
-    The digest of a chunk's last path decides where the chunk ends. So adding or removing a path changes few chunks.
+    A chunk ends at a path whose digest meets a condition. So adding or removing a path changes few chunks.
     """
     if chunk == 1:
         yield from ([path] for path in paths)
@@ -252,7 +256,10 @@ def _chunks(paths: Sequence[str], chunk: int | str) -> Iterator[Sequence[str]]:
 
 
 def _as_argument(path: str, cwd: str) -> str:
-    """Return a path relative to the directory of a task. If it starts with "-", "./" is added."""
+    """Return a path relative to the working directory of a task.
+
+    If it starts with "-", "./" is prepended, so that programs do not take it for an option.
+    """
     below = os.path.relpath(path, cwd) if os.path.normpath(cwd) != "." else path
     return f"./{below}" if below.startswith("-") else below
 
@@ -266,5 +273,5 @@ def _is_text(path: bytes) -> bool:
 
 
 def _as_text(value: object) -> str:
-    """Return a JSON value as the text of a placeholder: a string unchanged, any other value as JSON."""
+    """Return a JSON value as the text of a placeholder: a string as it is, any other value as JSON."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()

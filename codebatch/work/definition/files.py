@@ -1,4 +1,4 @@
-"""Work files: their locations, formats and raw contents before any check."""
+"""Work files: their locations, their formats, and their contents before any check."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ WORK_FILE_BYTES_MAX = 64 << 20
 YAML_CHARACTERS_MAX = 16 << 20
 DEFAULT_NAME = "work.toml"
 STDIN_NAME = "-"
-# Tables that contain the work list, by file name. Any other file is a work list as a whole.
+# The table that contains the task list, for files that also have other content. Any other file is only a task list.
 _TABLES = {"codebatch.toml": ("work",), "pyproject.toml": ("tool", "codebatch", "work")}
 _BOM = "\ufeff"
 
 EXAMPLE = '[tasks.build]\nrun = "make"\n\n[tasks.test]\nrun = ["make", "test"]\nneeds = ["build"]'
-"""A minimal work file for hints."""
+"""A minimal work file, shown in hints."""
 
 
 class WrittenTask(NamedTuple):
-    """A task as written in a file.
+    """A task as it is written in a file.
 
-    If the file is a list of lines, `lines` contains the values of the group's members. `is_prose`: the table is front
-    matter, in which people may keep keys of their own.
+    If the file is a list of lines, `lines` are the values of the group's members. `is_prose` is set if the table is
+    front matter. People may have keys of their own in front matter.
     """
 
     name: str
@@ -48,11 +48,13 @@ class WrittenTask(NamedTuple):
 
 
 class WorkFile(NamedTuple):
-    """A work file or directory of tasks that was read.
+    """A work file, or a directory of tasks, that was read.
 
-    `name` is the path as the user gave it, `above` the path of the table that contains the work list. `document`
-    contains the settings of the file, or None if the file contains only tasks. `done` are the tasks that are marked as
-    done, `unread` the IDs of tasks that could not be read.
+    - `name`: the path as the user gave it.
+    - `above`: the words of the table that contains the task list.
+    - `document`: the settings of the file, or None if the file contains only tasks.
+    - `done`: the tasks that are marked as done.
+    - `unread`: the IDs of tasks that could not be read.
     """
 
     path: Path
@@ -70,16 +72,18 @@ class WorkFile(NamedTuple):
 
     @property
     def settings(self) -> Mapping[str, object]:
-        """Settings of the file, except for tasks. Empty if the file contains only tasks."""
+        """The settings of the file, without tasks. Empty if the file contains only tasks."""
         return self.document or {}
 
 
 def default_file(cwd: Path, words: Sequence[str]) -> tuple[Path, str]:
-    """Return the default work file of a directory, and its path relative to the directory.
+    """Return the default work file for a directory, and its path relative to the directory.
 
-    The default is `[work]` of the settings, or else the nearest `work.toml` in the directory or above it in the
-    project. `words` are the named tasks. If one is a path, the hint suggests `-f`. Raises NothingToDo if there is no
-    file.
+    It is the configuration file if that has `[work]`. Otherwise, it is the nearest `work.toml`, in the directory or
+    above it in the project.
+
+    Raises NothingToDo if there is none. `words` are the tasks that the user named. If one of them is a path, the hint
+    suggests `-f`.
     """
     start = os.path.realpath(os.fsencode(cwd))
     configuration = load_configuration(cwd)
@@ -94,7 +98,7 @@ def default_file(cwd: Path, words: Sequence[str]) -> tuple[Path, str]:
 
 
 def file_hint(words: Sequence[str], cwd: Path) -> str | None:
-    """Return a hint if a file or directory was given in place of a task."""
+    """Return a hint if one of `words`, the tasks that the user named, is a file or directory. Otherwise return None."""
     path = next((word for word in words if os.path.lexists(cwd / word)), None)
     return None if path is None else f"give files and directories with -f: -f {shlex.quote(path)}"
 
@@ -115,7 +119,7 @@ def no_task_hint(path: Path, name: str) -> str:
 
 
 def absent_hint(path: Path, name: str) -> str | None:
-    """Return a hint for a file that does not exist."""
+    """Return a hint for a file that does not exist: a similar name, or how to create the file."""
     try:
         suggestion = closest(path.name, [each for each in os.listdir(path.parent) if not each.startswith(".")])
     except OSError:
@@ -131,7 +135,7 @@ def _written_by(text: str, how: str, name: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return a text in the form that printf(1) accepts, on one line."""
+    """Return a text on one line, with escapes for printf(1)."""
     return text.replace("\n", "\\n")
 
 

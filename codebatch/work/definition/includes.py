@@ -1,4 +1,4 @@
-"""The files of a work list: the files that the user names, and the files that they include."""
+"""The files of a task list: the files that the user names, and the files that these include."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def read_files(
 ) -> list[WorkFile]:
     """Return the named files, each before the files that it includes. If no file is named, return the default file.
 
-    `words` are the named tasks. `is_each_line`: each line of a named file is a task. Raises InvalidWork with all
-    problems if a file is unreadable, and NothingToDo if there is no default file.
+    `words` are the tasks that the user named. With `is_each_line`, each line of a named file is a task. If a file is
+    unreadable, InvalidWork is raised with all problems. Raises NothingToDo if there is no default file.
     """
     reader = _FileReader(problems, is_recursive)
     named = [(cwd / path, str(path)) for path in paths] or [default_file(cwd, words)]
@@ -95,7 +95,7 @@ class _FileReader:
 
 
 def _including_files(file: WorkFile | None) -> list[WorkFile]:
-    """Return a file, its including file, and so on up to a named file."""
+    """Return a file, the file that includes it, and so on, up to a file that the user named."""
     chain = []
     while file is not None:
         chain.append(file)

@@ -1,4 +1,4 @@
-"""Inferred edges of `strategy = "auto"`: by built-in rules, or by a command."""
+"""Edges that `strategy = "auto"` infers, by built-in rules or by a command."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DROPPED_SHOWN_MAX = 5
 
 
 class InferredEdges(NamedTuple):
-    """All edges of a list, the inferred edges with their evidence, and the rejected edges."""
+    """All edges of a task list, the inferred edges with their evidence, and the edges that were rejected."""
 
     edges: list[WorkEdge]
     inferred: list[InferredEdge]
@@ -48,7 +48,7 @@ def with_inferred(
     settings: BatchSettings,
     options: WorkOptions,
 ) -> InferredEdges:
-    """Return the written and the inferred edges. Add a note for each failure."""
+    """Return the written and the inferred edges. If the `infer` command fails, a note has the reason."""
     names = {task.id: task.group or task.id for task in tasks}
     first = {names[task.id]: task for task in reversed(tasks)}
     written: dict[str, list[str]] = {name: [] for name in dict.fromkeys(names.values())}
@@ -82,7 +82,10 @@ def _description(name: str, task: Task) -> Described:
 
 
 def _member_edges(edge: CandidateEdge, groups: Mapping[str, Mapping[str, CommandId]]) -> list[InferredEdge]:
-    """Return an edge for each pair of members, if the tasks of an edge are groups."""
+    """Return the edges between tasks for an edge whose ends may be groups.
+
+    There is one edge for each pair of members.
+    """
     source: Literal["inferred", "command"] = "command" if edge.source == "command" else "inferred"
     return [
         InferredEdge(
@@ -96,7 +99,10 @@ def _member_edges(edge: CandidateEdge, groups: Mapping[str, Mapping[str, Command
 def _edges_from_command(
     table: InferTable, tasks: Sequence[Described], written: Mapping[str, Sequence[str]], root: Path, notes: list[str]
 ) -> list[CandidateEdge] | None:
-    """Run the `infer` command and return its edges, or None if it fails. Invalid edges are dropped with a note."""
+    """Run the `infer` command and return the edges that it prints. Return None if it fails.
+
+    Each invalid edge is dropped, with a note.
+    """
     descriptions = [{**task._asdict(), "needs": written[task.id]} for task in tasks]
     try:
         answer = run_with_input(

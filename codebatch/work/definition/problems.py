@@ -1,4 +1,4 @@
-"""Errors in work files, collected so that all are reported at once."""
+"""Errors in work files. They are collected, so that all of them are reported at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _PROBLEMS_SHOWN_MAX = 20
 
 
 class Problems:
-    """The distinct errors found so far, in file order."""
+    """The errors found so far, in file order, without repetitions."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -18,9 +18,9 @@ class Problems:
         self._shown: list[tuple[str, str | None]] = []
 
     def add(self, message: str, hint: str | Callable[[], str | None] | None = None) -> None:
-        """Add an error. A repeated message is counted and not listed again.
+        """Add an error. If the message was already added, it is only counted.
 
-        A callable hint is computed only if the error is listed.
+        If `hint` is a function, it is called only if the error will be shown.
         """
         self.count += 1
         if message in self._seen:
@@ -30,6 +30,6 @@ class Problems:
             self._shown.append((message, hint() if callable(hint) else hint))
 
     def raise_any(self) -> None:
-        """Raise InvalidWork if there are errors."""
+        """Raise InvalidWork with all errors, if there are any."""
         if self.count:
             raise InvalidWork(self._shown, len(self._seen))

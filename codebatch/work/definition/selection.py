@@ -1,4 +1,4 @@
-"""Selection of the tasks of a list that are to run: the requested tasks and the tasks that they need."""
+"""Selection of the tasks of a list to run: the requested tasks, and all tasks that they need."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _NAMES_SHOWN_MAX = 10
 
 
 class ListIdentity(NamedTuple):
-    """Key of a list: its root, and the files that were named. If those are not known, `source` names them."""
+    """The key of a task list: its root, and the files that the user named.
+
+    If the files are unknown, `source` names them.
+    """
 
     source: str
     root: bytes
@@ -28,11 +31,13 @@ class ListIdentity(NamedTuple):
 
 
 class FormerTask(NamedTuple):
-    """Outcome of a task in the latest batch of its list that contains the task.
+    """The outcome of a task in the latest batch of its list that contains the task.
 
-    If the task is done, `definition` is the digest of its definition at that time; otherwise, it is empty.
-    `is_current`: the definition is unchanged. `has_answer`: the task was answered and has not run since. `batch` is the
-    ID of the batch. `is_of`: the batch was named with `--of`.
+    - `definition`: the digest of the definition that the task had, if the task is done; otherwise empty.
+    - `is_current`: the definition is unchanged.
+    - `has_answer`: the task was answered and has not run since.
+    - `batch`: the ID of the batch.
+    - `is_of`: the batch was named with `--of`.
     """
 
     state: CommandState
@@ -45,7 +50,10 @@ class FormerTask(NamedTuple):
 
 FormerTasks = Mapping[CommandId, FormerTask]
 Former = Callable[[ListIdentity, Mapping[CommandId, TaskDefinition]], FormerTasks]
-"""A function that returns the outcomes of a list's tasks in earlier batches, given their current definitions."""
+"""A function that returns the outcomes of a list's tasks in earlier batches.
+
+Its arguments are the list and its definitions.
+"""
 
 
 class SelectedTasks(NamedTuple):
@@ -74,9 +82,9 @@ class TaskSelection:
         self._cwd = cwd
 
     def choose(self, options: WorkOptions, former: FormerTasks) -> SelectedTasks:
-        """Return the tasks that options select.
+        """Return the tasks that the options select, and notes about the selection.
 
-        Raises InvalidInput for an unknown task, NothingToDo if no task is selected.
+        Raises InvalidInput for an unknown task, and NothingToDo if no task is selected.
         """
         ids = self._named(options.tasks) if options.tasks else {task.id for task in self._tasks}
         if options.tags:
@@ -127,7 +135,10 @@ class TaskSelection:
         return {task.id for task in self._tasks if not {*tags}.isdisjoint(task.tags)}
 
     def _with_needs(self, ids: set[CommandId], met: Collection[CommandId]) -> set[CommandId]:
-        """Return tasks and all tasks that they need, directly or indirectly, except for `met`."""
+        """Return some tasks, and all tasks that they need directly or indirectly.
+
+        Tasks in `met` are not followed or included.
+        """
         needs: dict[CommandId, list[CommandId]] = {}
         for edge in self._edges:
             if edge.kind == "needs" and edge.on not in met:
@@ -142,7 +153,7 @@ class TaskSelection:
 
 
 def _former_notes(chosen: FormerTasks) -> Iterator[str]:
-    """Yield notes about tasks that are rerun although they were done, and about answers that are not used."""
+    """Yield notes about tasks that run again because their definition changed, and about answers that are not used."""
     changed = [id_ for id_, task in chosen.items() if task.state is CommandState.DONE and not task.is_current]
     if changed:
         yield f"rerun, because the definitions have changed since the last run: {names_shown(changed)}"
@@ -153,6 +164,6 @@ def _former_notes(chosen: FormerTasks) -> Iterator[str]:
 
 
 def names_shown(ids: Sequence[str]) -> str:
-    """Return the first of some IDs, and the number of further IDs."""
+    """Return the first IDs as text. If there are more, the text ends with their number."""
     more = [f"and {len(ids) - _NAMES_SHOWN_MAX:,} more"] if len(ids) > _NAMES_SHOWN_MAX else []
     return ", ".join([*ids[:_NAMES_SHOWN_MAX], *more])

@@ -1,4 +1,4 @@
-"""Settings of a batch. The command line overrides files, and the first file overrides the others."""
+"""Settings of a batch. Options of the command line override files, and the first file overrides the other files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from codebatch.work.definition.table_checks import TableChecker, TableLocation, 
 from codebatch.work.definition.tables import NUMBER_MAX, SECONDS_MAX, AnsweringTable, InferTable, SettingsTable
 
 PARALLEL_MAX = 8
-"""Default upper bound of the commands that run at once."""
+"""Default maximum number of commands that run at the same time."""
 
 _TABLES_OF_TASKS = frozenset({"defaults", "tasks"})
 
@@ -94,23 +94,23 @@ class WorkOptions:
 
     @property
     def uses_former_batches(self) -> bool:
-        """Return whether outcomes of earlier batches decide which tasks are selected."""
+        """Whether the outcomes of earlier batches affect which tasks are selected."""
         return self.unfinished or self.blocked
 
     def given(self) -> dict[str, object]:
-        """Return the options that differ from the defaults, as JSON values. `msgspec.convert` restores the options."""
+        """Return the options that differ from the defaults, as JSON values. `msgspec.convert` converts them back."""
         defaults = msgspec.to_builtins(WorkOptions())
         return {name: value for name, value in msgspec.to_builtins(self).items() if value != defaults[name]}
 
     def environment(self) -> dict[str, str]:
-        """Return the variables of `env` in the syntax of a work file."""
+        """Return the variables of `env` as a work file would define them: `NAME` alone becomes `$NAME`."""
         pairs = (entry.partition("=") for entry in self.env)
         return {name: value if is_set else f"${name}" for name, is_set, value in pairs}
 
 
 @dataclass(frozen=True, slots=True)
 class BatchSettings:
-    """Effective settings of a batch."""
+    """The settings of a batch after all overrides."""
 
     root: Path
     strategy: Strategy
@@ -131,7 +131,7 @@ class BatchSettings:
 def settings_of(
     files: Sequence[WorkFile], options: WorkOptions, checker: TableChecker, problems: Problems, cwd: Path
 ) -> tuple[BatchSettings, list[SettingsTable]]:
-    """Return the settings of the batch, and the settings of each file, in which only `clean_env` is used.
+    """Return the settings of the batch, and the settings of each file. Of the latter, only `clean_env` is used.
 
     Errors are added to `problems`, and invalid settings are replaced by defaults.
     """
@@ -140,7 +140,7 @@ def settings_of(
         checker.check_environment(TableLocation("--env", ""), options.environment())
     first, notes = tables[0], []
     pools = {name: size for table in reversed(tables) for name, size in table.pools.items()}
-    # The tasks of a file without settings run in the current directory.
+    # A file without settings has no root of its own. Its tasks run in the current directory.
     homes = [file.path.parent if file.document is not None else cwd for file in files]
     roots = [Path(os.path.realpath(home / table.root)) for home, table in zip(homes, tables, strict=True)]
     if not roots[0].is_dir():
@@ -187,7 +187,10 @@ def settings_of(
 def _on_failure(
     first: SettingsTable, options: WorkOptions, file: WorkFile, problems: Problems
 ) -> tuple[OnFailure, Halt]:
-    """Return the action after a failure, and the treatment of running tasks. `halt` implies "stop"."""
+    """Return what happens after a failure: the value of `on_failure`, and of `halt` for running tasks.
+
+    If `halt` is set, `on_failure` is "stop".
+    """
     halt = options.halt or (None if first.halt is UNSET else first.halt)
     if options.on_failure is not None:
         on_failure, is_contradicted = msgspec.convert(options.on_failure, OnFailure), options.halt is not None
@@ -212,7 +215,10 @@ def _notify(first: SettingsTable) -> Notify | None:
 
 
 def _tables(files: Sequence[WorkFile], checker: TableChecker) -> list[SettingsTable]:
-    """Return the settings of each file. An included file inherits `clean_env` unless it sets `clean_env` itself."""
+    """Return the settings of each file.
+
+    If an included file does not set `clean_env`, the value of the including file is used.
+    """
     tables: dict[int, SettingsTable] = {}
     for file in files:
         table = _table(file, checker)
@@ -246,7 +252,7 @@ def _parallel(first: SettingsTable, options: WorkOptions, name: str, notes: list
 
 
 def _answering(table: AnsweringTable, place: object, problems: Problems) -> AnsweringPolicy:
-    """Convert `[answering]`. Add errors to the problems."""
+    """Convert the table `[answering]`. Errors are added to the problems."""
     for number, rule in enumerate(table.rules, start=1):
         where = f"{place}, rule {number}"
         check_pattern(rule.match, where, problems)

@@ -1,4 +1,4 @@
-"""Checks of one table of a work file: known keys, types and values."""
+"""Checks of a single table in a work file: its keys, types and values."""
 
 from __future__ import annotations
 
@@ -43,14 +43,17 @@ _KEYS_OF_OTHER_PROGRAMS = {
     "jobs": "max_parallel",
     "concurrency": "max_parallel",
 }
-"""Keys of other programs, with the equivalent keys of work files."""
+"""Keys of other programs, each with the key that has the same meaning in work files."""
 _QUOTE_HINT = 'quote text values: "3.10" is text, 3.10 is a number'
 _SHOWN_MAX = 60
 _SHOWN_INTEGER_MAX = 2**63
 
 
 class TableLocation(typing.NamedTuple):
-    """A table of a file, as shown to users. `table` is empty for the file itself. `line` is 0 if it is not known."""
+    """The location of a table, as shown to users.
+
+    `table` is empty for the file itself. `line` is 0 if it is unknown.
+    """
 
     file: str
     table: str
@@ -74,9 +77,9 @@ class TableLocation(typing.NamedTuple):
 
 
 class TableChecker:
-    """A validator of tables. Errors are added to `problems`, other remarks to `notes`.
+    """A checker of tables. Errors are added to `problems`, other remarks to `notes`.
 
-    `environ` contains the variables that values of `env` may use. Patterns are relative to `root`.
+    `environ` has the variables that values of `env` may use. Patterns are relative to `root`.
     """
 
     def __init__(self, problems: Problems, environ: Mapping[str, str], root: Path) -> None:
@@ -89,7 +92,7 @@ class TableChecker:
         }
 
     def check(self, place: TableLocation, kind: Kind, table: Mapping[str, object]) -> bool:
-        """Return whether a table is valid. Add errors to the problems."""
+        """Return whether a table is valid. Errors are added to the problems."""
         before = self._problems.count
         fields = self._fields[kind]
         try:
@@ -197,7 +200,7 @@ class TableChecker:
                 self._problems.add(message, lambda: did_you_mean(key, known))
 
     def check_environment(self, place: TableLocation, env: Mapping[str, str]) -> None:
-        """Report invalid variable names, and values that contain undefined variables or placeholders."""
+        """Report invalid names of variables, and values with undefined variables or placeholders."""
         for name, value in env.items():
             if not name or "=" in name:
                 self._problems.add(f"{place} sets the variable {name!r}, which is not a valid name")
@@ -209,7 +212,10 @@ class TableChecker:
                 self._problems.add(f"{place} {problem.told}, in the variable {name}", problem.hint)
 
     def _check_variables(self, place: TableLocation, name: str, value: str) -> None:
-        """Report undefined variables in a value. Note text that looks like a variable and is not expanded."""
+        """Report undefined variables in a value.
+
+        Add a note for text such as `$NAME` that looks like a variable but is not expanded.
+        """
         try:
             expand_value(value, self._environ)
         except VariableError as error:
@@ -222,7 +228,10 @@ class TableChecker:
 
 
 def valid_part(table: Mapping[str, object], type_: type[msgspec.Struct]) -> dict[str, object]:
-    """Return the valid settings of an invalid table, so that later checks report no consequential errors."""
+    """Return the valid settings of an invalid table.
+
+    They are used for later checks, so that one error does not cause others.
+    """
     part: dict[str, object] = {}
     for key in table.keys() & set(type_.__struct_fields__):
         with contextlib.suppress(msgspec.ValidationError, ValueError):
@@ -232,7 +241,7 @@ def valid_part(table: Mapping[str, object], type_: type[msgspec.Struct]) -> dict
 
 
 def _is_unquoted(value: object, expected: str) -> bool:
-    """Return whether a string is expected and a value has another type, such as a number without quotes."""
+    """Return whether a string is expected but the value has another type, for example a number without quotes."""
     values = value if isinstance(value, list) else value.values() if isinstance(value, dict) else [value]
     is_text = any(word in expected for word in ("string", "IDs", "pattern", "path"))
     return is_text and any(not isinstance(each, str | dict | list) for each in values)
@@ -247,7 +256,7 @@ def _holds_nul(value: object) -> bool:
 
 
 def _expected(type_: object) -> str:
-    """Return the description of the type of a value."""
+    """Return the description of the values that a type allows, for messages."""
     for part in (type_, *typing.get_args(type_)):
         for about in getattr(part, "__metadata__", ()):
             if about.description:
@@ -256,7 +265,7 @@ def _expected(type_: object) -> str:
 
 
 def shown_value(value: object) -> str:
-    """Return a value for a message: a string in quotes, other values as JSON, with at most `_SHOWN_MAX` characters."""
+    """Return a value for a message: a string in quotes, any other value as JSON. Long values are cut."""
     if isinstance(value, int) and abs(value) >= _SHOWN_INTEGER_MAX:
         return "a very large number"
     if isinstance(value, float):
@@ -269,7 +278,7 @@ def shown_value(value: object) -> str:
 
 
 def check_pattern(pattern: str, place: object, problems: Problems, *, groups: Sequence[str] | None = None) -> None:
-    """Report an invalid regular expression. Report named groups other than `groups`."""
+    """Report an invalid regular expression, or a named group that is not in `groups`."""
     try:
         compiled = re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:

@@ -1,6 +1,7 @@
 """Keys of a work file and their types (SPEC.md "Work files").
 
-The types also define the JSON schema of the file. Messages use the `description` of a type as the expected value.
+The types also define the JSON schema of the file. The `description` of a type is shown in messages as the expected
+value.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ Pools = Annotated[
 
 
 def _choice(kind: object) -> Meta:
-    """Return the description of a choice between words."""
+    """Return the description of a choice between words, for example `"a", "b" or "c"`."""
     *words, last = (f'"{word}"' for word in typing.get_args(kind))
     return Meta(description=f"{', '.join(words)} or {last}")
 
@@ -281,7 +282,7 @@ SETTINGS_TO_COME = frozenset({
 KEYS_TO_COME = frozenset({
     "records", "isolation",
 })  # fmt: skip
-"""Reserved settings of a task that are not implemented yet."""
+"""Keys of a task that are reserved for later versions."""
 
 Kind = Literal["settings", "defaults", "task", "each", "infer"]
 TABLES: dict[Kind, type[msgspec.Struct]] = {

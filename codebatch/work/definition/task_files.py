@@ -1,4 +1,4 @@
-"""Task lists in formats other than documents: Markdown, JSON lines, and lines of text."""
+"""Task lists in other formats than TOML, YAML and JSON: Markdown, JSON lines, and lines of text."""
 
 from __future__ import annotations
 
@@ -25,16 +25,19 @@ NEEDS_IN_PROSE = ("depends_on", "dependencies", "blocked_by")
 _PRIORITIES = {"high": 10, "medium": 0, "low": -10}
 _DONE = "done"
 _LIKE_DONE = {"complete", "completed", "finished", "closed"}
-"""Words that are rejected as a status because they may mean "done". Otherwise, a completed task could run again."""
+"""Words that are rejected as a status, because they probably mean "done".
+
+If they were ignored, a completed task could run again.
+"""
 _STATUS_KEY = "status"
 _SINGLE_TASK_KEYS = {"run", "id", "needs", *NEEDS_IN_PROSE}
-"""Keys of front matter that make a Markdown file one task."""
+"""Keys of front matter. If a Markdown file has one of them, the file is a single task."""
 _TEXTS = frozenset({"id", "needs", "after", "title", "tags", *NEEDS_IN_PROSE})
-"""Keys of front matter whose values are kept as written, without YAML's type conversion."""
+"""Keys of front matter whose values stay text. For other keys, YAML converts types."""
 
 
 class _Prose(NamedTuple):
-    """A parsed Markdown file. `table` contains the front matter."""
+    """A parsed Markdown file: the front matter as a table, and the body. `body_line` is the first line of the body."""
 
     table: LinedTable
     body: str
@@ -42,9 +45,9 @@ class _Prose(NamedTuple):
 
 
 def markdown_directory(path: Path, name: str, problems: Problems, *, is_recursive: bool) -> WorkFile:
-    """Read the tasks of a directory, one Markdown file each, sorted by name.
+    """Read the tasks of a directory. Each Markdown file is a task. The tasks are sorted by name.
 
-    Files with errors are skipped and reported.
+    Files with errors are reported and skipped.
     """
     root = os.path.realpath(path)
     written: list[WrittenTask] = []
@@ -54,7 +57,7 @@ def markdown_directory(path: Path, name: str, problems: Problems, *, is_recursiv
     for relative in _names(path, name, problems, is_recursive=is_recursive):
         shown = os.path.join(name, relative)
         if len(written) > COMMANDS_MAX:
-            break  # `check_ids` reports that there are too many tasks.
+            break  # `check_ids` reports later that there are too many tasks.
         try:
             file = path / relative
             if file.is_symlink() and not os.path.realpath(file).startswith(os.path.join(root, "")):
@@ -66,7 +69,8 @@ def markdown_directory(path: Path, name: str, problems: Problems, *, is_recursiv
             task, is_done = _task_of(_prose(text_of(data, shown), shown), shown, Path(relative).stem)
         except CodebatchError as error:
             problems.add(error.message, error.hint)
-            unread.add(Path(relative).stem)  # Other tasks may need this task. They do not cause a second error.
+            # Other tasks may need this task. With its ID in `unread`, no second error is reported for them.
+            unread.add(Path(relative).stem)
             if total > WORK_FILE_BYTES_MAX:
                 break
             continue
@@ -75,9 +79,9 @@ def markdown_directory(path: Path, name: str, problems: Problems, *, is_recursiv
 
 
 def markdown_file(path: Path, name: str) -> WorkFile:
-    """Read a Markdown file: one task if its front matter has `run`, `id` or dependencies, otherwise a task a section.
+    """Read a Markdown file. If its front matter has `run`, `id` or dependencies, it is one task.
 
-    Raises InvalidConfiguration.
+    Otherwise, each section is a task. Raises InvalidConfiguration.
     """
     text = text_of(read_bytes(path, name), name)
     prose = _prose(text, name)
@@ -104,7 +108,10 @@ def markdown_file(path: Path, name: str) -> WorkFile:
 
 
 def json_lines_file(path: Path, name: str, problems: Problems) -> WorkFile:
-    """Read a file with a JSON object with an `id` on each line. Report invalid lines. Raises InvalidConfiguration."""
+    """Read a file in which each line is a JSON object with an `id`.
+
+    Invalid lines are reported as problems. Raises InvalidConfiguration.
+    """
     written: list[WrittenTask] = []
     for number, line in enumerate(text_of(read_bytes(path, name), name).split("\n"), 1):
         if not line.strip():
@@ -126,9 +133,9 @@ def json_lines_file(path: Path, name: str, problems: Problems) -> WorkFile:
 
 
 def lines_file(path: Path, name: str) -> WorkFile:
-    """Read a file with one task on each line.
+    """Read a file in which each line is a task.
 
-    All are members of a group named after the file. Raises InvalidConfiguration.
+    The tasks are members of a group that has the name of the file. Raises InvalidConfiguration.
     """
     lines = text_lines(text_of(read_bytes(path, name), name))
     group = WrittenTask(slug(Path(name).stem) or "line", TableLocation(name, ""), {}, lines=tuple(lines))
@@ -136,12 +143,12 @@ def lines_file(path: Path, name: str) -> WorkFile:
 
 
 def text_lines(text: str) -> list[str]:
-    """Return the lines of a text that are not blank, without line ends."""
+    """Return the lines of a text without line breaks. Blank lines are left out."""
     return [line for raw in text.split("\n") if (line := raw.rstrip("\r")).strip()]
 
 
 def _names(path: Path, name: str, problems: Problems, *, is_recursive: bool) -> Sequence[str]:
-    """Return the Markdown files of a directory, relative to it, sorted by name."""
+    """Return the paths of the Markdown files of a directory, relative to the directory and sorted."""
     paths: list[str] = []
 
     def report(error: OSError) -> None:
@@ -168,7 +175,8 @@ def _prose(text: str, name: str) -> _Prose:
     try:
         if front.language == "yaml":
             table = parse_yaml(front.text, length_max=FRONT_MATTER_CHARACTERS_MAX, line=2, texts=_TEXTS)
-        else:  # The added newline makes the line numbers of errors relative to the file.
+        # The added newline stands for the first line of the file, so that line numbers in errors are those of the file.
+        else:
             table = parse_toml(f"\n{front.text}", length_max=FRONT_MATTER_CHARACTERS_MAX + 1)
     except YamlError as error:
         raise InvalidConfiguration(f"{name}:{error.line}: front matter is not valid YAML: {error}") from error
@@ -207,7 +215,7 @@ def _task_of(prose: _Prose, name: str, stem: str) -> tuple[WrittenTask, bool]:
 
 
 def _table_of(prose: _Prose) -> LinedTable:
-    """Return the front matter with keys renamed to settings of tasks."""
+    """Return the front matter as a table of a task. Keys are renamed, for example `depends_on` to `needs`."""
     table = LinedTable(prose.table.line)
     needs: list[object] = []
     table.lines = dict(prose.table.lines)
@@ -229,7 +237,10 @@ def _table_of(prose: _Prose) -> LinedTable:
 
 
 def _is_done(table: LinedTable, name: str) -> bool:
-    """Return whether front matter marks the task as done. Raises InvalidConfiguration if the status is ambiguous."""
+    """Return whether front matter marks its task as done.
+
+    Raises InvalidConfiguration if the status is ambiguous.
+    """
     status = table.get(_STATUS_KEY)
     word = status.strip().lower() if isinstance(status, str) else status
     if word is not None and (not isinstance(word, str) or word in _LIKE_DONE):
@@ -241,7 +252,7 @@ def _is_done(table: LinedTable, name: str) -> bool:
 
 
 def _as_list(value: object) -> list[object]:
-    """Convert a list, a single value or None to a list."""
+    """Return a list unchanged, a single value as a list, and None as an empty list."""
     if value is None:
         return []
     return value if isinstance(value, list) else [value]

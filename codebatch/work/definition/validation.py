@@ -20,11 +20,11 @@ _LIKE_MAX = 2_000
 _LIKE_SHOWN_MAX = 5
 EDGES_MAX = 1_000_000
 _STEPS_MAX = 200_000
-"""Upper bound of the edges visited in the search for the shortest cycle."""
+"""Maximum number of edges to visit in the search for the shortest cycle."""
 
 
 def check_ids(tasks: Sequence[Task], problems: Problems) -> None:
-    """Report duplicate IDs, and IDs that differ only in case, because some file systems are case-insensitive."""
+    """Report equal IDs, and IDs that differ only in case, because some file systems ignore case."""
     seen: dict[str, Task] = {}
     for task in tasks:
         other = seen.setdefault(task.id.lower(), task)
@@ -41,7 +41,7 @@ def check_ids(tasks: Sequence[Task], problems: Problems) -> None:
 
 
 def check_done(done: Sequence[WrittenTask], tasks: Sequence[Task], problems: Problems) -> None:
-    """Report tasks marked as done that have an invalid ID or the ID of another task."""
+    """Report tasks that are marked as done and have an invalid ID, or the ID of another task."""
     places = {task.group or task.id: task.place for task in tasks}
     for task in done:
         check_id(task.name, task.place, problems)
@@ -67,9 +67,10 @@ def check_pools(tasks: Iterable[Task], pools: Mapping[str, int], problems: Probl
 def edges_of(
     tasks: Sequence[Task], groups: Mapping[str, Mapping[str, CommandId]], done: Collection[str], problems: Problems
 ) -> list[WorkEdge]:
-    """Return the edges between tasks, each pair once, in file order. `needs` overrides `after`.
+    """Return the edges between tasks in file order, at most one for each pair of tasks.
 
-    `groups` are the groups of `each`. `done` are the tasks that are marked as done; they satisfy any dependency.
+    If a pair has `needs` and `after`, the edge is `needs`. `groups` maps groups to their members. Any dependency on a
+    task in `done`, which is marked as done, is satisfied.
     """
     references = _References(tasks, groups, done, problems)
     edges: list[WorkEdge] = []
@@ -88,7 +89,7 @@ def edges_of(
 
 
 def notes_of_members(tasks: Sequence[Task], edges: Iterable[WorkEdge]) -> list[str]:
-    """Return a note for each group whose members are determined before a needed task writes their files."""
+    """Return a note for each group whose members are determined before a needed task writes files for more members."""
     writers = {task.id: task for task in tasks if task.outputs}
     groups = {task.group: task for task in tasks if task.listed} if writers else {}
     if not groups:
@@ -109,7 +110,7 @@ def notes_of_members(tasks: Sequence[Task], edges: Iterable[WorkEdge]) -> list[s
 
 
 def _all_needed(task: CommandId, needs: Mapping[CommandId, Sequence[CommandId]]) -> Iterable[CommandId]:
-    """Return the tasks that a task needs, directly or indirectly, the nearest first."""
+    """Return all tasks that a task needs directly or indirectly, the nearest first."""
     reachable = dict.fromkeys(needs.get(task, ()))
     pending = deque(reachable)
     while pending:
@@ -138,7 +139,7 @@ class _References:
         self._by_prefix: dict[str, list[str]] | None = None
 
     def targets(self, task: Task, on: str, kind: EdgeKind) -> Iterable[CommandId]:
-        """Return the tasks that a name refers to. If there are none, report an error."""
+        """Return the tasks that a name in `needs` or `after` refers to. If there are none, report an error."""
         name = on.removesuffix("/*")
         if name != on and name in self._groups:
             return self._member_with_same_key(task, name, kind)
@@ -160,7 +161,7 @@ class _References:
         return ()
 
     def _member_with_same_key(self, task: Task, group: str, kind: EdgeKind) -> Iterable[CommandId]:
-        """Return the member of a group that has the same key as the task."""
+        """Return the member of a group that has the same key as the task. If there is none, report an error."""
         if task.key in self._groups[group]:
             return (self._groups[group][task.key],)
         message = f"{task.place.spot}: {task.id!r} {'needs' if kind == 'needs' else 'runs after'} '{group}/*'"
@@ -174,7 +175,7 @@ class _References:
         return ()
 
     def _ids_with_prefix(self, word: str) -> list[str]:
-        """Return the IDs that consist of a word, a dash and more text."""
+        """Return the IDs that begin with a word and a dash: `task-2` for the word `task`."""
         if self._by_prefix is None:
             self._by_prefix = {}
             for name in (*self._names, *self._done):
@@ -185,14 +186,17 @@ class _References:
 
 
 def like_id(word: str, ids: Iterable[str]) -> str | None:
-    """Return a hint with the most similar ID. Only IDs with the same first letter and a similar length are compared."""
+    """Return a hint with the most similar ID, or None.
+
+    Only IDs with the same first letter and a similar length are compared.
+    """
     near = [id_ for id_ in ids if id_[:1].lower() == word[:1].lower() and abs(len(id_) - len(word)) <= _SHOWN_MAX]
     suggestion = closest(word, sorted(near)[:_LIKE_MAX])
     return None if suggestion is None else f"did you mean {suggestion!r}?"
 
 
 def check_cycles(edges: Iterable[WorkEdge], problems: Problems) -> None:
-    """Report dependency cycles. For each strongly connected component, report the shortest cycle."""
+    """Report dependency cycles: for each strongly connected component, a shortest cycle."""
     graph: dict[CommandId, list[CommandId]] = {}
     for edge in edges:
         graph.setdefault(edge.task, []).append(edge.on)
@@ -202,7 +206,7 @@ def check_cycles(edges: Iterable[WorkEdge], problems: Problems) -> None:
             continue
         cycle = _shortest_cycle(graph, frozenset(component))
         if len(cycle) == 1:
-            # Users know a member by its group, because the group's table contains `needs`.
+            # `needs` is in the table of the group, so the message names the group, not the member.
             problems.add(f"the task {cycle[0].partition('/')[0]!r} depends on itself")
             continue
         shown = [*cycle[:_SHOWN_MAX], *([f"… ({len(cycle):,} in total)"] if len(cycle) > _SHOWN_MAX else [])]
@@ -210,9 +214,9 @@ def check_cycles(edges: Iterable[WorkEdge], problems: Problems) -> None:
 
 
 def _shortest_cycle(graph: Mapping[CommandId, Sequence[CommandId]], within: frozenset[CommandId]) -> list[CommandId]:
-    """Return a shortest cycle of a component, starting at the task that comes first in the files.
+    """Return a shortest cycle in a component. It starts at the task that comes first in the files.
 
-    The search is breadth first from each node. After `_STEPS_MAX` edges, it returns the best cycle found so far.
+    The search is breadth first from each task. After `_STEPS_MAX` edges, the best cycle found so far is returned.
     """
     best: list[CommandId] = []
     steps = 0

@@ -1,4 +1,4 @@
-"""A work list: the selected commands of work files, ready to be stored as a batch."""
+"""A task list, ready to be stored as a batch: the selected commands of work files."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from codebatch.work.definition.validation import (
 
 @dataclass(frozen=True, slots=True)
 class WorkList:
-    """Commands in file order, the other settings of their batch, and notes for users.
+    """The commands of a task list in file order, the other settings of their batch, and notes for users.
 
-    `left_out` are rejected edges of the strategy `auto`. `definitions` are the definitions of all tasks of the files,
-    selected or not. `choice` contains the tasks that were selected from.
+    `left_out` are the edges that the strategy `auto` rejected. `definitions` has the definitions of all tasks of the
+    files, selected or not. `choice` is the selection from these tasks.
     """
 
     commands: tuple[Command, ...]
@@ -50,12 +50,12 @@ class WorkList:
 
     @property
     def identity(self) -> ListIdentity:
-        """Key of the list, equal in all batches of the same list."""
+        """The key of the task list. It is equal for all batches of the same list."""
         return identity_of(self.work)
 
 
 def identity_of(work: Work) -> ListIdentity:
-    """Return the key of the list of a batch. It is equal in all batches of the same list."""
+    """Return the key of the task list of a batch. It is equal for all batches of the same list."""
     return ListIdentity(work.source, work.root, work.origin.files)
 
 
@@ -67,11 +67,14 @@ def read_work_files(
     environ: Mapping[str, str] = os.environ,
     former: Former = lambda _identity, _definitions: {},
 ) -> WorkList:
-    """Read a work list. If no file is named, read `[work]` of the project that contains `here`, or its work.toml.
+    """Read a task list.
 
-    `here` is the current directory, to which paths are relative. `former` returns outcomes of tasks in earlier batches.
-    Nothing is written. Raises InvalidConfiguration; its subclass InvalidWork has all errors. Raises NothingToDo if
-    there is no file or no task, and InvalidInput if a named task does not exist.
+    If no file is named, the default file of `here` is read: the `[work]` of its project, or the nearest work.toml.
+    `here` is the current directory; paths are relative to it. `former` returns the outcomes of tasks in earlier
+    batches. Nothing is written.
+
+    Raises InvalidConfiguration; its subclass InvalidWork has all errors. Raises NothingToDo if there is no file or no
+    task, and InvalidInput if a named task does not exist.
     """
     with collector_paused():
         return _read(paths, overrides or WorkOptions(), here or Path.cwd(), environ, former)
@@ -116,7 +119,7 @@ def _read(
     inferred: list[InferredEdge] = []
     left_out: list[RejectedEdge] = []
     if settings.strategy == "auto" and options.infer:
-        # The rules compile many patterns, so they are imported only if they are needed.
+        # Imported only if needed, because the rules compile many patterns.
         from codebatch.work.definition.inferred_edges import with_inferred
 
         edges, inferred, left_out = with_inferred(tasks, edges, definer.groups, settings, options)
@@ -139,7 +142,7 @@ def _read(
 
 
 def _origin(files: Sequence[WorkFile], options: WorkOptions, cwd: Path) -> ListOrigin:
-    """Return the arguments with which the list was read, so that it can be read again."""
+    """Return the arguments of this reading, with which the list can be read again."""
     named = [file for file in files if file.included_by is None]
     paths = [STDIN_NAME if file.name == STDIN_NAME else os.path.abspath(cwd / file.path) for file in named]
     return ListOrigin(directory=os.fsencode(cwd), files=tuple(map(os.fsencode, paths)), options=options.given())
@@ -183,10 +186,10 @@ def _build_work(
 
 
 def _name_below(root: Path, file: WorkFile) -> str:
-    """Return the path of a file relative to the root."""
+    """Return the path of a file relative to the root. Standard input is `-`."""
     return file.name if file.name == STDIN_NAME else os.path.relpath(os.path.realpath(file.path), root)
 
 
 def _as_text(name: str) -> str:
-    """Return a path as valid UTF-8. Other bytes are escaped."""
+    """Return a path as valid UTF-8 text. Bytes that are not UTF-8 are escaped."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")
