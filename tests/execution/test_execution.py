@@ -321,7 +321,7 @@ def test_task_replaced_since_the_plan_is_rejected(field: str, tmp_path: Path) ->
     (planned,) = resolve_tasks(TaskCatalogue(), ("parse",))
     TaskRunner(TaskCatalogue(), [planned], tmp_path).set_up(["parse"])
     other = msgspec.structs.replace(planned, **{field: {"tools": {}}.get(field, "0")})
-    with pytest.raises(ToolMismatch, match=rf"planned with another version of parse \({field} differ\)"):
+    with pytest.raises(ToolMismatch, match=rf"planned with another version of parse \(different {field}\)"):
         TaskRunner(TaskCatalogue(), [other], tmp_path).set_up(["parse"])
 
 

@@ -265,7 +265,7 @@ def test_check_is_available_from_python(project: Project, monkeypatch: pytest.Mo
         monkeypatch.delenv(name, raising=False)
     assert not codebatch.check(store=project.store).is_passed
     assert codebatch.check("latest", store=project.store, fail_on=["new"]).is_passed
-    with pytest.raises(InvalidInput, match="a baseline file cannot be used with a base"):
+    with pytest.raises(InvalidInput, match="`baseline` replaces the base batch"):
         codebatch.check("latest", store=project.store, baseline="known.jsonl")
     with pytest.raises(InvalidInput, match="is not a condition"):
         codebatch.check(store=project.store, fail_on=["newer"])

@@ -91,7 +91,7 @@ def test_shard_file_with_other_rows_than_its_outcome_is_damaged(batch: Path) -> 
     outcomes.adopted_path(file).write_bytes(encoded.frames + trailer)
     outcome = msgspec.structs.replace(encoded.outcome, file=file)
     assert outcomes.read_bytes(HOLDER, outcome) == (encoded.frames, encoded.table)
-    with pytest.raises(StoreCorrupt, match="rows"):
+    with pytest.raises(StoreCorrupt, match="its records do not match"):
         outcomes.read_bytes(HOLDER, msgspec.structs.replace(outcome, digest=Digest("0" * 64)))
 
 

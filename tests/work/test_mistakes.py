@@ -317,8 +317,8 @@ def test_oversized_file_is_rejected_without_reading(tmp_path: Path) -> None:
         ("fifo.toml", "cannot read fifo.toml: it is not a regular file"),
         ("device.toml", "cannot read device.toml: it is not a regular file"),
         ("latin.toml", r"latin.toml is not valid UTF-8 \(line 2\)"),
-        ("codebatch.toml", r"codebatch.toml has no \[work\]"),
-        ("pyproject.toml", r"pyproject.toml has no \[tool.codebatch.work\]"),
+        ("codebatch.toml", r"codebatch.toml has no table \[work\]"),
+        ("pyproject.toml", r"pyproject.toml has no table \[tool.codebatch.work\]"),
     ],
 )
 def test_unreadable_file_is_named(tmp_path: Path, name: str, told: str) -> None:

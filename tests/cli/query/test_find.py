@@ -36,7 +36,7 @@ def test_find_lists_matches_in_the_snapshot_with_source_lines(tree: CommandLine)
         "script:2:1: print(6)",
         "\\xff.py:1:1: print(",
     ]
-    assert "1 file with syntax errors" in ended.notes
+    assert "syntax errors in 1 file" in ended.notes
     assert "results are out of date (a.py changed)" in ended.notes
 
 
