@@ -43,7 +43,7 @@ class Stopped(CodebatchError):
         self.exit_status = exit_status
 
     @classmethod
-    def before_mending(cls, damage: StoreCorrupt, exit_status: int) -> Stopped:
+    def before_repair(cls, damage: StoreCorrupt, exit_status: int) -> Stopped:
         """Return the error for damage that was not repaired because of the signal."""
         return cls(f"stopped before repair: {damage.message}", hint=damage.hint, exit_status=exit_status)
 
@@ -304,7 +304,7 @@ class NothingLeft(NothingToDo):
         self.batch = batch
 
 
-def error_of(code: str, message: str, hint: str | None) -> CodebatchError:
+def make_error(code: str, message: str, hint: str | None) -> CodebatchError:
     """Return the error of another process: the class by code, with message and hint.
 
     InternalError for unknown codes.

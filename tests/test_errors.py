@@ -12,7 +12,7 @@ from codebatch.errors import (
     StoreCorrupt,
     UnreadablePath,
     UnsupportedFileSystem,
-    error_of,
+    make_error,
 )
 
 TOLD = {
@@ -41,6 +41,6 @@ def test_error_hint_describes_the_remedy() -> None:
 
 def test_error_of_another_process_retains_class_text_and_hint() -> None:
     met: CodebatchError = CorruptFile("/s/plan.json", "is missing", hint="run it anew")
-    told = error_of(met.code, met.message, met.hint)
+    told = make_error(met.code, met.message, met.hint)
     assert (type(told), told.message, told.hint, told.exit_status) == (StoreCorrupt, met.message, met.hint, 4)
-    assert isinstance(error_of("what is this", "text", None), InternalError)
+    assert isinstance(make_error("what is this", "text", None), InternalError)

@@ -20,7 +20,7 @@ from codebatch.store import layout
 from codebatch.store.batches.batches import batch_ids
 from codebatch.store.batches.holders import LeaseReader, new_holder_id
 from codebatch.store.batches.store import create_store, open_store
-from codebatch.store.results.ledgers import load_ledger, tally_of
+from codebatch.store.results.ledgers import count_ledger_outcomes, load_ledger
 from codebatch.store.results.outcomes import (
     Committer,
     EncodedOutcome,
@@ -173,7 +173,7 @@ def _compare(store: Path) -> None:
 
 
 def _counts(ledger: Ledger, task: str) -> tuple[int, int, int]:
-    tally = tally_of(ledger, (task,))
+    tally = count_ledger_outcomes(ledger, (task,))
     return tally.results, tally.failed, tally.open
 
 

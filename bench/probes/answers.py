@@ -105,8 +105,8 @@ def _questions(
 
     names, paths = some("name"), some("path")
     code = str(ask("select code from records where code is not null group by code order by count(*) desc")[0][0])
-    lookups = [keys.look_for(keys.SYMBOL, name) for name in names]
-    prefixes = [keys.look_for(keys.SYMBOL, f"{name[:4]}*") for name in names]
+    lookups = [keys.make_lookup(keys.SYMBOL, name) for name in names]
+    prefixes = [keys.make_lookup(keys.SYMBOL, f"{name[:4]}*") for name in names]
     yield (
         f"postings of {len(names)} names",
         1,
@@ -185,7 +185,7 @@ def _scattered(records: BatchRecords, index: BatchIndex, drawn: Sequence[tuple[s
         place = bisect_right(shard_starts, item) - 1
         trailer = outputs.trailer(output, place)
         start, end = item_range(trailer.table, item - shard_starts[place])
-        posted = index.narrow(output, [keys.look_for(keys.SYMBOL, name)])[place]
+        posted = index.narrow(output, [keys.make_lookup(keys.SYMBOL, name)])[place]
         for frame in range(bisect_right(trailer.starts, start) - 1, bisect_left(trailer.starts, end)):
             if posted is None or frame in posted:
                 wanted.setdefault(place, {}).setdefault(frame, set()).add((path, name))

@@ -18,7 +18,7 @@ import tree_sitter
 from bench.probes.selection import Selection
 from codebatch_workers.lint.python.ruff import arguments
 from codebatch_workers.lint.ruff_rules import SEVERITIES
-from codebatch_workers.syntax.language.languages import grammar, load_language, module_of
+from codebatch_workers.syntax.language.languages import grammar, grammar_module, load_language
 
 # The wheel has what TypeScript adds to JavaScript; its authors' tags are both (tree-sitter.json of the grammar).
 _TAGS_ADDED_TO = {"typescript": "javascript", "tsx": "javascript"}
@@ -46,7 +46,7 @@ def _tags(language: str) -> str:
     if language in _OWN_TAGS:
         return _OWN_TAGS[language]
     base = _tags(_TAGS_ADDED_TO[language]) if language in _TAGS_ADDED_TO else ""
-    shipped: str | None = getattr(import_module(module_of(language)), "TAGS_QUERY", None)
+    shipped: str | None = getattr(import_module(grammar_module(language)), "TAGS_QUERY", None)
     return (shipped or "") + base
 
 

@@ -18,7 +18,7 @@ import msgspec
 
 from codebatch.index import keys
 from codebatch.index.build import build
-from codebatch.index.generations import indexes_of
+from codebatch.index.generations import index_directory
 from codebatch.index.keys import Lookup
 from codebatch.index.read import BatchIndex, open_index
 from codebatch.operations.project.stores import open_store
@@ -73,7 +73,7 @@ def main() -> None:
 
 def _compare(store: StoreDir, batch: BatchDir, outputs: Outputs, table: sqlite3.Connection, path: Path) -> Compared:
     _build(store, batch, outputs)  # Terms that are missing are made.
-    shutil.rmtree(indexes_of(store, batch.id))
+    shutil.rmtree(index_directory(store, batch.id))
     index_cpu_s = _cpu_s(lambda: _build(store, batch, outputs))
     decoding_s = _cpu_s(lambda: sum(1 for _ in _rows(outputs)))
     sqlite_cpu_s = _cpu_s(lambda: _fill(table, outputs)) - decoding_s
@@ -84,7 +84,7 @@ def _compare(store: StoreDir, batch: BatchDir, outputs: Outputs, table: sqlite3.
     every = [name for (name,) in table.execute("SELECT DISTINCT name FROM records WHERE name > '' ORDER BY name")]
     names = random.Random(0).choices(every, k=LOOKUPS)
     beginnings = [name[: len(name) // 2 + 1] for name in names]
-    (directory,) = indexes_of(store, batch.id).iterdir()
+    (directory,) = index_directory(store, batch.id).iterdir()
     return Compared(
         records=sum(task.counts.records for task in outputs.manifest.tasks),
         outputs_bytes=sum(task.length for task in outputs.manifest.tasks),
@@ -93,9 +93,9 @@ def _compare(store: StoreDir, batch: BatchDir, outputs: Outputs, table: sqlite3.
         index_cpu_s=index_cpu_s,
         sqlite_cpu_s=sqlite_cpu_s,
         index_open_s=index_open_s,
-        index_keys_s=_look_up(index, [keys.look_for(keys.SYMBOL, name) for name in names]),
+        index_keys_s=_look_up(index, [keys.make_lookup(keys.SYMBOL, name) for name in names]),
         sqlite_keys_s=_select(table, "name = ?", [(name,) for name in names]),
-        index_prefixes_s=_look_up(index, [keys.look_for(keys.SYMBOL, f"{name}*") for name in beginnings]),
+        index_prefixes_s=_look_up(index, [keys.make_lookup(keys.SYMBOL, f"{name}*") for name in beginnings]),
         sqlite_prefixes_s=_select(
             table, "name >= ? AND name < ?", [(name, f"{name}\U0010ffff") for name in beginnings]
         ),
@@ -104,7 +104,7 @@ def _compare(store: StoreDir, batch: BatchDir, outputs: Outputs, table: sqlite3.
 
 def _build(store: StoreDir, batch: BatchDir, outputs: Outputs) -> None:
     with store.writing():
-        build(store, batch, outputs, print, is_anew=False)
+        build(store, batch, outputs, print, rebuilds=False)
 
 
 def _fill(table: sqlite3.Connection, outputs: Outputs) -> None:

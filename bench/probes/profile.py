@@ -22,7 +22,7 @@ from pathlib import Path
 from codebatch.coordinator.analysis.planning import find_pipeline, make_plan, resolve_tasks
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Unit
-from codebatch.model.plan import Plan, items_of
+from codebatch.model.plan import Plan, plan_items
 from codebatch.model.shard import ProjectWork, Shard, ShardRule
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.snapshotting.selection import SourceRules
@@ -109,7 +109,7 @@ class Pass:
         done = UnitResults(start=0, results={name: [] for name in unit.tasks})
         sources = []
         indexes = range(shard.start, shard.end)
-        loaded = iter_sources(((self._items[index], self._plan.context_of(index)) for index in indexes), self._read)
+        loaded = iter_sources(((self._items[index], self._plan.item_contexts(index)) for index in indexes), self._read)
         for index in indexes:
             entry = self._items[index]
             with step("read object, decompress, verify"):
@@ -168,7 +168,7 @@ def main(arguments: Sequence[str]) -> None:
             catalogue = TaskCatalogue()
             tasks = resolve_tasks(catalogue, find_pipeline("full").tasks)
             plan = make_plan(catalogue, snapshot, "full", tasks, ShardRule())
-        one = Pass(store, plan, items_of(snapshot.entries), scratch, clock)
+        one = Pass(store, plan, plan_items(snapshot.entries), scratch, clock)
         if given.functions:
             with cProfile.Profile() as profile:
                 one.run()

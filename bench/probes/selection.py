@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from codebatch.model.entry import display_path
-from codebatch.model.plan import items_of
+from codebatch.model.plan import plan_items
 from codebatch.store.batches.resolution import resolve_batch
 from codebatch.store.batches.store import open_store
 from codebatch.store.snapshots.snapshots import load_snapshot
@@ -35,10 +35,10 @@ def select(store_root: Path) -> Selection:
     objects = store.objects()
     parsed: dict[str, list[str]] = {}
     linted: list[str] = []
-    items = items_of(load_snapshot(files, store.root, plan.snapshot_id).entries)
+    items = plan_items(load_snapshot(files, store.root, plan.snapshot_id).entries)
     for index, entry in enumerate(items):
         content = objects.read(entry.object, entry.size)
-        source = SourceFile(entry.path, content, entry.executable, plan.context_of(index))
+        source = SourceFile(entry.path, content, entry.executable, plan.item_contexts(index))
         path = display_path(entry.path)
         if path.encode() != entry.path:
             continue

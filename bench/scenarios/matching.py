@@ -14,7 +14,7 @@ from bench.matchers import Found, Matches, Sides, by_github, by_place, by_sonarq
 from bench.measuring import Side, alternate
 from bench.rows import Row, SkippedRow, Target, figure_row, pair_row
 from bench.setting import Setting, answer, without
-from codebatch.compare.batches import records_unlike
+from codebatch.compare.batches import differing_records
 from codebatch.compare.matching.finding_pairs import ReportedFinding, match_findings
 from codebatch.compare.matching.trees import TreeComparison
 from codebatch.model.record import Diagnostic
@@ -146,7 +146,7 @@ def _compared(old: Batch, new: Batch) -> tuple[Sides, Matches]:
         defaultdict(list),
     )
     for task in trees.new.task_names:
-        for side, found in zip(told, records_unlike(trees.old, trees.new, task, Diagnostic), strict=True):
+        for side, found in zip(told, differing_records(trees.old, trees.new, task, Diagnostic), strict=True):
             for path, abouts in found.items():
                 side[path] += [ReportedFinding(path, task, about) for about in abouts]
     paired = match_findings(trees, *told)

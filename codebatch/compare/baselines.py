@@ -42,7 +42,7 @@ class BaselineEntryPair(NamedTuple):
     """The indexes of a matched baseline line and finding, and the pass that matched them."""
 
     line: int
-    found: int
+    finding_index: int
     by: Pass
 
 
@@ -69,13 +69,13 @@ def baseline_entry(findings: Iterable[tuple[bytes, MatchableFinding]]) -> list[B
     ordinals: dict[Hashable, int] = defaultdict(int)
     entries = []
     for path, finding in findings:
-        key = finding.tool, finding.code, path, finding.scope, hash_of(finding.text)
+        key = finding.tool, finding.code, path, finding.scope, line_hash(finding.text)
         entries.append(BaselineEntry(*key, ordinals[key]))
         ordinals[key] += 1
     return entries
 
 
-def hash_of(text: bytes) -> str:
+def line_hash(text: bytes) -> str:
     """Return the hash of a line. `text` is the line without white space."""
     return digest_bytes(text)[:HASH_DIGITS]
 
@@ -94,21 +94,21 @@ def decode_baseline(data: bytes) -> list[BaselineEntry]:
     return sorted(entries)
 
 
-def match_baseline(lines: Sequence[BaselineEntry], found: Sequence[BaselineEntry]) -> list[BaselineEntryPair]:
+def match_baseline(lines: Sequence[BaselineEntry], entries: Sequence[BaselineEntry]) -> list[BaselineEntryPair]:
     """Match lines of a baseline with findings. Each of them is in at most one pair."""
-    left, right = dict(enumerate(lines)), dict(enumerate(found))
+    old_entries, new_entries = dict(enumerate(lines)), dict(enumerate(entries))
     pairs: list[BaselineEntryPair] = []
     for by, key in _KEYS.items():
         findings_by_key: dict[Hashable, list[int]] = defaultdict(list)
-        for index, entry in right.items():
+        for index, entry in new_entries.items():
             findings_by_key[key(entry)].append(index)
         for candidates in findings_by_key.values():
             candidates.reverse()
-        for index, entry in list(left.items()):
+        for index, entry in list(old_entries.items()):
             candidates = findings_by_key.get(key(entry), [])
             if candidates:
                 match = candidates.pop()
-                del left[index], right[match]
+                del old_entries[index], new_entries[match]
                 pairs.append(BaselineEntryPair(index, match, by))
     return pairs
 

@@ -19,12 +19,12 @@ import msgspec
 from codebatch.errors import StoreCorrupt
 from codebatch.model.analysis.item_table import ROW_BYTES
 from codebatch.model.entry import path_from_fields
-from codebatch.model.record import Located
+from codebatch.model.record import BaseRecord
 from codebatch.query.filters.decoding import decode_lines
 from codebatch.query.sources.records import BatchRecords
 from codebatch.store.results.outputs import Outputs, TaskOutput
 
-R = TypeVar("R", bound=Located)
+R = TypeVar("R", bound=BaseRecord)
 
 ByPath = dict[bytes, list[R]]
 
@@ -32,18 +32,20 @@ ByPath = dict[bytes, list[R]]
 _NOTHING = bytes(4)
 
 
-def records_unlike(old: BatchRecords, new: BatchRecords, task: str, type_: type[R]) -> tuple[ByPath[R], ByPath[R]]:
+def differing_records(old: BatchRecords, new: BatchRecords, task: str, type_: type[R]) -> tuple[ByPath[R], ByPath[R]]:
     """Return the records of a type in the old and the new batch, by path.
 
     Only paths at which the records differ are included. A batch without the task has no records. Raises StoreCorrupt.
     """
-    ours, theirs = (_by_path(_blocks(*pair, task, type_), type_) for pair in ((old, new), (new, old)))
-    for path in [path for path, own_records in ours.items() if theirs.get(path) == own_records]:
-        del ours[path], theirs[path]
-    return ours, theirs
+    old_records, new_records = (
+        _group_records_by_path(_blocks(*pair, task, type_), type_) for pair in ((old, new), (new, old))
+    )
+    for path in [path for path, own_records in old_records.items() if new_records.get(path) == own_records]:
+        del old_records[path], new_records[path]
+    return old_records, new_records
 
 
-def records_of(records: BatchRecords, task: str, type_: type[R]) -> ByPath[R]:
+def read_task_records(records: BatchRecords, task: str, type_: type[R]) -> ByPath[R]:
     """Return all records of a type that a task of the batch emitted, by path. Raises StoreCorrupt.
 
     If the batch did not run the task, there are none.
@@ -51,7 +53,7 @@ def records_of(records: BatchRecords, task: str, type_: type[R]) -> ByPath[R]:
     if task not in records.task_names:
         return {}
     pieces = (piece for piece in records.source.iter_pieces(task) if piece.counts.kinds.get(_kind(type_)))
-    return _by_path((block for piece in pieces for block in records.read(piece)), type_)
+    return _group_records_by_path((block for piece in pieces for block in records.read(piece)), type_)
 
 
 def read_items(records: BatchRecords, task: str, items: Iterable[int], type_: type[R]) -> ByPath[R]:
@@ -59,7 +61,7 @@ def read_items(records: BatchRecords, task: str, items: Iterable[int], type_: ty
     items = sorted(items)
     outputs = records.source.outputs
     if outputs is None:
-        return _by_path((records.source.item_lines(task, item) or b"" for item in items), type_)
+        return _group_records_by_path((records.source.item_lines(task, item) or b"" for item in items), type_)
     output = outputs.manifest.task(task)
     assert output is not None, "it is a task of the batch"
     starts = [shard.start for shard in records.plan.shards]
@@ -67,7 +69,9 @@ def read_items(records: BatchRecords, task: str, items: Iterable[int], type_: ty
     for item in items:
         index = bisect_right(starts, item) - 1
         places[index].append(item - starts[index])
-    return _by_path((lines for index in places for lines in _item_lines(outputs, output, index, places[index])), type_)
+    return _group_records_by_path(
+        (lines for index in places for lines in _item_lines(outputs, output, index, places[index])), type_
+    )
 
 
 def _blocks(one: BatchRecords, other: BatchRecords, task: str, type_: type[R]) -> Iterator[bytes]:
@@ -75,26 +79,30 @@ def _blocks(one: BatchRecords, other: BatchRecords, task: str, type_: type[R]) -
     if task not in one.task_names:
         return
     kind = _kind(type_)
-    mine, others = one.source.outputs, other.source.outputs
-    if mine is None or others is None:
+    outputs, other_outputs = one.source.outputs, other.source.outputs
+    if outputs is None or other_outputs is None:
         pieces = (piece for piece in one.source.iter_pieces(task) if piece.counts.kinds.get(kind))
         yield from (block for piece in pieces for block in one.read(piece))
         return
-    output, its_other = mine.manifest.task(task), others.manifest.task(task)
+    output, other_output = outputs.manifest.task(task), other_outputs.manifest.task(task)
     assert output is not None, "it is a task of the batch"
-    differing = [index for index in _differing_shards(output, its_other) if output.shards[index].counts.kinds.get(kind)]
+    differing = [
+        index for index in _differing_shards(output, other_output) if output.shards[index].counts.kinds.get(kind)
+    ]
     one.reading.shards += len(output.shards)
-    one.reading.told_by_counts += len(output.shards) - len(differing)
+    one.reading.answered_from_counts += len(output.shards) - len(differing)
     other_rows: set[bytes] = set()
-    if differing and its_other is not None:
+    if differing and other_output is not None:
         other_rows.update(
-            row for index in _differing_shards(its_other, output) for row in _rows(others, its_other, index)
+            row
+            for index in _differing_shards(other_output, output)
+            for row in _rows(other_outputs, other_output, index)
         )
     for index in differing:
-        rows = enumerate(_rows(mine, output, index))
-        wanted = [place for place, row in rows if row not in other_rows and not row.startswith(_NOTHING)]
-        one.reading.note(len(wanted))
-        yield from _item_lines(mine, output, index, wanted)
+        rows = enumerate(_rows(outputs, output, index))
+        differing_places = [place for place, row in rows if row not in other_rows and not row.startswith(_NOTHING)]
+        one.reading.note(len(differing_places))
+        yield from _item_lines(outputs, output, index, differing_places)
 
 
 def _differing_shards(output: TaskOutput, other: TaskOutput | None) -> list[int]:
@@ -112,11 +120,11 @@ def _item_lines(outputs: Outputs, output: TaskOutput, index: int, places: Sequen
     if 2 * len(places) <= (places[-1] + 1 if places else 0):
         yield from outputs.iter_some(output, index, places)
     elif places:
-        wanted = {*places}
-        yield from (lines for place, lines in enumerate(outputs.iter_items(output, index)) if place in wanted)
+        wanted_places = {*places}
+        yield from (lines for place, lines in enumerate(outputs.iter_items(output, index)) if place in wanted_places)
 
 
-def _by_path(blocks: Iterable[bytes], type_: type[R]) -> ByPath[R]:
+def _group_records_by_path(blocks: Iterable[bytes], type_: type[R]) -> ByPath[R]:
     start = b'{"kind":%b,' % msgspec.json.encode(_kind(type_))
     decoder = msgspec.json.Decoder(type_)
     records_by_path: ByPath[R] = defaultdict(list)
@@ -137,5 +145,5 @@ def _lines_with_prefix(block: bytes, start: bytes) -> bytes:
     return b"\n".join([line for line in block.split(b"\n") if line.startswith(start)])
 
 
-def _kind(type_: type[Located]) -> str:
+def _kind(type_: type[BaseRecord]) -> str:
     return str(type_.__struct_config__.tag)

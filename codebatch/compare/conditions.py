@@ -66,7 +66,7 @@ def parse_condition(text: str) -> Condition:
     if severity is not None:
         return Condition(text, "diagnostic", 0, True, _measure_new(severity))
     if text == SEVERITY_RAISED:
-        return Condition(text, "diagnostic", 0, True, _measure_raised)
+        return Condition(text, "diagnostic", 0, True, _measure_severity_raised)
     match = _METRIC.match(text)
     if match is None:
         prefix = _METRIC_PREFIX.match(text)
@@ -134,7 +134,7 @@ def _measure_new(severity: Severity) -> Callable[[Change], int | None]:
     return measure
 
 
-def _measure_raised(change: Change) -> int | None:
+def _measure_severity_raised(change: Change) -> int | None:
     return 1 if change.state == "severity_raised" else None
 
 

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from codebatch.compare.matching.findings import Pass
 from codebatch.compare.states import State
-from codebatch.model.record import Diagnostic, Duplicate, Edge, Located, Metric, Record, Symbol
+from codebatch.model.record import BaseRecord, Diagnostic, Duplicate, Edge, Metric, Record, Symbol
 
 
-class TreeFile(Located, frozen=True, kw_only=True, tag="file"):
+class TreeFile(BaseRecord, frozen=True, kw_only=True, tag="file"):
     """A file of a snapshot. It has no data from an analysis. `object` is the digest of its content."""
 
     size: int
@@ -18,7 +18,7 @@ class TreeFile(Located, frozen=True, kw_only=True, tag="file"):
     object: str
 
 
-Thing = Record | TreeFile
+ComparedRecord = Record | TreeFile
 
 
 class Change(NamedTuple):
@@ -39,16 +39,16 @@ class Change(NamedTuple):
     """
 
     state: State
-    old: Thing | None
-    new: Thing | None
+    old: ComparedRecord | None
+    new: ComparedRecord | None
     by: Pass | None = None
     reason: str | None = None
 
 
-Place = tuple[str, bytes, int, int, tuple[str, ...]]
+ChangeSortKey = tuple[str, bytes, int, int, tuple[str, ...]]
 
 
-def place_of(change: Change) -> Place:
+def change_sort_key(change: Change) -> ChangeSortKey:
     """Return the sort key of a change: kind, path, line, column, and names that distinguish records at one place."""
     record = _record(change)
     names: tuple[str, ...]
@@ -69,7 +69,7 @@ def place_of(change: Change) -> Place:
     return kind, record.path_bytes, getattr(record, "line", 0), getattr(record, "column", 0), names
 
 
-def _record(change: Change) -> Thing:
+def _record(change: Change) -> ComparedRecord:
     record = change.new or change.old
     assert record is not None, "it is on one side"
     return record

@@ -82,19 +82,19 @@ def _count_common_blocks(
     An old block is in common if a new block is in its place.
     """
     common: dict[tuple[str, str], int] = defaultdict(int)
-    for path, ours in old.items():
-        its_other = files.new_path(path)
-        theirs = () if its_other is None else new.get(its_other, ())
-        paired = files.lines("old", path, its_other) if theirs and its_other is not None else None
+    for path, old_blocks in old.items():
+        new_path = files.new_path(path)
+        new_blocks = () if new_path is None else new.get(new_path, ())
+        paired = files.lines("old", path, new_path) if new_blocks and new_path is not None else None
         if paired is None:
             continue
         blocks_at: dict[int, list[Duplicate]] = defaultdict(list)
-        for other in theirs:
+        for other in new_blocks:
             for line in _lines(other):
                 blocks_at[line].append(other)
-        for one in ours:
-            there = (paired[line - 1] + 1 for line in _lines(one) if line <= len(paired))
-            met = Counter(other for line in there for other in blocks_at.get(line, ()))
+        for one in old_blocks:
+            new_lines = (paired[line - 1] + 1 for line in _lines(one) if line <= len(paired))
+            met = Counter(other for line in new_lines for other in blocks_at.get(line, ()))
             for other, lines in met.items():
                 common[one.group, other.group] += 2 * lines >= min(len(_lines(one)), len(_lines(other)))
     return common
@@ -110,14 +110,14 @@ def _best_matches(group: str, common: Mapping[tuple[str, str], int], side: int) 
 
 
 def _unchanged(
-    blocks: Sequence[Duplicate], side: Side, others: Mapping[bytes, Sequence[Duplicate]], files: FileMap
+    blocks: Sequence[Duplicate], side: Side, candidates: Mapping[bytes, Sequence[Duplicate]], files: FileMap
 ) -> Duplicate | None:
     """Return a block of the other tree at the location of a group whose lines are all unchanged.
 
     Return None if a line was changed, or if the other tree has no block there.
     """
-    places = [_in_other_tree(block, side, files) for block in blocks]
-    matches = [None if place is None else _most_overlapping(*place, others) for place in places]
+    places = [_matching_block(block, side, files) for block in blocks]
+    matches = [None if place is None else _most_overlapping(*place, candidates) for place in places]
     if None in matches or not matches:
         return None
     match, place = matches[0], places[0]
@@ -128,28 +128,28 @@ def _unchanged(
     return match if len(blocks) >= _IN_PLACE or is_within else None
 
 
-def _in_other_tree(block: Duplicate, side: Side, files: FileMap) -> tuple[bytes, int, int] | None:
+def _matching_block(block: Duplicate, side: Side, files: FileMap) -> tuple[bytes, int, int] | None:
     """Return the location of a block in the other tree: path, first line, and the line after the last line.
 
     Return None if a line of the block has no match in the other tree.
     """
     path = block.path_bytes
-    its_other = files.new_path(path) if side == "old" else files.old_path(path)
-    if its_other is None:
+    matching_path = files.new_path(path) if side == "old" else files.old_path(path)
+    if matching_path is None:
         return None
     length = block.end_line - block.line
-    paired = files.lines(side, path, its_other) or ()
+    paired = files.lines(side, path, matching_path) or ()
     lines = [*paired[block.line - 1 : block.end_line - 1]]
     if len(lines) != length or NOWHERE in lines or lines[-1] - lines[0] != length - 1:
         return None
-    return its_other, lines[0] + 1, lines[-1] + 2
+    return matching_path, lines[0] + 1, lines[-1] + 2
 
 
 def _most_overlapping(
-    path: bytes, start: int, end: int, others: Mapping[bytes, Sequence[Duplicate]]
+    path: bytes, start: int, end: int, candidates: Mapping[bytes, Sequence[Duplicate]]
 ) -> Duplicate | None:
     overlaps = [
-        (min(end, block.end_line) - max(start, block.line), -block.line, block) for block in others.get(path, ())
+        (min(end, block.end_line) - max(start, block.line), -block.line, block) for block in candidates.get(path, ())
     ]
     lines, _, best = max(overlaps, key=lambda block: block[:2], default=(0, 0, None))
     return best if lines > 0 else None

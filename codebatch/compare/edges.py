@@ -24,19 +24,19 @@ def compare_edges(
         return target if path is None else path.decode("utf-8", "surrogateescape")
 
     for file in iter_files(old, new, files):
-        ours, theirs = _by_key(file.old, current_target), _by_key(file.new, str)
-        for key in dict.fromkeys((*ours, *theirs)):
-            old_edges, new_edges = ours.get(key, []), theirs.get(key, [])
+        old_by_key, new_by_key = _group_edges(file.old, current_target), _group_edges(file.new, str)
+        for key in dict.fromkeys((*old_by_key, *new_by_key)):
+            old_edges, new_edges = old_by_key.get(key, []), new_by_key.get(key, [])
             lines = [edge.line for edge in old_edges], [edge.line for edge in new_edges]
-            pairs, left, right = pair_places(*lines, file.lines)
+            pairs, unpaired_old, unpaired_new = pair_places(*lines, file.lines)
             yield from (
                 Change("unchanged", old_edges[old_index], new_edges[new_index]) for old_index, new_index in pairs
             )
-            yield from (Change("removed", old_edges[index], None) for index in left)
-            yield from (Change("added", None, new_edges[index]) for index in right)
+            yield from (Change("removed", old_edges[index], None) for index in unpaired_old)
+            yield from (Change("added", None, new_edges[index]) for index in unpaired_new)
 
 
-def _by_key(edges: Sequence[Edge], target_of: Callable[[str], str]) -> Mapping[Hashable, list[Edge]]:
+def _group_edges(edges: Sequence[Edge], target_of: Callable[[str], str]) -> Mapping[Hashable, list[Edge]]:
     edges_by_key: dict[Hashable, list[Edge]] = defaultdict(list)
     for edge in sorted(edges, key=lambda edge: edge.line):
         leads_to_file = edge.edge_type == "depends" and edge.resolution != "external"

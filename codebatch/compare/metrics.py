@@ -46,10 +46,10 @@ def compare_metrics(
 ) -> Iterator[Change]:
     """Yield a change for each metric, sorted by path, symbol and line. Unchanged metrics are included."""
     for file in iter_files(old, new, files):
-        theirs = _group_by_symbol(file.new)
-        ours = _group_by_symbol(file.old)
-        for symbol in sorted({*ours, *theirs}):
-            yield from _compare_symbol(symbol, file, ours.get(symbol, {}), theirs.get(symbol, {}))
+        new_metrics = _group_by_symbol(file.new)
+        old_metrics = _group_by_symbol(file.old)
+        for symbol in sorted({*old_metrics, *new_metrics}):
+            yield from _compare_symbol(symbol, file, old_metrics.get(symbol, {}), new_metrics.get(symbol, {}))
 
 
 _Numbers = dict[str, list[Metric]]
@@ -68,15 +68,15 @@ def _compare_symbol(
     if not (symbol or file.old_path is None or file.new_path is None):
         # If one side has no metrics of the file, all of them may be 0. So the file is matched nevertheless.
         old, new = old or {1: {}}, new or {1: {}}
-    ours, theirs = sorted(old), sorted(new)
-    pairs, left, right = pair_places(ours, theirs, file.lines, are_heads=True)
+    old_lines, new_lines = sorted(old), sorted(new)
+    pairs, unpaired_old, unpaired_new = pair_places(old_lines, new_lines, file.lines, are_heads=True)
     for one, other in pairs:
-        places = _MetricPlace(file.old_path, ours[one]), _MetricPlace(file.new_path, theirs[other])
-        yield from _compare_numbers(old[ours[one]], new[theirs[other]], *places)
-    for index in left:
-        yield from (Change("removed", metric, None) for metric in _iter_metrics(old[ours[index]]))
-    for index in right:
-        yield from (Change("added", None, metric) for metric in _iter_metrics(new[theirs[index]]))
+        places = _MetricPlace(file.old_path, old_lines[one]), _MetricPlace(file.new_path, new_lines[other])
+        yield from _compare_numbers(old[old_lines[one]], new[new_lines[other]], *places)
+    for index in unpaired_old:
+        yield from (Change("removed", metric, None) for metric in _iter_metrics(old[old_lines[index]]))
+    for index in unpaired_new:
+        yield from (Change("added", None, metric) for metric in _iter_metrics(new[new_lines[index]]))
 
 
 class _MetricPlace(NamedTuple):

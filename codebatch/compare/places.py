@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 
-from codebatch.model.record import Located
+from codebatch.model.record import BaseRecord
 
-R = TypeVar("R", bound=Located)
+R = TypeVar("R", bound=BaseRecord)
 
 # The passes of matching. Each lists offsets from the line of a record: the lines at these offsets must match.
 _LINES_OF_HEADS = ((0, 1), (1,), (0,))
@@ -84,20 +84,20 @@ def pair_places(
     `paired_lines` is called only if a side has several records. It returns None if a content is lost.
     """
     pairs: list[tuple[int, int]] = []
-    left, right = [*range(len(old))], [*range(len(new))]
+    unpaired_old, unpaired_new = [*range(len(old))], [*range(len(new))]
     paired = (paired_lines() or ()) if old and new and len(old) + len(new) > 2 else ()
     for offsets in _LINES_OF_HEADS if are_heads else ((0,),):
         pairs += _pair_on_lines(
-            [(index, old[index]) for index in left],
-            [(new_index, new[new_index]) for new_index in right],
+            [(index, old[index]) for index in unpaired_old],
+            [(new_index, new[new_index]) for new_index in unpaired_new],
             paired,
             offsets,
         )
-        ours, theirs = {one for one, _ in pairs}, {other for _, other in pairs}
-        left = [index for index in left if index not in ours]
-        right = [index for index in right if index not in theirs]
-    pairs += zip(left, right, strict=False)
-    return sorted(pairs), left[len(right) :], right[len(left) :]
+        paired_old, paired_new = {one for one, _ in pairs}, {other for _, other in pairs}
+        unpaired_old = [index for index in unpaired_old if index not in paired_old]
+        unpaired_new = [index for index in unpaired_new if index not in paired_new]
+    pairs += zip(unpaired_old, unpaired_new, strict=False)
+    return sorted(pairs), unpaired_old[len(unpaired_new) :], unpaired_new[len(unpaired_old) :]
 
 
 def _pair_on_lines(

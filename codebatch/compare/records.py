@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from codebatch.compare.absence.file_selection import FileSelectionDiff
 from codebatch.compare.absence.reasons import AbsenceReasons
-from codebatch.compare.batches import records_unlike
-from codebatch.compare.differences import Change, Thing
+from codebatch.compare.batches import differing_records
+from codebatch.compare.differences import Change, ComparedRecord
 from codebatch.compare.duplicates import compare_copies
 from codebatch.compare.edges import compare_edges
 from codebatch.compare.matching.trees import Side, TreeComparison
@@ -32,10 +32,10 @@ def compare_kind(trees: TreeComparison, kind: str, tasks: Iterable[str]) -> Iter
     """
     if kind == "file":
         selections = FileSelectionDiff(trees)
-        for row in compare_files(*trees.unlike, trees.moved):
+        for row in compare_files(*trees.differing_files, trees.moved):
             side: Side = "new" if row.new is None else "old"
             only_record = row.old if row.new is None else row.new if row.old is None else None
-            is_left_out = only_record is not None and selections.is_left_out(side, only_record.path_bytes)
+            is_left_out = only_record is not None and selections.is_excluded_by(side, only_record.path_bytes)
             yield row._replace(state="not_comparable", reason="not_checked") if is_left_out else row
         return
     for task in tasks:
@@ -56,10 +56,14 @@ def _with_reasons(trees: TreeComparison, task: str, rows: Sequence[Change]) -> I
     for row in rows:
         reason: Reason | None = None
         if row.old and is_missing(row.new):
-            reason = next(filter(None, (removed_reasons.of_task(task, record) for record in _locations(row.old))), None)
+            reason = next(
+                filter(None, (removed_reasons.task_absences(task, record) for record in _locations(row.old))), None
+            )
         elif row.new and is_missing(row.old):
-            reason = next(filter(None, (added_reasons.of_task(task, record) for record in _locations(row.new))), None)
-        elif row.old and _depends_on_syntax_tree(row) and removed_reasons.is_in_part(row.old.path_bytes):
+            reason = next(
+                filter(None, (added_reasons.task_absences(task, record) for record in _locations(row.new))), None
+            )
+        elif row.old and _depends_on_syntax_tree(row) and removed_reasons.is_partially_parsed_once(row.old.path_bytes):
             reason = "not_checked"
         if reason is None:
             yield row
@@ -68,12 +72,12 @@ def _with_reasons(trees: TreeComparison, task: str, rows: Sequence[Change]) -> I
             yield row._replace(state="not_comparable", old=old, new=new, reason=reason)
 
 
-def _locations(thing: Thing) -> list[Thing]:
+def _locations(compared: ComparedRecord) -> list[ComparedRecord]:
     """Return a record. For a duplicate block, return also the block at its other location."""
-    if not isinstance(thing, Duplicate):
-        return [thing]
-    other = replace(thing, path=thing.other_path, path_b64=thing.other_path_b64, line=thing.other_line)
-    return [thing, other] if thing.other_path or thing.other_path_b64 else [thing]
+    if not isinstance(compared, Duplicate):
+        return [compared]
+    other = replace(compared, path=compared.other_path, path_b64=compared.other_path_b64, line=compared.other_line)
+    return [compared, other] if compared.other_path or compared.other_path_b64 else [compared]
 
 
 def _depends_on_syntax_tree(row: Change) -> bool:
@@ -82,34 +86,38 @@ def _depends_on_syntax_tree(row: Change) -> bool:
 
 
 def _metrics(trees: TreeComparison, task: str) -> Iterator[Change]:
-    return compare_metrics(*records_unlike(trees.old, trees.new, task, Metric), trees)
+    return compare_metrics(*differing_records(trees.old, trees.new, task, Metric), trees)
 
 
 def _symbols(trees: TreeComparison, task: str) -> Iterator[Change]:
     def written(side: Side, symbol: Symbol) -> bytes:
-        lines = trees.lines_of(side, symbol.path_bytes)[max(symbol.line - 1, 0) : symbol.end_line]
+        lines = trees.file_lines(side, symbol.path_bytes)[max(symbol.line - 1, 0) : symbol.end_line]
         return b"".join(b"".join(lines).split())
 
-    return compare_symbols(*records_unlike(trees.old, trees.new, task, Symbol), trees, written)
+    return compare_symbols(*differing_records(trees.old, trees.new, task, Symbol), trees, written)
 
 
 def _edges(trees: TreeComparison, task: str) -> Iterator[Change]:
-    return compare_edges(*records_unlike(trees.old, trees.new, task, Edge), trees)
+    return compare_edges(*differing_records(trees.old, trees.new, task, Edge), trees)
 
 
 def _copies(trees: TreeComparison, task: str) -> Iterator[Change]:
-    return compare_copies(*records_unlike(trees.old, trees.new, task, Duplicate), trees)
+    return compare_copies(*differing_records(trees.old, trees.new, task, Duplicate), trees)
 
 
 _BY_TASK: Mapping[str, _Compare] = {"metric": _metrics, "symbol": _symbols, "edge": _edges, "duplicate": _copies}
 COMPARED_KINDS = (*_BY_TASK, "file")
 
 
-def is_missing(thing: Thing | None) -> bool:
+def is_missing(compared: ComparedRecord | None) -> bool:
     """Return whether a batch has no record. A metric that is implicitly 0 has none."""
-    return thing is None or isinstance(thing, ImplicitZeroMetric)
+    return compared is None or isinstance(compared, ImplicitZeroMetric)
 
 
-def groups_of(records: BatchRecords, tasks: Iterable[str], asked: RecordFilter) -> set[str]:
+def matching_groups(records: BatchRecords, tasks: Iterable[str], record_filter: RecordFilter) -> set[str]:
     """Return the duplicate groups with at least one record that passes a filter. Raises StoreCorrupt."""
-    return {str(record["group"]) for task in tasks for record in records.iter_records(task, asked, is_beside=True)}
+    return {
+        str(record["group"])
+        for task in tasks
+        for record in records.iter_records(task, record_filter, is_auxiliary=True)
+    }

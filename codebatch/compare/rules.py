@@ -15,7 +15,7 @@ _ANY_WORD = re.compile(rb"\b(?:%b)\b" % b"|".join(_WORDS))
 LINT = "lint"
 
 
-def switch_of(task: PlannedTask) -> RuleSwitch | None:
+def make_rule_switch(task: PlannedTask) -> RuleSwitch | None:
     """Return a function that returns whether a task's configuration turns off a rule.
 
     Its arguments are path, tool and rule ID. It returns None for an unknown rule. Return None instead of a function if
@@ -31,7 +31,7 @@ def has_notes(content: bytes) -> bool:
     return _SUPPRESSION_MARKER in content
 
 
-def has_notes_of_others(content: bytes) -> bool:
+def has_foreign_suppressions(content: bytes) -> bool:
     """Return whether a file contains text that may be a suppression comment for ruff or another linter."""
     if b"noqa" in content.lower():
         return True

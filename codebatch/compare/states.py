@@ -49,7 +49,7 @@ _LINE = re.compile(r"\bline \d+")
 SEVERITY_RANK: dict[Severity, int] = {"hint": 0, "info": 1, "warning": 2, "error": 3}
 
 
-def state_of_pair(old: Diagnostic, new: Diagnostic, by: Pass) -> State:
+def matched_state(old: Diagnostic, new: Diagnostic, by: Pass) -> State:
     """Return the state of two matching findings.
 
     A difference in severity determines the state first, then a difference in the message, then in the location.
@@ -62,12 +62,12 @@ def state_of_pair(old: Diagnostic, new: Diagnostic, by: Pass) -> State:
     return "unchanged" if by == "line" and is_at_one_path else "moved"
 
 
-def state_of_new(reason: Reason | None) -> State:
+def new_finding_state(reason: Reason | None) -> State:
     """Return the state of a finding without a match in the older batch."""
     return "new" if reason is None else "not_comparable"
 
 
-def state_of_old(reason: Reason | None, *, is_suppressed: bool, is_file_gone: bool) -> State:
+def old_finding_state(reason: Reason | None, *, is_suppressed: bool, is_file_gone: bool) -> State:
     """Return the state of a finding without a match in the newer batch.
 
     A suppressed finding does not count as fixed.

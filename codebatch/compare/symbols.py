@@ -48,16 +48,16 @@ def compare_symbols(
 
 
 def _compare_file(file: FilePlaces[Symbol], removed: list[Symbol], added: list[Symbol]) -> Iterator[Change]:
-    ours, theirs = _group_by_name(file.old), _group_by_name(file.new)
-    for name in sorted({*ours, *theirs}):
-        old, new = ours.get(name, []), theirs.get(name, [])
+    old_groups, new_groups = _group_by_name(file.old), _group_by_name(file.new)
+    for name in sorted({*old_groups, *new_groups}):
+        old, new = old_groups.get(name, []), new_groups.get(name, [])
         places = [symbol.line for symbol in old], [symbol.line for symbol in new]
-        pairs, left, right = pair_places(*places, file.lines, are_heads=True)
+        pairs, unpaired_old, unpaired_new = pair_places(*places, file.lines, are_heads=True)
         for one, other in pairs:
             is_moved = file.old_path != file.new_path
             yield Change(_state(old[one], new[other], is_moved=is_moved), old[one], new[other])
-        removed += map(old.__getitem__, left)
-        added += map(new.__getitem__, right)
+        removed += map(old.__getitem__, unpaired_old)
+        added += map(new.__getitem__, unpaired_new)
 
 
 def _group_by_name(symbols: Sequence[Symbol]) -> Mapping[tuple[str, str], list[Symbol]]:
@@ -84,8 +84,11 @@ def _match_moved(
         [symbol for symbol in side if symbol.symbol_type not in _COMMON_TEXTS] for side in (removed, added)
     )
     common = {_name_and_type(symbol) for symbol in removed} & {_name_and_type(symbol) for symbol in added}
-    ours, theirs = _index_unique("old", removed, common, source_text), _index_unique("new", added, common, source_text)
-    yield from ((one, theirs[text]) for text, one in ours.items() if text in theirs)
+    removed_by_source, added_by_source = (
+        _index_unique("old", removed, common, source_text),
+        _index_unique("new", added, common, source_text),
+    )
+    yield from ((one, added_by_source[text]) for text, one in removed_by_source.items() if text in added_by_source)
 
 
 def _name_and_type(symbol: Symbol) -> tuple[str, str]:

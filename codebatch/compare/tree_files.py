@@ -25,7 +25,9 @@ def compare_files(
     for path in sorted({*new, *removed}):
         one, other = old.get(old_paths.get(path, path)), new.get(path)
         yield Change(
-            _state(one, other), None if one is None else of_entry(one), None if other is None else of_entry(other)
+            _state(one, other),
+            None if one is None else tree_file_from_entry(one),
+            None if other is None else tree_file_from_entry(other),
         )
 
 
@@ -39,7 +41,7 @@ def _state(old: Entry | None, new: Entry | None) -> State:
     return "unchanged" if old.path == new.path else "moved"
 
 
-def of_entry(entry: Entry) -> TreeFile:
+def tree_file_from_entry(entry: Entry) -> TreeFile:
     """Return a tree entry as a record."""
     path, path_b64 = path_fields(entry.path)
     return TreeFile(path=path, path_b64=path_b64, size=entry.size, executable=entry.executable, object=entry.object)

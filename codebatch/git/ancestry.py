@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from codebatch.git.history import begins_in, find_head
-from codebatch.git.repository import GitError, ask_git
+from codebatch.git.history import find_head, is_repository_top
+from codebatch.git.repository import GitError, query_git
 
 ANCESTORS_MAX = 100_000
 
@@ -35,9 +35,9 @@ class Repository(NamedTuple):
 
     def parents(self, commit: str) -> list[str]:
         """Return the parents of a commit, even if they are missing from the repository. Raises GitError."""
-        head = self._query("cat-file", "commit", _checked(commit)).partition(b"\n\n")[0]
+        head = self._query("cat-file", "commit", _check_commit(commit)).partition(b"\n\n")[0]
         names = (line.removeprefix(b"parent ") for line in head.split(b"\n") if line.startswith(b"parent "))
-        return [_checked(name.decode("ascii", "replace")) for name in names]
+        return [_check_commit(name.decode("ascii", "replace")) for name in names]
 
     def find(self, reference: str) -> str | None:
         """Return the full hash of the commit to which a reference resolves, or None.
@@ -54,17 +54,17 @@ class Repository(NamedTuple):
     def merge_base(self, one: str, other: str) -> str:
         """Return the best common ancestor of two commits. Raises GitError if there is none or git does not find it."""
         try:
-            return _first_commit(self._query("merge-base", _checked(one), _checked(other)))
+            return _first_commit(self._query("merge-base", _check_commit(one), _check_commit(other)))
         except GitError as error:
             raise GitError("they have no common commit in this clone") from error
 
     def ancestors(self, commit: str) -> Sequence[str]:
         """Return a commit and its ancestors, nearest first, at most ANCESTORS_MAX. Raises GitError."""
-        output = self._query("rev-list", f"--max-count={ANCESTORS_MAX}", _checked(commit), "--")
+        output = self._query("rev-list", f"--max-count={ANCESTORS_MAX}", _check_commit(commit), "--")
         return output.decode("ascii", "replace").split()
 
     def _query(self, *arguments: str) -> bytes:
-        return ask_git(self.git, self.directory, arguments, _SECONDS, is_top=begins_in(self.directory))
+        return query_git(self.git, self.directory, arguments, _SECONDS, is_top=is_repository_top(self.directory))
 
 
 def is_commit(text: str) -> bool:
@@ -72,11 +72,11 @@ def is_commit(text: str) -> bool:
     return _COMMIT.match(text) is not None
 
 
-def _checked(commit: str) -> str:
+def _check_commit(commit: str) -> str:
     if not is_commit(commit):
         raise GitError(f"{commit[:80]!r} is not a commit")
     return commit
 
 
 def _first_commit(output: bytes) -> str:
-    return _checked(output.decode("ascii", "replace").partition("\n")[0])
+    return _check_commit(output.decode("ascii", "replace").partition("\n")[0])

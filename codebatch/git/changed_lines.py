@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 
 from codebatch.git.ancestry import Repository, is_commit
 from codebatch.git.checkout import no_filters
-from codebatch.git.history import begins_in
-from codebatch.git.repository import GitError, ask_git
+from codebatch.git.history import is_repository_top
+from codebatch.git.repository import GitError, query_git
 
 _SECONDS_MAX = 120.0
 _DIFF = (
@@ -29,11 +29,11 @@ def touched_lines(repository: Repository, old: str, new: str | None) -> Mapping[
     if not all(map(is_commit, filter(None, (old, new)))):
         raise GitError("the commits to compare are unknown")
     git, directory = repository
-    is_top = begins_in(directory)
+    is_top = is_repository_top(directory)
     commits = (old, new) if new else (old,)
     arguments = (*no_filters(git, directory, is_top=is_top), *_DIFF, *commits, "--", ".")
     lines_by_path: dict[bytes, list[range]] = defaultdict(list)
-    for path, lines in _iter_hunks(ask_git(git, directory, arguments, _SECONDS_MAX, is_top=is_top)):
+    for path, lines in _iter_hunks(query_git(git, directory, arguments, _SECONDS_MAX, is_top=is_top)):
         lines_by_path[path].append(lines)
     return dict(lines_by_path)
 

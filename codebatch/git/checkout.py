@@ -13,8 +13,16 @@ import os
 import subprocess
 from collections.abc import Container, Iterable, Mapping
 
-from codebatch.git.history import begins_in, find_head
-from codebatch.git.repository import GitError, ask_git, committed_submodules, end_git, finish_git, read_index, start_git
+from codebatch.git.history import find_head, is_repository_top
+from codebatch.git.repository import (
+    GitError,
+    committed_submodules,
+    end_git,
+    finish_git,
+    query_git,
+    read_index,
+    start_git,
+)
 
 _SECONDS_MAX = 60.0
 # git waits forever for a FIFO named `.gitattributes`, so there is a limit. It is long, because git may have to read all
@@ -27,7 +35,7 @@ _DEPTH_MAX = 16
 _KEYS = (b"clean", b"smudge", b"process")
 
 
-class AskedCheckout:
+class CheckoutComparison:
     """A running git process that compares the files of a directory with its newest commit. Call `close` at the end."""
 
     def __init__(self, git: str, directory: bytes, *, is_top: bool, depth: int = 0) -> None:
@@ -41,13 +49,13 @@ class AskedCheckout:
 
         Raises GitError.
         """
-        wanted = {*paths}
-        seconds = min(_STATUS_SECONDS + len(wanted) / _FILES_A_SECOND, _SECONDS_MAX)
+        expected_paths = {*paths}
+        seconds = min(_STATUS_SECONDS + len(expected_paths) / _FILES_A_SECOND, _SECONDS_MAX)
         if finish_git(self._process, seconds)[0]:
             return False
         index = read_index(self._git, self._directory, _SECONDS_MAX, is_top=self._is_top)
         below: dict[bytes, list[bytes]] = {submodule: [] for submodule in index.submodules}
-        for path in wanted - index.paths:
+        for path in expected_paths - index.paths:
             submodule = _ancestor_among(below, path)
             if submodule is None:
                 return False
@@ -63,13 +71,13 @@ class AskedCheckout:
 
     def _is_submodule_clean(self, path: bytes, commit: str, paths: list[bytes]) -> bool:
         directory = os.path.join(self._directory, path)
-        if not begins_in(directory):  # Not checked out. git reports no files there.
+        if not is_repository_top(directory):  # Not checked out. git reports no files there.
             return not paths
         if self._depth == _DEPTH_MAX or not self._owns_repository(directory):
             return False
         if find_head(self._git, directory).commit != commit:
             return False
-        checkout = AskedCheckout(self._git, directory, is_top=True, depth=self._depth + 1)
+        checkout = CheckoutComparison(self._git, directory, is_top=True, depth=self._depth + 1)
         try:
             return checkout.is_clean(paths)
         finally:
@@ -99,13 +107,13 @@ def _ancestor_among(directories: Container[bytes], path: bytes) -> bytes | None:
 
 
 def _repository_at(git: str, directory: bytes, *, is_top: bool) -> bytes:
-    output = ask_git(git, directory, ("rev-parse", "--absolute-git-dir"), _SECONDS_MAX, is_top=is_top)
+    output = query_git(git, directory, ("rev-parse", "--absolute-git-dir"), _SECONDS_MAX, is_top=is_top)
     return os.path.realpath(output.removesuffix(b"\n"))
 
 
 def no_filters(git: str, directory: bytes, *, is_top: bool) -> tuple[bytes, ...]:
     """Return settings for git that disable all filter programs. Raises GitError if a filter cannot be named."""
-    output = ask_git(git, directory, ("config", "-z", "--name-only", "--list"), _SECONDS_MAX, is_top=is_top)
+    output = query_git(git, directory, ("config", "-z", "--name-only", "--list"), _SECONDS_MAX, is_top=is_top)
     names = {name[len(b"filter.") :].rpartition(b".")[0] for name in output.split(b"\0") if name.startswith(b"filter.")}
     if any(b"=" in name for name in names):
         raise GitError("a filter of the git repository has an unsupported name")

@@ -13,8 +13,8 @@ import tempfile
 from collections.abc import Iterator
 
 from codebatch.git.ancestry import Repository, is_commit
-from codebatch.git.history import begins_in
-from codebatch.git.repository import GitError, ask_git, tracked
+from codebatch.git.history import is_repository_top
+from codebatch.git.repository import GitError, query_git, tracked
 from codebatch.model.text.quantities import human_bytes
 from codebatch.system.files.memory_scratch import try_memory_scratch
 
@@ -27,7 +27,7 @@ _FREE_BYTES = 256 << 20
 
 
 @contextlib.contextmanager
-def tree_of(repository: Repository, commit: str) -> Iterator[bytes]:
+def check_out_commit(repository: Repository, commit: str) -> Iterator[bytes]:
     """Yield a directory with the content of the repository's directory in a commit, in a temporary work tree.
 
     Raises GitError if the directory does not exist in the commit. Also raises GitError if the files would differ from a
@@ -87,13 +87,13 @@ def _check_out(repository: Repository, commit: str, top: bytes) -> None:
         raise GitError("git does not support the path of its objects")
     object_format = _query(repository, "rev-parse", "--show-object-format").decode("ascii", "replace")
     os.mkdir(top)
-    ask_git(
+    query_git(
         git, top, ("init", "-q", "--template=", f"--object-format={object_format}", "."), _QUERY_SECONDS, is_top=False
     )
     with open(os.path.join(top, b".git/objects/info/alternates"), "wb") as file:
         file.write(os.path.realpath(objects) + b"\n")
-    ask_git(git, top, ("read-tree", commit), _QUERY_SECONDS, is_top=True)
-    ask_git(git, top, ("checkout-index", "-q", "-a"), _CHECKOUT_SECONDS, is_top=True)
+    query_git(git, top, ("read-tree", commit), _QUERY_SECONDS, is_top=True)
+    query_git(git, top, ("checkout-index", "-q", "-a"), _CHECKOUT_SECONDS, is_top=True)
     for path in tracked(git, top, _QUERY_SECONDS, is_top=True):
         if os.path.basename(path) == b".gitattributes" and _names_filter(os.path.join(top, path)):
             raise GitError(f"commit {commit[:12]} has files that need a git filter")
@@ -108,7 +108,7 @@ def _names_filter(path: bytes) -> bool:
 
 def _query(repository: Repository, *arguments: str) -> bytes:
     """Return the output of git without the final newline. It may contain any bytes."""
-    output = ask_git(
-        repository.git, repository.directory, arguments, _QUERY_SECONDS, is_top=begins_in(repository.directory)
+    output = query_git(
+        repository.git, repository.directory, arguments, _QUERY_SECONDS, is_top=is_repository_top(repository.directory)
     )
     return output.removesuffix(b"\n")

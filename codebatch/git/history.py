@@ -20,7 +20,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from codebatch.git.patches import BLOB_BYTES, Hunk, Pair, blob_from_name, parse_patch
-from codebatch.git.repository import GitError, ask_git, end_git, start_git
+from codebatch.git.repository import GitError, end_git, query_git, start_git
 from codebatch.system.clock import running_ns
 
 YEAR_SECONDS = 365 * 24 * 60 * 60
@@ -131,7 +131,7 @@ class HunkReading(NamedTuple):
 def find_head(git: str, directory: bytes) -> Head:
     """Return the newest commit. Raises GitError if there is none, or if it has no files below the directory."""
     try:
-        words = ask_git(git, directory, _HEAD_QUERY, _HEAD_SECONDS, is_top=begins_in(directory)).split()
+        words = query_git(git, directory, _HEAD_QUERY, _HEAD_SECONDS, is_top=is_repository_top(directory)).split()
     except GitError as error:
         if str(error).startswith("ambiguous argument"):  # git's message for an unknown revision.
             raise GitError("the git repository has no readable commit") from error
@@ -148,14 +148,14 @@ def list_commits(
 
     At most `commits_max` + 1 commits are returned, so that the caller notices if there are more.
     """
-    is_top = begins_in(directory)
-    newest = ask_git(
+    is_top = is_repository_top(directory)
+    newest = query_git(
         git, directory, ("log", "-1", "--no-show-signature", "--format=%ct", head.commit, "--"), _HEAD_SECONDS,
         is_top=is_top,
     )  # fmt: skip
     since = max(int(newest) - YEAR_SECONDS, 0) if newest.strip().isdigit() else 0
     bounds = (f"--max-age={since}", f"--max-count={commits_max + 1}")
-    listed = ask_git(
+    listed = query_git(
         git, directory, ("rev-list", "--topo-order", "--parents", *bounds, head.commit, "--"), seconds_max,
         is_top=is_top,
     )  # fmt: skip
@@ -178,7 +178,9 @@ def read_commits(
     In a shallow repository, the oldest commit seems to create every file, so it has no changes. If the limits are
     reached within the first commits that are read, the first commit is returned without changes.
     """
-    prefix = ask_git(git, directory, ("rev-parse", "--show-prefix"), _HEAD_SECONDS, is_top=begins_in(directory))[:-1]
+    prefix = query_git(
+        git, directory, ("rev-parse", "--show-prefix"), _HEAD_SECONDS, is_top=is_repository_top(directory)
+    )[:-1]
     root = () if head.is_shallow else ("--root",)
     reader = _ChangeReader(git, directory, prefix, root, running_ns() + round(seconds_max * 1e9), bytes_max)
     changes: dict[bytes, tuple[FileVersionChange, ...]] = {}
@@ -204,12 +206,14 @@ class _ChangeReader(msgspec.Struct):
 
     def read(self, commits: Sequence[ListedCommit]) -> dict[bytes, tuple[FileVersionChange, ...]]:
         """Return the changes of each commit that could be read within the limits."""
-        ordinary = [each.name for each in commits if not each.is_merge]
-        merges = {each.name: len(each.parents) for each in commits if each.is_merge}
+        ordinary = [listed_commit.name for listed_commit in commits if not listed_commit.is_merge]
+        merges = {listed_commit.name: len(listed_commit.parents) for listed_commit in commits if listed_commit.is_merge}
         merge_changes = self._read(list(merges), "")
         # Rename detection in all merges takes six times as long. It is needed only if a parent does not have a file.
         with_renames = [
-            name for name, changes in merge_changes.items() if any(len(each.old) < merges[name] for each in changes)
+            name
+            for name, changes in merge_changes.items()
+            if any(len(listed_commit.old) < merges[name] for listed_commit in changes)
         ]  # fmt: skip
         merge_changes = {name: changes for name, changes in merge_changes.items() if name not in with_renames}
         return merge_changes | self._read(with_renames, _RENAMES_OF_MERGES) | self._read(ordinary, _RENAMES)
@@ -238,7 +242,7 @@ class _ChangeReader(msgspec.Struct):
 def read_hunks(
     git: str,
     directory: bytes,
-    wanted: Mapping[Pair, CommitComparison],
+    commits_by_pair: Mapping[Pair, CommitComparison],
     paths: Collection[bytes],
     *,
     seconds_max: float = HISTORY_SECONDS_MAX,
@@ -246,22 +250,22 @@ def read_hunks(
 ) -> HunkReading:
     """Read the hunks of pairs of versions at some paths. Raises GitError.
 
-    `wanted` maps each pair to the commit that created the new version, and the parent to compare with.
+    `commits_by_pair` maps each pair to the commit that created the new version, and the parent to compare with.
     """
     end_ns = running_ns() + round(seconds_max * 1e9)
-    compared = dict.fromkeys(wanted.values())
+    compared = dict.fromkeys(commits_by_pair.values())
     arguments = (*_BIG_FILE, *_DIFF, *_FIND_RENAMES, _RENAMES, "--root", "-m", *_LINES, "--")
     lines = (" ".join(name.hex() for name in each if name is not None) for each in compared)
     output = _Output(git, directory, (*arguments, *sorted(paths)), lines)
     hunks = parse_patch(output.lines(end_ns, bytes_max))
-    pairs: Iterable[Pair] = wanted
+    pairs: Iterable[Pair] = commits_by_pair
     if output.status:  # A version is missing. The last pair may be incomplete.
         hunks.pop(next(reversed(hunks), (b"", b"")), None)
     if output.is_cut:
         # The last pair may be incomplete. If it is the only one, it counts as read: otherwise every later reading would
         # stop at the same pair.
         last = next(reversed(hunks), None)
-        pairs = [each for each in wanted if each in hunks and each != last] or list(wanted)[:1]
+        pairs = [each for each in commits_by_pair if each in hunks and each != last] or list(commits_by_pair)[:1]
     return HunkReading({pair: tuple(hunks.get(pair, ())) for pair in pairs}, output.is_cut)
 
 
@@ -270,18 +274,18 @@ def read_committed(git: str, directory: bytes, head: Head, paths: Collection[byt
 
     Raises GitError.
     """
-    is_top = begins_in(directory)
+    is_top = is_repository_top(directory)
     tree: tuple[str | bytes, ...] = ("ls-tree", "-z", head.commit, "--", *sorted(paths))
     contents: dict[bytes, bytes] = {}
-    for entry in ask_git(git, directory, tree, _HEAD_SECONDS, is_top=is_top).split(b"\0")[:-1]:
+    for entry in query_git(git, directory, tree, _HEAD_SECONDS, is_top=is_top).split(b"\0")[:-1]:
         metadata, _, path = entry.partition(b"\t")
         _, kind, blob = metadata.split(b" ")
         if kind == b"blob" and path in paths:
-            contents[path] = ask_git(git, directory, ("cat-file", "blob", blob), _HEAD_SECONDS, is_top=is_top)
+            contents[path] = query_git(git, directory, ("cat-file", "blob", blob), _HEAD_SECONDS, is_top=is_top)
     return contents
 
 
-def blob_of(content: bytes, commit: str) -> bytes:
+def blob_hash_prefix(content: bytes, commit: str) -> bytes:
     """Return the beginning of the blob hash of a content. `commit` shows the hash algorithm of the repository."""
     new = hashlib.sha1 if len(commit) == _SHA1_DIGITS else hashlib.sha256
     return new(b"blob %d\0%b" % (len(content), content), usedforsecurity=False).digest()[:BLOB_BYTES]
@@ -298,11 +302,11 @@ class _Output:
         self.is_cut = False
         self.read_bytes = 0
         self.status = 0
-        is_top = begins_in(directory)
+        is_top = is_repository_top(directory)
         with os.fdopen(os.memfd_create("commits"), "w+b") as commits_file:
             commits_file.writelines(line.encode("ascii") + b"\n" for line in lines)
             commits_file.seek(0)
-            self._process = start_git(git, directory, arguments, is_top=is_top, given=commits_file.fileno())
+            self._process = start_git(git, directory, arguments, is_top=is_top, input_descriptor=commits_file.fileno())
 
     def tokens(self, end_ns: int, bytes_max: int) -> Iterator[bytes]:
         """Yield the tokens of the output, which end with NUL."""
@@ -314,7 +318,7 @@ class _Output:
         return self._blocks(b"\n", end_ns, bytes_max)
 
     def _blocks(self, end: bytes, end_ns: int, bytes_max: int) -> Iterator[bytes]:
-        rest: list[bytes] = []
+        remaining: list[bytes] = []
         try:
             for data in _iter_output(self._process, end_ns):
                 self.read_bytes += len(data or b"")
@@ -323,9 +327,9 @@ class _Output:
                     return
                 head, separator, tail = data.rpartition(end)
                 if separator:
-                    yield b"".join((*rest, head, separator))
-                    rest = []
-                rest.append(tail)
+                    yield b"".join((*remaining, head, separator))
+                    remaining = []
+                remaining.append(tail)
             self.status = self._process.wait()
         finally:
             end_git(self._process)
@@ -389,6 +393,6 @@ def _from_hex(name: bytes) -> bytes:
     return bytes.fromhex(name.decode("ascii"))
 
 
-def begins_in(directory: bytes) -> bool:
+def is_repository_top(directory: bytes) -> bool:
     """Return whether a directory is the top of a repository: whether it contains `.git`."""
     return os.path.lexists(os.path.join(directory, b".git"))

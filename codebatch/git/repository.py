@@ -84,7 +84,7 @@ class GitBlockedError(GitSilent):
         super().__init__("git waits for a FIFO where it expects a file")
 
 
-class GitListing(msgspec.Struct, frozen=True):
+class GitFileList(msgspec.Struct, frozen=True):
     """A listing by git: paths below a directory, each with NUL at its end, and unreadable paths with reasons."""
 
     raw: bytes
@@ -109,16 +109,16 @@ class GitList:
         """Start to list a directory. `is_top` means that the directory is the top of its repository."""
         self._process = start_git(git, directory, _LIST, is_top=is_top)
 
-    def wait(self, seconds: float) -> GitListing:
+    def wait(self, seconds: float) -> GitFileList:
         """Return the listing. Raises GitError. After GitSilent or GitBlockedError, it may be called again."""
         output, errors = finish_git(self._process, seconds)
-        unreadable = [(each[1], each[2].decode("utf-8", "replace")) for each in _UNREADABLE.finditer(errors)]
+        unreadable = [(match[1], match[2].decode("utf-8", "replace")) for match in _UNREADABLE.finditer(errors)]
         # git truncates warnings at 4096 bytes. If a path is too long, the reason is missing.
         if len(unreadable) < sum(map(errors.count, _WARNINGS)) or any(
             reason == _NAME_TOO_LONG for _, reason in unreadable
         ):
             raise GitError("this project has paths that are too long for git")
-        return GitListing(_checked(output), tuple(unreadable))
+        return GitFileList(_check_names(output), tuple(unreadable))
 
     def close(self) -> None:
         """End git if it still runs."""
@@ -140,7 +140,7 @@ def find_git() -> str | None:
 def gitlinks(git: str, directory: bytes, seconds: float, *, is_top: bool) -> set[bytes]:
     """Return the paths of the submodules that the index has below a directory. Raises GitError."""
     paths = set()
-    for line in ask_git(git, directory, ("ls-files", "-sz"), seconds, is_top=is_top).split(b"\0"):
+    for line in query_git(git, directory, ("ls-files", "-sz"), seconds, is_top=is_top).split(b"\0"):
         mode, _, path = line.partition(b"\t")
         if mode.startswith(b"160000 "):
             paths.add(path)
@@ -152,7 +152,7 @@ def tracked(git: str, directory: bytes, seconds: float, *, is_top: bool) -> set[
 
     For this query, git reads neither files of the work tree nor ignore patterns.
     """
-    names = set(_checked(ask_git(git, directory, ("ls-files", "-cz"), seconds, is_top=is_top)).split(b"\0"))
+    names = set(_check_names(query_git(git, directory, ("ls-files", "-cz"), seconds, is_top=is_top)).split(b"\0"))
     return names - {b""}
 
 
@@ -161,15 +161,15 @@ def read_index(git: str, directory: bytes, seconds: float, *, is_top: bool) -> G
 
     git does not compare all of them in a sparse checkout, or if the index marks files so. Raises GitError.
     """
-    output = ask_git(git, directory, ("ls-files", "-v", "-s", "-z"), seconds, is_top=is_top)
+    output = query_git(git, directory, ("ls-files", "-v", "-s", "-z"), seconds, is_top=is_top)
     paths = _INDEXED.findall(output)
-    _checked(b"\0".join((*paths, b"")))
+    _check_names(b"\0".join((*paths, b"")))
     return GitIndex(frozenset(paths), _submodules(output), _UNSEEN.search(output) is None)
 
 
 def committed_submodules(git: str, directory: bytes, seconds: float, *, is_top: bool) -> Mapping[bytes, bytes]:
     """Map the paths of submodules below a directory to their commits in HEAD. Raises GitError."""
-    return _submodules(ask_git(git, directory, ("ls-tree", "-r", "-z", "HEAD"), seconds, is_top=is_top))
+    return _submodules(query_git(git, directory, ("ls-tree", "-r", "-z", "HEAD"), seconds, is_top=is_top))
 
 
 def is_tracked(git: str, directory: bytes, path: bytes) -> bool:
@@ -177,15 +177,20 @@ def is_tracked(git: str, directory: bytes, path: bytes) -> bool:
 
     Raises GitError.
     """
-    return bool(ask_git(git, directory, ("ls-files", "-z", "--", path), _TRACKED_SECONDS, is_top=True))
+    return bool(query_git(git, directory, ("ls-files", "-z", "--", path), _TRACKED_SECONDS, is_top=True))
 
 
 def start_git(
-    git: str, directory: bytes, arguments: tuple[str | bytes, ...], *, is_top: bool, given: int = subprocess.DEVNULL
+    git: str,
+    directory: bytes,
+    arguments: tuple[str | bytes, ...],
+    *,
+    is_top: bool,
+    input_descriptor: int = subprocess.DEVNULL,
 ) -> subprocess.Popen[bytes]:
     """Start git in a directory without external settings. The caller must call `end_git`. Raises GitError.
 
-    `given` is the file descriptor for standard input. By default there is no input.
+    `input_descriptor` is the file descriptor for standard input. By default there is no input.
     """
     settings = [part for setting in _SETTINGS for part in ("-c", setting)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _ENVIRONMENT
@@ -197,7 +202,7 @@ def start_git(
             [git, "--literal-pathspecs", "--no-pager", *where, *settings, *arguments],
             cwd=directory,
             env=environment,
-            stdin=given,
+            stdin=input_descriptor,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
@@ -232,7 +237,7 @@ def _communicate(process: subprocess.Popen[bytes], end_ns: int) -> tuple[bytes, 
                 raise GitSilent("git does not answer") from error
 
 
-def ask_git(git: str, directory: bytes, arguments: tuple[str | bytes, ...], seconds: float, *, is_top: bool) -> bytes:
+def query_git(git: str, directory: bytes, arguments: tuple[str | bytes, ...], seconds: float, *, is_top: bool) -> bytes:
     """Run git and return its output. Raises GitError, or GitSilent after `seconds`."""
     process = start_git(git, directory, arguments, is_top=is_top)
     try:
@@ -253,7 +258,7 @@ def _submodules(output: bytes) -> Mapping[bytes, bytes]:
     return {match[2]: match[1] for match in _SUBMODULE.finditer(output)}
 
 
-def _checked(names: bytes) -> bytes:
+def _check_names(names: bytes) -> bytes:
     """Return names unchanged. Raises GitError unless each is a possible path below the queried directory."""
     invalid = _NO_PATH.search(names)
     if invalid is not None:
@@ -265,6 +270,6 @@ def _checked(names: bytes) -> bytes:
 
 def _first_line(errors: bytes) -> str:
     """Return the first line of an error message. If it ends with a colon, also return the next line."""
-    first, *others = errors.decode("utf-8", "replace").strip().split("\n")
-    more = f" {others[0].strip()}" if first.endswith(":") and others else ""
+    first, *other_lines = errors.decode("utf-8", "replace").strip().split("\n")
+    more = f" {other_lines[0].strip()}" if first.endswith(":") and other_lines else ""
     return f"{first.removeprefix('fatal: ')}{more}"

@@ -46,7 +46,7 @@ def linked_common_directory(top: bytes) -> bytes | None:
     return os.path.realpath(os.path.join(own, common))
 
 
-def is_linked_beside(top: bytes, other: bytes | None) -> bool:
+def is_linked_work_tree(top: bytes, other: bytes | None) -> bool:
     """Return whether `top` is a linked work tree of the repository whose work tree is at `other`."""
     if other is None or top == other:
         return False

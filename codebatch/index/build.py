@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from codebatch.errors import StoreCorrupt, StoreError
 from codebatch.index import keys
-from codebatch.index.generations import IndexBase, IndexFile, Layer, find_base, generations, indexes_of
+from codebatch.index.generations import IndexBase, IndexFile, Layer, find_base, generations, index_directory
 from codebatch.index.keys import KINDS_POSTED, TERMS_VERSION
 from codebatch.index.parts import write_parts
 from codebatch.index.terms import (
@@ -26,7 +26,7 @@ from codebatch.index.terms import (
     collect_terms,
     decode_terms,
     encode_terms,
-    posted_by_lines,
+    line_terms,
     terms_path,
 )
 from codebatch.model.digest import Digest
@@ -35,7 +35,7 @@ from codebatch.protocol.record_frames import iter_frames
 from codebatch.store import layout
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.store import StoreDir
-from codebatch.store.ids import PassedOver
+from codebatch.store.ids import SkipCallback
 from codebatch.store.results.outputs import Outputs, TaskOutput
 from codebatch.store.sharing import hardlink_or_copy, ignoring_link_refusals
 from codebatch.system.processes.garbage_collector import collector_paused
@@ -48,7 +48,7 @@ class LayerContents(NamedTuple):
     slots: tuple[Digest, ...]
 
 
-class Built(NamedTuple):
+class IndexBuildStats(NamedTuple):
     """Statistics of a build. `reused` is the number of shard files in the reused base.
 
     - `decoded`: the number of shard files without a valid terms file.
@@ -68,15 +68,15 @@ class Built(NamedTuple):
 class _Shards:
     """The shard files of a batch whose records are indexed, and their terms. It counts decoded and damaged files."""
 
-    def __init__(self, store: StoreDir, outputs: Outputs, passed_over: PassedOver, *, is_anew: bool) -> None:
-        """Find the shard files. If `is_anew` is set, existing terms files are not read.
+    def __init__(self, store: StoreDir, outputs: Outputs, on_skipped: SkipCallback, *, rebuilds: bool) -> None:
+        """Find the shard files. If `rebuilds` is set, existing terms files are not read.
 
-        `passed_over` gets reports of damage.
+        `on_skipped` gets reports of damage.
         """
         self._store = store
         self._outputs = outputs
-        self._passed_over = passed_over
-        self._is_anew = is_anew
+        self._passed_over = on_skipped
+        self._is_anew = rebuilds
         self.decoded = 0
         self.damaged = 0
         self.places: dict[Digest, tuple[TaskOutput, int]] = {
@@ -116,28 +116,30 @@ class _Shards:
             return None
 
 
-def build(store: StoreDir, batch: BatchDir, outputs: Outputs, passed_over: PassedOver, *, is_anew: bool) -> Built:
+def build(
+    store: StoreDir, batch: BatchDir, outputs: Outputs, on_skipped: SkipCallback, *, rebuilds: bool
+) -> IndexBuildStats:
     """Build the index of merged outputs and make it the current one of their batch. On return it is on disk.
 
-    If `is_anew` is set, the index is built from the records alone: older indexes and terms files are not read. The
+    If `rebuilds` is set, the index is built from the records alone: older indexes and terms files are not read. The
     caller holds the shared lock of the store (`StoreDir.writing`). Raises StoreUnwritable or StoreError.
     """
-    shards = _Shards(store, outputs, passed_over, is_anew=is_anew)
-    base = None if is_anew else find_base(store, (batch.id, *batch.about.bases), shards.places)
+    shards = _Shards(store, outputs, on_skipped, rebuilds=rebuilds)
+    base = None if rebuilds else find_base(store, (batch.id, *batch.about.bases), shards.places)
     try:
         return _build(store, batch, shards, base)
     except FileNotFoundError:
         if base is None:
             raise
     # Another process published a newer index of the base's batch and removed the base.
-    return _build(store, batch, _Shards(store, outputs, passed_over, is_anew=is_anew), None)
+    return _build(store, batch, _Shards(store, outputs, on_skipped, rebuilds=rebuilds), None)
 
 
-def _build(store: StoreDir, batch: BatchDir, shards: _Shards, base: IndexBase | None) -> Built:
+def _build(store: StoreDir, batch: BatchDir, shards: _Shards, base: IndexBase | None) -> IndexBuildStats:
     """Build the index on a base, or without one if it is None. Raises FileNotFoundError if the base was removed."""
     reused = shards.places.keys() & base.layer.slots if base is not None else frozenset[Digest]()
-    contents = unite(shards.iter_terms(reused, keeps=True))
-    return Built(
+    contents = merge_terms(shards.iter_terms(reused, keeps=True))
+    return IndexBuildStats(
         terms=len(contents.pairs),
         postings=sum(map(len, contents.pairs.values())) // keys.POSTING_BYTES,
         shard_files=len(reused) + len(contents.slots),
@@ -148,16 +150,16 @@ def _build(store: StoreDir, batch: BatchDir, shards: _Shards, base: IndexBase | 
     )
 
 
-def posted_anew(store: StoreDir, outputs: Outputs, passed_over: PassedOver) -> tuple[dict[Digest, Terms], int]:
+def decode_shard_terms(store: StoreDir, outputs: Outputs, on_skipped: SkipCallback) -> tuple[dict[Digest, Terms], int]:
     """Return the terms of each shard file, decoded from its records, and the number of unreadable shard files.
 
     Terms files are neither read nor written.
     """
-    shards = _Shards(store, outputs, passed_over, is_anew=True)
+    shards = _Shards(store, outputs, on_skipped, rebuilds=True)
     return dict(shards.iter_terms(keeps=False)), shards.damaged
 
 
-def unite(shard_terms: Iterable[tuple[Digest, Terms]]) -> LayerContents:
+def merge_terms(shard_terms: Iterable[tuple[Digest, Terms]]) -> LayerContents:
     """Return the contents of a layer with the terms of all given shard files."""
     gathered = PostingCollector()
     slots: list[Digest] = []
@@ -191,25 +193,25 @@ def publish_index(store: StoreDir, batch_id: str, contents: LayerContents, base:
             overlay=layer if base is not None and layer.slots else None,
         )
         files.write_new(building / layout.INDEX_FILE, encode_document(about))
-        files.make_directory(indexes_of(store, batch_id))
+        files.make_directory(index_directory(store, batch_id))
         files.sync_directory(store.root / layout.INDEXES)
         number = max(generations(store, batch_id), default=0) + 1
         # If another process has just published this number, its index is equivalent, and this one is removed.
-        files.publish_directory(building, indexes_of(store, batch_id) / str(number))
+        files.publish_directory(building, index_directory(store, batch_id) / str(number))
     except BaseException:
         files.remove_tree(building)
         raise
     for older in generations(store, batch_id):
         if older < number:
             with ignoring_link_refusals():  # It stays if it is not a directory. No reader uses it.
-                files.remove_tree(indexes_of(store, batch_id) / str(older))
+                files.remove_tree(index_directory(store, batch_id) / str(older))
     return sum(part.length for part in layer.parts)
 
 
 def _decode_shard(outputs: Outputs, task: TaskOutput, index: int) -> Terms:
     """Decode the records of a shard file into terms. Raises StoreCorrupt."""
-    frames = outputs.whole_frames(task, index)  # Verified, because postings contain frame numbers.
+    frames = outputs.verified_frames(task, index)  # Verified, because postings contain frame numbers.
     try:
-        return collect_terms(map(posted_by_lines, iter_frames(frames, task.shards[index].bytes)))
+        return collect_terms(map(line_terms, iter_frames(frames, task.shards[index].bytes)))
     except ValueError as error:
-        raise StoreCorrupt(f"{outputs.path_of(task, index)} is damaged: {error}") from error
+        raise StoreCorrupt(f"{outputs.shard_path(task, index)} is damaged: {error}") from error

@@ -31,7 +31,7 @@ def make_database(pairs: Mapping[bytes, bytes]) -> bytes:
         descriptor = os.memfd_create("codebatch-index", os.MFD_CLOEXEC)
         try:
             environment = lmdb.open(
-                _path_of(descriptor), subdir=False, lock=False, sync=False, map_size=2 * size + _SPARE_BYTES
+                _descriptor_path(descriptor), subdir=False, lock=False, sync=False, map_size=2 * size + _SPARE_BYTES
             )
             with environment, environment.begin(write=True) as transaction, transaction.cursor() as cursor:
                 _, written = cursor.putmulti(pairs.items(), append=True)
@@ -56,7 +56,7 @@ class Database:
                 while view:
                     view = view[os.write(descriptor, view) :]
                 self._environment = lmdb.open(
-                    _path_of(descriptor), subdir=False, lock=False, readonly=True, create=False
+                    _descriptor_path(descriptor), subdir=False, lock=False, readonly=True, create=False
                 )
             finally:
                 os.close(descriptor)
@@ -112,5 +112,5 @@ class Database:
         self._environment.close()
 
 
-def _path_of(descriptor: int) -> str:
+def _descriptor_path(descriptor: int) -> str:
     return f"/proc/self/fd/{descriptor}"

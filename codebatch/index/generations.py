@@ -71,14 +71,14 @@ def decode_index(data: bytes) -> IndexFile:
     return decode_document(data, IndexFile, INDEX_FORMAT)
 
 
-def indexes_of(store: StoreDir, batch_id: str) -> Path:
+def index_directory(store: StoreDir, batch_id: str) -> Path:
     """Return the directory that contains the indexes of a batch."""
     return store.root / layout.INDEXES / batch_id
 
 
 def generations(store: StoreDir, batch_id: str) -> list[int]:
     """Return the numbers of the indexes of a batch, ascending, so the current one is last."""
-    names = store.files.listing(indexes_of(store, batch_id))
+    names = store.files.listing(index_directory(store, batch_id))
     return sorted(number for name in names if (number := layout.parse_generation(name)) is not None)
 
 
@@ -99,7 +99,7 @@ def find_base(store: StoreDir, batch_ids: Iterable[str], needed: Collection[Dige
     """
     for batch_id in batch_ids:
         try:
-            base = _base_of(store, batch_id)
+            base = _read_base(store, batch_id)
             if base is not None and _is_close_to(base.layer.slots, needed) and _is_undamaged(store, base):
                 return base
         except (FileNotFoundError, StoreError):
@@ -114,11 +114,11 @@ def _is_close_to(slots: Collection[Digest], needed: Collection[Digest]) -> bool:
     ) <= CHANGED_PERCENT_MAX * len(slot_set)
 
 
-def _base_of(store: StoreDir, batch_id: str) -> IndexBase | None:
+def _read_base(store: StoreDir, batch_id: str) -> IndexBase | None:
     numbers = generations(store, batch_id)
     if not numbers:
         return None
-    root = indexes_of(store, batch_id) / str(numbers[-1])
+    root = index_directory(store, batch_id) / str(numbers[-1])
     about = read_index_file(store, root)
     return None if about is None else IndexBase(root, about.base)
 

@@ -64,29 +64,29 @@ def make_key(tag: bytes, term: bytes) -> bytes:
     return b"".join((tag, term[:TERM_BYTES_MAX], _CUT, hashlib.sha256(term).digest()[:_DIGEST_BYTES]))
 
 
-def look_for(tag: bytes, term: str) -> Lookup:
+def make_lookup(tag: bytes, term: str) -> Lookup:
     """Return the lookup of a term. If it ends with `*`, return the lookup of all terms with the prefix before `*`."""
     if term.endswith("*"):
-        return look_for_prefix(tag, term[:-1].encode("utf-8", "surrogatepass"))
+        return make_prefix_lookup(tag, term[:-1].encode("utf-8", "surrogatepass"))
     return Lookup(make_key(tag, term.encode("utf-8", "surrogatepass")), is_prefix=False)
 
 
-def look_for_prefix(tag: bytes, prefix: bytes) -> Lookup:
+def make_prefix_lookup(tag: bytes, prefix: bytes) -> Lookup:
     """Return the lookup of all terms that begin with a prefix."""
     return Lookup(tag + prefix[:TERM_BYTES_MAX], is_prefix=True)
 
 
-def look_for_code(code: str) -> Lookup:
+def make_code_lookup(code: str) -> Lookup:
     """Return the lookup of diagnostics with a code, of any severity.
 
     If the code ends with `*`, return the lookup of all codes with the prefix before `*`.
     """
     if code.endswith("*"):
-        return look_for(CODE, code)
-    return look_for_prefix(CODE, code.encode("utf-8", "surrogatepass") + b"\0")
+        return make_lookup(CODE, code)
+    return make_prefix_lookup(CODE, code.encode("utf-8", "surrogatepass") + b"\0")
 
 
-def look_for_references(target: str) -> Lookup:
+def make_reference_lookup(target: str) -> Lookup:
     """Return the lookup of edges to a target, except edges of type `depends`.
 
     Only the last component of a target is indexed, so edges to other targets with the same last component match too.
@@ -94,10 +94,10 @@ def look_for_references(target: str) -> Lookup:
     return Lookup(make_key(REFERENCE, last_component(target).encode("utf-8", "surrogatepass")), is_prefix=False)
 
 
-def look_for_metric(metric: str, least: float | None, most: float | None) -> Lookup:
+def make_metric_lookup(metric: str, least: float | None, most: float | None) -> Lookup:
     """Return the lookup of the values of a metric between `least` and `most`, inclusive. None means no bound."""
     prefix = metric.encode("utf-8", "surrogatepass") + b"\0"
-    lookup = look_for_prefix(METRIC, prefix)
+    lookup = make_prefix_lookup(METRIC, prefix)
     if len(prefix) + _NUMBER_BYTES > TERM_BYTES_MAX:  # Truncated keys do not contain the value.
         return lookup
     first = lookup.key + _encode_number(math.floor(least)) if least is not None else b""

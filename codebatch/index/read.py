@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import msgspec
 
-from codebatch.index.generations import corrupt_index, generations, indexes_of, read_index_file
+from codebatch.index.generations import corrupt_index, generations, index_directory, read_index_file
 from codebatch.index.keys import KINDS_POSTED, Lookup
 from codebatch.index.parts import LayerReader
 from codebatch.model.digest import Digest
@@ -38,7 +38,7 @@ class _Generation(msgspec.Struct, frozen=True):
     known: frozenset[Digest]
 
 
-class _FramesFound(msgspec.Struct, frozen=True):
+class _MatchingFrames(msgspec.Struct, frozen=True):
     """The frames that match any of the lookups, by shard file, and the shard files that the index has."""
 
     lookups: tuple[Lookup, ...]
@@ -53,7 +53,7 @@ class BatchIndex:
         self._store = store
         self._batch_id = batch_id
         self._generation = generation
-        self._last_found = _FramesFound((), {}, generation.known)
+        self._last_match = _MatchingFrames((), {}, generation.known)
 
     def posted(self) -> dict[Digest, dict[bytes, bytes]]:
         """Return the postings of each shard file in the index. They map keys to frames, as in `Terms.by_key`."""
@@ -65,11 +65,11 @@ class BatchIndex:
 
     def find(self, lookups: Sequence[Lookup]) -> dict[Digest, set[int]]:
         """Return the frames that match any of the lookups, by the digest of their shard file's trailer."""
-        return self._look_up(lookups).frames
+        return self._find_frames(lookups).frames
 
     def narrow(self, output: TaskOutput, lookups: Sequence[Lookup]) -> list[Sequence[int] | None]:
         """Return the matching frames of each shard of a task, ascending. None means that any frame may match."""
-        result = self._look_up(lookups)
+        result = self._find_frames(lookups)
         return [
             sorted(result.frames.get(shard.digest, ()))
             if shard.digest in result.known or KINDS_POSTED.isdisjoint(shard.counts.kinds)
@@ -82,11 +82,11 @@ class BatchIndex:
         for layer in self._generation.layers:
             layer.close()
 
-    def _look_up(self, lookups: Sequence[Lookup]) -> _FramesFound:
+    def _find_frames(self, lookups: Sequence[Lookup]) -> _MatchingFrames:
         key = tuple(lookups)
-        result = self._last_found  # A single read, because other threads may replace it.
+        result = self._last_match  # A single read, because other threads may replace it.
         if result.lookups != key:  # Callers repeat the same lookups for each task.
-            result = self._last_found = self._with_newest(lambda generation: _find(generation, key))
+            result = self._last_match = self._with_newest(lambda generation: _find(generation, key))
         return result
 
     def _with_newest(self, query: Callable[[_Generation], T]) -> T:
@@ -102,12 +102,12 @@ class BatchIndex:
         raise corrupt_index(generation.root, "lacks a file")
 
 
-def _find(generation: _Generation, lookups: tuple[Lookup, ...]) -> _FramesFound:
+def _find(generation: _Generation, lookups: tuple[Lookup, ...]) -> _MatchingFrames:
     frames_by_file: dict[Digest, set[int]] = {}
     for layer in generation.layers:
         for digest, frames in layer.find(lookups):
             frames_by_file.setdefault(digest, set()).update(frames)
-    return _FramesFound(lookups, frames_by_file, generation.known)
+    return _MatchingFrames(lookups, frames_by_file, generation.known)
 
 
 def _posted(generation: _Generation) -> dict[Digest, dict[bytes, bytes]]:
@@ -137,7 +137,7 @@ def _current(store: StoreDir, batch_id: str) -> _Generation | None:
         numbers = generations(store, batch_id)
         if not numbers:
             return None
-        root = indexes_of(store, batch_id) / str(numbers[-1])
+        root = index_directory(store, batch_id) / str(numbers[-1])
         try:
             about = read_index_file(store, root)
         except FileNotFoundError:

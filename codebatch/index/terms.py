@@ -115,7 +115,7 @@ def _metric_term(metric: tuple[str, int]) -> bytes:
     return keys.metric_term(*metric)
 
 
-class Posted(msgspec.Struct, frozen=True):
+class FrameTerms(msgspec.Struct, frozen=True):
     """The distinct terms of one frame, for each of _TAGS: their number, and their texts.
 
     A text is 0xFF, the tag and the term.
@@ -128,12 +128,12 @@ class Posted(msgspec.Struct, frozen=True):
 _TAGS = (keys.CODE, keys.METRIC, keys.SYMBOL, keys.REFERENCE, keys.DEPENDENCY)
 
 
-def posted_by_lines(lines: bytes) -> Posted:
+def line_terms(lines: bytes) -> FrameTerms:
     """Return the terms of a frame with these record lines. Raises ValueError if a line is not a record."""
-    return posted_by((), (), lines)
+    return record_terms((), (), lines)
 
 
-def posted_by(records: Sequence[Record], types: Sequence[type[Record]], lines: bytes = b"") -> Posted:
+def record_terms(records: Sequence[Record], types: Sequence[type[Record]], lines: bytes = b"") -> FrameTerms:
     """Return the terms of a frame that contains `records` and the record lines `lines`.
 
     `types` are the types of `records`. Raises ValueError if a line is not a record.
@@ -164,7 +164,7 @@ def posted_by(records: Sequence[Record], types: Sequence[type[Record]], lines: b
         list(map(str.encode, set(map(_last_component, targets)))),
         list(map(str.encode, dependencies)),
     )
-    return Posted(
+    return FrameTerms(
         tuple(map(len, terms)),
         tuple(
             [
@@ -182,7 +182,7 @@ def _decode(lines: bytes) -> list[_TermLine]:
         raise ValueError(f"one of its records cannot be read: {error}") from error
 
 
-def collect_terms(frames: Iterable[Posted]) -> Terms:
+def collect_terms(frames: Iterable[FrameTerms]) -> Terms:
     """Return the terms of a shard file. `frames` are the terms of each of its frames."""
     posted = list(frames)
     counts = zip(*[frame.counts for frame in posted], strict=True)

@@ -14,9 +14,9 @@ from collections.abc import Iterable
 from itertools import groupby
 from xml.parsers import expat
 
-from codebatch.interchange.findings import Export, Outgoing, by_place
-from codebatch.interchange.locations import text_of
-from codebatch.interchange.reports import REPORTED_MAX, Report, Reported, Unreadable
+from codebatch.interchange.findings import Export, ExportedFinding, sort_by_location
+from codebatch.interchange.locations import path_text
+from codebatch.interchange.reports import REPORTED_MAX, ImportedFinding, Report, UnreadableReport
 from codebatch.model.record import SEVERITIES, Severity
 
 NAMESPACE = "urn:codebatch:checkstyle"
@@ -29,12 +29,12 @@ _SEVERITIES: dict[str, Severity] = {"error": "error", "fatal": "error", "warning
 _DISMISSED = "ignore"
 
 
-def export_checkstyle(outgoing: Iterable[Outgoing]) -> Export:
+def export_checkstyle(outgoing: Iterable[ExportedFinding]) -> Export:
     """Return a Checkstyle document with findings sorted by file and location, one on each line."""
     count = 0
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', f'<checkstyle version="8.0" xmlns:codebatch="{NAMESPACE}">']
-    for path, group in groupby(by_place(outgoing), key=lambda finding: finding.path):
-        lines.append(f"<file{attribute('name', text_of(path))}>")
+    for path, group in groupby(sort_by_location(outgoing), key=lambda finding: finding.path):
+        lines.append(f"<file{attribute('name', path_text(path))}>")
         for finding in group:
             lines.append(_error(finding))
             count += 1
@@ -43,8 +43,8 @@ def export_checkstyle(outgoing: Iterable[Outgoing]) -> Export:
     return Export(data="\n".join(lines).encode(), count=count)
 
 
-def _error(outgoing: Outgoing) -> str:
-    diagnostic = outgoing.found
+def _error(outgoing: ExportedFinding) -> str:
+    diagnostic = outgoing.diagnostic
     attributes = {
         "line": diagnostic.line,
         "column": diagnostic.column,
@@ -71,7 +71,7 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def read_checkstyle(data: bytes) -> Report:
-    """Read a Checkstyle report. Raises Unreadable."""
+    """Read a Checkstyle report. Raises UnreadableReport."""
     handler = _CheckstyleHandler()
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.buffer_text = True
@@ -81,34 +81,34 @@ def read_checkstyle(data: bytes) -> Report:
     try:
         parser.Parse(data, True)
     except expat.ExpatError as error:
-        raise Unreadable(str(error)) from error
+        raise UnreadableReport(str(error)) from error
     except (LookupError, ValueError) as error:  # The encoding is unknown, or not an encoding of bytes.
-        raise error if isinstance(error, Unreadable) else Unreadable(str(error)) from error
+        raise error if isinstance(error, UnreadableReport) else UnreadableReport(str(error)) from error
     return Report(handler.findings, dismissed=handler.dismissed, has_failed=handler.has_failed)
 
 
 def _refuse_doctype(*_: object) -> None:
-    raise Unreadable("it has a document type (DTD), which is not supported")
+    raise UnreadableReport("it has a document type (DTD), which is not supported")
 
 
 class _CheckstyleHandler:
     """A collector of the findings in the parsed elements."""
 
     def __init__(self) -> None:
-        self.findings: list[Reported] = []
+        self.findings: list[ImportedFinding] = []
         self.dismissed = 0
         self.has_failed = False
         self._depth = 0
         self._path = ""
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        """Collect data from the start of an element. Raises Unreadable."""
+        """Collect data from the start of an element. Raises UnreadableReport."""
         name = name.rpartition(" ")[2]
         if not self._depth and name != "checkstyle":
-            raise Unreadable(f"it starts with <{name[:80]}> instead of <checkstyle>")
+            raise UnreadableReport(f"it starts with <{name[:80]}> instead of <checkstyle>")
         self._depth += 1
         if self._depth > XML_DEPTH_MAX:
-            raise Unreadable(f"it has more than {XML_DEPTH_MAX} levels")
+            raise UnreadableReport(f"it has more than {XML_DEPTH_MAX} levels")
         match name:
             case "file":
                 self._path = attributes.get("name", "")
@@ -116,7 +116,7 @@ class _CheckstyleHandler:
                 self.dismissed += 1
             case "error":
                 if len(self.findings) >= REPORTED_MAX:
-                    raise Unreadable(f"it has more than {REPORTED_MAX:,} findings")
+                    raise UnreadableReport(f"it has more than {REPORTED_MAX:,} findings")
                 self.findings.append(_convert(self._path, attributes))
             case "exception":
                 self.has_failed = True
@@ -130,14 +130,14 @@ class _CheckstyleHandler:
             self._path = ""
 
 
-def _convert(path: str, attributes: dict[str, str]) -> Reported:
+def _convert(path: str, attributes: dict[str, str]) -> ImportedFinding:
     def extension(name: str) -> str | None:
         return attributes.get(f"{NAMESPACE} {name}")
 
     level = extension("level")
     severity = next((name for name in SEVERITIES if name == level), None)
     code = extension("code")
-    return Reported(
+    return ImportedFinding(
         paths=(path,) if path else (),
         message=attributes.get("message", ""),
         severity=severity or _SEVERITIES.get(attributes.get("severity", ""), "warning"),

@@ -12,7 +12,7 @@ from codebatch.model.record import Diagnostic
 Form = Literal["sarif", "github", "gitlab", "checkstyle", "rdjson", "ctags"]
 
 
-class Outgoing(NamedTuple):
+class ExportedFinding(NamedTuple):
     """An exported finding and its file.
 
     In an export of a comparison, `state` is the state of the finding, and `reason` explains the state. `is_changed` is
@@ -20,7 +20,7 @@ class Outgoing(NamedTuple):
     missing.
     """
 
-    found: Diagnostic
+    diagnostic: Diagnostic
     path: bytes
     state: str | None = None
     reason: str | None = None
@@ -50,13 +50,14 @@ class ExportedFindings(msgspec.Struct, frozen=True, kw_only=True):
     included. `incomplete` describes missing results, or is empty.
     """
 
-    findings: tuple[Outgoing, ...]
+    findings: tuple[ExportedFinding, ...]
     tools: dict[str, str]
     incomplete: str
 
 
-def by_place(outgoing: Iterable[Outgoing]) -> list[Outgoing]:
+def sort_by_location(outgoing: Iterable[ExportedFinding]) -> list[ExportedFinding]:
     """Sort findings by path and location."""
     return sorted(
-        outgoing, key=lambda finding: (finding.path, finding.found.line, finding.found.column, finding.found.code)
+        outgoing,
+        key=lambda finding: (finding.path, finding.diagnostic.line, finding.diagnostic.column, finding.diagnostic.code),
     )

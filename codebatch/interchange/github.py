@@ -10,11 +10,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from codebatch.interchange.findings import Export, ExportedFindings, Outgoing
-from codebatch.interchange.locations import printable_text, text_of
+from codebatch.interchange.findings import Export, ExportedFinding, ExportedFindings
+from codebatch.interchange.locations import path_text, printable_text
 from codebatch.interchange.summary import make_summary
 from codebatch.model.record import Severity
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 
 ANNOTATIONS_MAX = 10
 """Maximum number of annotations of one kind that GitHub shows for a step."""
@@ -31,7 +31,7 @@ def export_github(exported: ExportedFindings) -> Export:
     printed: Counter[str] = Counter()
     omitted: Counter[str] = Counter()
     for finding in exported.findings:
-        kind = _KINDS[finding.found.severity]
+        kind = _KINDS[finding.diagnostic.severity]
         if printed[kind] < ANNOTATIONS_MAX:
             printed[kind] += 1
             lines.append(annotation(kind, finding))
@@ -47,13 +47,13 @@ def export_github(exported: ExportedFindings) -> Export:
 
 def _omission_notes(omitted: Mapping[str, int]) -> Iterator[str]:
     for kind, count in omitted.items():
-        yield f"omitted: {count_of(count, kind)}, because GitHub shows at most {ANNOTATIONS_MAX} per step"
+        yield f"omitted: {count_text(count, kind)}, because GitHub shows at most {ANNOTATIONS_MAX} per step"
 
 
-def annotation(kind: str, each: Outgoing) -> str:
+def annotation(kind: str, exported: ExportedFinding) -> str:
     """Return the workflow command that annotates a finding, on one line."""
-    diagnostic = each.found
-    properties: dict[str, object] = {"file": text_of(each.path)}
+    diagnostic = exported.diagnostic
+    properties: dict[str, object] = {"file": path_text(exported.path)}
     if diagnostic.line >= 1:
         properties |= {
             "line": diagnostic.line,

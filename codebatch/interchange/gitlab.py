@@ -7,21 +7,21 @@ from hashlib import sha256
 
 import msgspec
 
-from codebatch.interchange.findings import Export, Outgoing, by_place
-from codebatch.interchange.locations import text_of
+from codebatch.interchange.findings import Export, ExportedFinding, sort_by_location
+from codebatch.interchange.locations import path_text
 from codebatch.model.record import Severity
 
 _SEVERITIES: dict[Severity, str] = {"error": "major", "warning": "minor", "info": "info", "hint": "info"}
 
 
-def export_gitlab(outgoing: Iterable[Outgoing]) -> Export:
+def export_gitlab(outgoing: Iterable[ExportedFinding]) -> Export:
     """Return a JSON array of findings sorted by path and location, one on each line."""
-    rows = [msgspec.json.encode(_row(finding)) for finding in by_place(outgoing)]
+    rows = [msgspec.json.encode(_row(finding)) for finding in sort_by_location(outgoing)]
     return Export(data=b"[" + b",".join(b"\n" + row for row in rows) + b"\n]\n", count=len(rows))
 
 
-def _row(outgoing: Outgoing) -> dict[str, object]:
-    diagnostic = outgoing.found
+def _row(outgoing: ExportedFinding) -> dict[str, object]:
+    diagnostic = outgoing.diagnostic
     begin = max(diagnostic.line, 1)
     # The end is exclusive: a finding that ends at the start of a line does not include this line.
     end = max(diagnostic.end_line - (diagnostic.end_column <= 1), begin)
@@ -30,14 +30,14 @@ def _row(outgoing: Outgoing) -> dict[str, object]:
         "check_name": diagnostic.code,
         "fingerprint": _fingerprint(outgoing),
         "severity": _SEVERITIES[diagnostic.severity],
-        "location": {"path": text_of(outgoing.path), "lines": {"begin": begin, "end": end}},
+        "location": {"path": path_text(outgoing.path), "lines": {"begin": begin, "end": end}},
     }
 
 
-def _fingerprint(outgoing: Outgoing) -> str:
+def _fingerprint(outgoing: ExportedFinding) -> str:
     """Return a digest of the path and the fingerprint of a finding.
 
     Without a fingerprint, because the content of the file is missing, the whole finding is used.
     """
-    identity = outgoing.fingerprint or msgspec.json.encode(outgoing.found).decode()
+    identity = outgoing.fingerprint or msgspec.json.encode(outgoing.diagnostic).decode()
     return sha256(b"\0".join((outgoing.path, identity.encode()))).hexdigest()

@@ -11,12 +11,12 @@ from codebatch.model.entry import display_path
 _STEERING = re.compile("[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 
 
-def uri_of(path: bytes) -> str:
+def path_uri(path: bytes) -> str:
     """Return a path as a relative URI (RFC 3986). All other bytes are percent-encoded, so no information is lost."""
     return quote(path, safe="/!$&'()*+,;=@")
 
 
-def text_of(path: bytes) -> str:
+def path_text(path: bytes) -> str:
     r"""Return a path as text, for formats that have no bytes.
 
     Invalid UTF-8 is displayed as backslash escapes, such as `caf\xe9.py`.

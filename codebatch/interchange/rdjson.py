@@ -12,9 +12,9 @@ from itertools import accumulate, groupby
 
 import msgspec
 
-from codebatch.interchange.findings import Export, Outgoing, by_place
-from codebatch.interchange.locations import text_of
-from codebatch.interchange.reports import Report, Reported, Whole, bounded, decoded, whole
+from codebatch.interchange.findings import Export, ExportedFinding, sort_by_location
+from codebatch.interchange.locations import path_text
+from codebatch.interchange.reports import ImportedFinding, Report, Whole, decode_report, int_or_zero, limit_findings
 from codebatch.model.record import Diagnostic, Severity
 
 _WRITTEN_SEVERITIES: dict[Severity, str] = {"error": "ERROR", "warning": "WARNING", "info": "INFO", "hint": "INFO"}
@@ -73,13 +73,13 @@ class _Result(msgspec.Struct, omit_defaults=True):
 _decoder = msgspec.json.Decoder(_Result)
 
 
-def export_rdjson(outgoing: Iterable[Outgoing], content_of: Callable[[bytes], bytes | None]) -> Export:
+def export_rdjson(outgoing: Iterable[ExportedFinding], content_of: Callable[[bytes], bytes | None]) -> Export:
     """Return a JSON document with findings sorted by path and location, one on each line.
 
     `content_of` returns the content of a file, or None if it is missing.
     """
     rows = []
-    for path, group in groupby(by_place(outgoing), key=lambda group: group.path):
+    for path, group in groupby(sort_by_location(outgoing), key=lambda group: group.path):
         content = content_of(path)
         lines = None if content is None else content.removeprefix(codecs.BOM_UTF8).split(b"\n")
         rows += [msgspec.json.encode(_row(finding, lines)) for finding in group]
@@ -87,12 +87,12 @@ def export_rdjson(outgoing: Iterable[Outgoing], content_of: Callable[[bytes], by
     return Export(data=head + b",".join(b"\n" + row for row in rows) + b"\n]}\n", count=len(rows))
 
 
-def _row(outgoing: Outgoing, lines: Sequence[bytes] | None) -> _Diagnostic:
-    diagnostic = outgoing.found
+def _row(outgoing: ExportedFinding, lines: Sequence[bytes] | None) -> _Diagnostic:
+    diagnostic = outgoing.diagnostic
     span = _range(diagnostic, lines) if diagnostic.line >= 1 else None
     return _Diagnostic(
         message=diagnostic.message,
-        location=_RdjsonLocation(path=text_of(outgoing.path), range=span),
+        location=_RdjsonLocation(path=path_text(outgoing.path), range=span),
         severity=_WRITTEN_SEVERITIES[diagnostic.severity],
         source=_RdjsonSource(name=diagnostic.tool),
         code=_RdjsonCode(value=diagnostic.code),
@@ -143,14 +143,18 @@ def _size(text: str) -> int:
 
 
 def read_rdjson(data: bytes) -> Report:
-    """Read a DiagnosticResult. Raises Unreadable."""
-    result = decoded(data, _decoder)
+    """Read a DiagnosticResult. Raises UnreadableReport."""
+    result = decode_report(data, _decoder)
     return Report(
-        list(bounded(_convert(diagnostic, result) for diagnostic in result.diagnostics or () if diagnostic is not None))
+        list(
+            limit_findings(
+                _convert(diagnostic, result) for diagnostic in result.diagnostics or () if diagnostic is not None
+            )
+        )
     )
 
 
-def _convert(diagnostic: _Diagnostic, result: _Result) -> Reported:
+def _convert(diagnostic: _Diagnostic, result: _Result) -> ImportedFinding:
     location = diagnostic.location or _RdjsonLocation()
     range_ = location.range or _Range()
     start, end = range_.start or _Position(), range_.end or _Position()
@@ -159,15 +163,15 @@ def _convert(diagnostic: _Diagnostic, result: _Result) -> Reported:
     if severity == "info" and diagnostic.original_output == "hint":
         severity = "hint"
     writer = (result.source and result.source.name) or ""
-    return Reported(
+    return ImportedFinding(
         paths=(location.path,) if location.path else (),
         message=diagnostic.message or "",
         severity=severity,
         code=(diagnostic.code and diagnostic.code.value) or "",
         tool=(diagnostic.source and diagnostic.source.name) or writer,
-        line=whole(start.line),
-        column=whole(start.column),
-        end_line=whole(end.line),
-        end_column=whole(end.column),
+        line=int_or_zero(start.line),
+        column=int_or_zero(start.column),
+        end_line=int_or_zero(end.line),
+        end_column=int_or_zero(end.column),
         unit="characters" if writer in _COUNTING_CHARACTERS else "utf-8",
     )

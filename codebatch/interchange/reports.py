@@ -23,11 +23,11 @@ T = TypeVar("T")
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-class Unreadable(ValueError):
+class UnreadableReport(ValueError):
     """A report is not in the expected format. In messages to users, the text of this error follows a colon."""
 
 
-class ReportedSpan(NamedTuple):
+class ImportedSpan(NamedTuple):
     """A location as an offset, counted from 0, and a length.
 
     If `is_of_bytes` is set, they are in bytes of the stored file. Otherwise they are in the unit of columns.
@@ -38,7 +38,7 @@ class ReportedSpan(NamedTuple):
     is_of_bytes: bool
 
 
-class Reported(NamedTuple):
+class ImportedFinding(NamedTuple):
     """A finding in a report. Lines and columns count from 1, and are 0 if missing. Ends are exclusive.
 
     - `span`: the location if there is no line, or None.
@@ -57,31 +57,31 @@ class Reported(NamedTuple):
     end_column: int = 0
     unit: Unit = "characters"
     is_uri: bool = False
-    span: ReportedSpan | None = None
+    span: ImportedSpan | None = None
 
 
 class Report(NamedTuple):
     """The content of a report. `dismissed` counts results that the report itself does not regard as findings."""
 
-    findings: list[Reported]
+    findings: list[ImportedFinding]
     dismissed: int = 0
     has_failed: bool = False
 
 
-def whole(number: float | None) -> int:
+def int_or_zero(number: float | None) -> int:
     """Convert a number to int. None becomes 0."""
     return int(number or 0)
 
 
-def decoded(data: bytes, decoder: msgspec.json.Decoder[T]) -> T:
-    """Decode JSON. Raises Unreadable for an invalid text."""
+def decode_report(data: bytes, decoder: msgspec.json.Decoder[T]) -> T:
+    """Decode JSON. Raises UnreadableReport for an invalid text."""
     try:
         return decoder.decode(as_utf8(data))
     except RecursionError as error:
-        raise Unreadable("it is nested too deeply") from error
+        raise UnreadableReport("it is nested too deeply") from error
     except ValueError as error:
         text = str(error)
-        raise Unreadable(f"{text[:1].lower()}{text[1:]}" if text[1:2].islower() else text) from error
+        raise UnreadableReport(f"{text[:1].lower()}{text[1:]}" if text[1:2].islower() else text) from error
 
 
 def as_utf8(data: bytes) -> bytes:
@@ -94,9 +94,9 @@ def as_utf8(data: bytes) -> bytes:
     return data.removeprefix(codecs.BOM_UTF8)
 
 
-def bounded(findings: Iterable[Reported]) -> Iterator[Reported]:
-    """Yield the given findings. Raises Unreadable after REPORTED_MAX of them."""
+def limit_findings(findings: Iterable[ImportedFinding]) -> Iterator[ImportedFinding]:
+    """Yield the given findings. Raises UnreadableReport after REPORTED_MAX of them."""
     for count, finding in enumerate(findings):
         if count >= REPORTED_MAX:
-            raise Unreadable(f"it has more than {REPORTED_MAX:,} findings")
+            raise UnreadableReport(f"it has more than {REPORTED_MAX:,} findings")
         yield finding

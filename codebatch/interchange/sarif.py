@@ -13,17 +13,17 @@ from urllib.parse import quote
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from codebatch.interchange.findings import Export, ExportedFindings, Outgoing
-from codebatch.interchange.locations import uri_of
+from codebatch.interchange.findings import Export, ExportedFinding, ExportedFindings
+from codebatch.interchange.locations import path_uri
 from codebatch.interchange.reports import (
+    ImportedFinding,
+    ImportedSpan,
     Report,
-    Reported,
-    ReportedSpan,
     Unit,
-    Unreadable,
-    bounded,
-    decoded,
-    whole,
+    UnreadableReport,
+    decode_report,
+    int_or_zero,
+    limit_findings,
 )
 from codebatch.interchange.sarif_log import (
     ArtifactLocation,
@@ -45,8 +45,8 @@ from codebatch.interchange.sarif_log import (
     Text,
     Tool,
 )
-from codebatch.interchange.sarif_rules import Named, SarifRules, at, message_of
-from codebatch.interchange.scanning_limits import ByTool, by_tool, fits, left_out
+from codebatch.interchange.sarif_rules import ResolvedRule, SarifRules, item_at, message_text
+from codebatch.interchange.scanning_limits import ByTool, fits, group_by_tool, omission_notes
 from codebatch.model.record import Diagnostic, Severity
 
 _ROOT = "%SRCROOT%"
@@ -86,23 +86,25 @@ def export_sarif(exported: ExportedFindings, findings: ByTool, summaries: Summar
     most = max(map(len, findings.values()), default=0)
     while not fits(data := _encoded(exported, findings, most, summaries)) and most > 1:
         most //= 2
-    included = {tool: findings_of_tool[:most] for tool, findings_of_tool in findings.items()}
-    everything = by_tool(exported.findings, exported.tools)
-    return Export(data=data, count=sum(map(len, included.values())), excluded=tuple(left_out(everything, included)))
+    included = {tool: tool_findings[:most] for tool, tool_findings in findings.items()}
+    everything = group_by_tool(exported.findings, exported.tools)
+    return Export(
+        data=data, count=sum(map(len, included.values())), excluded=tuple(omission_notes(everything, included))
+    )
 
 
 def _encoded(exported: ExportedFindings, findings: ByTool, most: int, summaries: Summaries) -> bytes:
-    runs = tuple(
-        _run(exported, tool, findings_of_tool[:most], summaries) for tool, findings_of_tool in findings.items()
-    )
+    runs = tuple(_run(exported, tool, tool_findings[:most], summaries) for tool, tool_findings in findings.items())
     return msgspec.json.encode(Log(schema=_raw(_SCHEMA), version="2.1.0", runs=runs)) + b"\n"
 
 
-def _run(exported: ExportedFindings, tool: str, findings: Sequence[Outgoing], summaries: Summaries) -> Run:
+def _run(exported: ExportedFindings, tool: str, findings: Sequence[ExportedFinding], summaries: Summaries) -> Run:
     levels: dict[str, Level] = {}
     for finding in findings:
-        level = _WRITTEN_LEVELS[finding.found.severity]
-        levels[finding.found.code] = min(levels.get(finding.found.code, level), level, key=_LEVELS_BY_SEVERITY.index)
+        level = _WRITTEN_LEVELS[finding.diagnostic.severity]
+        levels[finding.diagnostic.code] = min(
+            levels.get(finding.diagnostic.code, level), level, key=_LEVELS_BY_SEVERITY.index
+        )
     places = {code: place for place, code in enumerate(levels)}
     rules = tuple(_rule(tool, code, level, summaries) for code, level in levels.items())
     lacks = [{"level": "error", "message": {"text": exported.incomplete}}] if exported.incomplete else UNSET
@@ -113,7 +115,7 @@ def _run(exported: ExportedFindings, tool: str, findings: Sequence[Outgoing], su
         automation_details=_raw({"id": f"codebatch/{quote(tool, safe='')}/"}),
         column_kind="unicodeCodePoints",
         invocations=(invocation,),
-        results=tuple(_result(finding, places[finding.found.code]) for finding in findings),
+        results=tuple(_result(finding, places[finding.diagnostic.code]) for finding in findings),
     )
 
 
@@ -131,10 +133,10 @@ def _rule(tool: str, code: str, level: Level, summaries: Summaries) -> Rule:
     )
 
 
-def _result(outgoing: Outgoing, rule_index: int) -> Result:
-    diagnostic = outgoing.found
+def _result(outgoing: ExportedFinding, rule_index: int) -> Result:
+    diagnostic = outgoing.diagnostic
     place = PhysicalLocation(
-        artifact_location=ArtifactLocation(uri=uri_of(outgoing.path), uri_base_id=_ROOT), region=_region(diagnostic)
+        artifact_location=ArtifactLocation(uri=path_uri(outgoing.path), uri_base_id=_ROOT), region=_region(diagnostic)
     )
     return Result(
         rule_id=diagnostic.code,
@@ -149,7 +151,7 @@ def _result(outgoing: Outgoing, rule_index: int) -> Result:
     )
 
 
-def _suppressions(outgoing: Outgoing) -> tuple[Suppression, ...]:
+def _suppressions(outgoing: ExportedFinding) -> tuple[Suppression, ...]:
     return (Suppression(kind=_raw("inSource" if outgoing.reason == "suppressed" else "external")),)
 
 
@@ -173,12 +175,12 @@ def _raw(value: object) -> Raw | UnsetType:
 
 
 def read_sarif(data: bytes) -> Report:
-    """Read the results of all runs in a log. Raises Unreadable."""
-    log = decoded(data, _decoder)
+    """Read the results of all runs in a log. Raises UnreadableReport."""
+    log = decode_report(data, _decoder)
     if not (log.version or "").startswith(_VERSION):
-        raise Unreadable(f"its version is {log.version!r}; only 2.1.0 is supported")
+        raise UnreadableReport(f"its version is {log.version!r}; only 2.1.0 is supported")
     readings = [_RunReader(run) for run in log.runs or () if run is not None]
-    findings = list(bounded(finding for reading in readings for finding in reading.iter_reported()))
+    findings = list(limit_findings(finding for reading in readings for finding in reading.iter_reported()))
     return Report(
         findings,
         dismissed=sum(reading.dismissed for reading in readings),
@@ -191,16 +193,18 @@ class _RunReader:
 
     def __init__(self, run: Run) -> None:
         if run.external_property_file_references and run.external_property_file_references.results:
-            raise Unreadable("its results are in other files, which is not supported")
+            raise UnreadableReport("its results are in other files, which is not supported")
         self._run = run
         self._rules = SarifRules(run)
         self._tool = self._rules.driver.name or ""
         counts_characters = run.column_kind is None and self._tool in _COUNTING_CHARACTERS
         self._unit: Unit = "characters" if counts_characters else _UNITS.get(run.column_kind, "utf-16")
         self.dismissed = 0
-        self.has_failed = any(each and each.execution_successful is False for each in run.invocations or ())
+        self.has_failed = any(
+            invocation and invocation.execution_successful is False for invocation in run.invocations or ()
+        )
 
-    def iter_reported(self) -> Iterator[Reported]:
+    def iter_reported(self) -> Iterator[ImportedFinding]:
         """Yield the results that are findings. Count all others in `dismissed`."""
         for result in self._run.results or ():
             if result is None:
@@ -210,27 +214,27 @@ class _RunReader:
             else:
                 yield self._convert(result)
 
-    def _convert(self, result: Result) -> Reported:
-        rule = self._rules.of(result)
+    def _convert(self, result: Result) -> ImportedFinding:
+        rule = self._rules.resolve(result)
         location = next(filter(None, result.locations or ()), Location())
         physical_location = location.physical_location or PhysicalLocation()
         region = physical_location.region or Region()
-        return Reported(
+        return ImportedFinding(
             paths=self._paths(physical_location.artifact_location),
-            message=message_of(result.message or Message(), rule),
+            message=message_text(result.message or Message(), rule),
             severity=self._severity(result, rule),
             code=result.rule_id or (result.rule and result.rule.id) or rule.rule.id or "",
             tool=self._tool,
-            line=whole(region.start_line),
-            column=whole(region.start_column),
-            end_line=whole(region.end_line),
-            end_column=whole(region.end_column),
+            line=int_or_zero(region.start_line),
+            column=int_or_zero(region.start_column),
+            end_line=int_or_zero(region.end_line),
+            end_column=int_or_zero(region.end_column),
             unit=self._unit,
             is_uri=True,
             span=_span(region),
         )
 
-    def _severity(self, result: Result, rule: Named) -> Severity:
+    def _severity(self, result: Result, rule: ResolvedRule) -> Severity:
         """Return the severity of a result: its own, or the one of its rule, or one from properties of the rule."""
         own_severity = _text(result.properties.severity) if result.properties is not None else ""
         # SARIF has no hints, so codebatch writes them in this way.
@@ -243,7 +247,7 @@ class _RunReader:
             return _LEVELS.get(level, "warning")
         bag = rule.rule.properties or PropertyBag()
         problem = _PROBLEMS.get(_text(bag.problem))
-        return problem or _severity_of_score(_text(bag.security)) or "warning"
+        return problem or _score_severity(_text(bag.security)) or "warning"
 
     def _paths(self, location: ArtifactLocation | None) -> tuple[str, ...]:
         """Return the URI of a file, resolved against its base.
@@ -251,7 +255,7 @@ class _RunReader:
         If the base is the root of the tree, return the unresolved URI as a second one.
         """
         if location is not None and location.uri is None:
-            artifact = at(self._run.artifacts, location.index)
+            artifact = item_at(self._run.artifacts, location.index)
             location = artifact.location if artifact is not None else None
         if location is None or not location.uri:
             return ()
@@ -266,15 +270,15 @@ class _RunReader:
         return (uri, location.uri) if is_in_tree else (uri,)
 
 
-def _span(region: Region) -> ReportedSpan | None:
+def _span(region: Region) -> ImportedSpan | None:
     """Return the span of a region that has offsets, or None.
 
     Character offsets take precedence over byte offsets. An offset of -1 counts as missing.
     """
     if region.char_offset is not None and region.char_offset >= 0:
-        return ReportedSpan(whole(region.char_offset), whole(region.char_length), is_of_bytes=False)
+        return ImportedSpan(int_or_zero(region.char_offset), int_or_zero(region.char_length), is_of_bytes=False)
     if region.byte_offset is not None and region.byte_offset >= 0:
-        return ReportedSpan(whole(region.byte_offset), whole(region.byte_length), is_of_bytes=True)
+        return ImportedSpan(int_or_zero(region.byte_offset), int_or_zero(region.byte_length), is_of_bytes=True)
     return None
 
 
@@ -286,7 +290,7 @@ def _is_dismissed(result: Result) -> bool:
     return bool(suppressions) and all(suppression.status in (None, "accepted") for suppression in suppressions)
 
 
-def _severity_of_score(text: str) -> Severity | None:
+def _score_severity(text: str) -> Severity | None:
     """Return the severity for a CVSS score from 0 to 10, as GitHub maps it. None if the text is not a number."""
     try:
         score = float(text)

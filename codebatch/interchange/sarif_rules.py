@@ -25,7 +25,7 @@ _BRACES = re.compile(r"\{\{|\}\}|\{(\d{1,3})\}")
 T = TypeVar("T")
 
 
-class Named(NamedTuple):
+class ResolvedRule(NamedTuple):
     """A rule and the component that defines it. If one is missing, it is an empty object."""
 
     rule: Rule
@@ -39,20 +39,23 @@ class SarifRules:
         tool = run.tool or Tool()
         self.driver = tool.driver or Component()
         self._extensions = tool.extensions or ()
-        components = [each or Component() for each in (self.driver, *self._extensions)]
+        components = [component or Component() for component in (self.driver, *self._extensions)]
         self._by_guid = {part.guid: part for part in reversed(components) if part.guid}
         self._by_id = {
-            rule.id: Named(rule, part) for part in reversed(components) for rule in reversed(part.rules or ()) if rule
+            rule.id: ResolvedRule(rule, part)
+            for part in reversed(components)
+            for rule in reversed(part.rules or ())
+            if rule
         }
-        self._levels = [dict(self._iter_levels(each or Invocation())) for each in run.invocations or ()]
+        self._levels = [dict(self._iter_levels(component or Invocation())) for component in run.invocations or ()]
 
-    def of(self, result: Result) -> Named:
+    def resolve(self, result: Result) -> ResolvedRule:
         """Return the rule of a result: by its index, or else by its ID."""
         reference = result.rule or RuleReference()
         index = reference.index if result.rule_index is None or result.rule_index < 0 else result.rule_index
         return self._resolve(reference, index, result.rule_id or reference.id or "")
 
-    def level(self, result: Result, named: Named) -> str | None:
+    def level(self, result: Result, named: ResolvedRule) -> str | None:
         """Return the level of a result that has no level of its own.
 
         It is the level that is configured for the rule in the result's invocation, or else the default of the rule.
@@ -60,7 +63,7 @@ class SarifRules:
         invocation = (result.provenance or Provenance()).invocation_index
         if invocation is None and len(self._levels) == 1:
             invocation = 0
-        levels = at(self._levels, invocation) or {}
+        levels = item_at(self._levels, invocation) or {}
         rule = named.rule
         code = result.rule_id or (result.rule and result.rule.id)
         default = rule.default_configuration.level if rule.default_configuration is not None else None
@@ -77,33 +80,36 @@ class SarifRules:
                 rule = self._resolve(reference, reference.index, reference.id or "").rule
                 yield id(rule) if rule is not _NO_RULE else reference.id or "", override.configuration.level
 
-    def _resolve(self, reference: RuleReference, index: float | None, code: str) -> Named:
+    def _resolve(self, reference: RuleReference, index: float | None, code: str) -> ResolvedRule:
         component = self._component(reference.tool_component or ComponentReference())
-        rule = at(component.rules, index)
+        rule = item_at(component.rules, index)
         if rule is None and reference.guid:
-            rule = next((each for each in component.rules or () if each and each.guid == reference.guid), None)
+            rule = next(
+                (candidate for candidate in component.rules or () if candidate and candidate.guid == reference.guid),
+                None,
+            )
         if rule is not None and (not code or not rule.id or f"{code}/".startswith(f"{rule.id}/")):
-            return Named(rule, component)
+            return ResolvedRule(rule, component)
         # No rule has this index, or the rule has another ID. The result belongs to a component that is not in the log.
         while code and code not in self._by_id:  # `CA1000/1` belongs to the rule `CA1000`.
             code = code.rpartition("/")[0]
-        return self._by_id.get(code) or Named(_NO_RULE, component)
+        return self._by_id.get(code) or ResolvedRule(_NO_RULE, component)
 
     def _component(self, reference: ComponentReference) -> Component:
         if reference.index is not None and reference.index >= 0:
-            return at(self._extensions, reference.index) or Component()
+            return item_at(self._extensions, reference.index) or Component()
         return self._by_guid.get(reference.guid, Component()) if reference.guid else self.driver
 
 
 _NO_RULE = Rule()
 
 
-def at(values: Sequence[T | None] | None, index: float | None) -> T | None:
+def item_at(values: Sequence[T | None] | None, index: float | None) -> T | None:
     """Return the value at an index, or None."""
     return values[int(index)] if values and index is not None and 0 <= index < len(values) else None
 
 
-def message_of(message: Message, named: Named) -> str:
+def message_text(message: Message, named: ResolvedRule) -> str:
     """Return the text of a result's message, with its arguments inserted."""
     text = message.text
     if text is None and message.id is not None:
@@ -123,7 +129,7 @@ def _insert_arguments(text: str, arguments: Sequence[str | None]) -> str:
     parts: list[str] = []
     size = end = 0
     for match in _BRACES.finditer(text):
-        argument = match[0][0] if match[1] is None else at(arguments, int(match[1]))
+        argument = match[0][0] if match[1] is None else item_at(arguments, int(match[1]))
         parts += [text[end : match.start()], match[0] if argument is None else argument[:MESSAGE_CHARACTERS_MAX]]
         size, end = size + len(parts[-2]) + len(parts[-1]), match.end()
         if size > MESSAGE_CHARACTERS_MAX:

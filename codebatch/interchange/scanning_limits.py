@@ -6,8 +6,8 @@ import gzip
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from codebatch.interchange.findings import Outgoing
-from codebatch.model.text.quantities import count_of
+from codebatch.interchange.findings import ExportedFinding
+from codebatch.model.text.quantities import count_text
 
 RUNS_MAX = 20
 RESULTS_MAX = 25_000
@@ -16,18 +16,18 @@ RESULTS_SHOWN = 5_000
 """Number of results of a run that GitHub shows at most."""
 GZIP_BYTES_MAX = 10_000_000
 
-ByTool = Mapping[str, Sequence[Outgoing]]
+ByTool = Mapping[str, Sequence[ExportedFinding]]
 
 
-def by_tool(findings: Sequence[Outgoing], tools: Mapping[str, str]) -> dict[str, list[Outgoing]]:
+def group_by_tool(findings: Sequence[ExportedFinding], tools: Mapping[str, str]) -> dict[str, list[ExportedFinding]]:
     """Group findings by tool. `tools` without findings are included."""
-    rows: dict[str, list[Outgoing]] = defaultdict(list, {tool: [] for tool in tools})
+    rows: dict[str, list[ExportedFinding]] = defaultdict(list, {tool: [] for tool in tools})
     for finding in findings:
-        rows[finding.found.tool].append(finding)
+        rows[finding.diagnostic.tool].append(finding)
     return dict(sorted(rows.items()))
 
 
-def cut(findings: ByTool) -> dict[str, Sequence[Outgoing]]:
+def cut(findings: ByTool) -> dict[str, Sequence[ExportedFinding]]:
     """Return the findings that are within the limits. Tools with findings take precedence.
 
     For each tool, return its first findings, at most RESULTS_MAX.
@@ -44,11 +44,12 @@ def fits(data: bytes) -> bool:
     return len(data) <= GZIP_BYTES_MAX or len(gzip.compress(data, compresslevel=1)) <= GZIP_BYTES_MAX
 
 
-def left_out(findings: ByTool, accepted: ByTool) -> Iterator[str]:
+def omission_notes(findings: ByTool, accepted: ByTool) -> Iterator[str]:
     """Yield notes about findings that are not exported, and about exported findings that GitHub does not show."""
-    if without := sorted(findings.keys() - accepted):
-        count = count_of(sum(len(findings[tool]) for tool in without), "finding")
-        yield f"omitted: {count_of(len(without), 'tool')} with {count}, because GitHub accepts at most {RUNS_MAX} tools"
+    if omitted_tools := sorted(findings.keys() - accepted):
+        count = count_text(sum(len(findings[tool]) for tool in omitted_tools), "finding")
+        tools = count_text(len(omitted_tools), "tool")
+        yield f"omitted: {tools} with {count}, because GitHub accepts at most {RUNS_MAX} tools"
     for tool, accepted_findings in accepted.items():
         if lacks := len(findings[tool]) - len(accepted_findings):
             omission = f"the {lacks:,} least severe of {len(findings[tool]):,} findings of {tool}"

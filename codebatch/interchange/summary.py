@@ -6,10 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from codebatch.interchange.findings import ExportedFindings, Outgoing
-from codebatch.interchange.locations import printable_text, text_of
+from codebatch.interchange.findings import ExportedFinding, ExportedFindings
+from codebatch.interchange.locations import path_text, printable_text
 from codebatch.model.record import SEVERITIES
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 
 SUMMARY_BYTES_MAX = 1 << 20
 """Maximum total size of all summaries of a step in bytes."""
@@ -23,19 +23,19 @@ _MARKS = re.compile(r"([\\`*_{}\[\]()#+\-.!|~<>&@$:])")
 
 def make_summary(exported: ExportedFindings, budget: int = SUMMARY_BYTES_MAX) -> bytes:
     """Return a summary of at most `budget` bytes: the number of findings of each rule, and the first findings."""
-    shown = min(len(exported.findings), _SHOWN)
+    displayed_count = min(len(exported.findings), _SHOWN)
     while True:
-        text = "".join(f"{line}\n" for line in _lines(exported, shown)).encode()
+        text = "".join(f"{line}\n" for line in _lines(exported, displayed_count)).encode()
         if len(text) <= budget:
             return text
-        if not shown:
+        if not displayed_count:
             return b""
-        shown //= 2
+        displayed_count //= 2
 
 
-def _lines(exported: ExportedFindings, shown: int) -> Iterator[str]:
+def _lines(exported: ExportedFindings, displayed_count: int) -> Iterator[str]:
     findings = exported.findings
-    yield f"## codebatch: {count_of(len(findings), 'finding')}"
+    yield f"## codebatch: {count_text(len(findings), 'finding')}"
     yield ""
     if exported.incomplete:
         yield f"**Incomplete:** {_escaped(exported.incomplete)}"
@@ -43,21 +43,21 @@ def _lines(exported: ExportedFindings, shown: int) -> Iterator[str]:
     if not findings:
         return
     yield from _rules(findings)
-    if not shown:
+    if not displayed_count:
         return
     yield "| location | severity | rule | message |"
     yield "| --- | --- | --- | --- |"
-    for finding in findings[:shown]:
-        about = finding.found
-        place = f"{text_of(finding.path)}:{about.line}"
+    for finding in findings[:displayed_count]:
+        about = finding.diagnostic
+        place = f"{path_text(finding.path)}:{about.line}"
         yield f"| {_escaped(place)} | {about.severity} | {_escaped(about.code)} | {_escaped(about.message)} |"
-    if len(findings) > shown:
+    if len(findings) > displayed_count:
         yield ""
-        yield f"{len(findings) - shown:,} more are not listed."
+        yield f"{len(findings) - displayed_count:,} more are not listed."
 
 
-def _rules(findings: Sequence[Outgoing]) -> Iterator[str]:
-    counts = Counter((SEVERITIES.index(finding.found.severity), finding.found.code) for finding in findings)
+def _rules(findings: Sequence[ExportedFinding]) -> Iterator[str]:
+    counts = Counter((SEVERITIES.index(finding.diagnostic.severity), finding.diagnostic.code) for finding in findings)
     ranked = sorted(counts.items(), key=lambda row: (row[0][0], -row[1], row[0][1]))
     yield "| severity | rule | findings |"
     yield "| --- | --- | ---: |"
@@ -65,7 +65,7 @@ def _rules(findings: Sequence[Outgoing]) -> Iterator[str]:
         yield f"| {SEVERITIES[severity]} | {_escaped(code)} | {count:,} |"
     yield ""
     if len(ranked) > _RULES_SHOWN:
-        yield f"{count_of(len(ranked) - _RULES_SHOWN, 'rule')} more."
+        yield f"{count_text(len(ranked) - _RULES_SHOWN, 'rule')} more."
         yield ""
 
 

@@ -59,7 +59,7 @@ def decode_document(data: bytes, type_: type[D], format_: int) -> D:
         is_cut = not data.endswith(_END.encode())
         raise DocumentError("it does not end with its checksum" if is_cut else "its checksum does not match")
     try:
-        document: D = _decoder_of(type_).decode(data)
+        document: D = _make_decoder(type_).decode(data)
     except _UNDECODABLE as error:
         raise DocumentError(str(error)) from error
     if document.format != format_:
@@ -72,7 +72,7 @@ def _tail(body: bytes) -> bytes:
 
 
 @cache
-def _decoder_of(type_: type[D]) -> msgspec.json.Decoder[D]:
+def _make_decoder(type_: type[D]) -> msgspec.json.Decoder[D]:
     """Return the decoder of a type. Cached, because a process may read ten thousand documents of one type."""
     return msgspec.json.Decoder(type_)
 

@@ -210,11 +210,11 @@ def find_entry(lines: Sequence[bytes], path: bytes) -> Entry | None:
 
 
 def _find_line(lines: Sequence[bytes], path: bytes) -> int | None:
-    index = bisect.bisect_left(lines, path, key=path_of_line)
-    return index if index < len(lines) and path_of_line(lines[index]) == path else None
+    index = bisect.bisect_left(lines, path, key=line_path)
+    return index if index < len(lines) and line_path(lines[index]) == path else None
 
 
-def path_of_line(line: bytes) -> bytes:
+def line_path(line: bytes) -> bytes:
     """Return the path of a line of files.index.jsonl. Raises ValueError."""
     wire = _decoder().decode(line)
     return path_from_fields(wire.path, wire.path_b64)

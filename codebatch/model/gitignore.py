@@ -33,7 +33,7 @@ _CLASSES: dict[bytes, frozenset[int]] = {
     b"xdigit": frozenset(b"0123456789abcdefABCDEF"),
 }
 _CHAIN_MAX = 256
-SHOWN_BYTES = 200
+DISPLAYED_BYTES_MAX = 200
 _SLASH = ord("/")
 _STAR = ord("*")
 _BACKSLASH = ord("\\")
@@ -66,21 +66,21 @@ class PatternList:
     """
 
     def __init__(
-        self, origin: str, base: bytes, patterns: Sequence[Pattern], *, is_option: bool = False, way: bytes = b""
+        self, origin: str, base: bytes, patterns: Sequence[Pattern], *, is_option: bool = False, prefix: bytes = b""
     ) -> None:
         self.origin = origin
         self.base = base
         self.patterns = patterns
         self.is_option = is_option
-        self._way = way
-        self._globs = GlobSet([pattern.glob for pattern in patterns], self._last_of)
+        self._way = prefix
+        self._globs = GlobSet([pattern.glob for pattern in patterns], self._last_match)
 
     def decide(self, path: bytes, *, is_directory: bool) -> Pattern | None:
         """Return the last pattern that matches a path, or None. The caller must test the parents of the path itself."""
         for_file, for_directory = self._globs.find(self._way + path[len(self.base) :])
         return for_directory if is_directory else for_file
 
-    def _last_of(self, matching: Iterator[int]) -> tuple[Pattern | None, Pattern | None]:
+    def _last_match(self, matching: Iterator[int]) -> tuple[Pattern | None, Pattern | None]:
         """Return two patterns: the last match if the path is a file, and the last match if it is a directory."""
         for_directory = None
         for index in matching:
@@ -92,7 +92,7 @@ class PatternList:
 
 
 def parse_ignore_file(
-    data: bytes, origin: str, base: bytes, *, is_option: bool = False, way: bytes = b""
+    data: bytes, origin: str, base: bytes, *, is_option: bool = False, prefix: bytes = b""
 ) -> PatternList:
     """Parse an ignore file line by line like git's add_patterns_from_buffer."""
     data = data.removeprefix(b"\xef\xbb\xbf")
@@ -102,7 +102,7 @@ def parse_ignore_file(
             pattern = parse_pattern(_trim_trailing_spaces(line.removesuffix(b"\r")), number)
             if pattern is not None:
                 patterns.append(pattern)
-    return PatternList(origin, base, patterns, is_option=is_option, way=way)
+    return PatternList(origin, base, patterns, is_option=is_option, prefix=prefix)
 
 
 def parse_arguments(arguments: Sequence[str], option: str) -> PatternList:
@@ -132,7 +132,7 @@ def find_mistake(patterns: Sequence[str], root: str = "", home: str = "") -> Pat
         if pattern.startswith("#"):
             hint = f"write '\\{pattern}' for a name that begins with #"
             return PatternMistake(pattern, "it is a comment", hint)
-        mistake = mistake_of(pattern, root, home)
+        mistake = pattern_mistake(pattern, root, home)
         if mistake is not None:
             return mistake
     if patterns and all(pattern.startswith("!") for pattern in patterns):
@@ -141,7 +141,7 @@ def find_mistake(patterns: Sequence[str], root: str = "", home: str = "") -> Pat
     return None
 
 
-def mistake_of(pattern: str, root: str = "", home: str = "") -> PatternMistake | None:
+def pattern_mistake(pattern: str, root: str = "", home: str = "") -> PatternMistake | None:
     """Return why a pattern by itself can match no path, or None. `root` and `home` are as in `find_mistake`."""
     reason_and_hint = _reason_and_hint(pattern, root, home)
     return None if reason_and_hint is None else PatternMistake(pattern, *reason_and_hint)
@@ -241,7 +241,7 @@ def decide_chain(
     """
     if len(chain) > _CHAIN_MAX:
         raise SourceUnreadable(
-            f"more than {_CHAIN_MAX} ignore files apply to {display_path(path[:SHOWN_BYTES])}…",
+            f"more than {_CHAIN_MAX} ignore files apply to {display_path(path[:DISPLAYED_BYTES_MAX])}…",
             hint="exclude the path with --exclude",
         )
     for patterns in chain:

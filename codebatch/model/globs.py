@@ -64,15 +64,15 @@ class GlobSet(Generic[T]):
                 at += 1
             self._ends[at] = index
             at += 1
-        stars, self._parents, rests = (_bits(places.pop(token), at) for token in (STAR, PARENTS, REST))
+        stars, self._parents, rest_bits = (_bits(places.pop(token), at) for token in (STAR, PARENTS, REST))
         self._literals = {token: _bits(positions, at) for token, positions in places.items() if isinstance(token, int)}
         self._sets = [
             (token, _bits(positions, at)) for token, positions in places.items() if not isinstance(token, int)
         ]
-        self._loops_in_name = stars | self._parents | rests
-        self._loops_at_slash = self._parents | rests
+        self._loops_in_name = stars | self._parents | rest_bits
+        self._loops_at_slash = self._parents | rest_bits
         # Tokens that may end after any byte. PARENTS may end only after a slash.
-        self._may_leave = stars | rests
+        self._may_leave = stars | rest_bits
         self._anywhere = self._with_skipped(_bits(anywhere, at))
         self._initial = self._with_skipped(_bits(starts, at)) | self._anywhere
         self._all_ends = _bits(list(self._ends), at)
@@ -112,7 +112,7 @@ class GlobSet(Generic[T]):
         self.cached_bytes += 100  # An estimate for the entry in the previous state.
         return state
 
-    def answer_of(self, bits: int) -> T:
+    def accepted_value(self, bits: int) -> T:
         """Return the value for the globs that end in a state."""
         return self._answer(self._ends[place] for place in _iter_bits_from_last(bits & self._all_ends))
 
@@ -168,7 +168,7 @@ class _State(dict[int, "_State[T]"], Generic[T]):
         try:
             return self._answer
         except AttributeError:
-            self._answer: T = self._globs.answer_of(self._bits)
+            self._answer: T = self._globs.accepted_value(self._bits)
             return self._answer
 
 

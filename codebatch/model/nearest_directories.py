@@ -32,13 +32,13 @@ class Nearest(Generic[T]):
         """Return the values of the directories above a path, nearest first."""
         if not self._values:
             return ()
-        directory = parent_of(path)
+        directory = parent_directory(path)
         unknown = []
         while directory not in self._cached:
             unknown.append(directory)
             if not directory:
                 break
-            directory = parent_of(directory)
+            directory = parent_directory(directory)
         values = self._cached.get(directory, ())
         for below in reversed(unknown):
             if below in self._values:
@@ -47,7 +47,7 @@ class Nearest(Generic[T]):
         return values
 
 
-def parent_of(path: bytes) -> bytes:
+def parent_directory(path: bytes) -> bytes:
     """Return the parent directory of a path. The root of the tree is its own parent."""
     return path[: max(path.rfind(b"/"), 0)]
 
@@ -70,5 +70,5 @@ def unknown_from_top(directory: bytes, known: Container[bytes]) -> list[bytes]:
     unknown = []
     while directory not in known:
         unknown.append(directory)
-        directory = parent_of(directory)
+        directory = parent_directory(directory)
     return unknown[::-1]

@@ -104,7 +104,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
         return msgspec.structs.replace(self, offset=offset, parts=parts)
 
 
-class Used(msgspec.Struct, frozen=True, kw_only=True):
+class ResourceUsage(msgspec.Struct, frozen=True, kw_only=True):
     """The resources used by an attempt: wall seconds, CPU seconds and the observed memory peak of all its processes."""
 
     seconds: float
@@ -134,7 +134,7 @@ class Register(NamedTuple):
     round: int
 
 
-def first_unkeyed(outcomes: Iterable[Outcome]) -> str:
+def first_uncovered_input(outcomes: Iterable[Outcome]) -> str:
     """Return the first description of inputs that a cache key does not cover, or an empty text."""
     return next((outcome.inputs_outside_key for outcome in outcomes if outcome.inputs_outside_key), "")
 

@@ -92,12 +92,12 @@ class Plan(Document, frozen=True, kw_only=True):
                 needed.update(planned.needs)
         return frozenset(needed)
 
-    def context_of(self, item: int) -> dict[str, bytes]:
+    def item_contexts(self, item: int) -> dict[str, bytes]:
         """Map the names of contexts to the values for an item. Contexts with an empty value are omitted."""
         return {name: value for name, table in self.contexts.items() if (value := table.values[table.items[item]])}
 
 
-def contexts_seen(tasks: Sequence[PlannedTask]) -> dict[str, frozenset[str]]:
+def visible_contexts(tasks: Sequence[PlannedTask]) -> dict[str, frozenset[str]]:
     """Map each task to the contexts that it sees: its own and those of the tasks that it needs, which precede it."""
     contexts: dict[str, frozenset[str]] = {}
     for task in tasks:
@@ -128,7 +128,7 @@ def task_key(
     )
 
 
-def _key_of(task: PlannedTask, keys: Mapping[str, Digest]) -> Digest | None:
+def _make_task_key(task: PlannedTask, keys: Mapping[str, Digest]) -> Digest | None:
     if not keys.keys() >= set(task.needs):
         return None
     return task_key(
@@ -163,7 +163,7 @@ def plan_digest(snapshot_digest: Digest, tasks: Sequence[PlannedTask], paths: Se
     return digest_document(covered)
 
 
-def items_of(entries: Sequence[Entry], paths: Sequence[bytes] = ()) -> list[Entry]:
+def plan_items(entries: Sequence[Entry], paths: Sequence[bytes] = ()) -> list[Entry]:
     """Return the items of a plan: entries of kind `file` in path order. `paths` restricts them, unless empty."""
     files = [entry for entry in entries if entry.kind == "file"]
     if not paths:
@@ -208,7 +208,7 @@ def decode_plan(data: bytes) -> Plan:
     """Decode plan.json. Raises ValueError if the file is damaged or inconsistent with its digest."""
     plan = decode_document(data, Plan, PLAN_FORMAT)
     keys = {task.name: task.key for task in plan.tasks}
-    if any(task.key != _key_of(task, keys) for task in plan.tasks):
+    if any(task.key != _make_task_key(task, keys) for task in plan.tasks):
         raise ValueError("a task key in the plan does not match its content")
     if list(plan.paths) != sorted(set(plan.paths)) or not all(map(is_safe_path, plan.paths)):
         raise ValueError("paths of the plan are unsafe or out of order")

@@ -77,11 +77,11 @@ SymbolType = Literal[
 ]
 
 
-class Located(PathMembers, frozen=True, kw_only=True, tag_field="kind", omit_defaults=True, gc=False):
+class BaseRecord(PathMembers, frozen=True, kw_only=True, tag_field="kind", omit_defaults=True, gc=False):
     """Base of all records: the file that the record describes."""
 
 
-class File(Located, frozen=True, kw_only=True, tag="file"):
+class File(BaseRecord, frozen=True, kw_only=True, tag="file"):
     """The properties of a file. `lang` is the detected language. `encoding` is an IANA name, empty for binary files."""
 
     lang: str
@@ -91,7 +91,7 @@ class File(Located, frozen=True, kw_only=True, tag="file"):
     parse: ParseState
 
 
-class Diagnostic(Located, frozen=True, kw_only=True, tag="diagnostic"):
+class Diagnostic(BaseRecord, frozen=True, kw_only=True, tag="diagnostic"):
     """A finding.
 
     `tool` is `codebatch` for built-in checks and `ruff` for rules of ruff. For a custom task, it is the name of the
@@ -111,7 +111,7 @@ class Diagnostic(Located, frozen=True, kw_only=True, tag="diagnostic"):
     cell_line: int | UnsetType = UNSET
 
 
-class Metric(Located, frozen=True, kw_only=True, tag="metric"):
+class Metric(BaseRecord, frozen=True, kw_only=True, tag="metric"):
     """A number about a file or, if `symbol` is set, about a function. `symbol` is the qualified name of the function.
 
     `line` is the line of the function's name, if the function has a name. A function without a name has no symbol
@@ -128,7 +128,7 @@ class Metric(Located, frozen=True, kw_only=True, tag="metric"):
     cell_line: int | UnsetType = UNSET
 
 
-class Symbol(Located, frozen=True, kw_only=True, tag="symbol"):
+class Symbol(BaseRecord, frozen=True, kw_only=True, tag="symbol"):
     """A definition or an import. `scope` is the qualified name of the enclosing definition, or empty at top level.
 
     `parameters` and `decorators` are names in source order. In a notebook, `cell` is the number of the cell, and
@@ -150,7 +150,7 @@ class Symbol(Located, frozen=True, kw_only=True, tag="symbol"):
     cell_line: int | UnsetType = UNSET
 
 
-class Edge(Located, frozen=True, kw_only=True, tag="edge"):
+class Edge(BaseRecord, frozen=True, kw_only=True, tag="edge"):
     """A relation between code at `source` and the name `target`, such as an import or a call.
 
     `source` is a qualified name, or empty for the file itself. `target` is the name as written in the source, except in
@@ -185,7 +185,7 @@ class Edge(Located, frozen=True, kw_only=True, tag="edge"):
     cell_line: int | UnsetType = UNSET
 
 
-class Failure(Located, frozen=True, kw_only=True, tag="failure"):
+class Failure(BaseRecord, frozen=True, kw_only=True, tag="failure"):
     """A file that a task could not process.
 
     Evidence, such as a traceback, can differ between runs. Therefore, it is not in the record but in the journal of the
@@ -196,7 +196,7 @@ class Failure(Located, frozen=True, kw_only=True, tag="failure"):
     reason: FailureReason
 
 
-class Ast(Located, frozen=True, kw_only=True, tag="ast"):
+class Ast(BaseRecord, frozen=True, kw_only=True, tag="ast"):
     """A syntax tree that `--emit-ast` stored. `object` is the digest of the stored bytes, and `format` is the name of
     their format.
     """
@@ -205,7 +205,7 @@ class Ast(Located, frozen=True, kw_only=True, tag="ast"):
     format: str
 
 
-class Fingerprints(Located, frozen=True, kw_only=True, tag="fingerprints"):
+class Fingerprints(BaseRecord, frozen=True, kw_only=True, tag="fingerprints"):
     """Hashes of the code of a file, used to find duplicate blocks. All values are base64.
 
     - `hashes`: 4 bytes for each window of code lines.
@@ -221,7 +221,7 @@ class Fingerprints(Located, frozen=True, kw_only=True, tag="fingerprints"):
     comments: bytes = b""
 
 
-class Duplicate(Located, frozen=True, kw_only=True, tag="duplicate"):
+class Duplicate(BaseRecord, frozen=True, kw_only=True, tag="duplicate"):
     """A location of a duplicate block of `lines` code lines. The block occurs `copies` times, including this location.
 
     `end_line` is the line after the last line. Blocks of the same `group` have the same code lines. The first other
@@ -257,7 +257,7 @@ KINDS: tuple[str, ...] = tuple(TAGS.values())
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info", "hint")
 
-CLASSES_APART: frozenset[FileClass] = frozenset(
+NON_PRODUCTION_CLASSES: frozenset[FileClass] = frozenset(
     ("generated", "minified", "vendored", "documentation", "fixture", "test", "example", "template")
 )
 """Classes of non-production files: findings in them have a lower weight and are listed last."""

@@ -36,21 +36,21 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
         return dict(sorted(totals.items()))
 
 
-def subtract_counts(whole: Counts, part: Counts) -> Counts:
-    """Return the counts of the records of `whole` that are not in `part`."""
+def subtract_counts(total: Counts, part: Counts) -> Counts:
+    """Return the counts of the records of `total` that are not in `part`."""
     diagnostics = {
         severity: _difference(codes, part.diagnostics.get(severity, {}))
-        for severity, codes in whole.diagnostics.items()
+        for severity, codes in total.diagnostics.items()
     }
     return Counts(
-        kinds=_difference(whole.kinds, part.kinds),
+        kinds=_difference(total.kinds, part.kinds),
         diagnostics={severity: codes for severity, codes in diagnostics.items() if codes},
-        languages=_difference(whole.languages, part.languages),
+        languages=_difference(total.languages, part.languages),
     )
 
 
-def _difference(whole: Mapping[str, int], part: Mapping[str, int]) -> dict[str, int]:
-    return {key: rest for key, number in whole.items() if (rest := number - part.get(key, 0))}
+def _difference(total: Mapping[str, int], part: Mapping[str, int]) -> dict[str, int]:
+    return {key: remainder for key, number in total.items() if (remainder := number - part.get(key, 0))}
 
 
 def add_counts(many: Iterable[Counts]) -> Counts:

@@ -75,7 +75,7 @@ Work = Shard | ProjectWork
 """All work that is divided into units. Mappings use IDs as keys, because names and messages contain IDs."""
 
 
-def path_of(work: Work, item: int, items: Sequence[Entry]) -> bytes:
+def work_item_path(work: Work, item: int, items: Sequence[Entry]) -> bytes:
     """Return the path of an item of a shard or of project work. `items` are all items of the plan."""
     match work:
         case Shard(start=start):

@@ -101,7 +101,7 @@ class TaskDeclaration(TaskDescription, frozen=True, kw_only=True):
         return TaskDescription(**{name: getattr(self, name) for name in TaskDescription.__struct_fields__})
 
 
-class OwnPlace(msgspec.Struct, frozen=True, kw_only=True):
+class CustomTaskLocation(msgspec.Struct, frozen=True, kw_only=True):
     """The location of a custom task (workers/TASKS.md "Custom tasks"), and its inputs other than the analysed file.
 
     `python` is `/absolute/path.py:function`. `tools` are distributions; None means the distributions that the file

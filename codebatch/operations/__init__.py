@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 Note = Callable[[str], None]
 
 
-class TellPhase(Protocol):
+class PhaseCallback(Protocol):
     """A callback that receives the current phase and its progress: `done` of `planned` things, both 0 if unknown."""
 
-    def __call__(self, phase: Phase, done: int = 0, planned: int = 0, things: str = "files") -> None: ...
+    def __call__(self, phase: Phase, done: int = 0, planned: int = 0, unit: str = "files") -> None: ...
 
 
-def ignore_phase(phase: Phase, done: int = 0, planned: int = 0, things: str = "files") -> None:
+def ignore_phase(phase: Phase, done: int = 0, planned: int = 0, unit: str = "files") -> None:
     """Ignore the phase and its progress. The default callback."""
 
 

@@ -17,9 +17,9 @@ from msgspec.structs import replace
 from codebatch.errors import InvalidConfiguration
 from codebatch.model.entry import Entry
 from codebatch.model.plan import ContextTable
-from codebatch.model.task import PIPELINES, Json, OwnPlace, SnapshotView, TaskDescription
+from codebatch.model.task import PIPELINES, CustomTaskLocation, Json, SnapshotView, TaskDescription
 from codebatch.plugins.input_audit import InputAudit
-from codebatch.plugins.user_tasks import OwnSource, OwnTask, load_own_task, read_own_source
+from codebatch.plugins.user_tasks import CustomTask, CustomTaskSource, load_custom_task, read_custom_task_source
 
 ENTRY_POINT_GROUP = "codebatch.tasks"
 _BUILT_IN = "codebatch_workers.tasks:"
@@ -29,7 +29,7 @@ class TaskIsolation(Protocol):
     """An interface for questions about tasks that this process must not import (isolated_tasks.py)."""
 
     def describe(self, name: str) -> TaskDescription: ...
-    def look_ahead(self, settings: Mapping[str, Mapping[str, Json]]) -> None: ...
+    def prefetch(self, settings: Mapping[str, Mapping[str, Json]]) -> None: ...
     def configure(self, name: str, settings: Mapping[str, Json]) -> dict[str, Json]: ...
     def context_names(self, name: str, config: Mapping[str, Json]) -> tuple[str, ...]: ...
     def prepare(
@@ -43,7 +43,7 @@ class TaskIsolation(Protocol):
 class TaskCatalogue:
     """Tasks by name. Each is loaded once, on first use.
 
-    - `own_places`: the locations of custom tasks.
+    - `custom_locations`: the locations of custom tasks.
     - `watch`: an audit of what custom tasks read while they are loaded, or None.
     - `imports`: the names of imports in a batch (model/analysis/imports.py).
     - `isolated`: answers questions about tasks that this process must not load, or None.
@@ -53,15 +53,15 @@ class TaskCatalogue:
 
     def __init__(
         self,
-        own_places: Mapping[str, OwnPlace] | None = None,
+        own_places: Mapping[str, CustomTaskLocation] | None = None,
         watch: InputAudit | None = None,
         imports: Iterable[str] = (),
     ) -> None:
-        self.own_places = dict(own_places or {})
+        self.custom_locations = dict(own_places or {})
         self.watch = watch
         self.imports = frozenset(imports)
-        self._sources: dict[str, OwnSource] = {}
-        self._own: dict[str, OwnTask] = {}
+        self._sources: dict[str, CustomTaskSource] = {}
+        self._own: dict[str, CustomTask] = {}
 
     @cached_property
     def installed(self) -> dict[str, EntryPoint]:
@@ -83,46 +83,48 @@ class TaskCatalogue:
         more = frozenset(names) - self.imports
         if not more:
             return self
-        catalogue = TaskCatalogue(self.own_places, self.watch, self.imports | more)
+        catalogue = TaskCatalogue(self.custom_locations, self.watch, self.imports | more)
         catalogue.isolated, catalogue._sources, catalogue._own = self.isolated, self._sources, self._own
         return catalogue
 
-    def is_foreign(self, name: str) -> bool:
+    def is_external(self, name: str) -> bool:
         """Return whether a task does not come with codebatch."""
-        if name in self.own_places:
+        if name in self.custom_locations:
             return True
         entry_point = self.installed.get(name)
         return entry_point is not None and not entry_point.value.startswith(_BUILT_IN)
 
-    def isolation_of(self, name: str) -> TaskIsolation | None:
+    def task_isolation(self, name: str) -> TaskIsolation | None:
         """Return what answers questions about a task that this process must not import. None if it may be imported."""
-        return self.isolated if self.isolated is not None and self.is_foreign(name) else None
+        return self.isolated if self.isolated is not None and self.is_external(name) else None
 
-    def own_source(self, name: str) -> OwnSource:
+    def custom_source(self, name: str) -> CustomTaskSource:
         """Return the source of a custom task. It is read at the first call only. Raises InvalidConfiguration."""
         if name not in self._sources:
-            self._sources[name] = read_own_source(name, self.own_places[name])
+            self._sources[name] = read_custom_task_source(name, self.custom_locations[name])
         return self._sources[name]
 
-    def own_task(self, name: str) -> OwnTask | None:
+    def custom_task(self, name: str) -> CustomTask | None:
         """Load the custom task with a name. Return None if there is no such task.
 
         A task of project scope gets the tasks that it needs. Raises InvalidConfiguration if the task cannot be loaded.
         """
-        if name not in self.own_places:
+        if name not in self.custom_locations:
             return None
-        loaded = self.load_own(name)
+        loaded = self.load_custom(name)
         if loaded.declaration.scope == "file":
             return loaded
-        file_tasks = (other for other in sorted(self.own_places) if self.load_own(other).declaration.scope == "file")
+        file_tasks = (
+            other for other in sorted(self.custom_locations) if self.load_custom(other).declaration.scope == "file"
+        )
         needs = (*PIPELINES["full"].tasks, *file_tasks)
         return replace(loaded, declaration=replace(loaded.declaration, needs=needs))
 
-    def load_own(self, name: str) -> OwnTask:
+    def load_custom(self, name: str) -> CustomTask:
         """Load a custom task, without the tasks that it needs. Raises InvalidConfiguration."""
         assert self.isolated is None, "a coordinator runs no module of the user's"
         if name not in self._own:
-            self._own[name] = load_own_task(name, self.own_places[name], self.own_source(name), self.watch)
+            self._own[name] = load_custom_task(name, self.custom_locations[name], self.custom_source(name), self.watch)
         return self._own[name]
 
 

@@ -23,7 +23,7 @@ from codebatch.model.task import TASK_NAME_PATTERN, TaskDeclaration, TaskDescrip
 from codebatch.model.text.suggestions import closest
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.plugins.input_audit import is_in
-from codebatch.plugins.user_tasks import OwnSource, OwnTask, importing, said
+from codebatch.plugins.user_tasks import CustomTask, CustomTaskSource, exception_text, importing
 from codebatch.system.files.regular_files import file_fingerprint
 
 _DIGESTS_MAX = 4096
@@ -41,7 +41,7 @@ def describe_task(catalogue: TaskCatalogue, name: str) -> TaskDescription:
 
     Raises InvalidConfiguration.
     """
-    isolated = catalogue.isolation_of(name)
+    isolated = catalogue.task_isolation(name)
     if isolated is not None:
         _reject_taken_name(catalogue, name)
         return isolated.describe(name)
@@ -53,26 +53,26 @@ def load_declaration(catalogue: TaskCatalogue, name: str) -> TaskDeclaration:
 
     Raises InvalidConfiguration.
     """
-    if name in catalogue.own_places:
+    if name in catalogue.custom_locations:
         _reject_taken_name(catalogue, name)
-        own = catalogue.own_task(name)
-        assert own is not None
-        return _with_inputs_of_parse(own, load_declaration(catalogue, "parse"))
+        custom_task = catalogue.custom_task(name)
+        assert custom_task is not None
+        return _with_inputs_of_parse(custom_task, load_declaration(catalogue, "parse"))
     if name in catalogue.imports and name not in catalogue.installed:
         return replace(load_declaration(catalogue, IMPORT_TASK), name=name)
     entry_point = catalogue.installed.get(name)
     if entry_point is None or not TASK_NAME_PATTERN.match(name):
-        suggestion = closest(name, [*catalogue.installed, *catalogue.own_places])
+        suggestion = closest(name, [*catalogue.installed, *catalogue.custom_locations])
         hint = f"did you mean {suggestion!r}?" if suggestion else "see: codebatch pipelines"
         raise InvalidConfiguration(f"no installed package provides the task {name!r}", hint=hint)
-    is_foreign = catalogue.is_foreign(name)
+    is_foreign = catalogue.is_external(name)
     assert not is_foreign or catalogue.isolated is None, "a coordinator imports no module of others"
     try:
         with importing() if is_foreign else contextlib.nullcontext():
             declaration = entry_point.load()
     except Exception as error:
         raise InvalidConfiguration(
-            f"the task {name!r} ({entry_point.value}) cannot be loaded: {said(error)}"
+            f"the task {name!r} ({entry_point.value}) cannot be loaded: {exception_text(error)}"
         ) from error
     if not isinstance(declaration, TaskDeclaration) or declaration.name != name:
         raise InvalidConfiguration(f"{entry_point.value} does not provide the task {name!r}")
@@ -80,7 +80,7 @@ def load_declaration(catalogue: TaskCatalogue, name: str) -> TaskDeclaration:
 
 
 def _reject_taken_name(catalogue: TaskCatalogue, name: str) -> None:
-    if name in catalogue.own_places and name in catalogue.installed:
+    if name in catalogue.custom_locations and name in catalogue.installed:
         raise InvalidConfiguration(
             f"an installed package already provides a task {name!r}", hint="choose another name for your task"
         )
@@ -146,30 +146,32 @@ def implementation_digest(catalogue: TaskCatalogue, task: TaskDescription) -> Di
     For a custom task, the digest covers the task's file with the name of the function, its `files`, and all packages of
     codebatch. It also covers imported packages whose version does not show changes.
     """
-    if task.name not in catalogue.own_places:
+    if task.name not in catalogue.custom_locations:
         packages = {task.implementation.partition(":")[0].partition(".")[0], *task.sources}
         return digest_pairs((name, package_digest(name)) for name in sorted(packages))
-    own = catalogue.own_source(task.name)
-    return digest_pairs([("", own.digest), *((name, package_digest(name)) for name in packages_in_key(own))])
+    source = catalogue.custom_source(task.name)
+    return digest_pairs(
+        [("", source.digest), *((name, package_digest(name)) for name in packages_covered_by_key(source))]
+    )
 
 
-def packages_in_key(own: OwnSource) -> list[str]:
+def packages_covered_by_key(source: CustomTaskSource) -> list[str]:
     """Return the packages and modules whose files are part of a custom task's key, because no version covers them."""
-    unversioned = (name for name in own.imports if _has_files(name) and not _is_installed_with_version(name))
+    unversioned = (name for name in source.imports if _has_files(name) and not _is_installed_with_version(name))
     return sorted({*_PACKAGES_OF_CODEBATCH, *unversioned})
 
 
-def _with_inputs_of_parse(own: OwnTask, parse: TaskDeclaration) -> TaskDeclaration:
+def _with_inputs_of_parse(custom_task: CustomTask, parse: TaskDeclaration) -> TaskDeclaration:
     """Return the declaration of a custom task, with the tools and contexts of `parse`, whose syntax trees it gets.
 
     Also add the distributions of imported modules, and their requirements.
     """
-    tools = [*own.declaration.tools, *(tool for name in own.source.imports for tool in providers(name))]
+    tools = [*custom_task.declaration.tools, *(tool for name in custom_task.source.imports for tool in providers(name))]
     for tool in tools:  # The loop appends to the list.
         known = set(map(normalized, tools))
         tools += (requirement for requirement in _requirements(tool) if normalized(requirement) not in known)
     return replace(
-        own.declaration,
+        custom_task.declaration,
         tools=tuple({normalized(tool): tool for tool in (*tools, *parse.tools)}.values()),
         optional_tools=parse.optional_tools,
         contexts=parse.contexts,
@@ -249,7 +251,7 @@ def mismatch(task: str, different: Sequence[str]) -> ToolMismatch:
     )
 
 
-def look_again() -> None:
+def clear_package_caches() -> None:
     """Clear all caches about installed packages, because packages may have been replaced."""
     package_digest.cache_clear()
     _installed_version.cache_clear()

@@ -80,7 +80,7 @@ class Coverage(Protocol):
     def has(self, path: str) -> bool:
         """Return whether the key covers the content of a file or directory."""
 
-    def shown(self, path: str) -> str:
+    def displayed_path(self, path: str) -> str:
         """Return the path as text for people. It is not absolute."""
 
 
@@ -100,17 +100,17 @@ class InputAudit:
         self._checked_files: dict[str, set[str]] = {}
         self._load_inputs: dict[str, list[tuple[str, str]]] = {}
         self._created: dict[str, set[str]] = {}
-        self._found: dict[str, str] = {}
+        self._uncovered_inputs: dict[str, str] = {}
         self._install()
 
-    def found(self, task: str) -> str:
+    def first_uncovered_input(self, task: str) -> str:
         """Return the first input of a task that its key does not cover, such as `open tools/words.txt`.
 
         Return an empty string if there is none.
         """
-        if task in self._coverage and task not in self._found:
+        if task in self._coverage and task not in self._uncovered_inputs:
             self._check_loaded_modules(task)
-        return self._found.get(task, "")
+        return self._uncovered_inputs.get(task, "")
 
     def during(self, task: str, call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
         """Make a call in which a custom task runs, and audit the inputs of this task."""
@@ -121,7 +121,7 @@ class InputAudit:
         finally:
             self._current_task = previous_task
             if count_threads() > threads:
-                self._found.setdefault(task, _THREAD)
+                self._uncovered_inputs.setdefault(task, _THREAD)
 
     def judge(self, task: str, coverage: Coverage, imports: frozenset[str]) -> None:
         """Set what the key of a task covers. Inputs that were recorded while the task was loaded are judged now.
@@ -136,7 +136,7 @@ class InputAudit:
     def _install(self) -> None:
         def audit_hook(event: str, arguments: tuple[object, ...]) -> None:
             task = self._current_task
-            if task is None or event not in _EVENTS or task in self._found:
+            if task is None or event not in _EVENTS or task in self._uncovered_inputs:
                 return
             thread = get_ident()
             if thread in self._threads_in_hook:
@@ -146,7 +146,7 @@ class InputAudit:
                 self._handle_event(task, event, arguments)
             # The argument is not a path, or code of the argument raises. The task handles errors of the call itself.
             except Exception:
-                self._found[task] = event
+                self._uncovered_inputs[task] = event
             finally:
                 self._threads_in_hook.discard(thread)
 
@@ -154,10 +154,10 @@ class InputAudit:
 
     def _handle_event(self, task: str, event: str, arguments: tuple[object, ...]) -> None:
         if event in _ACTS or (event == "ctypes.dlsym" and getattr(arguments[0], "_name", None) is None):
-            self._found[task] = event
+            self._uncovered_inputs[task] = event
         elif event == "sqlite3.connect":
             if arguments[0] not in (":memory:", ""):
-                self._found[task] = event
+                self._uncovered_inputs[task] = event
         elif event == "os.mkdir":
             self._record_created(task, _real_path(arguments[0]))
         elif event in _PATHS and not (event == "os.listdir" and self._is_search(arguments[0])):
@@ -172,11 +172,11 @@ class InputAudit:
         if argument is None and event in ("os.listdir", "os.scandir"):
             argument = os.curdir
         if isinstance(argument, int) and str(_caller(3)).startswith(_STARTER):
-            self._found[task] = _STARTER  # Only this code starts a process without an event.
+            self._uncovered_inputs[task] = _STARTER  # Only this code starts a process without an event.
         if argument is None or isinstance(argument, int):
             return  # Part of the interpreter, or a descriptor whose opening was audited.
         if event == "ctypes.dlopen" and os.sep not in str(argument):
-            self._found[task] = event  # The library is searched for in the system.
+            self._uncovered_inputs[task] = event  # The library is searched for in the system.
             return
         path = _real_path(argument)
         if event == "open" and isinstance(flags := arguments[2], int):
@@ -213,14 +213,14 @@ class InputAudit:
 
     def _check_path(self, task: str, event: str, path: str) -> None:
         coverage = self._coverage[task]
-        if task in self._found or self._is_created(task, path):
+        if task in self._uncovered_inputs or self._is_created(task, path):
             return
         try:
             if not coverage.has(path):
-                shown = coverage.shown(path).encode("utf-8", "backslashreplace").decode("utf-8")
-                self._found[task] = f"{event} {shown}"
+                displayed = coverage.displayed_path(path).encode("utf-8", "backslashreplace").decode("utf-8")
+                self._uncovered_inputs[task] = f"{event} {displayed}"
         except Exception:  # A distribution is missing or damaged, or a custom finder fails: the coverage is unknown.
-            self._found[task] = event
+            self._uncovered_inputs[task] = event
 
     def _is_created(self, task: str, path: str) -> bool:
         if task not in self._created:

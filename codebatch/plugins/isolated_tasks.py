@@ -17,11 +17,11 @@ import msgspec
 from codebatch.errors import InvalidConfiguration
 from codebatch.model.entry import Entry
 from codebatch.model.plan import ContextTable
-from codebatch.model.task import Json, OwnPlace, SnapshotView, TaskDescription
+from codebatch.model.task import CustomTaskLocation, Json, SnapshotView, TaskDescription
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.plugins.entry_points import load_declaration
-from codebatch.plugins.settings import configure, contexts_of, evaluate_context, prepare
-from codebatch.plugins.user_tasks import said
+from codebatch.plugins.settings import configure, evaluate_context, prepare, task_contexts
+from codebatch.plugins.user_tasks import exception_text
 from codebatch.system.processes.forks import ForkFailure, call_isolated
 
 LOAD_SECONDS_MAX = 30.0
@@ -67,13 +67,15 @@ class IsolatedTasks:
         self._configured: dict[tuple[str, str], TaskAnswer] = {}
         self._unloadable: dict[str, TaskAnswer] = {}
 
-    def look_ahead(self, settings: Mapping[str, Mapping[str, Json]]) -> None:
+    def prefetch(self, settings: Mapping[str, Mapping[str, Json]]) -> None:
         """Ask about several tasks in one fork, each with its settings, and cache the answers."""
-        names = [name for name in settings if self._catalogue.is_foreign(name)]
+        names = [name for name in settings if self._catalogue.is_external(name)]
         unknown = [name for name in names if (name, repr(settings[name])) not in self._configured]
         if not unknown:
             return
-        answers = self._ask([_TaskQuestion(name, partial(_configure, name, settings[name])) for name in unknown])
+        answers = self._query_in_fork(
+            [_TaskQuestion(name, partial(_configure, name, settings[name])) for name in unknown]
+        )
         for name, answer in zip(unknown, answers, strict=True):
             self._configured[name, repr(settings[name])] = answer
             if answer.description is not None:
@@ -89,11 +91,11 @@ class IsolatedTasks:
 
     def configure(self, name: str, settings: Mapping[str, Json]) -> dict[str, Json]:
         """Return a task's configuration as JSON, including defaults."""
-        return msgspec.json.decode(_accepted(self._answer(name, settings)).config, type=dict[str, Json])
+        return msgspec.json.decode(_require_accepted(self._answer(name, settings)).config, type=dict[str, Json])
 
     def context_names(self, name: str, config: Mapping[str, Json]) -> tuple[str, ...]:
         """Return the names of a task's contexts for a configuration."""
-        return _accepted(self._answer(name, config)).context_names
+        return _require_accepted(self._answer(name, config)).context_names
 
     def prepare(
         self, name: str, settings: Mapping[str, Json], *, is_project: bool
@@ -104,42 +106,42 @@ class IsolatedTasks:
         """
         if not self._answer(name, settings).is_prepared:
             return None
-        (answer,) = self._ask([_TaskQuestion(name, partial(_prepare, name, settings, is_project))])
-        return msgspec.json.decode(_accepted(answer).config, type=dict[str, Json]), answer.note
+        (answer,) = self._query_in_fork([_TaskQuestion(name, partial(_prepare, name, settings, is_project))])
+        return msgspec.json.decode(_require_accepted(answer).config, type=dict[str, Json]), answer.note
 
     def evaluate_contexts(
         self, name: str, config: Mapping[str, Json], snapshot: SnapshotView, items: Sequence[Entry]
     ) -> dict[str, ContextTable]:
         """Return the values of a task's contexts for items of a snapshot, by name."""
-        (answer,) = self._ask([_TaskQuestion(name, partial(_evaluate, name, config, snapshot, items))])
-        return _accepted(answer).contexts
+        (answer,) = self._query_in_fork([_TaskQuestion(name, partial(_evaluate, name, config, snapshot, items))])
+        return _require_accepted(answer).contexts
 
     def _answer(self, name: str, settings: Mapping[str, Json]) -> TaskAnswer:
         """Return the answer about a task. Raises if the task cannot be loaded."""
-        self.look_ahead({name: settings})
+        self.prefetch({name: settings})
         answer = self._configured[name, repr(settings)]
-        return answer if answer.description else _accepted(answer)
+        return answer if answer.description else _require_accepted(answer)
 
-    def _ask(self, questions: Sequence[_TaskQuestion], besides: Iterable[str] = ()) -> list[TaskAnswer]:
-        """Answer questions in one fork, which first imports the modules of their tasks and of `besides`."""
-        names = dict.fromkeys((*(question.name for question in questions), *besides))
+    def _query_in_fork(self, questions: Sequence[_TaskQuestion], other_tasks: Iterable[str] = ()) -> list[TaskAnswer]:
+        """Answer questions in one fork, which first imports the modules of their tasks and of `other_tasks`."""
+        names = dict.fromkeys((*(question.name for question in questions), *other_tasks))
         loads = [_TaskQuestion(name, partial(_load, name)) for name in names]
         with call_isolated(self._answer_in_fork, [*loads, *questions], TaskAnswer, seconds=self._seconds) as answers:
             loaded = [self._require_answer(question.name, next(answers), "cannot be loaded") for question in loads]
             is_any_of_project = any(
                 question.description and question.description.scope == "project" for question in loaded
             )
-            if not is_any_of_project or names.keys() >= self._catalogue.own_places.keys():
+            if not is_any_of_project or names.keys() >= self._catalogue.custom_locations.keys():
                 return [
                     self._require_answer(question.name, next(answers), "cannot be planned") for question in questions
                 ]
         # A task of project scope needs all custom tasks. Import each of them too, with its own time limit.
-        return self._ask(questions, self._catalogue.own_places)
+        return self._query_in_fork(questions, self._catalogue.custom_locations)
 
     def _require_answer(self, name: str, answer: TaskAnswer | ForkFailure, problem: str) -> TaskAnswer:
         if isinstance(answer, TaskAnswer):
             return answer
-        place = self._catalogue.own_places.get(name)
+        place = self._catalogue.custom_locations.get(name)
         location = place.python.rpartition(":")[0] if place else self._catalogue.installed[name].value
         raise InvalidConfiguration(f"the task {name!r} {problem} from {location}: {answer.reason}", hint=_HINT)
 
@@ -151,12 +153,18 @@ class IsolatedTasks:
             except InvalidConfiguration as error:
                 self._unloadable[question.name] = TaskAnswer(refusal=(error.message, error.hint))
             except Exception as error:
-                return TaskAnswer(refusal=(f"the task {question.name!r} cannot be planned: {said(error)}", None))
+                return TaskAnswer(
+                    refusal=(f"the task {question.name!r} cannot be planned: {exception_text(error)}", None)
+                )
         return self._unloadable[question.name]
 
 
 def _load(name: str, catalogue: TaskCatalogue) -> TaskAnswer:
-    loaded = catalogue.load_own(name).declaration if name in catalogue.own_places else load_declaration(catalogue, name)
+    loaded = (
+        catalogue.load_custom(name).declaration
+        if name in catalogue.custom_locations
+        else load_declaration(catalogue, name)
+    )
     return TaskAnswer(description=loaded.description)
 
 
@@ -166,7 +174,7 @@ def _configure(name: str, settings: Mapping[str, Json], catalogue: TaskCatalogue
     try:
         config = configure(declaration, settings)
         is_stable = configure(declaration, config) == config
-        names = tuple(sorted(contexts_of(declaration, config)))
+        names = tuple(sorted(task_contexts(declaration, config)))
     except InvalidConfiguration as error:
         return TaskAnswer(description=description, refusal=(error.message, error.hint))
     return TaskAnswer(
@@ -187,11 +195,11 @@ def _prepare(name: str, settings: Mapping[str, Json], is_project: bool, catalogu
 def _evaluate(
     name: str, config: Mapping[str, Json], snapshot: SnapshotView, items: Sequence[Entry], catalogue: TaskCatalogue
 ) -> TaskAnswer:
-    contexts = contexts_of(load_declaration(catalogue, name), config)
+    contexts = task_contexts(load_declaration(catalogue, name), config)
     return TaskAnswer(contexts={key: evaluate_context(context, snapshot, items) for key, context in contexts.items()})
 
 
-def _accepted(answer: TaskAnswer) -> TaskAnswer:
+def _require_accepted(answer: TaskAnswer) -> TaskAnswer:
     """Return an answer. Raises InvalidConfiguration if it is a refusal."""
     if answer.refusal is not None:
         message, hint = answer.refusal
@@ -200,9 +208,12 @@ def _accepted(answer: TaskAnswer) -> TaskAnswer:
 
 
 def isolated_catalogue(
-    own_places: Mapping[str, OwnPlace] | None = None, *, imports: Iterable[str] = (), file_seconds: float = 0.0
+    custom_locations: Mapping[str, CustomTaskLocation] | None = None,
+    *,
+    imports: Iterable[str] = (),
+    file_seconds: float = 0.0,
 ) -> TaskCatalogue:
     """Return a catalogue for a coordinator. `file_seconds` is the time limit for one file in seconds."""
-    catalogue = TaskCatalogue(own_places, imports=imports)
+    catalogue = TaskCatalogue(custom_locations, imports=imports)
     catalogue.isolated = IsolatedTasks(catalogue, max(LOAD_SECONDS_MAX, file_seconds))
     return catalogue

@@ -13,10 +13,10 @@ from functools import cached_property
 from importlib.machinery import all_suffixes
 from importlib.metadata import distribution
 
-from codebatch.model.task import OwnPlace
-from codebatch.plugins.entry_points import normalized, packages_in_key, providers
+from codebatch.model.task import CustomTaskLocation
+from codebatch.plugins.entry_points import normalized, packages_covered_by_key, providers
 from codebatch.plugins.input_audit import is_in
-from codebatch.plugins.user_tasks import OwnSource
+from codebatch.plugins.user_tasks import CustomTaskSource
 
 _SITE_DIRECTORIES = ("site-packages", "dist-packages")
 _METADATA = re.compile(r"(.+)-[^-]+\.(?:dist|egg)-info\Z")
@@ -28,16 +28,26 @@ class KeyCoverage:
     The minor version of the interpreter covers the standard library. /dev/null is covered, because it has no content.
     """
 
-    def __init__(self, own: OwnSource, place: OwnPlace, tools: Iterable[str], *, besides: Iterable[str]) -> None:
-        """`tools` are the distributions whose versions are in the key. `besides` are directories of codebatch."""
+    def __init__(
+        self,
+        source: CustomTaskSource,
+        place: CustomTaskLocation,
+        tools: Iterable[str],
+        *,
+        product_directories: Iterable[str],
+    ) -> None:
+        """`tools` are the distributions whose versions are in the key.
+
+        `product_directories` are directories of codebatch.
+        """
         python = place.python.rpartition(":")[0]
         self._project = os.path.realpath(place.project)
         self._files = {os.devnull}
         self._bytecode: list[str] = []
         for file in (python, *place.files.values()):
             self._add_file(os.path.realpath(file))
-        self._trees = [*map(os.path.realpath, besides)]
-        for package in packages_in_key(own):
+        self._trees = [*map(os.path.realpath, product_directories)]
+        for package in packages_covered_by_key(source):
             self._add_package(package)
         self._tools = {normalized(tool) for tool in tools} - {"python"}
 
@@ -45,11 +55,11 @@ class KeyCoverage:
         """Return whether the key covers the content of a file or directory."""
         if path in self._files or (path.endswith(".pyc") and path.startswith(tuple(self._bytecode))):
             return True
-        if any(is_in(path, tree) for tree in self._trees) or _is_of_interpreter(path):
+        if any(is_in(path, tree) for tree in self._trees) or _belongs_to_interpreter(path):
             return True
-        return any(self._is_of_tool(first) for first in _first_names(path, self._sites))
+        return any(self._belongs_to_tool(first) for first in _first_names(path, self._sites))
 
-    def shown(self, path: str) -> str:
+    def displayed_path(self, path: str) -> str:
         """Return a path for people: relative to the project, the name of an installed module, or the last component."""
         if path.endswith(".pyc"):
             with contextlib.suppress(ValueError):
@@ -85,7 +95,7 @@ class KeyCoverage:
         """The directories in which the distributions of the key are installed."""
         return sorted({os.path.realpath(str(distribution(tool).locate_file(""))) for tool in self._tools})
 
-    def _is_of_tool(self, first: str) -> bool:
+    def _belongs_to_tool(self, first: str) -> bool:
         """Return whether a top-level name in a site directory belongs only to distributions that the key covers."""
         metadata = _METADATA.match(first)
         owners = (metadata[1],) if metadata else providers(first)
@@ -100,7 +110,7 @@ def _libraries() -> tuple[str, ...]:
     return os.path.realpath(os.path.dirname(os.__file__)), os.path.realpath(compiled), os.path.realpath(archive)
 
 
-def _is_of_interpreter(path: str) -> bool:
+def _belongs_to_interpreter(path: str) -> bool:
     library = next((directory for directory in _libraries() if is_in(path, directory)), None)
     return library is not None and path[len(library) + 1 :].partition(os.sep)[0] not in _SITE_DIRECTORIES
 
@@ -112,9 +122,9 @@ def _first_names(path: str, sites: Iterable[str]) -> Iterator[str]:
     """
     for site in sites:
         if site and path.startswith(site + os.sep):
-            first, *rest = path[len(site) + 1 :].split(os.sep)
-            if first == "__pycache__" and rest:
-                first = rest[0].partition(".")[0]
+            first, *components = path[len(site) + 1 :].split(os.sep)
+            if first == "__pycache__" and components:
+                first = components[0].partition(".")[0]
             suffix = next(
                 (ending for ending in sorted(all_suffixes(), key=len, reverse=True) if first.endswith(ending)), ""
             )

@@ -32,7 +32,7 @@ _RULE_WRITTEN = {
 
 def configure(declaration: TaskDeclaration, settings: Mapping[str, Json]) -> dict[str, Json]:
     """Return the configuration of a task for settings, as JSON with defaults. Raises InvalidConfiguration."""
-    config: dict[str, Json] = msgspec.to_builtins(_config_of(declaration, settings))
+    config: dict[str, Json] = msgspec.to_builtins(_decode_config(declaration, settings))
     return config
 
 
@@ -45,17 +45,17 @@ def prepare(
     """
     if declaration.prepare is None:
         return None
-    task_config = _config_of(declaration, settings)
+    task_config = _decode_config(declaration, settings)
     with _rejecting_invalid(declaration):
         config, note = declaration.prepare(task_config, is_project=is_project)
     return msgspec.to_builtins(config), note
 
 
-def contexts_of(declaration: TaskDeclaration, config: Mapping[str, Json]) -> Mapping[str, Context]:
+def task_contexts(declaration: TaskDeclaration, config: Mapping[str, Json]) -> Mapping[str, Context]:
     """Map the names of the contexts that a task has for a configuration to these contexts."""
     if declaration.configured_contexts is None:
         return declaration.contexts
-    return {**declaration.contexts, **declaration.configured_contexts(_config_of(declaration, config))}
+    return {**declaration.contexts, **declaration.configured_contexts(_decode_config(declaration, config))}
 
 
 def evaluate_context(context: Context, snapshot: SnapshotView, items: Sequence[Entry]) -> ContextTable:
@@ -66,7 +66,7 @@ def evaluate_context(context: Context, snapshot: SnapshotView, items: Sequence[E
     return ContextTable(values=tuple(indexes), items=column)
 
 
-def _config_of(declaration: TaskDeclaration, settings: Mapping[str, Json]) -> msgspec.Struct:
+def _decode_config(declaration: TaskDeclaration, settings: Mapping[str, Json]) -> msgspec.Struct:
     known = [field.encode_name for field in msgspec.structs.fields(declaration.config)]
     for key in settings:
         if key not in known:

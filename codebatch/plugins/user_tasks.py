@@ -31,7 +31,7 @@ import msgspec
 from codebatch.errors import Interrupted, InvalidConfiguration
 from codebatch.model.digest import Digest, digest_bytes, digest_pairs
 from codebatch.model.record import KINDS
-from codebatch.model.task import TASK_NAME_PATTERN, Json, NoConfig, OwnPlace, TaskDeclaration
+from codebatch.model.task import TASK_NAME_PATTERN, CustomTaskLocation, Json, NoConfig, TaskDeclaration
 from codebatch.plugins.input_audit import InputAudit
 from codebatch.system.files.regular_files import file_fingerprint, read_regular
 from codebatch.system.processes.process_state import ProcessState
@@ -43,7 +43,7 @@ SETTINGS = ("python", "tools", "files", "reuse")
 """The settings in `[tasks.NAME]` of a custom task that codebatch itself uses. All others are its configuration."""
 
 
-def place_of(name: str, settings: Mapping[str, Json], project: Path) -> OwnPlace:
+def custom_task_location(name: str, settings: Mapping[str, Json], project: Path) -> CustomTaskLocation:
     """Return the location of a custom task from its settings in `[tasks.NAME]`. Raises InvalidConfiguration."""
     value = settings["python"]
     hint = f'write [tasks.{name}] python = "tools/{name}.py:task"'
@@ -71,7 +71,7 @@ def place_of(name: str, settings: Mapping[str, Json], project: Path) -> OwnPlace
     for key, file_path in files.items():
         if not file_path.is_relative_to(project.resolve()):
             raise InvalidConfiguration(f"{key!r} of the task {name!r} is outside the project", hint=hint)
-    return OwnPlace(
+    return CustomTaskLocation(
         python=f"{file}:{function}",
         tools=tools,
         files={key: str(file_path) for key, file_path in sorted(files.items())},
@@ -80,7 +80,7 @@ def place_of(name: str, settings: Mapping[str, Json], project: Path) -> OwnPlace
     )
 
 
-class OwnSource(msgspec.Struct, frozen=True):
+class CustomTaskSource(msgspec.Struct, frozen=True):
     """The file of a custom task, read but not run.
 
     - `digest`: covers the file, the name of the function and the `files` of the task.
@@ -95,7 +95,7 @@ class OwnSource(msgspec.Struct, frozen=True):
     imports: tuple[str, ...]
     states: Mapping[str, tuple[int, ...]]
 
-    def changed_file(self, place: OwnPlace) -> str | None:
+    def changed_file(self, place: CustomTaskLocation) -> str | None:
         """Return one of the `files` that has changed since it was read for the digest, or None."""
         for key, file_path in place.files.items():
             with contextlib.suppress(OSError):
@@ -105,10 +105,10 @@ class OwnSource(msgspec.Struct, frozen=True):
         return None
 
 
-class OwnTask(msgspec.Struct, frozen=True):
+class CustomTask(msgspec.Struct, frozen=True):
     """A custom task that was loaded."""
 
-    source: OwnSource
+    source: CustomTaskSource
     declaration: TaskDeclaration
     function: Callable[..., object]
     takes_config: bool
@@ -127,18 +127,18 @@ def importing() -> Iterator[None]:
         raise
     except BaseException as error:
         raise ImportError(
-            f"it ends the process ({said(error)}): move that below `if __name__ == '__main__':`"
+            f"it ends the process ({exception_text(error)}): move that below `if __name__ == '__main__':`"
         ) from error
     finally:
         state_before.restore()
 
 
-def said(error: BaseException) -> str:
+def exception_text(error: BaseException) -> str:
     """Return the type and the text of an exception. Works for any exception, even if making its text raises another."""
     return traceback.format_exception_only(error)[-1].strip()
 
 
-def read_own_source(name: str, place: OwnPlace) -> OwnSource:
+def read_custom_task_source(name: str, place: CustomTaskLocation) -> CustomTaskSource:
     """Read the file of a custom task and its `files`, without running any code. Raises InvalidConfiguration."""
     path, _, attribute = place.python.rpartition(":")
     try:
@@ -147,8 +147,8 @@ def read_own_source(name: str, place: OwnPlace) -> OwnSource:
         digests = [(key, digest_bytes(_read(file_path))) for key, file_path in place.files.items()]
         named = frozenset(_imports(content))
     except Exception as error:
-        raise _cannot_be_loaded(name, path, said(error)) from error
-    return OwnSource(
+        raise _cannot_be_loaded(name, path, exception_text(error)) from error
+    return CustomTaskSource(
         content=content,
         # The path of the file is not included, so the digest does not depend on its location.
         digest=digest_pairs([(attribute, digest_bytes(content)), *digests]),
@@ -158,7 +158,9 @@ def read_own_source(name: str, place: OwnPlace) -> OwnSource:
     )
 
 
-def load_own_task(name: str, place: OwnPlace, source: OwnSource, watch: InputAudit | None = None) -> OwnTask:
+def load_custom_task(
+    name: str, place: CustomTaskLocation, source: CustomTaskSource, watch: InputAudit | None = None
+) -> CustomTask:
     """Run the file of a custom task. Return its function and declaration.
 
     If it has project scope, the catalogue adds the tasks that it needs. `watch` audits what the file reads. Raises
@@ -186,7 +188,7 @@ def load_own_task(name: str, place: OwnPlace, source: OwnSource, watch: InputAud
         if not (isinstance(config, type) and issubclass(config, msgspec.Struct)):
             raise TypeError(f"`{parameters[1]}` of {attribute} must be annotated with a msgspec.Struct")
     except Exception as error:
-        raise _cannot_be_loaded(name, path, said(error)) from error
+        raise _cannot_be_loaded(name, path, exception_text(error)) from error
     declaration = TaskDeclaration(
         name=name,
         version="1",
@@ -198,7 +200,7 @@ def load_own_task(name: str, place: OwnPlace, source: OwnSource, watch: InputAud
         config=config,
         tools=place.tools or (),
     )
-    return OwnTask(source, declaration, function, takes_config)
+    return CustomTask(source, declaration, function, takes_config)
 
 
 def _cannot_be_loaded(name: str, path: str, why: str) -> InvalidConfiguration:

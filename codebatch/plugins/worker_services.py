@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, Protocol, cast
 
-from codebatch.model.analysis.search_result import Searched
+from codebatch.model.analysis.search_result import FileSearchResult
 from codebatch.model.task import Json
 from codebatch.protocol.launch import QUESTIONS_MODULE, SILENCING_MODULE, SOURCE_MODULE
 
@@ -21,7 +21,7 @@ UnreportedReason = Literal["suppressed", "unknown", ""]
 
 `suppressed`: a comment suppresses it. `unknown`: a limit was reached, or it is uncertain.
 """
-FindingsOfFile = tuple[bytes, bytes, Mapping[str, bytes], Sequence[tuple[int, str, str, str]], bool]
+FileFindings = tuple[bytes, bytes, Mapping[str, bytes], Sequence[tuple[int, str, str, str]], bool]
 """Path, content, contexts, findings (line, tool, rule ID, message), and whether the file may have suppressions."""
 
 
@@ -53,16 +53,16 @@ class LanguageServices(Protocol):
     def summaries(self) -> dict[str, str]: ...
     def explain_rule(self, settings: Mapping[str, Json], code: str) -> dict[str, Json]: ...
     def example_rule(self, settings: Mapping[str, Json], rule_id: str, language: str) -> dict[str, Json]: ...
-    def languages_of_paths(self, paths: Iterable[bytes]) -> Iterator[str]: ...
+    def path_languages(self, paths: Iterable[bytes]) -> Iterator[str]: ...
     def rule_trials(self, settings: Mapping[str, Json], files: Sequence[tuple[bytes, bytes]]) -> RuleTrialRunner: ...
-    def why_untold(
-        self, settings: Mapping[str, Json], asked: Sequence[FindingsOfFile]
+    def unreported_reasons(
+        self, settings: Mapping[str, Json], finding_groups: Sequence[FileFindings]
     ) -> Sequence[Sequence[UnreportedReason]] | None: ...
     def named_language(self, name: str) -> str: ...
     def finder(self, kind: str, text: str, language: str) -> CodeFinder: ...
     def find_in(
-        self, looked_for: CodeFinder, path: bytes, content: bytes, contexts: Mapping[str, bytes], is_counted: bool
-    ) -> Searched: ...
+        self, code_finder: CodeFinder, path: bytes, content: bytes, contexts: Mapping[str, bytes], is_counted: bool
+    ) -> FileSearchResult: ...
 
 
 class SourceServices(Protocol):

@@ -11,7 +11,7 @@ import msgspec
 
 from codebatch.model.outcome import HolderId
 from codebatch.model.shard import ShardId
-from codebatch.model.task import OwnPlace
+from codebatch.model.task import CustomTaskLocation
 
 WORKER_MODULE = "codebatch_workers"
 QUESTIONS_MODULE = "codebatch_workers.runtime.introspection"
@@ -52,7 +52,7 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
     batch: str
     coordinator: HolderId
     store_lock: int | None = None
-    own_tasks: dict[str, OwnPlace] = {}
+    own_tasks: dict[str, CustomTaskLocation] = {}
     keeps_terms: bool = False
     hash_seed: int = 0
     role: Role = "tasks"

@@ -19,7 +19,7 @@ from typing import Literal
 
 import msgspec
 
-from codebatch.model.outcome import Commit, HolderId, Unit, Used
+from codebatch.model.outcome import Commit, HolderId, ResourceUsage, Unit
 from codebatch.model.shard import ShardId
 
 PROTOCOL_VERSION = 1
@@ -110,7 +110,7 @@ class Committed(msgspec.Struct, frozen=True, kw_only=True, tag="committed"):
 
     commit: Commit
     lost: int
-    used: tuple[Used, ...] = ()
+    used: tuple[ResourceUsage, ...] = ()
 
 
 class Finished(msgspec.Struct, frozen=True, kw_only=True, tag="finished"):

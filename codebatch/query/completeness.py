@@ -9,7 +9,7 @@ import msgspec
 
 from codebatch.errors import InvalidConfiguration, InvalidInput
 from codebatch.model.shard import PROJECT_PATH
-from codebatch.model.text.quantities import count_of, percent_of
+from codebatch.model.text.quantities import count_text, percentage_of
 from codebatch.query.filters.filters import JsonRecord, RecordFilter, path_bytes
 from codebatch.query.filters.paths import PathFilter, Paths
 from codebatch.query.sources.records import BatchRecords
@@ -29,7 +29,7 @@ class Completeness(msgspec.Struct, frozen=True, kw_only=True):
     - `failed`: how many of these results are failures. It is 0 if the answer lists the failures.
     - `failed_tasks`: the tasks that failed.
     - `lost`: the number of files that could not be read.
-    - `lacks_files`: whether the answer needs all files of the project, but the batch is restricted to paths.
+    - `misses_required_files`: whether the answer needs all files of the project, but the batch is restricted to paths.
     - `unfollowed`: if other files may use the requested file without an import, a text that describes these uses. The
       answer does not contain them. Otherwise empty.
     - `files`: the number of files of the batch.
@@ -60,15 +60,15 @@ class Completeness(msgspec.Struct, frozen=True, kw_only=True):
         """
         if self.files_done is None or self.done == self.planned:
             return ""
-        return f"{self.files_done:,} of {count_of(self.files, 'file')} done"
+        return f"{self.files_done:,} of {count_text(self.files, 'file')} done"
 
     @property
     def percent(self) -> float:
         """The percentage of needed results that exist, to one decimal, rounded down."""
-        return percent_of(max(self.done - self.failed - self.lost, 0), self.planned)
+        return percentage_of(max(self.done - self.failed - self.lost, 0), self.planned)
 
     @property
-    def lacking(self) -> str:
+    def missing_text(self) -> str:
         """A description of what is missing; empty if the answer is complete."""
         messages: list[str] = []
         if self.done < self.planned:
@@ -76,7 +76,7 @@ class Completeness(msgspec.Struct, frozen=True, kw_only=True):
         if self.failed:
             messages.append(f"{self.failed:,} of {self.planned:,} results failed ({', '.join(self.failed_tasks)})")
         if self.lost:
-            messages.append(f"{count_of(self.lost, 'file')} could not be read")
+            messages.append(f"{count_text(self.lost, 'file')} could not be read")
         if self.lacks_files:
             messages.append("the batch is restricted to a part of the project; files outside this part are not covered")
         if self.unfollowed:
@@ -95,7 +95,7 @@ def completeness(
     """Return the completeness of an answer that needs the results of some tasks.
 
     If `tells_failures` is set, failures are part of the answer and do not count as missing. `path` restricts the
-    counted failures to paths, as in PathFilter. `lacks_files` is as in Completeness.
+    counted failures to paths, as in PathFilter. `misses_required_files` is as in Completeness.
     """
     tally = records.source.tally(tasks)
     failed: dict[str, int] = {}
@@ -141,7 +141,7 @@ def completeness_at(
     )
 
 
-def lacks_files(
+def misses_required_files(
     catalogue: Callable[[], TaskCatalogue], records: BatchRecords, tasks: Collection[str], kinds: Collection[str]
 ) -> bool:
     """Return whether the answer needs records that depend on all files, but the batch is restricted to paths.
@@ -152,12 +152,12 @@ def lacks_files(
     if not records.batch.about.paths:
         return False  # This check comes first because it needs no task declarations.
     named = _OF_ALL_FILES & set(kinds) if kinds or len(tasks) > 1 else _OF_ALL_FILES
-    return bool(named) and bool(tasks_that_give(catalogue(), set(tasks) & set(records.source.project_tasks), named))
+    return bool(named) and bool(emitting_tasks(catalogue(), set(tasks) & set(records.source.project_tasks), named))
 
 
-def tasks_that_give(catalogue: TaskCatalogue, tasks: Collection[str], kinds: Collection[str]) -> tuple[str, ...]:
+def emitting_tasks(catalogue: TaskCatalogue, tasks: Collection[str], kinds: Collection[str]) -> tuple[str, ...]:
     """Return the tasks that can emit records of some kinds. Without `kinds`, return all tasks."""
-    return tuple(task for task in tasks if not kinds or _gives(catalogue, task, kinds))
+    return tuple(task for task in tasks if not kinds or _can_emit(catalogue, task, kinds))
 
 
 def check_kinds(catalogue: Callable[[], TaskCatalogue], records: BatchRecords, kinds: Collection[str]) -> None:
@@ -169,7 +169,7 @@ def check_kinds(catalogue: Callable[[], TaskCatalogue], records: BatchRecords, k
         pieces = (piece for task in records.task_names for piece in records.source.iter_pieces(task))
         if any(kind in piece.counts.kinds for piece in pieces):
             continue
-        if not tasks_that_give(catalogue(), records.task_names, (kind,)):
+        if not emitting_tasks(catalogue(), records.task_names, (kind,)):
             raise InvalidInput(
                 f"no task of the batch produces records of kind {kind!r}",
                 hint=(
@@ -179,7 +179,7 @@ def check_kinds(catalogue: Callable[[], TaskCatalogue], records: BatchRecords, k
             )
 
 
-def _gives(catalogue: TaskCatalogue, task: str, kinds: Collection[str]) -> bool:
+def _can_emit(catalogue: TaskCatalogue, task: str, kinds: Collection[str]) -> bool:
     if "failure" in kinds:
         return True
     from codebatch.plugins.entry_points import describe_task  # Imported late: `summary` names no kinds.
@@ -199,6 +199,6 @@ def _is_unreported_failure(
 
 
 def _failures(records: BatchRecords, task: str, path: Paths) -> int:
-    failures = records.iter_records(task, RecordFilter(kinds=("failure",)), is_beside=True)
+    failures = records.iter_records(task, RecordFilter(kinds=("failure",)), is_auxiliary=True)
     paths = PathFilter(path)
     return sum(paths.matches(record_path := path_bytes(record)) or record_path == PROJECT_PATH for record in failures)

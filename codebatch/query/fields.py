@@ -13,11 +13,11 @@ from msgspec import UNSET
 
 from codebatch.errors import StoreCorrupt
 from codebatch.model.entry import display_path
-from codebatch.model.record import KINDS, RECORD_TYPES, TAGS, Located
+from codebatch.model.record import KINDS, RECORD_TYPES, TAGS, BaseRecord
 from codebatch.model.task import Json
 
 JsonRecord = dict[str, Json]
-R = TypeVar("R", bound=Located)
+R = TypeVar("R", bound=BaseRecord)
 PathKey = tuple[Json, Json]
 Languages = Mapping[PathKey, str]
 """The language of each file. The keys are those of `path_key`."""
@@ -29,7 +29,7 @@ PATHS = ("path", "other_path")
 """Path fields. If the path is not UTF-8, the record has the field with the suffix `_b64` instead."""
 
 
-def cell_of(record: JsonRecord) -> str:
+def cell_text(record: JsonRecord) -> str:
     """Return the location of a record in its notebook in display form. Return an empty string outside notebooks."""
     return f" (cell {record['cell']}, line {record['cell_line']})" if "cell" in record else ""
 
@@ -55,14 +55,14 @@ def path_key(record: JsonRecord) -> PathKey:
     return record.get("path"), record.get("path_b64")
 
 
-def fields_of(kinds: Iterable[str]) -> tuple[str, ...]:
+def record_fields(kinds: Iterable[str]) -> tuple[str, ...]:
     """Return the names of the fields of some kinds of records, each once, beginning with `kind` and `path`."""
     defaults = _defaults()
     named = {field: None for kind in kinds for field in defaults[kind]}
     return tuple({"kind": None, "path": None, **named, **dict.fromkeys(DERIVED)})
 
 
-def chosen(record: JsonRecord, fields: Iterable[str], languages: Languages) -> JsonRecord:
+def select_fields(record: JsonRecord, fields: Iterable[str], languages: Languages) -> JsonRecord:
     """Return a record with only some fields.
 
     A path that is not UTF-8 stays in base64, under `path_b64` or `other_path_b64`.
@@ -73,11 +73,11 @@ def chosen(record: JsonRecord, fields: Iterable[str], languages: Languages) -> J
         if field in PATHS and encoded in record:
             row[encoded] = record[encoded]
         else:
-            row[field] = value_of(record, field, languages)
+            row[field] = field_value(record, field, languages)
     return row
 
 
-def value_of(record: JsonRecord, field: str, languages: Languages) -> Json:
+def field_value(record: JsonRecord, field: str, languages: Languages) -> Json:
     """Return the value of a field, or None if the record has no value. Paths are returned in display form."""
     if field in record and field not in PATHS:
         return record[field]

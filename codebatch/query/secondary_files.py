@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-Apart = Literal["test", "foreign"]
+SecondaryCategory = Literal["test", "foreign"]
 """The category of a non-production file.
 
 - `test`: tests, their data, examples, documentation.
@@ -16,9 +16,9 @@ Apart = Literal["test", "foreign"]
 class SecondaryFiles:
     """The non-production files of a batch."""
 
-    def __init__(self, by_path: Mapping[bytes, Apart]) -> None:
+    def __init__(self, by_path: Mapping[bytes, SecondaryCategory]) -> None:
         self._by_path = by_path
 
-    def of(self, path: bytes) -> Apart | None:
+    def category_of(self, path: bytes) -> SecondaryCategory | None:
         """Return the category of a non-production file, or None for other files."""
         return self._by_path.get(path)

@@ -17,17 +17,18 @@ SIDES = 2
 def show_copied(block: DuplicateBlock, excerpts: Excerpts, limits: ReportLimits) -> CopiedBlock:
     """Return a duplicate block with the source of its first locations. Raises StoreCorrupt."""
     complete = [(place, end) for place in block.locations if isinstance(end := place.end_line, int)]
-    shown = [
+    displayed = [
         excerpts.read(place.path_bytes, place.line, min(end - 1, place.line + limits.copied_lines - 1))
         for place, end in complete[:SIDES]
     ]
-    others = [place for place in block.locations if place not in [place for place, _ in complete[:SIDES]]]
+    other_locations = [place for place in block.locations if place not in [place for place, _ in complete[:SIDES]]]
     return CopiedBlock(
         lines=block.lines,
         copies=block.copies,
-        shown=shown,
+        shown=displayed,
         others=[
-            (cut_path(display_path(place.path_bytes), limits.text), place.line) for place in others[: limits.places]
+            (cut_path(display_path(place.path_bytes), limits.text), place.line)
+            for place in other_locations[: limits.places]
         ],
     )
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from codebatch.model.record import FileClass
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.queries.findings import RuleFindings
-from codebatch.query.answers.numbers import numbers_of_files
-from codebatch.query.completeness import tasks_that_give
+from codebatch.query.answers.numbers import read_file_metrics
+from codebatch.query.completeness import emitting_tasks
 from codebatch.query.fields import JsonRecord, record_path
 from codebatch.query.filters.filters import path_bytes
 
 _METRICS = ("code", "cognitive", "max_cognitive", "duplicated_lines", "dependents", "functions")
-_OWN: frozenset[FileClass] = frozenset(("text", "test", "example"))
+_PRODUCTION_CLASSES: frozenset[FileClass] = frozenset(("text", "test", "example"))
 """Classes of files that are the project's own code."""
 _PROSE = frozenset(("csv", "diff", "log", "markdown", "rst", "text"))
 """Languages whose lines are not lines of code."""
@@ -43,57 +43,59 @@ class FileSums:
 
 @dataclass(slots=True, kw_only=True)
 class ReportFiles:
-    """The files of a batch by path: the project's `own` code, and `vendored` code.
+    """The files of a batch by path: the project's `production` code, and `vendored` code.
 
-    For each class of other files, `left_out` has the number of files and of their lines.
+    For each class of other files, `excluded_lines` has the number of files and of their lines.
     """
 
-    own: Mapping[bytes, FileSums]
+    production: Mapping[bytes, FileSums]
     vendored: Mapping[bytes, FileSums]
-    left_out: Mapping[str, tuple[int, int]]
+    excluded_lines: Mapping[str, tuple[int, int]]
     partly_parsed: int
 
 
-def kinds_asked(batch: Batch) -> frozenset[str]:
+def emittable_kinds(batch: Batch) -> frozenset[str]:
     """Return the kinds of records in a report that the tasks of the batch can emit."""
     catalogue = batch.question.catalogue
     kinds = ("file", "metric", "diagnostic", "duplicate", "edge")
-    return frozenset(kind for kind in kinds if tasks_that_give(catalogue, batch.tasks, (kind,)))
+    return frozenset(kind for kind in kinds if emitting_tasks(catalogue, batch.tasks, (kind,)))
 
 
 def gather_files(batch: Batch, rules: Iterable[RuleFindings]) -> ReportFiles:
     """Return the files of a batch by path, with their findings and metrics. Raises StoreCorrupt."""
     records = batch.question.records
-    own: dict[bytes, FileSums] = {}
+    production: dict[bytes, FileSums] = {}
     vendored: dict[bytes, FileSums] = {}
-    left_out: dict[str, tuple[int, int]] = {}
+    excluded_lines: dict[str, tuple[int, int]] = {}
     partly_parsed = 0
-    non_production = batch.question.apart
+    non_production = batch.question.non_production_files
     for record in batch.files().found if "parse" in batch.tasks else ():
         partly_parsed += record.get("parse") in _IN_PART
         key, class_ = path_bytes(record), str(record.get("class"))
         language = str(record.get("lang"))
-        category = {None: PRODUCTION, "test": TEST, "foreign": VENDORED}[non_production.of(key)]
+        category = {None: PRODUCTION, "test": TEST, "foreign": VENDORED}[non_production.category_of(key)]
         file = FileSums(key=key, path=record_path(record), language=language, category=category)
-        if class_ in _OWN and language not in _PROSE:
-            own[key] = file
+        if class_ in _PRODUCTION_CLASSES and language not in _PROSE:
+            production[key] = file
             continue
         if category == VENDORED and language not in _PROSE:
             vendored[key] = file
-        reason = "text" if class_ in _OWN else class_
-        files, lines = left_out.get(reason, (0, 0))
-        left_out[reason] = files + 1, lines + _lines(record)
-    for metric, values in numbers_of_files(records, _METRICS).items():
+        reason = "text" if class_ in _PRODUCTION_CLASSES else class_
+        files, lines = excluded_lines.get(reason, (0, 0))
+        excluded_lines[reason] = files + 1, lines + _lines(record)
+    for metric, values in read_file_metrics(records, _METRICS).items():
         for key, value in values.items():
-            sums = own.get(key) or vendored.get(key)
+            sums = production.get(key) or vendored.get(key)
             if sums is not None:
                 sums.metrics[metric] = value
     for rule in rules:
         for finding in rule.findings:
-            sums = own.get(path_bytes(finding)) or vendored.get(path_bytes(finding))
+            sums = production.get(path_bytes(finding)) or vendored.get(path_bytes(finding))
             if sums is not None:
                 sums.findings += 1
-    return ReportFiles(own=own, vendored=vendored, left_out=left_out, partly_parsed=partly_parsed)
+    return ReportFiles(
+        production=production, vendored=vendored, excluded_lines=excluded_lines, partly_parsed=partly_parsed
+    )
 
 
 def _lines(record: JsonRecord) -> int:

@@ -13,7 +13,7 @@ from codebatch.model.entry import display_path, path_from_fields
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.hotspots.churn import Churn, churn
 from codebatch.operations.hotspots.hotspots import Hotspot, Hotspots
-from codebatch.operations.queries.batch_query import Answer, shown_paths
+from codebatch.operations.queries.batch_query import Answer, displayed_restriction
 from codebatch.operations.queries.duplicates import DuplicateBlocks
 from codebatch.operations.queries.findings import FindingsByRule
 from codebatch.query.answers.dependencies import Cycle, FileImport
@@ -22,7 +22,7 @@ from codebatch.report.changes import ReportComparison, show_since, utc
 from codebatch.report.contents import FileCycle, HardFunction, Numbers, ReportContents, ReportTotals
 from codebatch.report.examples import show_copied, show_rule
 from codebatch.report.excerpts import Excerpts
-from codebatch.report.gathering import PRODUCTION, FileSums, ReportFiles, gather_files, kinds_asked
+from codebatch.report.gathering import PRODUCTION, FileSums, ReportFiles, emittable_kinds, gather_files
 from codebatch.report.limits import PAGE_BYTES_MAX, ReportLimits, cut, cut_path
 from codebatch.report.matrix import make_matrix
 from codebatch.report.page import encode_page
@@ -46,10 +46,10 @@ def make_report(batch: Batch, limits: ReportLimits | None = None, *, older: Batc
         if len(page) <= PAGE_BYTES_MAX or limits == limits.halved():
             break
         limits = limits.halved()
-    report_completeness = _completeness_of(batch, excerpts)
+    report_completeness = _report_completeness(batch, excerpts)
     if report_completeness.is_complete and inputs.compared is not None and not inputs.compared.is_complete:
         report_completeness = inputs.compared.findings.old.whole
-    return batch.check(Answer(question=batch.question, found=page, whole=report_completeness))
+    return batch.check(Answer(question=batch.question, result=page, completeness=report_completeness))
 
 
 class _ReportInputs(NamedTuple):
@@ -71,7 +71,7 @@ class _ReportInputs(NamedTuple):
 
 def _read_inputs(batch: Batch, limits: ReportLimits, older: Batch | None) -> _ReportInputs:
     has_imports, has_metrics = "dependencies" in batch.tasks, "analyze" in batch.tasks
-    findings = batch.findings().found if "diagnostic" in kinds_asked(batch) else None
+    findings = batch.findings().found if "diagnostic" in emittable_kinds(batch) else None
     return _ReportInputs(
         files=gather_files(batch, findings.rules if findings else ()),
         findings=findings,
@@ -87,7 +87,7 @@ def _read_inputs(batch: Batch, limits: ReportLimits, older: Batch | None) -> _Re
     )
 
 
-def _completeness_of(batch: Batch, excerpts: Excerpts) -> Completeness:
+def _report_completeness(batch: Batch, excerpts: Excerpts) -> Completeness:
     records = batch.question.records
     known_completeness = completeness(records, batch.tasks, lacks_files=bool(records.batch.about.paths))
     return msgspec.structs.replace(known_completeness, lost=len(excerpts.lost))
@@ -96,7 +96,7 @@ def _completeness_of(batch: Batch, excerpts: Excerpts) -> Completeness:
 def _contents(batch: Batch, inputs: _ReportInputs, excerpts: Excerpts, limits: ReportLimits) -> ReportContents:
     about = batch.question.batch.about
     text = limits.text
-    files = list(inputs.files.own.values())
+    files = list(inputs.files.production.values())
     rules = inputs.findings.rules if inputs.findings else ()
     blocks = inputs.copies.blocks if inputs.copies else ()
     copies = [show_copied(item, excerpts, limits) for item in blocks[: limits.copies]]
@@ -108,10 +108,10 @@ def _contents(batch: Batch, inputs: _ReportInputs, excerpts: Excerpts, limits: R
         snapshot_id=about.snapshot_id,
         made_at=utc(about.created_at_ns),
         pipeline=about.pipeline,
-        paths=[cut_path(path, text) for path in shown_paths(batch.question.batch)[: limits.places]],
-        incomplete=_completeness_of(batch, excerpts).lacking,
-        changes_told=cut(inputs.history.told, text),
-        asked=sorted(kinds_asked(batch)),
+        paths=[cut_path(path, text) for path in displayed_restriction(batch.question.batch)[: limits.places]],
+        incomplete=_report_completeness(batch, excerpts).missing_text,
+        changes_told=cut(inputs.history.note, text),
+        asked=sorted(emittable_kinds(batch)),
         numbers=_numbers(batch, inputs.files, files, limits),
         tree=cut_tree([*files, *inputs.files.vendored.values()], limits, inputs.history.changes),
         functions=_functions(inputs, limits),
@@ -144,7 +144,7 @@ def _functions(inputs: _ReportInputs, limits: ReportLimits) -> list[HardFunction
     functions = [_function(hotspot, PRODUCTION, limits.text) for hotspot in production[: limits.functions]]
     for hotspot in all_functions[: limits.functions]:
         path = path_from_fields(hotspot.path, hotspot.path_b64)
-        sums = inputs.files.own.get(path) or inputs.files.vendored.get(path)
+        sums = inputs.files.production.get(path) or inputs.files.vendored.get(path)
         if sums is not None and sums.category != PRODUCTION:
             functions.append(_function(hotspot, sums.category, limits.text))
     return functions
@@ -184,5 +184,5 @@ def _numbers(batch: Batch, files_of_report: ReportFiles, files: Sequence[FileSum
         failures=summary.failures,
         findings=summary.severities,
         languages=languages_shown,
-        left_out=dict(sorted(files_of_report.left_out.items())),
+        left_out=dict(sorted(files_of_report.excluded_lines.items())),
     )

@@ -40,7 +40,7 @@ def cut_tree(files: Sequence[FileSums], limits: ReportLimits, changes: Mapping[b
     rows = _Rows(limits, changes)
     for file in sorted(included, key=lambda file: file.path):
         rows.add_file(file)
-    rows.add_rest(dropped)
+    rows.add_merged_rows(dropped)
     return rows.tree
 
 
@@ -88,14 +88,14 @@ class _Rows:
             parent = self._directories[directory]
         self._add(_parts(file.path)[-1], parent, (file,))
 
-    def add_rest(self, files: Sequence[FileSums]) -> None:
+    def add_merged_rows(self, files: Sequence[FileSums]) -> None:
         """Add a row of merged files to each nearest existing directory."""
-        rests: dict[int, list[FileSums]] = {}
+        files_by_ancestor: dict[int, list[FileSums]] = {}
         for file in files:
             rows_above = [self._directories[above] for above in _above(file.path) if above in self._directories]
-            rests.setdefault(rows_above[-1] if rows_above else 0, []).append(file)
-        for parent in sorted(rests):
-            self._add("", parent, rests[parent])
+            files_by_ancestor.setdefault(rows_above[-1] if rows_above else 0, []).append(file)
+        for parent in sorted(files_by_ancestor):
+            self._add("", parent, files_by_ancestor[parent])
 
     def _add(self, name: str, parent: int, files: Sequence[FileSums]) -> int:
         tree = self.tree

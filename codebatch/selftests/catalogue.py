@@ -14,7 +14,7 @@ from codebatch.selftests.findings import SelftestFindings, Status
 from codebatch.selftests.index import check_answers, check_optional, check_rebuilt, check_writes
 from codebatch.selftests.names import check_names
 from codebatch.selftests.program import check_program
-from codebatch.selftests.results import SAMPLE_SHARE, check_again, check_covered, check_order, check_outputs
+from codebatch.selftests.results import SAMPLE_SHARE, check_covered, check_order, check_outputs, check_reproducible
 from codebatch.selftests.subject import Subject
 
 Needs = Literal["program", "store", "batch"]
@@ -45,7 +45,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
         return (self.needs, *sorted(phases))
 
 
-class GateAbout(msgspec.Struct, frozen=True, kw_only=True):
+class GateDescription(msgspec.Struct, frozen=True, kw_only=True):
     """A self-test in the answers of `codebatch selftest list` and `selftest explain`.
 
     `writes` describes what the self-test writes. It is empty if the self-test writes nothing.
@@ -61,7 +61,7 @@ class GateAbout(msgspec.Struct, frozen=True, kw_only=True):
     writes: str
 
 
-class GateExplainAnswer(GateAbout, frozen=True, kw_only=True):
+class GateExplainAnswer(GateDescription, frozen=True, kw_only=True):
     """The answer of `codebatch selftest explain`."""
 
     schema: Literal["codebatch.gate-explain/1"] = "codebatch.gate-explain/1"
@@ -123,7 +123,7 @@ GATES = (
         inspects=f"{SAMPLE_SHARE:.0%} of the files, at least one, executed again like `codebatch verify`",
         needs="batch",
         writes="a hidden temporary batch; if results of a task differ, its results are no longer reused",
-        check=check_again,
+        check=check_reproducible,
     ),
     Gate(
         id="index-equals-scan",
@@ -199,9 +199,9 @@ def check_bundle(name: str) -> None:
         )
 
 
-def about(gate: Gate) -> GateAbout:
+def describe_gate(gate: Gate) -> GateDescription:
     """Return the description of a self-test."""
-    return GateAbout(
+    return GateDescription(
         gate_id=gate.id,
         aliases=gate.aliases,
         status=gate.status,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from codebatch.selftests.findings import SelftestFindings
 from codebatch.selftests.subject import Subject
 from codebatch.store import layout
-from codebatch.store.batches.batches import batch_ids, is_work, open_batch, snapshot_of
+from codebatch.store.batches.batches import batch_ids, is_work, load_batch_snapshot, open_batch
 from codebatch.store.batches.store import StoreDir
-from codebatch.store.maintenance.collection import objects_of_records
+from codebatch.store.maintenance.collection import iter_record_objects
 from codebatch.store.objects.survey import survey_objects
 from codebatch.store.results.outputs import current_outputs
 from codebatch.store.results.untrusted import load_untrusted
@@ -42,7 +42,7 @@ def _check_batch(store: StoreDir, batch_id: str, findings: SelftestFindings) -> 
         read_work(batch)
         findings.count("documents", 1 + len(Requests(batch.files, batch.root).read()))
     if store.files.stat(store.root / layout.SNAPSHOTS / batch.about.snapshot_id) is None:
-        snapshot_of(store, batch)
+        load_batch_snapshot(store, batch)
 
 
 def check_objects(subject: Subject, findings: SelftestFindings) -> None:
@@ -51,7 +51,7 @@ def check_objects(subject: Subject, findings: SelftestFindings) -> None:
     referrers: dict[str, str] = {}
     for batch_id in batch_ids(store):
         with findings.recording_damage(f"{layout.BATCHES}/{batch_id}"):
-            referrers.update(dict.fromkeys(objects_of_records(open_batch(store, batch_id)), batch_id))
+            referrers.update(dict.fromkeys(iter_record_objects(open_batch(store, batch_id)), batch_id))
     objects = store.objects()
     for snapshot_id in snapshot_ids(store.files, store.root):
         with findings.recording_damage(f"{layout.SNAPSHOTS}/{snapshot_id}"):

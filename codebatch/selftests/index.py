@@ -36,10 +36,10 @@ def check_answers(subject: Subject, findings: SelftestFindings) -> None:
         findings.skipped = f"batch {batch.id} has no index; build it with: codebatch index build --batch {batch.id}"
         return
     damage: list[str] = []
-    with_index, without = BatchRecords(store, batch, damage.append), BatchRecords(store, batch)
-    for option, filter_ in _sample_queries(without):
+    with_index, without_index = BatchRecords(store, batch, damage.append), BatchRecords(store, batch)
+    for option, filter_ in _sample_queries(without_index):
         findings.count("questions")
-        expected, actual = list(_matching_records(without, filter_)), list(_matching_records(with_index, filter_))
+        expected, actual = list(_matching_records(without_index, filter_)), list(_matching_records(with_index, filter_))
         if expected != actual:
             findings.fail(
                 "the answer differs with the index",
@@ -108,9 +108,9 @@ def check_writes(subject: Subject, findings: SelftestFindings) -> None:
             f"batch {batch.id} has no merged results yet; resume it with: codebatch run --batch {batch.id}"
         )
         return
-    with store.alone():
+    with store.exclusive_lock():
         before = _state(store)
-        build(store, batch, outputs, subject.listener.note, is_anew=True)
+        build(store, batch, outputs, subject.listener.note, rebuilds=True)
         after = _state(store)
     findings.count("names", len(before))
     for name in sorted(before.keys() | after.keys()):

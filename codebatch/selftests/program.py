@@ -33,9 +33,11 @@ def check_program(subject: Subject, findings: SelftestFindings) -> None:
         findings.count("commands")
         if not command.help:
             findings.fail("the command has no help", location=command.name)
-        if lacking := sorted(COMMON_OPTIONS - command.options):
+        if missing_options := sorted(COMMON_OPTIONS - command.options):
             findings.fail(
-                "the command lacks options that every command has", location=command.name, expected=", ".join(lacking)
+                "the command lacks options that every command has",
+                location=command.name,
+                expected=", ".join(missing_options),
             )
         for mentioned in sorted(set(_COMMAND_IN_HELP.findall(command.help)) - names):
             findings.fail("its help refers to a command that does not exist", location=command.name, actual=mentioned)

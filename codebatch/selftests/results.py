@@ -8,7 +8,7 @@ from codebatch.model.analysis.record_counting import count_lines
 from codebatch.model.plan import Plan
 from codebatch.model.record_counts import add_counts
 from codebatch.model.shard import ProjectWork
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 from codebatch.operations.maintenance.verification import verify
 from codebatch.query.sources.records import BatchRecords
 from codebatch.selftests.findings import SelftestFindings
@@ -34,9 +34,9 @@ def check_covered(subject: Subject, findings: SelftestFindings) -> None:
     for task in plan.task_names:
         tally = records.source.tally((task,))
         findings.count("results", tally.results)
-        lacking = {"open": tally.open, "failed": tally.failed, "cancelled": tally.cancelled}
+        missing_counts = {"open": tally.open, "failed": tally.failed, "cancelled": tally.cancelled}
         if tally.results != tally.planned:
-            missing = ", ".join(f"{count:,} {word}" for word, count in lacking.items() if count)
+            missing = ", ".join(f"{count:,} {word}" for word, count in missing_counts.items() if count)
             hint = f"resume with: codebatch resume --batch {batch.id}"
             findings.fail(
                 f"{task} lacks results: {missing}",
@@ -66,7 +66,7 @@ def _check_rows(plan: Plan, outputs: Outputs, findings: SelftestFindings) -> Non
             )
             continue
         for index, (name, items) in enumerate(planned):
-            location = str(outputs.path_of(task, index))
+            location = str(outputs.shard_path(task, index))
             with findings.recording_damage(location):
                 rows = outputs.trailer(task, index).items
                 if (name, items) != (task.shards[index].shard, rows):
@@ -124,7 +124,7 @@ def check_outputs(subject: Subject, findings: SelftestFindings) -> None:
 def _check_task(outputs: Outputs, task: TaskOutput, findings: SelftestFindings) -> None:
     tables: list[bytes] = []
     for index, shard in enumerate(task.shards):
-        location = str(outputs.path_of(task, index))
+        location = str(outputs.shard_path(task, index))
         with findings.recording_damage(location):
             tables.append(outputs.trailer(task, index).table)
             lines = b"".join(outputs.iter_items(task, index))
@@ -146,7 +146,7 @@ def _check_task(outputs: Outputs, task: TaskOutput, findings: SelftestFindings) 
         findings.fail("the counts of a task do not match its shards", location=task.task)
 
 
-def check_again(subject: Subject, findings: SelftestFindings) -> None:
+def check_reproducible(subject: Subject, findings: SelftestFindings) -> None:
     """Check that a sample of the files gives the same bytes if it is executed again without reuse."""
     batch = subject.batch
     verified = verify(subject.execution, subject.store, batch, SAMPLE_SHARE, subject.listener)
@@ -163,4 +163,4 @@ def check_again(subject: Subject, findings: SelftestFindings) -> None:
             suggestion=f"see: codebatch verify {batch.id}",
         )
     if verified.failed:
-        findings.fail(f"{count_of(verified.failed, 'result')} could not be produced again")
+        findings.fail(f"{count_text(verified.failed, 'result')} could not be produced again")

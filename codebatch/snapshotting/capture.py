@@ -11,7 +11,7 @@ from codebatch.errors import SnapshotUnstable
 from codebatch.model.entry import display_path, is_lfs_pointer
 from codebatch.snapshotting.directories import Directories
 from codebatch.snapshotting.selection import READ_FLAGS
-from codebatch.snapshotting.stat_cache import ABSENT, FLAG_LFS_POINTER, NO_KEY, FileStat, Row, stat_of
+from codebatch.snapshotting.stat_cache import ABSENT, FLAG_LFS_POINTER, NO_KEY, FileStat, Row, file_stat
 from codebatch.snapshotting.walk import unreadable
 from codebatch.store.objects.frames import CHUNK_BYTES
 from codebatch.store.objects.pack_writer import PackWriter, SizeChangedError
@@ -37,7 +37,7 @@ def capture(directories: Directories, path: bytes, status: FileStat, writer: Pac
         try:
             parent = directories.enter(directory)
             if attempt:
-                status = stat_of(os.stat(name, dir_fd=parent, follow_symlinks=False))
+                status = file_stat(os.stat(name, dir_fd=parent, follow_symlinks=False))
             if stat.S_ISREG(status.mode):
                 return _capture_file(name, parent, writer)
             if stat.S_ISLNK(status.mode):
@@ -82,7 +82,7 @@ def _capture_file(name: bytes, parent: int, writer: PackWriter) -> Row:
             flags = FLAG_LFS_POINTER if is_lfs_pointer(data) else 0
     finally:
         os.close(fd)
-    return Row(stat_of(before), key, flags)
+    return Row(file_stat(before), key, flags)
 
 
 def _capture_link(name: bytes, parent: int, status: FileStat, writer: PackWriter) -> Row:
@@ -92,7 +92,7 @@ def _capture_link(name: bytes, parent: int, status: FileStat, writer: PackWriter
         raise
     except OSError as error:
         raise _ChangedError from error
-    if stat_of(os.stat(name, dir_fd=parent, follow_symlinks=False)) != status:
+    if file_stat(os.stat(name, dir_fd=parent, follow_symlinks=False)) != status:
         raise _ChangedError
     return Row(status, writer.add_key(target), 0)
 

@@ -110,10 +110,10 @@ def _open(name: bytes, parent: int | None = None) -> int:
         return os.open(name, _FLAGS_TO_SEARCH, dir_fd=parent)
 
 
-def _common_length(left: list[bytes], right: list[bytes]) -> int:
+def _common_length(first: list[bytes], second: list[bytes]) -> int:
     """Return the number of leading components that two paths share."""
     length = 0
-    for one, other in zip(left, right):  # noqa: B905 - the shorter one ends it
+    for one, other in zip(first, second):  # noqa: B905 - the shorter one ends it
         if one != other:
             break
         length += 1

@@ -9,7 +9,7 @@ import msgspec
 
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry, display_path
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 from codebatch.snapshotting.stat_cache import FLAG_LFS_POINTER, FLAG_SUBMODULE, NO_KEY, Row, is_special
 
 
@@ -20,7 +20,7 @@ class SkippedEntry(msgspec.Struct, frozen=True):
     reason: str
 
 
-def entry_of(path: bytes, row: Row) -> Entry | None:
+def entry_from_row(path: bytes, row: Row) -> Entry | None:
     """Return the entry of a row, or None if the path is absent or cannot be stored."""
     if row.flags & FLAG_SUBMODULE:
         return Entry(path, "submodule", False, 0, Digest(""))
@@ -38,24 +38,24 @@ def is_plain(row: Row) -> bool:
     return not row.flags and (not mode or stat.S_ISREG(mode) or stat.S_ISLNK(mode))
 
 
-def skipped_of(rows: dict[bytes, Row]) -> list[SkippedEntry]:
+def skipped_entries(rows: dict[bytes, Row]) -> list[SkippedEntry]:
     """Return the listed FIFOs, sockets and devices, in path order. They are not in the snapshot."""
     special = [(path, row) for path, row in sorted(rows.items()) if is_special(row.stat.mode)]
     kinds = ((stat.S_ISFIFO, "fifo"), (stat.S_ISSOCK, "socket"), (stat.S_ISCHR, "device"), (stat.S_ISBLK, "device"))
     return [SkippedEntry(path, name) for path, row in special for test, name in kinds if test(row.stat.mode)]
 
 
-def notes_of(rows: dict[bytes, Row], skipped: list[SkippedEntry]) -> list[str]:
+def content_notes(rows: dict[bytes, Row], skipped: list[SkippedEntry]) -> list[str]:
     """Return notes for the user about special content of the snapshot: a count and an example for each kind."""
     notes = []
     for reason, count in sorted(Counter(item.reason for item in skipped).items()):
         first = next(item.path for item in skipped if item.reason == reason)
-        notes.append(f"skipped {count_of(count, reason)}, for example {display_path(first)}")
+        notes.append(f"skipped {count_text(count, reason)}, for example {display_path(first)}")
     for flag, noun, lacks in (
         (FLAG_LFS_POINTER, "Git LFS pointer", "without content"),
         (FLAG_SUBMODULE, "submodule", "not checked out"),
     ):
         flagged = [path for path, row in sorted(rows.items()) if row.flags & flag]
         if flagged:
-            notes.append(f"{count_of(len(flagged), noun)} {lacks}, for example {display_path(flagged[0])}")
+            notes.append(f"{count_text(len(flagged), noun)} {lacks}, for example {display_path(flagged[0])}")
     return notes

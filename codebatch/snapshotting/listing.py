@@ -19,7 +19,7 @@ import msgspec
 from codebatch.errors import SourceUnreadable
 from codebatch.git.repository import GitBlockedError, GitError, GitList, GitSilent, find_git, gitlinks, tracked
 from codebatch.model.entry import PATH_BYTES_MAX, display_path
-from codebatch.model.nearest_directories import parent_of
+from codebatch.model.nearest_directories import parent_directory
 from codebatch.snapshotting.directories import Directories
 from codebatch.snapshotting.roots import SourceRoots
 from codebatch.snapshotting.selection import SelectionRules
@@ -27,12 +27,12 @@ from codebatch.snapshotting.stat_cache import IGNORE_FILE, MODE_GIT, MODE_WALK, 
 from codebatch.snapshotting.walk import (
     GITIGNORE,
     GitIgnore,
-    Walked,
+    WalkResult,
     ignore_files_above,
     ignored_by,
     iter_walk,
+    path_too_long,
     special_files,
-    too_long,
     unreadable,
     walk,
     work_tree_around,
@@ -52,7 +52,7 @@ _CACHE_TAG = b"CACHEDIR.TAG"
 _STORE_FILE_BYTES_MAX = 4096
 
 
-class GitListingAnswer(msgspec.Struct, frozen=True):
+class DirectoryListing(msgspec.Struct, frozen=True):
     """The list of one directory: paths below the base, nested repositories, and special files.
 
     `why_walk` is the reason for a directory walk. It is empty if git listed all files.
@@ -96,7 +96,7 @@ class TreeLister:
         self._failed: dict[bytes, str] = {}
         self._walk_reasons: dict[bytes, str] = {}
         self._timeout_s = _GIT_SECONDS
-        self._answers: dict[bytes, GitListingAnswer] = {}
+        self._answers: dict[bytes, DirectoryListing] = {}
         self._worktrees = LinkedWorktrees(sources.base)
 
     def __enter__(self) -> TreeLister:
@@ -135,7 +135,7 @@ class TreeLister:
         """Return whether `list_all` would find a regular file. Stop at the first one. Raises SourceUnreadable."""
         self._rules.add_ignore_file(b"")
         for directory in self._sources.directories:
-            walked = Walked([], [], [])
+            walked = WalkResult([], [], [])
             for _ in iter_walk(self._directories, directory, self._rules, walked):
                 tree = ListedTree()
                 for path in walked.paths:
@@ -176,19 +176,19 @@ class TreeLister:
         tree.notes = list(dict.fromkeys((*tree.notes, *self._worktrees.notes)))
         return tree
 
-    def _add_listed(self, tree: ListedTree, answer: GitListingAnswer) -> list[bytes]:
+    def _add_listed(self, tree: ListedTree, answer: DirectoryListing) -> list[bytes]:
         """Add the lstat result of each listed path that the rules select. Return the directories among them."""
-        takes = self._rules.takes
+        takes = self._rules.selects
         for path in answer.special:
             if takes(path):
                 self._add(tree, path)
         return [
             path
-            for path in by_directory(answer.paths)
+            for path in sort_by_directory(answer.paths)
             if path not in tree.stats and takes(path) and self._add(tree, path)
         ]
 
-    def _note_gitignores(self, tree: ListedTree, answer: GitListingAnswer) -> None:
+    def _note_gitignores(self, tree: ListedTree, answer: DirectoryListing) -> None:
         """Record the state of .gitignore files that are not selected. They have no row that shows changes."""
         for path in answer.paths:
             if path.endswith(GITIGNORE) and path not in tree.stats and os.path.basename(path) == GITIGNORE:
@@ -198,7 +198,7 @@ class TreeLister:
     def _add(self, tree: ListedTree, path: bytes) -> bool:
         """Add the lstat result of one path to the tree. Return whether it is a directory."""
         if len(path) > PATH_BYTES_MAX:
-            raise too_long(path)
+            raise path_too_long(path)
         try:
             status = stat_at(self._directories, path)
         except OSError as error:
@@ -215,11 +215,11 @@ class TreeLister:
         files. Any other directory has replaced a file of the index, and git has already listed its content.
         """
         nested = [path for path in directories if self._is_top(path)]
-        rest = [path for path in directories if path not in nested]
-        if rest and self._git is not None:
+        unlisted = [path for path in directories if path not in nested]
+        if unlisted and self._git is not None:
             prefix = listing + b"/" if listing else b""
             links = {prefix + path for path in self._gitlinks(listing)}
-            for path in rest:
+            for path in unlisted:
                 if path in links:
                     nested.append(path)
                     tree.submodules.add(path)
@@ -250,12 +250,12 @@ class TreeLister:
                 ),
             ) from error
 
-    def _answer(self, directory: bytes) -> GitListingAnswer:
+    def _answer(self, directory: bytes) -> DirectoryListing:
         if directory not in self._answers:
-            self._answers[directory] = self._ask_git(directory)
+            self._answers[directory] = self._list_with_git(directory)
         return self._answers[directory]
 
-    def _ask_git(self, directory: bytes) -> GitListingAnswer:
+    def _list_with_git(self, directory: bytes) -> DirectoryListing:
         """Return the list of a directory from git, or from a walk if git cannot list it."""
         if self._git is None:
             return self._walk(directory, "git is not installed")
@@ -273,11 +273,11 @@ class TreeLister:
         paths = [prefix + name for name in names if name and not name.endswith(b"/")]
         special = self._special(directory, paths)
         why = self._walk_reasons.get(directory, "")
-        return GitListingAnswer(MODE_GIT, why, hashlib.sha256(raw).digest(), paths, repositories, special)
+        return DirectoryListing(MODE_GIT, why, hashlib.sha256(raw).digest(), paths, repositories, special)
 
     def _special(self, listing: bytes, paths: list[bytes]) -> list[bytes]:
         """Return the special files in the listed directories that are not ignored. git never lists special files."""
-        directories = {parent_of(path) for path in paths} | {listing}
+        directories = {parent_directory(path) for path in paths} | {listing}
         special = [path for directory in sorted(directories) for path in special_files(self._directories, directory)]
         top = work_tree_around(self._absolute(listing)) if special else None
         if top is None:
@@ -291,7 +291,7 @@ class TreeLister:
             raise GitError(self._failed[directory])
         if directory not in self._raw:
             try:
-                self._raw[directory] = self._worktrees.without(directory, self._read_git_list(directory))
+                self._raw[directory] = self._worktrees.exclude_from_listing(directory, self._read_git_list(directory))
             except GitError as error:
                 # Keep only the text: the exception would keep its traceback's frames alive in a reference cycle.
                 self._failed[directory] = str(error)
@@ -332,12 +332,12 @@ class TreeLister:
         names.update(path[cut:] + b"/" for path in walked.repositories)
         return b"".join(name + b"\0" for name in sorted(names))
 
-    def _walk(self, directory: bytes, why: str) -> GitListingAnswer:
+    def _walk(self, directory: bytes, why: str) -> DirectoryListing:
         walked = walk(self._directories, directory, self._rules)
         paths = sorted(walked.paths)
-        whole = hashlib.sha256(b"\0".join(paths + sorted(walked.special))).digest()
+        listing_digest = hashlib.sha256(b"\0".join(paths + sorted(walked.special))).digest()
         nested = [path for path in sorted(walked.repositories) if not self._worktrees.has(path)]
-        return GitListingAnswer(MODE_WALK, why, whole, paths, nested, sorted(walked.special))
+        return DirectoryListing(MODE_WALK, why, listing_digest, paths, nested, sorted(walked.special))
 
     def _learn_rules(self, paths: Iterable[bytes]) -> None:
         """Add rules for the .codebatchignore files and the stores that a list contains."""
@@ -384,12 +384,12 @@ class TreeLister:
         return os.path.normpath(os.path.join(directory, name)) if name not in (b"", b".") else directory
 
 
-def by_directory(paths: Iterable[bytes]) -> list[bytes]:
+def sort_by_directory(paths: Iterable[bytes]) -> list[bytes]:
     """Sort paths so that all paths of a directory are adjacent, and each directory is entered only once."""
     return sorted(paths, key=lambda path: (path[: path.rfind(b"/") + 1], path))
 
 
-def _notes(directory: bytes, answer: GitListingAnswer) -> Iterator[str]:
+def _notes(directory: bytes, answer: DirectoryListing) -> Iterator[str]:
     """Yield a note if git did not list the files of a directory, with the reason."""
     if answer.why_walk:
         where = display_path(directory) or "the project"

@@ -10,17 +10,17 @@ from pathlib import Path
 import msgspec
 
 from codebatch.model.entry import display_path
-from codebatch.model.nearest_directories import innermost, parent_of
+from codebatch.model.nearest_directories import innermost, parent_directory
 from codebatch.snapshotting.directories import Directories
 from codebatch.snapshotting.listing import TreeLister
 from codebatch.snapshotting.roots import SourceRoots, resolve_sources, store_below
-from codebatch.snapshotting.selection import SelectionRules, SourceRules, parents_of
+from codebatch.snapshotting.selection import SelectionRules, SourceRules, path_and_parents
 from codebatch.snapshotting.stat_cache import MODE_GIT, is_special
 from codebatch.snapshotting.walk import GitIgnore, ignored_by, is_git
 from codebatch.snapshotting.worktrees import LinkedWorktrees
 
 
-class Why(msgspec.Struct, frozen=True, kw_only=True):
+class PathExplanation(msgspec.Struct, frozen=True, kw_only=True):
     """The explanation for one path.
 
     `rule` is `file:line:pattern` or a sentence. `mode` is `git`, `walk`, `named` or empty.
@@ -31,7 +31,9 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
     mode: str
 
 
-def why(roots: Sequence[Path], path: Path, rules: SourceRules, *, store_root: Path | None = None) -> Why:
+def explain_path(
+    roots: Sequence[Path], path: Path, rules: SourceRules, *, store_root: Path | None = None
+) -> PathExplanation:
     """Return whether a snapshot of the roots would include a path, and the rule that decides this.
 
     No object is read or written.
@@ -41,7 +43,7 @@ def why(roots: Sequence[Path], path: Path, rules: SourceRules, *, store_root: Pa
     target = os.path.join(parent, name)
     relative = _below_roots(sources, target)
     if relative is None:
-        return Why(included=False, rule="it is outside the given paths", mode="")
+        return PathExplanation(included=False, rule="it is outside the given paths", mode="")
     with Directories(sources.base) as directories:
         store = None if store_root is None else store_below(sources.base, store_root)
         selection = SelectionRules(rules, directories, store)
@@ -50,9 +52,9 @@ def why(roots: Sequence[Path], path: Path, rules: SourceRules, *, store_root: Pa
             mode = "named" if relative in sources.files else _listing(tree.listings, relative)[1]
             status = tree.stats.get(relative)
         if status is not None and not is_special(status.mode) and status.mode:
-            return Why(included=True, rule=_INCLUDED[mode], mode=mode)
+            return PathExplanation(included=True, rule=_INCLUDED[mode], mode=mode)
         rule = _exclusion(selection, directories, _Ignored(sources, tree.listings), relative)
-        return Why(included=False, rule=rule, mode=mode)
+        return PathExplanation(included=False, rule=rule, mode=mode)
 
 
 _INCLUDED = {
@@ -74,7 +76,7 @@ def _exclusion(rules: SelectionRules, directories: Directories, ignored: _Ignore
     verdict = rules.leaves_out(path)
     if verdict is not None:
         return verdict.rule
-    for part in parents_of(path):
+    for part in path_and_parents(path):
         directory, _, name = part.rpartition(b"/")
         try:
             mode = os.stat(name, dir_fd=directories.enter(directory), follow_symlinks=False).st_mode
@@ -109,7 +111,7 @@ class _Ignored:
 
         No parent of the path may be ignored.
         """
-        listing, mode = _listing(self._listings, parent_of(path))
+        listing, mode = _listing(self._listings, parent_directory(path))
         target = os.path.join(self._base, path)
         if mode == MODE_GIT:
             return ignored_by(target, self._base, is_directory=is_directory)

@@ -24,7 +24,7 @@ def work_tree_around(directory: bytes) -> bytes | None:
     start = directory
     while True:
         path = os.path.join(directory, b".git")
-        if os.path.lexists(path) and _is_owned_alike(path, start):
+        if os.path.lexists(path) and _has_trusted_owner(path, start):
             return directory
         if directory == os.path.dirname(directory):
             return None
@@ -72,10 +72,10 @@ def home() -> bytes:
 
 
 def _ends_search(directory: bytes, start: bytes) -> bool:
-    return is_shared_place(directory) or not _is_owned_alike(directory, start)
+    return is_shared_place(directory) or not _has_trusted_owner(directory, start)
 
 
-def _is_owned_alike(path: bytes, start: bytes) -> bool:
+def _has_trusted_owner(path: bytes, start: bytes) -> bool:
     """Return whether a path belongs to the user, to root, or to the owner of the directory where the search started."""
     try:
         return os.lstat(path).st_uid in (os.geteuid(), 0, os.stat(start).st_uid)

@@ -20,13 +20,13 @@ from codebatch.model.gitignore import (
     decide_chain,
     describe,
     find_mistake,
-    mistake_of,
     parse_arguments,
     parse_ignore_file,
+    pattern_mistake,
 )
-from codebatch.model.nearest_directories import Nearest, parent_of, unknown_from_top
+from codebatch.model.nearest_directories import Nearest, parent_directory, unknown_from_top
 from codebatch.snapshotting.directories import Directories
-from codebatch.snapshotting.stat_cache import ABSENT, IGNORE_FILE, FileStat, stat_of
+from codebatch.snapshotting.stat_cache import ABSENT, IGNORE_FILE, FileStat, file_stat
 from codebatch.store.layout import REPORT_FILE
 from codebatch.system.files.regular_files import read_regular
 
@@ -91,12 +91,12 @@ class SelectionRules:
         data, status = read_ignore_file(self._directories, directory, IGNORE_FILE)
         self.rule_files[path] = status
         if data is not None:
-            self.heed(path, data)
+            self.apply_ignore_file(path, data)
             self._note_mistake(path, data)
 
-    def heed(self, path: bytes, data: bytes) -> None:
+    def apply_ignore_file(self, path: bytes, data: bytes) -> None:
         """Apply an ignore file with a path and content."""
-        directory = parent_of(path)
+        directory = parent_directory(path)
         base = directory + b"/" if directory else b""
         self._files.put(directory, parse_ignore_file(data, display_path(path), base))
         # If this directory has a verdict, paths below it may have verdicts too, without this file.
@@ -107,13 +107,13 @@ class SelectionRules:
         for number, line in enumerate(data.decode("utf-8-sig", "surrogateescape").split("\n"), 1):
             if not line.strip() or line.startswith("#"):
                 continue
-            if (mistake := mistake_of(line.rstrip())) is not None:
+            if (mistake := pattern_mistake(line.rstrip())) is not None:
                 place = f"{display_path(path)}:{number}"
                 message = f"{mistake.pattern!r} can match no path: {mistake.reason}"
                 self.notes.append(f"{place}: {message}; {mistake.hint}")
                 return
 
-    def takes(self, path: bytes) -> bool:
+    def selects(self, path: bytes) -> bool:
         """Return whether a file is selected.
 
         Called for each file of a tree, so trees without rules have a fast path.
@@ -128,17 +128,19 @@ class SelectionRules:
 
     def leaves_out_below(self, path: bytes, *, is_directory: bool = False) -> Verdict | None:
         """Return why a path and everything below it is excluded, or None. `--include` is not considered."""
-        parent = parent_of(path)
+        parent = parent_directory(path)
         if parent not in self._verdicts:
             self._decide_parents(parent)
-        return self._verdicts[parent] or self._own_verdict(path, is_directory=is_directory)
+        return self._verdicts[parent] or self._direct_verdict(path, is_directory=is_directory)
 
     def _decide_parents(self, directory: bytes) -> None:
         """Compute the verdicts of a directory and its parents, from the top. Iterative, because trees can be deep."""
         for part in unknown_from_top(directory, self._verdicts):
-            self._verdicts[part] = self._verdicts[parent_of(part)] or self._own_verdict(part, is_directory=True)
+            self._verdicts[part] = self._verdicts[parent_directory(part)] or self._direct_verdict(
+                part, is_directory=True
+            )
 
-    def _own_verdict(self, path: bytes, *, is_directory: bool) -> Verdict | None:
+    def _direct_verdict(self, path: bytes, *, is_directory: bool) -> Verdict | None:
         if path in self._stores:
             return Verdict("it is a codebatch store", path)
         if not is_directory and _is_report(path):
@@ -156,9 +158,9 @@ class SelectionRules:
     def _not_included(self, path: bytes) -> Verdict | None:
         if self._takes_all:
             return None
-        parent = parent_of(path)
+        parent = parent_directory(path)
         for part in unknown_from_top(parent, self._included):
-            self._included[part] = self._included[parent_of(part)] or self._includes(part, is_directory=True)
+            self._included[part] = self._included[parent_directory(part)] or self._includes(part, is_directory=True)
         if self._included[parent] or self._includes(path, is_directory=False):
             return None
         return Verdict("no --include pattern matches", path)
@@ -168,7 +170,7 @@ class SelectionRules:
         return pattern is not None and not pattern.negated
 
 
-def mistake_in(patterns: Sequence[str], root: Path) -> PatternMistake | None:
+def find_pattern_mistake(patterns: Sequence[str], root: Path) -> PatternMistake | None:
     """Return the first pattern that can match no path of the tree at `root`, or None. `root` is absolute."""
     # `/app/*.py` is an absolute path, unless the tree at /app has a directory app.
     is_ambiguous = os.path.lexists(f"{root}{root}")
@@ -180,7 +182,7 @@ def _is_report(path: bytes) -> bool:
     return path.endswith(_REPORT) and path.rpartition(b"/")[2] == _REPORT
 
 
-def parents_of(path: bytes) -> list[bytes]:
+def path_and_parents(path: bytes) -> list[bytes]:
     """Return the parents of a path from the top, then the path itself. The base is not included."""
     parts = path.split(b"/") if path else []
     return [b"/".join(parts[: end + 1]) for end in range(len(parts))]
@@ -194,7 +196,7 @@ def read_ignore_file(directories: Directories, directory: bytes, name: bytes) ->
     path = directory + b"/" + name if directory else name
     try:
         parent = directories.enter(directory)
-        status = stat_of(os.stat(name, dir_fd=parent, follow_symlinks=False))
+        status = file_stat(os.stat(name, dir_fd=parent, follow_symlinks=False))
         if not stat.S_ISREG(status.mode):
             return None, status
         data = read_regular(name, bytes_max=IGNORE_FILE_BYTES_MAX, dir_fd=parent, is_link_followed=False)

@@ -21,8 +21,8 @@ from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry, SnapshotId, display_path, encode_entry
 from codebatch.snapshotting.capture import capture
 from codebatch.snapshotting.directories import Directories
-from codebatch.snapshotting.entries import SkippedEntry, entry_of, is_plain, notes_of, skipped_of
-from codebatch.snapshotting.listing import ListedTree, TreeLister, by_directory
+from codebatch.snapshotting.entries import SkippedEntry, content_notes, entry_from_row, is_plain, skipped_entries
+from codebatch.snapshotting.listing import ListedTree, TreeLister, sort_by_directory
 from codebatch.snapshotting.roots import SourceRoots, resolve_sources, store_below
 from codebatch.snapshotting.row_edits import RowEdits
 from codebatch.snapshotting.selection import SelectionRules, SourceRules
@@ -57,7 +57,7 @@ from codebatch.store.snapshots.snapshots import (
 from codebatch.system.files.files import Files
 from codebatch.system.processes.garbage_collector import collector_paused
 
-__all__ = ["SkippedEntry", "SnapshotProgress", "SnapshotResult", "SourceRules", "take_snapshot", "takes_a_file"]
+__all__ = ["SkippedEntry", "SnapshotProgress", "SnapshotResult", "SourceRules", "selects_any_file", "take_snapshot"]
 
 REPORT_EVERY_FILES = 500
 
@@ -119,7 +119,7 @@ def take_snapshot(
                 return creation.take(lister, selection, now, report)
 
 
-def takes_a_file(roots: Sequence[Path], rules: SourceRules) -> bool:
+def selects_any_file(roots: Sequence[Path], rules: SourceRules) -> bool:
     """Return whether a snapshot would contain any file. No store is needed. Raises the errors of `take_snapshot`."""
     sources = resolve_sources(roots, None)
     with Directories(sources.base) as directories:
@@ -197,7 +197,7 @@ class _SnapshotCreation:
         changes: dict[bytes, Entry | None] = {}
         rows: list[Row] = []
         with PackWriter(self._objects) as writer:
-            for path in by_directory(changed):
+            for path in sort_by_directory(changed):
                 before, status = edits.get(path), self._stat(path)
                 if before is None or not is_plain(before):
                     return None
@@ -206,7 +206,7 @@ class _SnapshotCreation:
                     return None
                 rows.append(row)
                 edits.put(path, row)
-                if (entry := entry_of(path, row)) != entry_of(path, before):
+                if (entry := entry_from_row(path, row)) != entry_from_row(path, before):
                     changes[path] = entry
         try:
             index = splice_index(last.index(), changes)
@@ -237,11 +237,11 @@ class _SnapshotCreation:
         stamp_ns = stamp(self._files, self._cache_path, self._sources.base)
         tree = lister.list_all()
         rows, read_files = self._read(tree, report)
-        entries = (entry_of(path, rows[path]) for path in sorted(rows))
+        entries = (entry_from_row(path, rows[path]) for path in sorted(rows))
         index = make_index(encode_entry(entry) for entry in entries if entry is not None)
         document = self._publish(index, tree.listings, now)
-        skipped = skipped_of(rows)
-        notes = [*tree.notes, *rules.notes, *notes_of(rows, skipped)]
+        skipped = skipped_entries(rows)
+        notes = [*tree.notes, *rules.notes, *content_notes(rows, skipped)]
         self._remember(tree, rules, rows, document, stamp_ns, skipped, notes)
         return self._result(document, read_files, skipped, notes, reused=False)
 
@@ -256,7 +256,7 @@ class _SnapshotCreation:
         rows: dict[bytes, Row] = {}
         read_files = bytes_read = 0
         with PackWriter(self._objects) as writer:
-            for done, path in enumerate(by_directory(tree.stats)):
+            for done, path in enumerate(sort_by_directory(tree.stats)):
                 status = tree.stats[path]
                 row = known.get(path)
                 if path in tree.submodules:
@@ -306,7 +306,7 @@ class _SnapshotCreation:
             index_digest="",
             packs=[],
             listings=tree.listings,
-            rule_files=[(path, found) for path, found in sorted(rules.rule_files.items())],
+            rule_files=[(path, content) for path, content in sorted(rules.rule_files.items())],
             skipped=[(item.path, item.reason) for item in skipped],
             notes=notes,
             **msgspec.structs.asdict(columns),

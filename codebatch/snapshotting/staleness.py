@@ -26,7 +26,7 @@ import msgspec
 
 from codebatch.errors import SourceUnreadable, StoreCorrupt, UnknownId
 from codebatch.model.entry import Entry, SnapshotId, display_path
-from codebatch.model.nearest_directories import innermost, parent_of
+from codebatch.model.nearest_directories import innermost, parent_directory
 from codebatch.snapshotting.changes import Changes
 from codebatch.snapshotting.directories import Directories
 from codebatch.snapshotting.roots import store_below
@@ -119,13 +119,13 @@ def changes_since(
     return Changes(tuple(changed), is_cut, since, include, exclude)
 
 
-def rules_of(files: Files, store_root: Path, stat_cache: str) -> SourceRules | None:
+def read_source_rules(files: Files, store_root: Path, stat_cache: str) -> SourceRules | None:
     """Return the rules that selected the files of a snapshot, or None if there is no stat cache."""
     read = _read(files, store_root, stat_cache)
     return None if read is None else read[1].rules
 
 
-def stat_cache_of(files: Files, store_root: Path, snapshot_id: SnapshotId, base: str) -> str:
+def find_stat_cache(files: Files, store_root: Path, snapshot_id: SnapshotId, base: str) -> str:
     """Return the name of the latest stat cache that was written for a snapshot of `base`, or an empty string."""
     newest = (0, "")
     for name in files.listing(store_root / layout.CACHE):
@@ -225,7 +225,7 @@ class _TreeCheck:
         changes = [path for path in differing if not self._equals_entry(path, then.entry(path))]
         if changes or is_cut:
             return changes
-        before, after = then.entries_unlike(later)
+        before, after = then.differing_entries(later)
         differing_paths = (
             path for path in sorted({*before, *after} - {*differing}) if before.get(path) != after.get(path)
         )
@@ -291,7 +291,7 @@ class _TreeCheck:
 
         for directory in applied:
             self._rules.add_ignore_file(directory)
-        names = {path for path in self._cache.iter_paths() if parent_of(path) in changed}
+        names = {path for path in self._cache.iter_paths() if parent_directory(path) in changed}
         pending = sorted(changed, reverse=True)
         while pending:
             directory = pending.pop()

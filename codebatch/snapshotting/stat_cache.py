@@ -30,7 +30,7 @@ import msgspec
 
 from codebatch.errors import StoreError
 from codebatch.model.digest import digest_bytes
-from codebatch.model.nearest_directories import parent_of
+from codebatch.model.nearest_directories import parent_directory
 from codebatch.snapshotting.directories import Directories
 from codebatch.store import layout
 from codebatch.system.files.files import Files
@@ -116,7 +116,7 @@ class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
         for directory, count in zip(self.directories, self.counts, strict=True):
             path = top + directory if directory else base
             try:
-                directory_stat = None if missing and parent_of(directory) in missing else lstat(path)
+                directory_stat = None if missing and parent_directory(directory) in missing else lstat(path)
             except OSError:
                 directory_stat = None
             if directory_stat is None or not stat_module.S_ISDIR(directory_stat.st_mode):
@@ -273,7 +273,7 @@ def stamp(files: Files, path: Path, base: bytes) -> int:
     return status.st_mtime_ns - (0 if os.stat(base).st_dev == status.st_dev else _OTHER_CLOCK_MARGIN_NS)
 
 
-def stat_of(status: os.stat_result) -> FileStat:
+def file_stat(status: os.stat_result) -> FileStat:
     """Return the fields of an lstat(2) result that a row has."""
     return FileStat(status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
@@ -285,7 +285,7 @@ def stat_at(directories: Directories, path: bytes) -> FileStat:
     """
     directory, _, name = path.rpartition(b"/")
     try:
-        return stat_of(os.stat(name, dir_fd=directories.enter(directory), follow_symlinks=False))
+        return file_stat(os.stat(name, dir_fd=directories.enter(directory), follow_symlinks=False))
     except (FileNotFoundError, NotADirectoryError):
         return ABSENT
 

@@ -9,8 +9,8 @@ import msgspec
 
 from codebatch.errors import SourceUnreadable, UnreadablePath
 from codebatch.model.entry import PATH_BYTES_MAX, display_path
-from codebatch.model.gitignore import SHOWN_BYTES, PatternList, decide_chain, describe, parse_ignore_file
-from codebatch.model.nearest_directories import Nearest, parent_of, unknown_from_top
+from codebatch.model.gitignore import DISPLAYED_BYTES_MAX, PatternList, decide_chain, describe, parse_ignore_file
+from codebatch.model.nearest_directories import Nearest, parent_directory, unknown_from_top
 from codebatch.snapshotting.directories import Directories
 from codebatch.snapshotting.selection import SelectionRules, read_ignore_file
 from codebatch.snapshotting.stat_cache import IGNORE_FILE
@@ -18,7 +18,7 @@ from codebatch.snapshotting.stat_cache import IGNORE_FILE
 GITIGNORE = b".gitignore"
 
 
-class Walked(msgspec.Struct, frozen=True):
+class WalkResult(msgspec.Struct, frozen=True):
     """The result of a walk: paths of files and links, directories with their own `.git`, and special files."""
 
     paths: list[bytes]
@@ -26,20 +26,22 @@ class Walked(msgspec.Struct, frozen=True):
     special: list[bytes]
 
 
-def walk(directories: Directories, top: bytes, rules: SelectionRules, above: tuple[PatternList, ...] = ()) -> Walked:
+def walk(
+    directories: Directories, top: bytes, rules: SelectionRules, above: tuple[PatternList, ...] = ()
+) -> WalkResult:
     """List the paths below `top`, which is a path below the base. Excluded directories are not entered.
 
     `above` are the ignore files of higher directories that apply, nearest first. As in git, an ignored directory is
     never entered, so a `!` pattern cannot include a path in it. Raises SourceUnreadable.
     """
-    walked = Walked([], [], [])
+    walked = WalkResult([], [], [])
     for _ in iter_walk(directories, top, rules, walked, above):
         pass
     return walked
 
 
 def iter_walk(
-    directories: Directories, top: bytes, rules: SelectionRules, walked: Walked, above: tuple[PatternList, ...] = ()
+    directories: Directories, top: bytes, rules: SelectionRules, walked: WalkResult, above: tuple[PatternList, ...] = ()
 ) -> Iterator[None]:
     """Do the work of `walk` in steps: after each directory, add its paths to `walked` and yield."""
     ignore_files: Nearest[PatternList] = Nearest()
@@ -57,11 +59,11 @@ def _visit(
     rules: SelectionRules,
     ignore_files: Nearest[PatternList],
     above: tuple[PatternList, ...],
-    walked: Walked,
+    walked: WalkResult,
 ) -> list[bytes]:
     """List one directory and add its paths to `walked`. Return the subdirectories to visit."""
     if len(directory) > PATH_BYTES_MAX:
-        raise too_long(directory)
+        raise path_too_long(directory)
     items = list_directory(directories, directory)
     if items is None:
         return []
@@ -120,9 +122,9 @@ def ignore_files_above(base: bytes, directory: bytes) -> tuple[PatternList, ...]
                 continue
             # Number of levels by which the file is above the base. Negative if it is below.
             beyond = len(parts) - len(below_base) - depth
-            way = b"".join(part + b"/" for part in parts[depth : depth + max(beyond, 0)])
+            directory_prefix = b"".join(part + b"/" for part in parts[depth : depth + max(beyond, 0)])
             prefix = b"".join(part + b"/" for part in below_base[: max(-beyond, 0)])
-            pattern_lists.insert(0, parse_ignore_file(data, display_path(GITIGNORE), prefix, way=way))
+            pattern_lists.insert(0, parse_ignore_file(data, display_path(GITIGNORE), prefix, prefix=directory_prefix))
     return tuple(pattern_lists)
 
 
@@ -153,22 +155,22 @@ class GitIgnore:
         Raises SourceUnreadable.
         """
         path = target[len(self._top.rstrip(b"/")) + 1 :]
-        parent = parent_of(path)
+        parent = parent_directory(path)
         for directory in unknown_from_top(parent, self._rules):
-            self._rules[directory] = self._rules[parent_of(directory)] or self._rule_ignoring_parents(
+            self._rules[directory] = self._rules[parent_directory(directory)] or self._rule_ignoring_parents(
                 directory, is_directory=True
             )
         return self._rules[parent] or self._rule_ignoring_parents(path, is_directory=is_directory)
 
     def _rule_ignoring_parents(self, path: bytes, *, is_directory: bool) -> str | None:
-        directory = parent_of(path)
+        directory = parent_directory(path)
         if directory not in self._read:
             self._read.add(directory)
             data, _ = read_ignore_file(self._directories, directory, GITIGNORE)
             if data is not None:
                 prefix = directory + b"/" if directory else b""
-                shown = os.path.join(self._top, prefix + GITIGNORE).removeprefix(self._base)
-                self._files.put(directory, parse_ignore_file(data, display_path(shown), prefix))
+                displayed_file = os.path.join(self._top, prefix + GITIGNORE).removeprefix(self._base)
+                self._files.put(directory, parse_ignore_file(data, display_path(displayed_file), prefix))
         decided = decide_chain(self._files.above(path), path, is_directory=is_directory)
         return describe(*decided) if decided is not None and not decided[1].negated else None
 
@@ -222,10 +224,10 @@ def is_git(name: bytes) -> bool:
     return name.lower() == b".git"
 
 
-def too_long(path: bytes) -> SourceUnreadable:
+def path_too_long(path: bytes) -> SourceUnreadable:
     """Return the error for a path that is too long for a snapshot."""
     return SourceUnreadable(
-        f"a path is longer than {PATH_BYTES_MAX} bytes: {display_path(path[:SHOWN_BYTES])}…",
+        f"a path is longer than {PATH_BYTES_MAX} bytes: {display_path(path[:DISPLAYED_BYTES_MAX])}…",
         hint="exclude the path with --exclude",
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from codebatch.git.worktrees import is_linked_beside
+from codebatch.git.worktrees import is_linked_work_tree
 from codebatch.model.entry import display_path
 from codebatch.snapshotting.walk import work_tree_around
 
@@ -19,12 +19,12 @@ class LinkedWorktrees:
     def has(self, path: bytes) -> bool:
         """Return whether a directory is a linked work tree of the repository that contains it."""
         target = os.path.join(self._base, path)
-        is_linked = is_linked_beside(target, work_tree_around(os.path.dirname(target)))
+        is_linked = is_linked_work_tree(target, work_tree_around(os.path.dirname(target)))
         if is_linked:
             self._excluded.add(path)
         return is_linked
 
-    def without(self, listing: bytes, raw: bytes) -> bytes:
+    def exclude_from_listing(self, listing: bytes, raw: bytes) -> bytes:
         """Return git's list of a directory without the linked work trees in it. Names end with NUL."""
         if b"/\0" not in raw:
             return raw
@@ -35,6 +35,6 @@ class LinkedWorktrees:
     @property
     def notes(self) -> list[str]:
         """A note for users about the linked work trees that were excluded. Empty if there are none."""
-        first, *others = sorted(self._excluded) or [b""]
-        more = f" and {len(others):,} more" if others else ""
+        first, *other_paths = sorted(self._excluded) or [b""]
+        more = f" and {len(other_paths):,} more" if other_paths else ""
         return [f"linked work trees of this repository are excluded: {display_path(first)}{more}"] if first else []

@@ -17,7 +17,7 @@ _CRC_BYTES = 4
 T = TypeVar("T")
 
 
-def read_kept(store: StoreDir, name: str, magic: bytes, type_: type[T]) -> T | None:
+def read_cached(store: StoreDir, name: str, magic: bytes, type_: type[T]) -> T | None:
     """Return the cached value under a name, or None if the file is missing, damaged or has another magic or type."""
     try:
         data = store.files.read(store.root / layout.CACHE / name)
@@ -28,8 +28,8 @@ def read_kept(store: StoreDir, name: str, magic: bytes, type_: type[T]) -> T | N
         return None
 
 
-def write_kept(store: StoreDir, name: str, magic: bytes, value: object) -> None:
-    """Cache a value for `read_kept`. If the store cannot be written, nothing happens."""
+def write_cached(store: StoreDir, name: str, magic: bytes, value: object) -> None:
+    """Cache a value for `read_cached`. If the store cannot be written, nothing happens."""
     body = msgspec.msgpack.encode(value)
     with contextlib.suppress(StoreError, OSError):
         store.files.write_volatile(store.root / layout.CACHE / name, magic + _crc(body) + body)

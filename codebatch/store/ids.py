@@ -12,7 +12,7 @@ _LATEST = re.compile(r"latest(?:~(\d{1,6}))?\Z", re.ASCII)
 
 CANDIDATES_SHOWN_MAX = 10
 
-PassedOver = Callable[[str], None]
+SkipCallback = Callable[[str], None]
 """A callback that receives a sentence for each thing that is skipped because it cannot be read."""
 
 
@@ -38,6 +38,6 @@ def resolve_prefix(reference: str, known: Sequence[str], *, noun: str, prefix: s
     if not matches:
         raise NotInStore(noun, reference)
     if len(matches) > 1:
-        shown = ", ".join(matches[:CANDIDATES_SHOWN_MAX])
-        raise AmbiguousId(f"{reference!r} matches {len(matches)} {noun} ids", hint=f"one of: {shown}")
+        candidates_text = ", ".join(matches[:CANDIDATES_SHOWN_MAX])
+        raise AmbiguousId(f"{reference!r} matches {len(matches)} {noun} ids", hint=f"one of: {candidates_text}")
     return matches[0]

@@ -60,16 +60,16 @@ def check_origin(files: Files, root: Path, origin: StoreOrigin, document: str) -
     for path in (root, root / document):
         status = files.stat(path)
         if status is None or status.st_uid != os.geteuid():
-            raise _foreign(root, "belongs to another user")
+            raise _untrusted_store(root, "belongs to another user")
     if _origin(files, root) != origin:
-        raise _foreign(root, "was not created here: it was cloned, copied or unpacked")
+        raise _untrusted_store(root, "was not created here: it was cloned, copied or unpacked")
     refuse_tracked(root)
 
 
 def refuse_link(root: Path) -> None:
     """Raise StoreUntrusted if the path that was found for a store is a symbolic link."""
     if root.is_symlink():
-        raise _foreign(root, "is a symbolic link")
+        raise _untrusted_store(root, "is a symbolic link")
 
 
 def refuse_tracked(root: Path) -> None:
@@ -90,7 +90,7 @@ def _origin(files: Files, root: Path) -> StoreOrigin | None:
     return StoreOrigin(inode=status.st_ino, changed_ns=status.st_ctime_ns)
 
 
-def _foreign(root: Path, problem: str) -> StoreUntrusted:
+def _untrusted_store(root: Path, problem: str) -> StoreUntrusted:
     return StoreUntrusted(
         f"the store {root} {problem}, so it is not trusted",
         hint="if you trust this store, give its path with --store or CODEBATCH_STORE; "
@@ -109,19 +109,19 @@ def _git_tracks(root: Path) -> bool:
         return False
     path = os.fsencode(root.relative_to(top))
     try:
-        seen = is_in_index(top / ".git", path)
+        is_indexed = is_in_index(top / ".git", path)
     except (OSError, ValueError):
-        seen = None
-    if seen is False:
+        is_indexed = None
+    if is_indexed is False:
         return False
     from codebatch.git.repository import GitError, find_git, is_tracked  # Rarely needed, and imports subprocess.
 
     # If git cannot read the repository (a submodule mounted without its parent), use the result of the search.
     git = find_git()
     try:
-        return is_tracked(git, os.fsencode(top), path) if git is not None else bool(seen)
+        return is_tracked(git, os.fsencode(top), path) if git is not None else bool(is_indexed)
     except GitError:
-        return bool(seen)
+        return bool(is_indexed)
 
 
 def is_in_index(git: Path, path: bytes) -> bool | None:

@@ -21,11 +21,11 @@ def hardlink_or_copy(files: Files, source: Path, target: Path) -> bool:
 
     Return False if the target already exists. The name is durable after `sync_directory`.
     """
-    is_ours = try_link(files, source, target)
-    if is_ours is None:
+    is_linked = try_link(files, source, target)
+    if is_linked is None:
         files.write_atomic(target, files.read(source))
         return True
-    return is_ours
+    return is_linked
 
 
 def try_link(files: Files, source: Path, target: Path) -> bool | None:

@@ -27,7 +27,7 @@ def this_host() -> Host:
     return Host(name=os.uname().nodename, boot=boot)
 
 
-def is_here(host: Host) -> bool:
+def is_this_machine(host: Host) -> bool:
     """Return whether a host is this kernel. Then the flocks of its processes can be tested from here.
 
     Boot IDs are compared, because containers on one kernel have different names.

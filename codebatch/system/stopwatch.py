@@ -18,11 +18,11 @@ class Stopwatch(Generic[Key]):
     """
 
     def __init__(self) -> None:
-        self._seen: dict[Key, tuple[object, float]] = {}
+        self._observed: dict[Key, tuple[object, float]] = {}
         self._looked_at = 0.0
         self._now = 0.0
 
-    def look(self, now: float) -> None:
+    def observe(self, now: float) -> None:
         """Begin an observation at `now`, in seconds of a clock that stops while the machine is suspended."""
         passed = now - self._looked_at
         self._now += passed if passed <= PAUSE_SECONDS else 0.0
@@ -30,7 +30,7 @@ class Stopwatch(Generic[Key]):
 
     def seconds(self, key: Key, state: object) -> float:
         """Return for how many seconds the key has been in this state. Pauses do not count."""
-        entry = self._seen.get(key)
+        entry = self._observed.get(key)
         if entry is None or entry[0] != state:
-            entry = self._seen[key] = (state, self._now)
+            entry = self._observed[key] = (state, self._now)
         return self._now - entry[1]

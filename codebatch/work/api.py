@@ -9,13 +9,13 @@ from codebatch.model.work.event import AnyEvent
 from codebatch.model.work.work_batch import Halt, OnFailure, Strategy
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.stores import StorePlace, open_store
-from codebatch.operations.runs.events import Seen
-from codebatch.query.filters.arguments import path_of
+from codebatch.operations.runs.events import BatchActivity
+from codebatch.query.filters.arguments import path_argument
 from codebatch.store.batches.resolution import resolve_batch
-from codebatch.work.control.attempts import AttemptInfo, attempts_of
+from codebatch.work.control.attempts import AttemptInfo, list_attempts
 from codebatch.work.control.batches import WorkBatch, iter_work, load_work_batch, refuse_unnamed, resolve_live
 from codebatch.work.control.cancel import cancel_batch
-from codebatch.work.control.follow import cursor_of, followed_of, iter_followed
+from codebatch.work.control.follow import iter_followed_events, make_follower, parse_cursor_option
 from codebatch.work.control.listener import WorkListener
 from codebatch.work.control.questions import OpenQuestion, answer_question, open_questions
 from codebatch.work.control.requests import change_batch, pause_batch, retry_tasks, skip_tasks, unpause_batch
@@ -84,11 +84,11 @@ def start(
         unfinished=unfinished,
     )
     return run_files(
-        tuple(map(path_of, files)),
+        tuple(map(path_argument, files)),
         options,
-        StorePlace(None if store is None else path_of(store)),
+        StorePlace(None if store is None else path_argument(store)),
         keep=load_configuration(Path.cwd()).settings.store.keep,
-        is_beside=parallel_batches,
+        is_parallel=parallel_batches,
         is_trusted=trust,
         listener=listener or WorkListener(),
     )
@@ -120,10 +120,10 @@ def iter_events(
     Raises InvalidInput if `since` is not a valid cursor, and the errors of `get`.
     """
     opened = open_store(store)
-    place = cursor_of(since)
-    followed = followed_of(opened, resolve_batch(opened, batch, kind="any"), place)
-    for event in iter_followed(followed) if follow else followed.read():
-        if event is not None and not isinstance(event, Seen):
+    place = parse_cursor_option(since)
+    followed = make_follower(opened, resolve_batch(opened, batch, kind="any"), place)
+    for event in iter_followed_events(followed) if follow else followed.read():
+        if event is not None and not isinstance(event, BatchActivity):
             yield event
 
 
@@ -274,4 +274,4 @@ def questions(batch: str | None = None, *, store: str | Path | None = None) -> l
 
 def attempts(*tasks: str, batch: str | None = None, store: str | Path | None = None) -> list[AttemptInfo]:
     """Return the attempts of some tasks of a batch, by default of all tasks."""
-    return attempts_of(get(batch, store=store), tasks)
+    return list_attempts(get(batch, store=store), tasks)

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 from codebatch.system.host import usable_cores
 from tests.cli.process import SCRIPT, CommandLine, Ended, write, write_own_task
 
 RUN = "codebatch --store store run tree --json"
 AFTER = f"{sys.executable} -c 'import os, signal, sys; {{}}; os.execvp(sys.argv[1], sys.argv[1:])' {RUN}"
-WORKERS = count_of(min(usable_cores(), 5), "worker")
+WORKERS = count_text(min(usable_cores(), 5), "worker")
 """That a run over the tree may have: three files, and two tasks of project scope."""
 UNSHARE = shutil.which("unshare") if os.geteuid() == 0 else None
 

@@ -192,12 +192,12 @@ def _become(
         os.chdir(directory)
         sys.argv[:] = map(os.fsdecode, arguments)
         from codebatch.__main__ import main
-        from codebatch.plugins.entry_points import look_again
+        from codebatch.plugins.entry_points import clear_package_caches
         from tests.cli.forked_workers import fork_workers
 
         if plugins is not None:
             sys.path.insert(1, str(plugins))  # As PYTHONPATH has it.
-            look_again()
+            clear_package_caches()
         fork_workers()
         main()
     except BaseException:

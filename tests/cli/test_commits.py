@@ -403,7 +403,7 @@ def test_python_side_finds_a_batch_and_check_analyses_the_commit(project: Projec
         pytest.raises(codebatch.UnknownId, match="no batch of HEAD~1"),
     ):
         store.side("HEAD~1")
-    assert not codebatch.check("HEAD~1", store=project.store).is_passed
+    assert not codebatch.check("HEAD~1", store=project.store).has_passed
     with codebatch.open(project.store, project=project.tree) as store:
         assert store.side("HEAD~1").question.batch.about.commit == git(project.tree, "rev-parse", "HEAD~1")
 

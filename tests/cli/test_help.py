@@ -13,7 +13,7 @@ import pytest
 
 from codebatch import __version__
 from codebatch.cli import EQUIVALENT_COMMANDS, LOW_LEVEL, OLD_NAMES, SECTIONS, cli
-from codebatch.cli.framework.commands import summary_of
+from codebatch.cli.framework.commands import command_summary
 from codebatch.cli.framework.exit import run_to_exit_status
 from codebatch.cli.output.markdown import TOPICS
 from codebatch.errors import CodebatchError
@@ -89,7 +89,7 @@ def test_help_pages_list_all_commands_and_common_options(codebatch: CommandLine)
 def test_command_list_and_command_help_have_the_same_summary() -> None:
     for section in SECTIONS.values():
         for name, (_, text) in section.items():
-            assert text.startswith("Same as ") or summary_of(command_of((name,))) == text
+            assert text.startswith("Same as ") or command_summary(command_of((name,))) == text
 
 
 def test_help_lists_common_options_last_and_briefly(codebatch: CommandLine) -> None:

@@ -13,7 +13,13 @@ import pytest
 
 from codebatch.protocol.launch import ATTEMPT_VARIABLE
 from codebatch.system.processes import proc
-from codebatch.system.processes.command_processes import Commands, NotStarted, ProcessEnded, ProcessStart, Running
+from codebatch.system.processes.command_processes import (
+    Commands,
+    ProcessEnded,
+    ProcessNotStarted,
+    ProcessStart,
+    RunningProcess,
+)
 from codebatch.system.processes.memory import kill_marked
 from codebatch.system.processes.processes import be_subreaper
 from codebatch_workers.commands.process import RealCommands
@@ -36,7 +42,7 @@ class Stage:
         self._commands: Commands = RealCommands() if is_real else TwinCommands(self._machine)
         self._marks = 0
 
-    def start(self, script: str, *acts: Act, stdin: Path | None = None) -> Running:
+    def start(self, script: str, *acts: Act, stdin: Path | None = None) -> RunningProcess:
         """Start a script, which does these acts."""
         arguments = ("/bin/sh", "-c", script)
         self._programs[arguments] = acts
@@ -44,7 +50,7 @@ class Stage:
 
     def start_program(
         self, *arguments: str, stdin: Path | None = None, directory: Path | None = None, **variables: str
-    ) -> Running:
+    ) -> RunningProcess:
         """Start a program by its arguments."""
         self._marks += 1
         mark = f"{os.getpid()}.{self._directory.name}.{self._marks}"
@@ -59,7 +65,7 @@ class Stage:
             )
         )
 
-    def all_of(self, running: Running) -> bytes:
+    def all_of(self, running: RunningProcess) -> bytes:
         """What a command writes until it has ended."""
         output = bytearray()
         self.wait(running, running.poll, output)
@@ -67,7 +73,7 @@ class Stage:
             output += data
         return bytes(output)
 
-    def wait(self, running: Running, condition: Callable[[], bool], output: bytearray | None = None) -> None:
+    def wait(self, running: RunningProcess, condition: Callable[[], bool], output: bytearray | None = None) -> None:
         """Wait for something of a command."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not condition():
@@ -77,7 +83,7 @@ class Stage:
             if output is not None:
                 output += data
 
-    def wait_output(self, running: Running, expected: bytes) -> None:
+    def wait_output(self, running: RunningProcess, expected: bytes) -> None:
         """Wait until a command has written something."""
         output = bytearray()
         self.wait(running, lambda: expected in output, output)
@@ -102,7 +108,7 @@ def real(tmp_path: Path) -> Iterator[Stage]:
     be_subreaper(False)
 
 
-def ended(running: Running) -> int:
+def ended(running: RunningProcess) -> int:
     """How a command ended, which has."""
     end = running.close()
     assert isinstance(end, ProcessEnded)
@@ -203,7 +209,7 @@ def test_memory_includes_all_started_processes(stage: Stage) -> None:
 
 
 def test_missing_program_is_not_started(stage: Stage) -> None:
-    with pytest.raises(NotStarted, match="no-such-program: No such file or directory"):
+    with pytest.raises(ProcessNotStarted, match="no-such-program: No such file or directory"):
         stage.start_program("no-such-program")
 
 
@@ -217,12 +223,12 @@ def test_running_command_can_be_released(stage: Stage) -> None:
 
 
 def test_missing_directory_is_reported(real: Stage, tmp_path: Path) -> None:
-    with pytest.raises(NotStarted, match="gone: No such file or directory"):
+    with pytest.raises(ProcessNotStarted, match="gone: No such file or directory"):
         real.start_program("true", directory=tmp_path / "gone")
 
 
 def test_file_that_is_not_a_program_is_reported(real: Stage, tmp_path: Path) -> None:
-    with pytest.raises(NotStarted, match="Permission denied"):
+    with pytest.raises(ProcessNotStarted, match="Permission denied"):
         real.start_program(str(tmp_path))
 
 
@@ -237,18 +243,18 @@ def test_program_is_searched_on_the_path_of_the_command(real: Stage, tmp_path: P
     assert real.all_of(running) == f"runs from {tmp_path}\n".encode()
     assert ended(running) == 0
     for path, why in ((f"{tmp_path}/gone", "No such file"), (f"{tmp_path}/gone:{tmp_path}/plain", "Permission denied")):
-        with pytest.raises(NotStarted, match=f"^tool: {why}"):
+        with pytest.raises(ProcessNotStarted, match=f"^tool: {why}"):
             real.start_program("tool", PATH=path)
     assert Path.cwd() != tmp_path
 
 
 def test_null_byte_in_an_argument_is_reported(real: Stage) -> None:
-    with pytest.raises(NotStarted, match="null byte"):
+    with pytest.raises(ProcessNotStarted, match="null byte"):
         real.start_program("echo", "a\0b")
 
 
 def test_oversized_argument_is_reported(real: Stage) -> None:
-    with pytest.raises(NotStarted, match="too long"):
+    with pytest.raises(ProcessNotStarted, match="too long"):
         real.start_program("echo", "a" * (200 << 10))
 
 

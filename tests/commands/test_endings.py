@@ -18,7 +18,7 @@ from codebatch_workers.commands.result_parsing import read_ending
 def test_question_pattern_matches_whole_lines(tmp_path: Path, pattern: str, text: str | None) -> None:
     command = Command(id=CommandId("a"), run="true", question=QuestionRule(pattern=pattern))
     found = read_ending(command, RealFiles(), tmp_path / "none", 0, b"begins\nQUESTION: which tool?\nends\n")
-    assert (found.asked.text if found.asked else None) == text
+    assert (found.reported_question.text if found.reported_question else None) == text
 
 
 def test_colours_are_removed_from_questions_and_results(tmp_path: Path) -> None:
@@ -26,7 +26,10 @@ def test_colours_are_removed_from_questions_and_results(tmp_path: Path) -> None:
     command = Command(id=CommandId("a"), run="true", question=rule, result=ResultPointers(text="/text"))
     printed = b'\x1b[1mQUESTION: \x1b[31mwhich?\x1b[0m\n\x1b[2m{"text": \x1b[32m"fine"\x1b[0m}\n'
     found = read_ending(command, RealFiles(), tmp_path / "none", 0, printed)
-    assert (found.asked and found.asked.text, found.said and found.said.text) == ("which?", "fine")
+    assert (found.reported_question and found.reported_question.text, found.said and found.said.text) == (
+        "which?",
+        "fine",
+    )
 
 
 @pytest.mark.parametrize(

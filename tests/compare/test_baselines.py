@@ -51,9 +51,10 @@ def test_baseline_lines_match_findings(case: str) -> None:
 
 
 def test_first_of_identical_findings_are_known() -> None:
-    assert [pair.found for pair in match_baseline(_baseline_entries(_A), _baseline_entries(_A, _A, _A))] == [0]
+    assert [pair.finding_index for pair in match_baseline(_baseline_entries(_A), _baseline_entries(_A, _A, _A))] == [0]
     assert [
-        (pair.line, pair.found) for pair in match_baseline(_baseline_entries(_A, _A), _baseline_entries(_A, _A, _A))
+        (pair.line, pair.finding_index)
+        for pair in match_baseline(_baseline_entries(_A, _A), _baseline_entries(_A, _A, _A))
     ] == [(0, 0), (1, 1)]
 
 
@@ -77,7 +78,7 @@ def test_baseline_round_trips_sorted_and_merges_line_by_line(
 @given(st.lists(_kept), st.lists(_kept))
 def test_each_line_and_finding_is_matched_at_most_once(lines: list[BaselineEntry], found: list[BaselineEntry]) -> None:
     pairs = match_baseline(lines, found)
-    assert len({pair.line for pair in pairs}) == len({pair.found for pair in pairs}) == len(pairs)
+    assert len({pair.line for pair in pairs}) == len({pair.finding_index for pair in pairs}) == len(pairs)
     assert len(match_baseline(lines, lines)) == len(lines)
 
 

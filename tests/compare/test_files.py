@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codebatch.compare.matching import files
-from codebatch.compare.matching.files import FilePair, counted_lines, pair_files
+from codebatch.compare.matching.files import FilePair, line_frequencies, pair_files
 
 _CODE = b"".join(b"line %d of it\n" % number for number in range(20))
 _EDITED = _CODE.replace(b"line 3 ", b"row 3 ").replace(b"line 7 ", b"row 7 ")
@@ -25,7 +25,7 @@ def _paired(old: dict[bytes, bytes], new: dict[bytes, bytes]) -> list[FilePair]:
 def _trees(old: dict[bytes, bytes], new: dict[bytes, bytes]):  # type: ignore[no-untyped-def]
     contents = {content.hex(): content for content in (*old.values(), *new.values())}
     trees = ({path: content.hex() for path, content in tree.items()} for tree in (old, new))
-    return *trees, lambda digest: counted_lines(contents[digest])
+    return *trees, lambda digest: line_frequencies(contents[digest])
 
 
 @pytest.mark.parametrize(
@@ -90,4 +90,4 @@ def test_files_of_equal_content_are_matched_by_name_then_in_order() -> None:
 
 
 def test_lines_are_counted_without_surrounding_white_space() -> None:
-    assert counted_lines(b"  a\n\n\ta \nb") == Counter({b"a": 2, b"b": 1})
+    assert line_frequencies(b"  a\n\n\ta \nb") == Counter({b"a": 2, b"b": 1})

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import codebatch
-from codebatch.compare.differences import Thing
+from codebatch.compare.differences import ComparedRecord
 from codebatch.operations.api.batch import Batch, compare_batches
 from codebatch.operations.comparison.comparison import Comparison
 from codebatch.query.filters.filters import RecordFilter
@@ -104,12 +104,12 @@ def _by_case(comparison: Comparison) -> Told:
     return found
 
 
-def _path(record: Thing | None) -> str:
+def _path(record: ComparedRecord | None) -> str:
     assert record is not None
     return str(record.path)
 
 
-def _place(record: Thing | None) -> str:
+def _place(record: ComparedRecord | None) -> str:
     return "" if record is None else f"{_path(record).split('/', 2)[-1]}:{getattr(record, 'line', '')}"
 
 
@@ -149,7 +149,7 @@ def test_changes_of_other_record_types_are_classified(
     batches: tuple[Batch, Batch], kind: str, case: str, rows: list[Row]
 ) -> None:
     asked = RecordFilter(metrics=("bytes",)) if kind == "metric" else None
-    assert sorted(_by_case(compare_batches(*batches, (kind,), asked=asked)).get(case, [])) == sorted(rows)
+    assert sorted(_by_case(compare_batches(*batches, (kind,), record_filter=asked)).get(case, [])) == sorted(rows)
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codebatch.compare.matching import lines
-from codebatch.compare.matching.lines import NOWHERE, pair_lines, pair_sequences, written_in
+from codebatch.compare.matching.lines import NOWHERE, pair_lines, pair_sequences, split_text
 
 _TEXTS = st.lists(st.sampled_from([b"a", b"b", b"c", b"d", b"", b"}"]), max_size=40)
 
@@ -30,7 +30,7 @@ _TEXTS = st.lists(st.sampled_from([b"a", b"b", b"c", b"d", b"", b"}"]), max_size
     ],
 )
 def test_lines_are_matched(old: bytes, new: bytes, paired: list[int]) -> None:
-    assert list(pair_lines(written_in(old), written_in(new))) == paired
+    assert list(pair_lines(split_text(old), split_text(new))) == paired
 
 
 @given(old=_TEXTS, new=_TEXTS)
@@ -51,11 +51,11 @@ def test_inserted_lines_do_not_unmatch_other_lines(text: list[bytes], at: int, n
 
 def test_oversized_text_is_matched_only_at_both_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     old, new = b"a\nb\nc\nd\ne", b"a\nx\nc\ny\ne"
-    assert list(pair_lines(written_in(old), written_in(new))) == [0, NOWHERE, 2, NOWHERE, 4]
+    assert list(pair_lines(split_text(old), split_text(new))) == [0, NOWHERE, 2, NOWHERE, 4]
     for limit, value in (("BYTES_MAX", 8), ("LINES_MAX", 4)):
         with monkeypatch.context() as patch:
             patch.setattr(lines, limit, value)
-            assert list(pair_lines(written_in(old), written_in(new))) == [0, NOWHERE, NOWHERE, NOWHERE, 4]
+            assert list(pair_lines(split_text(old), split_text(new))) == [0, NOWHERE, NOWHERE, NOWHERE, 4]
 
 
 def test_any_text_is_matched_in_time() -> None:

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from codebatch.compare.matching.findings import Pass
-from codebatch.compare.states import State, state_of_new, state_of_old, state_of_pair
+from codebatch.compare.states import State, matched_state, new_finding_state, old_finding_state
 from codebatch.model.record import Diagnostic
 
 _OLD = Diagnostic(
@@ -28,13 +28,13 @@ _OLD = Diagnostic(
     ],
 )
 def test_most_significant_state_of_a_pair_is_reported(new: Diagnostic, by: Pass, state: State) -> None:
-    assert state_of_pair(_OLD, new, by) == state
+    assert matched_state(_OLD, new, by) == state
 
 
 def test_suppressed_finding_is_not_fixed_even_if_its_file_is_gone() -> None:
-    assert state_of_old("configuration", is_suppressed=True, is_file_gone=False) == "suppressed"
-    assert state_of_old("suppressed", is_suppressed=True, is_file_gone=True) == "suppressed"
-    assert state_of_old("configuration", is_suppressed=False, is_file_gone=False) == "not_comparable"
-    assert state_of_old("not_checked", is_suppressed=False, is_file_gone=True) == "not_comparable"
-    assert state_of_old(None, is_suppressed=False, is_file_gone=True) == "removed"
-    assert (state_of_new("configuration"), state_of_new(None)) == ("not_comparable", "new")
+    assert old_finding_state("configuration", is_suppressed=True, is_file_gone=False) == "suppressed"
+    assert old_finding_state("suppressed", is_suppressed=True, is_file_gone=True) == "suppressed"
+    assert old_finding_state("configuration", is_suppressed=False, is_file_gone=False) == "not_comparable"
+    assert old_finding_state("not_checked", is_suppressed=False, is_file_gone=True) == "not_comparable"
+    assert old_finding_state(None, is_suppressed=False, is_file_gone=True) == "removed"
+    assert (new_finding_state("configuration"), new_finding_state(None)) == ("not_comparable", "new")

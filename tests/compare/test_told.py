@@ -11,7 +11,7 @@ from typing import cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codebatch.compare.matching.finding_pairs import ReportedFinding, ToldByPath, match_findings
+from codebatch.compare.matching.finding_pairs import FindingsByPath, ReportedFinding, match_findings
 from codebatch.compare.matching.trees import Side, TreeComparison
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
@@ -67,7 +67,7 @@ def _reported_findings(files: Files, places: list[tuple[int, int, int, str, str]
     ]
 
 
-def _by_path(told: Iterable[ReportedFinding]) -> ToldByPath:
+def _by_path(told: Iterable[ReportedFinding]) -> FindingsByPath:
     found: dict[bytes, list[ReportedFinding]] = defaultdict(list)
     for each in told:
         found[each.path].append(each)

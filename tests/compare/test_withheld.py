@@ -19,7 +19,7 @@ from codebatch.operations.api.batch import compare_batches
 from codebatch.operations.comparison.comparison import Comparison
 from codebatch_workers.lint.config import LintConfig
 from codebatch_workers.lint.rule import Finding, TextRule
-from codebatch_workers.lint.unreported import UnreportedFinding, UnreportedQuery, why_withheld
+from codebatch_workers.lint.unreported import UnreportedFinding, UnreportedQuery, unreported_reason
 from codebatch_workers.syntax.source import SourceFile
 from tests.compare.withheld_cases import CASES, Row
 
@@ -163,6 +163,6 @@ def test_rule_is_evaluated_once_per_file_for_all_findings() -> None:
         UnreportedFinding(line, "codebatch", "r", message)
         for line, message in ((1, "m 9"), (2, "m 9"), (3, "m"), (1, "n"))
     ]
-    (answer,) = why_withheld(LintConfig(), {"r": rule}, [UnreportedQuery(file, wanted, is_marked=False)])
+    (answer,) = unreported_reason(LintConfig(), {"r": rule}, [UnreportedQuery(file, wanted, is_marked=False)])
     assert answer == ["unknown", "unknown", "", ""]
     assert asked == [file]

@@ -7,8 +7,8 @@ from typing import Literal
 
 import msgspec
 
-from codebatch.compare.matching.files import counted_lines, pair_files
-from codebatch.compare.matching.lines import NOWHERE, pair_lines, written_in
+from codebatch.compare.matching.files import line_frequencies, pair_files
+from codebatch.compare.matching.lines import NOWHERE, pair_lines, split_text
 
 
 class TextTrees:
@@ -17,7 +17,7 @@ class TextTrees:
     def __init__(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
         self._texts = [{path.encode(): text.encode() for path, text in tree.items()} for tree in (old, new)]
         digests = [{path: text.hex() for path, text in tree.items()} for tree in self._texts]
-        pairs, _ = pair_files(digests[0], digests[1], lambda digest: counted_lines(bytes.fromhex(digest)))
+        pairs, _ = pair_files(digests[0], digests[1], lambda digest: line_frequencies(bytes.fromhex(digest)))
         self.pairs = pairs
 
     def new_path(self, old: bytes) -> bytes | None:
@@ -32,9 +32,9 @@ class TextTrees:
         if one == other:  # As of real trees: nothing may go through all of it.
             return range(1 << 31)
         if one <= other:
-            return pair_lines(written_in(one), written_in(other))
+            return pair_lines(split_text(one), split_text(other))
         found = [NOWHERE] * (one.count(b"\n") + 1)
-        for line, its_line in enumerate(pair_lines(written_in(other), written_in(one))):
+        for line, its_line in enumerate(pair_lines(split_text(other), split_text(one))):
             if its_line != NOWHERE:
                 found[its_line] = line
         return found

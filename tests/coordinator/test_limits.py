@@ -26,20 +26,20 @@ from codebatch.system.stopwatch import Stopwatch
 
 def test_stopwatch_ignores_time_between_distant_looks() -> None:
     watch: Stopwatch[str] = Stopwatch()
-    watch.look(100.0)
+    watch.observe(100.0)
     assert watch.seconds("worker", 1) == 0.0
-    watch.look(100.5)
+    watch.observe(100.5)
     assert watch.seconds("worker", 1) == 0.5
-    watch.look(4000.0)
+    watch.observe(4000.0)
     assert watch.seconds("worker", 1) == 0.5
-    watch.look(4000.25)
+    watch.observe(4000.25)
     assert watch.seconds("worker", 1) == 0.75
 
 
 def test_stopwatch_restarts_at_a_new_step() -> None:
     watch: Stopwatch[str] = Stopwatch()
     for now in (1.0, 1.5):
-        watch.look(now)
+        watch.observe(now)
         watch.seconds("worker", 1)
     assert watch.seconds("worker", 2) == 0.0
 
@@ -74,7 +74,7 @@ def test_kill_without_a_known_cause_counts_as_from_outside(
     monkeypatch.setattr(limits, "oom_kills", lambda: next(counts))
     guard = Guard(ResourceLimits(project_seconds=100.0, file_seconds=30.0, memory_bytes=1))
     death = Death(returncode=returncode, memory_peak_bytes=0)
-    assert guard.reason_of(_killed_for(killed_for), death) == expected
+    assert guard.death_reason(_killed_for(killed_for), death) == expected
 
 
 def test_holder_on_another_host_is_never_stuck(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_holder_on_another_host_is_never_stuck(tmp_path: Path) -> None:
         about = HolderFile(holder=new_holder_id(), role="worker", pid=1, host=host, since_ns=1)
         ProgressCell(batch.files, tmp_path / layout.HOLDERS / layout.cell_name(about.holder), create=True).close()
         for now in range(10):
-            guard.look(float(now))
+            guard.begin_turn(float(now))
             seen[host] = guard.is_stuck(batch, about)
     assert list(seen.values()) == [True, False]
 
@@ -103,7 +103,7 @@ def test_holder_on_another_host_gets_the_time_limit_of_its_step(tmp_path: Path) 
         guard = Guard(ResourceLimits(project_seconds=100.0, file_seconds=30.0, memory_bytes=1))
         cell.write(Step(1, 0, 0, 0, 0, 1, phase))
         for now in range(200):
-            guard.look(float(now))
+            guard.begin_turn(float(now))
             if guard.is_silent(batch, about, 0):
                 silent_from.setdefault(phase, now)
     cell.close()
@@ -118,7 +118,7 @@ def test_torn_messages_of_equal_length_are_distinguished() -> None:
     guard = Guard(ResourceLimits(project_seconds=100.0, file_seconds=30.0, memory_bytes=1 << 40))
     message = encode_message(Stop())
     for now in range(20):
-        guard.look(float(now))
+        guard.begin_turn(float(now))
         # A part and its rest, turn by turn; then a part of which the rest does not come.
         part = message[3:] if now % 2 and now < 12 else message[:3] if now < 13 else b""
         list(buffer.feed(part))

@@ -15,7 +15,7 @@ from codebatch.coordinator.analysis.progress_counter import Phase, RunProgress, 
 from codebatch.coordinator.processes.worker_backend import Heard, Tick, WorkerExited, WorkerHandle
 from codebatch.errors import EnvironmentBroken
 from codebatch.model.outcome import Commit, HolderId, Outcome, Register, encode_commit
-from codebatch.model.plan import items_of
+from codebatch.model.plan import plan_items
 from codebatch.protocol.messages import Assign, Drain, GaveUp, ToWorker
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.scheduling.actions import Fail
@@ -87,7 +87,7 @@ class _Crew:
     def is_silent(self, holder: HolderFile, commits: int) -> bool:
         return False
 
-    def kill_left_of(self, dead: set[HolderId]) -> None:
+    def kill_orphans(self, dead: set[HolderId]) -> None:
         pass
 
 
@@ -116,7 +116,7 @@ class _CoordinatorFixture:
         plan = self.batch.plan()
         self.shard = plan.shards[0].id
         about = HolderFile(holder=new_holder_id(), role="coordinator", pid=1, host=this_host(), since_ns=1)
-        entries = items_of(load_snapshot(store.files, store.root, plan.snapshot_id).entries)
+        entries = plan_items(load_snapshot(store.files, store.root, plan.snapshot_id).entries)
         self.crew = crew or _Crew()
         self.listener = _Listener()
         self.coordinator = Coordinator(
@@ -212,7 +212,7 @@ def test_live_workers_drain_when_the_session_breaks(bench: _CoordinatorFixture) 
 
 
 class _RefusingCrew(_Crew):
-    def kill_left_of(self, dead: set[HolderId]) -> None:
+    def kill_orphans(self, dead: set[HolderId]) -> None:
         raise RuntimeError("refused")
 
 

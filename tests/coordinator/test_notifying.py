@@ -12,7 +12,7 @@ import pytest
 
 from codebatch.coordinator.work import notifications
 from codebatch.coordinator.work.notifications import Notifier
-from codebatch.model.work.event import BatchCompleted, BatchDrained, BatchEvent, TaskCompleted, name_of
+from codebatch.model.work.event import BatchCompleted, BatchDrained, BatchEvent, TaskCompleted, event_name
 from codebatch.model.work.work_batch import NOTIFIED, Notify
 
 EVENTS = ("BATCH_TASK_COMPLETED", "BATCH_COMPLETED", "BATCH_DRAINED")
@@ -96,7 +96,7 @@ def test_last_event_is_delivered_after_the_grace_period_and_others_are_counted(
         for event in (task_event(2), task_event(3), last):
             notifier.add(event)
         notifier.close()
-    assert hook.delivered == ["t1", name_of(last)]
+    assert hook.delivered == ["t1", event_name(last)]
     assert notifier.problems == [
         "notify took longer than 0.1 s and was killed",
         "notify: 2 of 4 events were not delivered, because the command takes too long",

@@ -11,7 +11,7 @@ import pytest
 from codebatch.coordinator.analysis.process_backend import ProcessWorkerBackend
 from codebatch.coordinator.processes.limits import ResourceLimits
 from codebatch.coordinator.processes.signals import SignalCounter
-from codebatch.coordinator.processes.worker_backend import DrainAsked, KilledFor, Tick
+from codebatch.coordinator.processes.worker_backend import DrainRequest, KilledFor, Tick
 from codebatch.coordinator.processes.workers import Death, WorkerProcess
 from codebatch.errors import StoreUnwritable
 from codebatch.model.outcome import HolderId
@@ -81,7 +81,7 @@ def test_signal_between_two_looks_is_reported_once(crew: ProcessWorkerBackend) -
     crew._signals = _LateSignal()
     crew.begin()
     try:
-        assert [*crew.wait(), *crew.wait()] == [DrainAsked("SIGTERM")]
+        assert [*crew.wait(), *crew.wait()] == [DrainRequest("SIGTERM")]
     finally:
         crew.end()
 

@@ -16,10 +16,10 @@ from codebatch.errors import InvalidConfiguration, ObjectMissing, ToolMismatch
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Unit
-from codebatch.model.plan import PlannedTask, items_of
+from codebatch.model.plan import PlannedTask, plan_items
 from codebatch.model.record import Diagnostic, File, Metric, Record
 from codebatch.model.shard import ShardId
-from codebatch.model.task import OwnPlace, TaskDeclaration
+from codebatch.model.task import CustomTaskLocation, TaskDeclaration
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.plugins.entry_points import package_digest
 from codebatch.store.batches.store import StoreDir, create_store
@@ -31,13 +31,13 @@ from codebatch_workers.api.before import Before
 from codebatch_workers.api.project import Project
 from codebatch_workers.runtime import execution
 from codebatch_workers.runtime.execution import TaskRunner
-from codebatch_workers.runtime.previous_batch import BatchBefore
+from codebatch_workers.runtime.previous_batch import PreviousBatch
 from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.runtime.record_validation import Task
 from codebatch_workers.runtime.results import ReusedRecords, TaskFailure, UnitResults
 from codebatch_workers.runtime.sources import load_source
 from codebatch_workers.runtime.task_calls import EVIDENCE_CHARACTERS_MAX
-from codebatch_workers.runtime.user_tasks import OwnTasks
+from codebatch_workers.runtime.user_tasks import CustomTasks
 from codebatch_workers.syntax.findings import diagnostic
 from codebatch_workers.syntax.source import SourceFile
 from tests.proof.plans import make_batch
@@ -241,7 +241,7 @@ def test_failure_is_reported_at_its_item_in_a_later_unit() -> None:
 
 
 def test_fully_reused_results_do_not_inherit_unkeyed_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(OwnTasks, "unkeyed", lambda *_: "the clock")
+    monkeypatch.setattr(CustomTasks, "uncovered_inputs", lambda *_: "the clock")
     runner = Runner({"one": FileTask(lambda _: [])}, {})
     unit, results = unit_results(runner, {"a": b""}, "one")
     (made,) = runner.encode(unit, results)
@@ -301,19 +301,22 @@ def test_task_sees_only_contexts_declared_by_itself_and_its_needs() -> None:
     }  # fmt: skip
     for name in saw:
         assert runner.complete(name, [file], [results[name]]) == [[]], "notes are heeded of whoever sees less"
-    assert not any("tree" in each.__dict__ for each in (file, *(file.seeing(seen) for seen in runner._seen.values())))
+    assert not any(
+        "tree" in each.__dict__
+        for each in (file, *(file.restricted_to_contexts(seen) for seen in runner._visible_contexts.values()))
+    )
 
 
 def test_custom_task_changed_since_the_plan_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "words.py").write_text("def task(file): return []\n")
-    catalogue = TaskCatalogue({"words": OwnPlace(python=f"{tmp_path}/words.py:task")})
+    catalogue = TaskCatalogue({"words": CustomTaskLocation(python=f"{tmp_path}/words.py:task")})
     planned = resolve_tasks(catalogue, ("parse", "words"))
     TaskRunner(catalogue, planned, tmp_path).set_up(["words"])
     (tmp_path / "words.py").write_text("def task(file): return [1]\n")
     with pytest.raises(
         ToolMismatch, match=r"planned with another version of words \(different implementation_digest\)"
     ):
-        TaskRunner(TaskCatalogue(catalogue.own_places), planned, tmp_path).set_up(["words"])
+        TaskRunner(TaskCatalogue(catalogue.custom_locations), planned, tmp_path).set_up(["words"])
 
 
 @pytest.mark.parametrize("field", ["implementation_digest", "tools", "version"])
@@ -404,9 +407,9 @@ def test_failed_incremental_project_task_falls_back_to_a_full_run(store: StoreDi
     task = FailingIncrementalTask(lambda project: iter([Metric(path="a", metric="mine", value=1)]))
     looked: list[str] = []
 
-    def before() -> BatchBefore:
+    def before() -> PreviousBatch:
         looked.append("before")
-        return cast("BatchBefore", object())
+        return cast("PreviousBatch", object())
 
     encoded = _run_project(Runner({"graph": task}, {}, store), store, before)
     assert "LookupError: cannot go on" in encoded.evidence
@@ -416,13 +419,13 @@ def test_failed_incremental_project_task_falls_back_to_a_full_run(store: StoreDi
 
 
 def _run_project(
-    runner: Runner, store: StoreDir, before: Callable[[], BatchBefore | None] = lambda: None
+    runner: Runner, store: StoreDir, before: Callable[[], PreviousBatch | None] = lambda: None
 ) -> EncodedOutcome:
     batch = make_batch(store, [b"a"], shard_items=1)
     plan = batch.plan()
     outcomes = Outcomes(store.files, batch.root)
     ledger = load_ledger(plan, outcomes)
-    items = items_of([Entry(b"a", "file", False, 3, Digest(""))])
+    items = plan_items([Entry(b"a", "file", False, 3, Digest(""))])
     project = BatchProject(plan, items, ledger, outcomes, read=lambda _: b"", needs=())
     unit = Unit(shard=ShardId("graph"), start=0, end=1, tasks=("graph",))
     return runner.run_project(unit, project, plan.shards, ledger.inputs("graph"), before=before)

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from codebatch.model.outcome import HolderId, Unit
-from codebatch.model.plan import ContextTable, items_of
+from codebatch.model.plan import ContextTable, plan_items
 from codebatch.model.record import Diagnostic, Metric, Record
 from codebatch.store.batches.store import create_store
 from codebatch.store.results.ledgers import load_ledger
@@ -31,7 +31,7 @@ def project(tmp_path: Path) -> BatchProject:
     batch = make_batch(store, [path.encode() for path in PATHS], shard_items=SHARD)
     plan = batch.plan()
     runner = CheapRunner(plan.tasks, lambda: None, lambda: False)
-    items = items_of(load_snapshot(store.files, store.root, plan.snapshot_id).entries)
+    items = plan_items(load_snapshot(store.files, store.root, plan.snapshot_id).entries)
     committer = Committer(store.files, batch.root, HolderId("0" * 32))
     for shard, start, end in CUTS:
         first = plan.shards[shard].start
@@ -107,10 +107,10 @@ def test_files_are_found_by_path_and_by_record(project: BatchProject) -> None:
         file = project.find(path.encode())
         assert file is not None
         assert (file.text, project.read(file)) == (path, path.encode())
-        assert project.item_of(Metric(path=path, metric="m", value=1)) == place
+        assert project.record_item(Metric(path=path, metric="m", value=1)) == place
     assert project.find(b"h") is None
     with pytest.raises(ValueError, match="not a file of the snapshot"):
-        project.item_of(Metric(path="h", metric="m", value=1))
+        project.record_item(Metric(path="h", metric="m", value=1))
 
 
 def test_file_outside_the_batch_has_no_source(project: BatchProject) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from codebatch.protocol.messages import Served
 from codebatch.store.batches.store import create_store
-from codebatch.store.results.bases import Held
+from codebatch.store.results.bases import BaseResults
 from codebatch.system.files.files import RealFiles
 from codebatch_workers.runtime.reused_results import Bases
 
@@ -19,7 +19,7 @@ class _NumberedBase:
     def lines(self, task: str, start: int, end: int) -> list[bytes]:
         return [b"%d\n" % number for number in range(start, end)]
 
-    def held(self, task: str) -> list[Held]:
+    def held(self, task: str) -> list[BaseResults]:
         return []
 
 

@@ -13,7 +13,7 @@ from codebatch.errors import StoreCorrupt
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Unit
-from codebatch.model.plan import Plan, items_of
+from codebatch.model.plan import Plan, plan_items
 from codebatch.model.shard import ShardRule
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.snapshotting.selection import SourceRules
@@ -57,10 +57,10 @@ def _commit(store: StoreDir, batch: BatchDir, plan: Plan, snapshot: Snapshot, un
     """What a worker does with a unit, without the process."""
     scratch.mkdir(parents=True, exist_ok=True)
     runner = TaskRunner(TaskCatalogue(), plan.tasks, scratch)
-    items = items_of(snapshot.entries)
+    items = plan_items(snapshot.entries)
     done = UnitResults(start=unit.start, results={name: [] for name in unit.tasks})
     sources = []
-    loaded = ((items[item], plan.context_of(item)) for item in range(unit.start, unit.end))
+    loaded = ((items[item], plan.item_contexts(item)) for item in range(unit.start, unit.end))
     for item, source in enumerate(iter_sources(loaded, lambda e: store.objects().read(e.object, e.size)), unit.start):
         assert not isinstance(source, TaskFailure)
         for name, result in runner.run_item(source, unit.tasks).items():
@@ -93,7 +93,7 @@ def test_separately_committed_ranges_merge_to_identical_files(
     assert parts.manifest.result_digest == whole.manifest.result_digest
     for task in whole.manifest.tasks:
         for index in range(len(task.shards)):
-            assert parts.path_of(task, index).read_bytes() == whole.path_of(task, index).read_bytes()
+            assert parts.shard_path(task, index).read_bytes() == whole.shard_path(task, index).read_bytes()
 
 
 def test_separately_committed_tasks_merge_to_identical_files(

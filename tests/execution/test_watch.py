@@ -32,11 +32,11 @@ from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Unit
 from codebatch.model.shard import ShardId
-from codebatch.model.task import OwnPlace
+from codebatch.model.task import CustomTaskLocation
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.plugins.input_audit import InputAudit
 from codebatch.plugins.key_coverage import KeyCoverage
-from codebatch.plugins.user_tasks import read_own_source
+from codebatch.plugins.user_tasks import read_custom_task_source
 from codebatch_workers.runtime.execution import TaskRunner
 from codebatch_workers.runtime.results import ReusedRecords, UnitResults
 from codebatch_workers.syntax.source import SourceFile
@@ -51,7 +51,7 @@ class CoversDirectory:
     def has(self, path: str) -> bool:
         return f"{path}/".startswith(f"{self._directory}/")
 
-    def shown(self, path: str) -> str:
+    def displayed_path(self, path: str) -> str:
         return os.path.basename(path)
 
 
@@ -64,7 +64,7 @@ class CoversAllButOneModule:
     def has(self, path: str) -> bool:
         return path not in (self._file, importlib.util.cache_from_source(self._file))
 
-    def shown(self, path: str) -> str:
+    def displayed_path(self, path: str) -> str:
         return os.path.basename(path).partition(".")[0]
 
 
@@ -215,7 +215,7 @@ def test_access_outside_the_key_is_reported(
     watch.judge(task, CoversDirectory(place), frozenset())
     watch.during(task, look)
     sys.modules.pop("words_of_a_neighbour", None)
-    assert watch.found(task).startswith(heard)
+    assert watch.first_uncovered_input(task).startswith(heard)
 
 
 def _temporary() -> None:
@@ -263,7 +263,7 @@ def test_covered_or_harmless_access_is_not_reported(
 ) -> None:
     watch.judge(request.node.name, CoversDirectory(place), frozenset())
     watch.during(request.node.name, look)
-    assert watch.found(request.node.name) == ""
+    assert watch.first_uncovered_input(request.node.name) == ""
 
 
 def test_non_utf8_path_is_reported_as_text(watch: InputAudit, place: Path) -> None:
@@ -271,7 +271,7 @@ def test_non_utf8_path_is_reported_as_text(watch: InputAudit, place: Path) -> No
     path = Path(os.fsdecode(b"../\xff"))
     path.touch()
     watch.during("bytes", path.read_bytes)
-    assert watch.found("bytes") == "open \\udcff"
+    assert watch.first_uncovered_input("bytes") == "open \\udcff"
 
 
 def test_each_task_reports_its_own_first_access(watch: InputAudit, place: Path) -> None:
@@ -287,9 +287,9 @@ def test_each_task_reports_its_own_first_access(watch: InputAudit, place: Path) 
     with pytest.raises(OSError, match="none"):
         watch.during("third", open, "../none")
     watch.during("third", os.listdir, "..")
-    assert watch.found("first") == "open words"
-    assert watch.found("second") == f"os.listdir {place.parent.name}"
-    assert watch.found("third") == "open none"
+    assert watch.first_uncovered_input("first") == "open words"
+    assert watch.first_uncovered_input("second") == f"os.listdir {place.parent.name}"
+    assert watch.first_uncovered_input("third") == "open none"
 
 
 class BrokenCoverage(CoversDirectory):
@@ -304,15 +304,15 @@ def test_access_with_failing_coverage_is_reported_without_an_exception(watch: In
     for task in ("broken", "loaded by broken"):
         watch.judge(task, BrokenCoverage(place), frozenset())
     assert watch.during("broken", Path("known").read_text) == "known"
-    assert [watch.found(task) for task in ("broken", "loaded by broken")] == ["open", "open"]
+    assert [watch.first_uncovered_input(task) for task in ("broken", "loaded by broken")] == ["open", "open"]
 
 
 def test_access_during_loading_is_judged_when_the_key_is_known(watch: InputAudit, place: Path) -> None:
     watch.during("loaded", Path("known").read_text)
     watch.during("loaded", Path("../words").read_text)
-    assert watch.found("loaded") == ""
+    assert watch.first_uncovered_input("loaded") == ""
     watch.judge("loaded", CoversDirectory(place), frozenset())
-    assert watch.found("loaded") == "open words"
+    assert watch.first_uncovered_input("loaded") == "open words"
 
 
 def test_shared_module_import_counts_for_every_task_that_imports_it(
@@ -329,7 +329,7 @@ def test_shared_module_import_counts_for_every_task_that_imports_it(
         watch.judge(task, CoversAllButOneModule(f"{place.parent}/part_of_lib.py"), frozenset(imports))
         watch.during(task, load)
     watch.judge("late", CoversAllButOneModule(f"{place.parent}/lib_of_two.py"), frozenset({"lib_of_two"}))
-    found = {task: watch.found(task) for task in ("one", "two", "other", "late")}
+    found = {task: watch.first_uncovered_input(task) for task in ("one", "two", "other", "late")}
     for name in ("lib_of_two", "part_of_lib"):
         del sys.modules[name]
     assert found == {"one": "open part_of_lib", "two": "open part_of_lib", "other": "", "late": "open lib_of_two"}
@@ -344,17 +344,19 @@ def task(file):
 """
 
 
-def _place(root: Path, line: str, **settings: object) -> OwnPlace:
+def _place(root: Path, line: str, **settings: object) -> CustomTaskLocation:
     (root / "tools").mkdir(exist_ok=True)
     (root / "tools" / "words.py").write_text(COUNT.format(root=str(root / "tools"), line=line))
     (root / "tools" / "near.py").write_text("import json\n")
     (root / "tools" / "words.txt").write_text("one")
-    return OwnPlace(python=f"{root}/tools/words.py:task", project=str(root), **settings)  # type: ignore[arg-type]
+    return CustomTaskLocation(python=f"{root}/tools/words.py:task", project=str(root), **settings)  # type: ignore[arg-type]
 
 
 def _coverage(root: Path, line: str, versions: tuple[str, ...], **settings: object) -> KeyCoverage:
     place = _place(root, line, **settings)
-    return KeyCoverage(read_own_source("words", place), place, versions, besides=[str(root / "scratch")])
+    return KeyCoverage(
+        read_custom_task_source("words", place), place, versions, product_directories=[str(root / "scratch")]
+    )
 
 
 def test_key_covers_its_own_inputs(tmp_path: Path) -> None:
@@ -387,7 +389,7 @@ def test_key_covers_its_own_inputs(tmp_path: Path) -> None:
         (tmp_path.parent / "secret" / "name", "…/name"),
     ):
         assert not covered.has(os.path.realpath(path)), path
-        assert covered.shown(os.path.realpath(path)) == shown
+        assert covered.displayed_path(os.path.realpath(path)) == shown
 
 
 @pytest.mark.parametrize(
@@ -412,7 +414,7 @@ _names = map("words-{}".format, itertools.count())
 
 
 def _marks_of_outcomes(
-    watch: InputAudit | None, place: OwnPlace, scratch: Path, paths: Sequence[str] = ("a", "b")
+    watch: InputAudit | None, place: CustomTaskLocation, scratch: Path, paths: Sequence[str] = ("a", "b")
 ) -> list[str]:
     """Of each outcome of an own task over some files, of which the one called `kept` is served, what it rests on."""
     name = next(_names)  # A watch forgets nothing of a task.

@@ -44,8 +44,8 @@ from codebatch.store.snapshots.snapshots import Snapshot
 from codebatch.system.clock import running_ns
 from codebatch.system.files.files import Files, RealFiles
 from codebatch.system.files.system_calls import RealCalls
-from codebatch_workers.runtime.channel import Channel, CoordinatorGone
-from codebatch_workers.runtime.previous_batch import BatchBefore
+from codebatch_workers.runtime.channel import Channel, CoordinatorLost
+from codebatch_workers.runtime.previous_batch import PreviousBatch
 from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.runtime.results import Result, UnitResults
 from codebatch_workers.runtime.shard_parts import Adopt, adopt_none
@@ -292,7 +292,7 @@ class ProjectRunner(CheapRunner):
     def __init__(
         self,
         batch: BatchDir,
-        look: Callable[[BatchBefore | None], None] = lambda _: None,
+        look: Callable[[PreviousBatch | None], None] = lambda _: None,
         change: Callable[[EncodedOutcome], EncodedOutcome] = lambda encoded: encoded,
     ) -> None:
         super().__init__(batch.plan().tasks, lambda: None, lambda: False)
@@ -306,7 +306,7 @@ class ProjectRunner(CheapRunner):
         shards: Sequence[Shard],
         inputs: Digest,
         *,
-        before: Callable[[], BatchBefore | None] = lambda: None,
+        before: Callable[[], PreviousBatch | None] = lambda: None,
         adopt: Adopt = adopt_none,
     ) -> EncodedOutcome:
         self._look(before())
@@ -323,8 +323,8 @@ def run_graph(worker: Worker, batch: BatchDir, *served: Served) -> None:
 def test_project_task_is_incremental_only_if_all_its_needs_are_complete(
     store: StoreDir, pair: tuple[Coordinator, Channel], monkeypatch: pytest.MonkeyPatch, path: bytes, *, is_whole: bool
 ) -> None:
-    older = cast("BatchBefore", object())
-    seen: list[BatchBefore | None] = []
+    older = cast("PreviousBatch", object())
+    seen: list[PreviousBatch | None] = []
     monkeypatch.setattr(Worker, "_open_previous", lambda *_: older)
     batch = make_batch(store, [path], shard_items=1)
     worker = worker_of(store, batch, pair[1], ProjectRunner(batch, seen.append))
@@ -358,7 +358,7 @@ def test_closed_channel_raises_coordinator_gone(pair: tuple[Coordinator, Channel
     coordinator.connection.close()
     assert channel.receive() == Drain()
     for ask in (channel.receive, channel.try_receive, lambda: channel.send(GaveUp(code="", message="", hint=None))):
-        with pytest.raises(CoordinatorGone):
+        with pytest.raises(CoordinatorLost):
             ask()
 
 
@@ -368,5 +368,5 @@ def test_channel_reset_with_unread_data_raises_coordinator_gone(
     coordinator, channel = pair
     channel.send(GaveUp(code="", message="", hint=None))
     coordinator.connection.close()
-    with pytest.raises(CoordinatorGone):
+    with pytest.raises(CoordinatorLost):
         channel.receive()

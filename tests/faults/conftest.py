@@ -12,7 +12,7 @@ import pytest
 from codebatch.coordinator.analysis.planning import make_plan, resolve_tasks
 from codebatch.model.shard import ShardRule
 from codebatch.plugins.catalogue import TaskCatalogue
-from codebatch.plugins.entry_points import look_again
+from codebatch.plugins.entry_points import clear_package_caches
 from codebatch.snapshotting.selection import SourceRules
 from codebatch.snapshotting.snapshot import take_snapshot
 from codebatch.store.batches.batches import create_batch
@@ -40,9 +40,9 @@ def poisoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Poison
         return CommandLine(tmp_path, {"HOME": str(tmp_path)}, plugins=PLUGIN)
 
     monkeypatch.syspath_prepend(PLUGIN)
-    look_again()
+    clear_package_caches()
     yield make
-    look_again()
+    clear_package_caches()
     for process in orphans():
         process.kill()
 

@@ -65,7 +65,7 @@ def _output(batch: BatchDir, task: str) -> TaskOutput:
 
 
 def _shard_file(batch: BatchDir, task: str, place: int) -> Path:
-    return _outputs(batch).path_of(_output(batch, task), place)
+    return _outputs(batch).shard_path(_output(batch, task), place)
 
 
 def test_an_index_names_the_frames_of_each_shard(store: StoreDir, batch: BatchDir) -> None:
@@ -73,13 +73,13 @@ def test_an_index_names_the_frames_of_each_shard(store: StoreDir, batch: BatchDi
     assert (answer.shard_files, answer.terms, answer.postings, answer.decoded, answer.damaged) == (6, 7, 9, 6, 0)
     index = opened(store, batch)
     symbols, lint = _output(batch, "symbols"), _output(batch, "lint")
-    assert index.narrow(symbols, [keys.look_for(keys.SYMBOL, "f")]) == [[0], [0], []]
-    assert index.narrow(symbols, [keys.look_for(keys.SYMBOL, "f*")]) == [[0], [0, 2], []]
-    assert index.narrow(symbols, [keys.look_for(keys.SYMBOL, name) for name in ("g", "fg")]) == [[1], [2], [0]]
-    assert index.narrow(symbols, [keys.look_for(keys.REFERENCE, "f")]) == [[], [1], []]
-    assert index.narrow(lint, [keys.look_for_code("E1")]) == [[0], [], [0]]
-    assert index.narrow(lint, [keys.look_for_code("E1*")]) == [[0], [0], [0]]
-    assert index.narrow(lint, [keys.look_for(keys.SYMBOL, "f")]) == [[], [], []]
+    assert index.narrow(symbols, [keys.make_lookup(keys.SYMBOL, "f")]) == [[0], [0], []]
+    assert index.narrow(symbols, [keys.make_lookup(keys.SYMBOL, "f*")]) == [[0], [0, 2], []]
+    assert index.narrow(symbols, [keys.make_lookup(keys.SYMBOL, name) for name in ("g", "fg")]) == [[1], [2], [0]]
+    assert index.narrow(symbols, [keys.make_lookup(keys.REFERENCE, "f")]) == [[], [1], []]
+    assert index.narrow(lint, [keys.make_code_lookup("E1")]) == [[0], [], [0]]
+    assert index.narrow(lint, [keys.make_code_lookup("E1*")]) == [[0], [0], [0]]
+    assert index.narrow(lint, [keys.make_lookup(keys.SYMBOL, "f")]) == [[], [], []]
 
 
 def test_index_from_stored_terms_is_identical_without_reading_records(store: StoreDir, batch: BatchDir) -> None:
@@ -90,7 +90,7 @@ def test_index_from_stored_terms_is_identical_without_reading_records(store: Sto
     _remove_index(store, batch)
     assert build_index(store, batch).decoded == 0
     assert opened(store, batch).posted() == first
-    assert build_index(store, batch, is_anew=True).damaged == 6
+    assert build_index(store, batch, rebuilds=True).damaged == 6
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_shards_shared_with_an_indexed_batch_are_not_read_again(store: StoreDir,
     changed = {**SAID, "symbols": [[symbol("h")], *SAID["symbols"][1:]]}
     later = make_saying(store, 7, changed, second=1)
     assert build_index(store, later).decoded == 1
-    lookup = [keys.look_for(keys.SYMBOL, "h")]
+    lookup = [keys.make_lookup(keys.SYMBOL, "h")]
     assert opened(store, later).narrow(_output(later, "symbols"), lookup) == [[0], [], []]
 
 
@@ -134,7 +134,7 @@ def test_index_of_another_batch_covers_shared_shard_files(store: StoreDir, batch
     build_index(store, batch)
     changed = {**SAID, "symbols": [[symbol("f")], [], *SAID["symbols"][2:]]}
     later = make_saying(store, 7, changed, second=1)
-    lookup = [keys.look_for(keys.SYMBOL, "f")]
+    lookup = [keys.make_lookup(keys.SYMBOL, "f")]
     assert opened(store, batch).narrow(_output(later, "symbols"), lookup) == [None, [0], []]
     with pytest.raises(UnknownId, match="has no index"):
         verify_index(store, later)
@@ -147,7 +147,7 @@ def test_damaged_shard_is_reported_and_omitted(store: StoreDir, batch: BatchDir)
     answer = build_index(store, batch, note=notes.append)
     assert (answer.damaged, answer.shard_files) == (1, 5)
     assert [str(path) in note for note in notes] == [True]
-    narrowed = opened(store, batch).narrow(_output(batch, "symbols"), [keys.look_for(keys.SYMBOL, "f")])
+    narrowed = opened(store, batch).narrow(_output(batch, "symbols"), [keys.make_lookup(keys.SYMBOL, "f")])
     assert narrowed == [[0], None, []]
     with pytest.raises(StoreCorrupt, match="cannot be verified"):
         verify_index(store, batch)
@@ -182,9 +182,9 @@ def test_open_index_remains_usable_during_a_rebuild(store: StoreDir, batch: Batc
     build_index(store, batch)
     index = opened(store, batch)
     if is_asked_before:
-        index.find([keys.look_for(keys.SYMBOL, "g")])
+        index.find([keys.make_lookup(keys.SYMBOL, "g")])
     build_index(store, batch)
-    assert index.narrow(_output(batch, "symbols"), [keys.look_for(keys.SYMBOL, "f")]) == [[0], [0], []]
+    assert index.narrow(_output(batch, "symbols"), [keys.make_lookup(keys.SYMBOL, "f")]) == [[0], [0], []]
 
 
 def test_index_with_missing_files_is_damaged(store: StoreDir, batch: BatchDir) -> None:

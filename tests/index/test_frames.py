@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from codebatch.errors import StoreCorrupt
-from codebatch.index.build import posted_anew, publish_index, unite
-from codebatch.index.terms import Posted, collect_terms, posted_by_lines
+from codebatch.index.build import decode_shard_terms, merge_terms, publish_index
+from codebatch.index.terms import FrameTerms, collect_terms, line_terms
 from codebatch.model.record import Record
 from codebatch.operations.runs.indexing import build_index, verify_index
 from codebatch.protocol.record_frames import FRAME_BYTES, FrameWriter, iter_frames, iter_places
@@ -80,7 +80,7 @@ def _make_records(
     return said
 
 
-def _terms(posted: Posted) -> dict[bytes, bytes]:
+def _terms(posted: FrameTerms) -> dict[bytes, bytes]:
     return collect_terms((posted,)).by_key()
 
 
@@ -98,7 +98,7 @@ def test_frames_post_the_same_terms_from_records_as_from_lines(
     at_hand = [*posted_by_frames(said, sizes)]
     assert len(at_hand) == len(of_frames)
     for posted, written in zip(at_hand, of_frames, strict=True):
-        assert _terms(posted) == _terms(posted_by_lines(written))
+        assert _terms(posted) == _terms(line_terms(written))
 
 
 def test_invalid_reused_lines_are_rejected() -> None:
@@ -145,7 +145,7 @@ def test_index_with_nonexistent_frames_hides_no_record(store: StoreDir, monkeypa
     batch = make_saying(store, 6, {"symbols": [[symbol("f"), symbol(f"g{item}")] for item in range(6)]})
     expected = _answer(store, batch, note=False)
     outputs, _ = _shard(batch)
-    contents = unite(posted_anew(store, outputs, pytest.fail)[0].items())
+    contents = merge_terms(decode_shard_terms(store, outputs, pytest.fail)[0].items())
     for frame in (6, 7, 2**32 - 1):
         posting = frame | 1 << 32
         pairs = {
@@ -165,7 +165,7 @@ def test_flipped_byte_in_a_frame_is_reported_or_harmless(store: StoreDir, monkey
     build_index(store, batch)
     expected = _answer(store, batch)
     outputs, output = _shard(batch)
-    path = outputs.path_of(output, 0)
+    path = outputs.shard_path(output, 0)
     sound = path.read_bytes()
     trailer = outputs.trailer(output, 0)
     told: dict[int, StoreCorrupt] = {}

@@ -9,7 +9,7 @@ import pytest
 
 from codebatch.errors import CorruptFile
 from codebatch.index import keys
-from codebatch.index.build import posted_anew, publish_index, unite
+from codebatch.index.build import decode_shard_terms, merge_terms, publish_index
 from codebatch.model.record import Record
 from codebatch.operations.runs.collection import collect_garbage
 from codebatch.operations.runs.indexing import IndexAnswer, build_index, verify_index
@@ -82,7 +82,7 @@ def _find_frames(store: StoreDir, batch: BatchDir, name: str) -> list[Sequence[i
     assert outputs is not None
     task = outputs.manifest.task("symbols")
     assert task is not None
-    return opened(store, batch).narrow(task, [keys.look_for(keys.SYMBOL, name)])
+    return opened(store, batch).narrow(task, [keys.make_lookup(keys.SYMBOL, name)])
 
 
 @pytest.mark.usefixtures("is_cut_small")
@@ -131,7 +131,7 @@ def test_unchanged_batch_has_no_overlay(store: StoreDir) -> None:
     assert (answer.reused, answer.bytes, _has_overlay(store, again)) == (40, 0, False)
     assert _base(store, again) == _base(store, first)
     assert build_index(store, again).reused == 40, "it stands on itself"
-    assert build_index(store, again, is_anew=True).reused == 0
+    assert build_index(store, again, rebuilds=True).reused == 0
     assert verify_index(store, again).terms == 2 * ITEMS
 
 
@@ -203,7 +203,7 @@ def test_posting_without_a_slot_is_damage(store: StoreDir) -> None:
     batch = _make(store, 0, {})
     outputs = current_outputs(batch)
     assert outputs is not None
-    contents = unite(posted_anew(store, outputs, pytest.fail)[0].items())
+    contents = merge_terms(decode_shard_terms(store, outputs, pytest.fail)[0].items())
     publish_index(store, batch.id, contents._replace(slots=contents.slots[:1]), None)
     with pytest.raises(CorruptFile, match="a slot that does not exist"):
         _find_frames(store, batch, "s*")

@@ -21,8 +21,8 @@ from codebatch.index.terms import (
     collect_terms,
     decode_terms,
     encode_terms,
-    posted_by,
-    posted_by_lines,
+    line_terms,
+    record_terms,
 )
 from codebatch.model.digest import Digest
 from codebatch.model.record import Record, Symbol
@@ -84,28 +84,28 @@ def test_last_component_of_a_target_is_extracted(target: str, last: str) -> None
 def test_lookup_finds_every_matching_key(name: str, cut: int) -> None:
     key = keys.make_key(keys.SYMBOL, name.encode())
     assert len(key) <= 511
-    assert _finds(keys.look_for(keys.SYMBOL, f"{name[:cut]}*"), key)
+    assert _finds(keys.make_lookup(keys.SYMBOL, f"{name[:cut]}*"), key)
     if not name.endswith("*"):
-        assert _finds(keys.look_for(keys.SYMBOL, name), key)
+        assert _finds(keys.make_lookup(keys.SYMBOL, name), key)
 
 
 @given(names, st.sampled_from(["error", "hint"]), st.integers(0, 403))
 def test_code_lookup_matches_every_severity(code: str, severity: str, cut: int) -> None:
     key = keys.make_key(keys.CODE, keys.code_term(code, severity))
-    assert _finds(keys.look_for_code(f"{code[:cut]}*"), key)
+    assert _finds(keys.make_code_lookup(f"{code[:cut]}*"), key)
     if not code.endswith("*"):
-        assert _finds(keys.look_for_code(code), key)
+        assert _finds(keys.make_code_lookup(code), key)
 
 
 def test_lookup_excludes_similar_keys() -> None:
-    assert not _finds(keys.look_for(keys.SYMBOL, "f"), b"nfg")
-    assert not _finds(keys.look_for_code("E1"), keys.make_key(keys.CODE, keys.code_term("E10", "error")))
-    assert not _finds(keys.look_for(keys.SYMBOL, "x" * 401), keys.make_key(keys.SYMBOL, b"x" * 402))
+    assert not _finds(keys.make_lookup(keys.SYMBOL, "f"), b"nfg")
+    assert not _finds(keys.make_code_lookup("E1"), keys.make_key(keys.CODE, keys.code_term("E10", "error")))
+    assert not _finds(keys.make_lookup(keys.SYMBOL, "x" * 401), keys.make_key(keys.SYMBOL, b"x" * 402))
 
 
 def test_lookup_accepts_non_utf8_text() -> None:
-    assert keys.look_for(keys.SYMBOL, "\udcff").key == b"n\xed\xb3\xbf"
-    assert keys.look_for_code("\udcff*").key == b"d\xed\xb3\xbf"
+    assert keys.make_lookup(keys.SYMBOL, "\udcff").key == b"n\xed\xb3\xbf"
+    assert keys.make_code_lookup("\udcff*").key == b"d\xed\xb3\xbf"
 
 
 def test_records_post_the_expected_terms() -> None:
@@ -124,18 +124,18 @@ def test_records_post_the_expected_terms() -> None:
         b"rf": b"\0\0\0\0",
         b"ta/b.py": b"\2\0\0\0",
     }
-    at_hand = collect_terms(posted_by(records, list(map(type, records))) for records in items)
-    written = collect_terms(posted_by_lines(_lines(*records)) for records in items)
+    at_hand = collect_terms(record_terms(records, list(map(type, records))) for records in items)
+    written = collect_terms(line_terms(_lines(*records)) for records in items)
     assert at_hand.by_key() == written.by_key() == terms
     assert [*at_hand.by_key()] == sorted(terms)
-    assert posted_by_lines(b'{"kind":"yet unknown","whatever":[1]}\n') == posted_by([], [])
+    assert line_terms(b'{"kind":"yet unknown","whatever":[1]}\n') == record_terms([], [])
 
 
 @pytest.mark.parametrize(
     "names", [["a\nnb", "c"], ["x" * 401, "x" * 402, "c"], ["é" * 201, "\n"], ["", "\n"], ["\n" * 401, ""]]
 )
 def test_names_with_any_characters_are_keys(names: list[str]) -> None:
-    posted = [posted_by([symbol(name)], [Symbol]) for name in names]
+    posted = [record_terms([symbol(name)], [Symbol]) for name in names]
     expected = {keys.make_key(keys.SYMBOL, name.encode()): bytes([item, 0, 0, 0]) for item, name in enumerate(names)}
     assert collect_terms(posted).by_key() == expected
 
@@ -143,7 +143,7 @@ def test_names_with_any_characters_are_keys(names: list[str]) -> None:
 @pytest.mark.parametrize("line", [b"{", b"[]", b'{"kind":"symbol","name":5}', b"\xff", b"[" * 100_000, b'{"name":"f"}'])
 def test_invalid_record_is_rejected(line: bytes) -> None:
     with pytest.raises(ValueError, match="cannot be read"):
-        posted_by_lines(line + b"\n")
+        line_terms(line + b"\n")
 
 
 def test_terms_file_has_the_specified_bytes_and_rejects_truncation() -> None:
@@ -173,7 +173,7 @@ def test_postings_round_trip(slot: int, items: int) -> None:
 
 @given(st.lists(st.sets(names, max_size=4), max_size=5))
 def test_terms_files_round_trip(of_items: list[set[str]]) -> None:
-    terms = collect_terms(posted_by([*map(symbol, each)], [Symbol]) for each in of_items)
+    terms = collect_terms(record_terms([*map(symbol, each)], [Symbol]) for each in of_items)
     read = decode_terms(encode_terms(DIGEST, terms), DIGEST)
     assert read == terms
     assert read.by_key() == {

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from codebatch.index.generations import generations
-from codebatch.operations.queries.batch_query import ask
+from codebatch.operations.queries.batch_query import open_batch_query
 from codebatch.operations.queries.records import search
 from codebatch.operations.runs.indexing import verify_index
 from codebatch.query.filters.filters import RecordFilter
@@ -43,7 +43,9 @@ def test_run_builds_an_index_if_configured(tree: Path, tmp_path: Path) -> None:
         second = run(tree, tmp_path / "store")
     assert verify_index(second.store, second.batch).damaged == 0
     asked = RecordFilter(names=("h",))
-    assert [len(list(search(ask(each.store, each.batch.id), asked).found)) for each in (first, second)] == [0, 1]
+    assert [
+        len(list(search(open_batch_query(each.store, each.batch.id), asked).found)) for each in (first, second)
+    ] == [0, 1]
 
 
 def test_workers_provide_the_terms_of_an_index(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,7 +83,7 @@ def test_spawned_processes_read_during_a_rebuild(indexed: tuple[StoreDir, BatchD
     for process in processes:
         process.start()
     while any(process.is_alive() for process in processes):
-        build_index(store, batch, is_anew=True)
+        build_index(store, batch, rebuilds=True)
     assert [process.exitcode for process in processes] == [0, 0, 0]
 
 
@@ -98,7 +98,7 @@ def test_reader_that_opens_during_a_rebuild_finds_the_new_index(
     def read_late(path: Path, offset: int, length: int) -> bytes:
         if path.name.startswith("base-") and not built:
             built.append(path)
-            build_index(store, batch, is_anew=True)
+            build_index(store, batch, rebuilds=True)
         return read(path, offset, length)
 
     monkeypatch.setattr(store.files, "read_range", read_late)

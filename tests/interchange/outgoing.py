@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codebatch.interchange.findings import ExportedFindings, Outgoing
+from codebatch.interchange.findings import ExportedFinding, ExportedFindings
 from codebatch.model.entry import path_fields
 from codebatch.model.record import Diagnostic, Severity
 from codebatch.operations.export.sources import BatchSources
@@ -19,7 +19,7 @@ def outgoing(
     tool: str = "ruff",
     message: str = "not used",
     place: tuple[int, int, int, int] = (3, 5, 3, 8),
-) -> Outgoing:
+) -> ExportedFinding:
     """A finding with a fingerprint. `place`: line, column, end line, end column."""
     text, encoded = path_fields(path)
     line, column, end_line, end_column = place
@@ -35,7 +35,7 @@ def outgoing(
         message=message,
         tool=tool,
     )
-    return Outgoing(found, path, fingerprint=f"{code}{line}".ljust(32, "0"))
+    return ExportedFinding(found, path, fingerprint=f"{code}{line}".ljust(32, "0"))
 
 
 FINDINGS = (
@@ -47,7 +47,7 @@ FINDINGS = (
 CONTENTS = {b"src/a.py": b"\xef\xbb\xbfone\ntwo\n    three\nfour\n", HOSTILE_PATH: "a\U00010410é = b\n".encode()}
 
 
-def told(*findings: Outgoing, incomplete: str = "") -> ExportedFindings:
+def told(*findings: ExportedFinding, incomplete: str = "") -> ExportedFindings:
     """What goes out, of two tools of which one's version is known."""
     return ExportedFindings(
         findings=findings or FINDINGS, tools={"codebatch": "", "ruff": "0.17.5"}, incomplete=incomplete

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from codebatch.interchange.checkstyle import NAMESPACE, export_checkstyle
 from codebatch.interchange.ctags import export_ctags
-from codebatch.interchange.findings import Export, ExportedFindings, Outgoing
+from codebatch.interchange.findings import Export, ExportedFinding, ExportedFindings
 from codebatch.interchange.github import ANNOTATIONS_MAX, export_github
 from codebatch.interchange.gitlab import export_gitlab
 from codebatch.interchange.rdjson import byte_column, export_rdjson
 from codebatch.interchange.sarif import export_sarif
-from codebatch.interchange.scanning_limits import by_tool, cut
+from codebatch.interchange.scanning_limits import cut, group_by_tool
 from codebatch.interchange.summary import make_summary
 from codebatch.model.record import SEVERITIES
 from codebatch.query.fields import JsonRecord
@@ -50,7 +50,7 @@ def with_paths(symbols: list[JsonRecord]) -> list[tuple[bytes, JsonRecord]]:
 
 
 def _sarif(asked: ExportedFindings) -> Export:
-    found = cut(by_tool(asked.findings, asked.tools))
+    found = cut(group_by_tool(asked.findings, asked.tools))
     return export_sarif(asked, found, {("ruff", "F401"): "an import that is not used"})
 
 
@@ -207,7 +207,7 @@ ANY_FINDING = st.builds(
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(ANY_FINDING, min_size=1, max_size=4), st.binary(max_size=60))
-def test_exports_of_arbitrary_findings_are_valid(findings: list[Outgoing], content: bytes) -> None:
+def test_exports_of_arbitrary_findings_are_valid(findings: list[ExportedFinding], content: bytes) -> None:
     asked = told(*findings)
     _sarif_runs(asked)
     annotations = export_github(asked).data.decode().splitlines()

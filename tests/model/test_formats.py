@@ -39,9 +39,9 @@ from codebatch.model.plan import (
     PlannedTask,
     decode_plan,
     encode_plan,
-    items_of,
     order_tasks,
     plan_digest,
+    plan_items,
     task_key,
 )
 from codebatch.model.record_counts import Counts
@@ -133,7 +133,7 @@ def test_paths_restrict_items_to_themselves_and_their_descendants() -> None:
     entries.append(Entry(b"z", "symlink", False, 1, Digest("0" * 64)))
 
     def items(*paths: bytes) -> list[bytes]:
-        return [entry.path for entry in items_of(entries, paths)]
+        return [entry.path for entry in plan_items(entries, paths)]
 
     assert items() == sorted(names)
     assert items(b"a") == [b"a", b"a/b", b"a/b.py", b"a/b/c"]

@@ -114,7 +114,7 @@ def test_accepted_placeholder_yields_its_value_in_any_context(shell: str, before
 )
 def test_quoted_placeholder_is_reported(script: str, inside: str) -> None:
     (problem,) = problems(script)
-    assert problem.told.endswith(f"}} inside {inside}")
+    assert problem.text.endswith(f"}} inside {inside}")
     assert "$CODEBATCH_V_" in problem.hint
 
 
@@ -178,7 +178,7 @@ def test_argument_placeholder_yields_its_exact_value(value: str) -> None:
 )
 def test_invalid_placeholder_in_a_list_is_reported(run: list[str], told: str, hint: str) -> None:
     (problem,) = problems(run)
-    assert problem.told == told
+    assert problem.text == told
     assert hint in problem.hint
     assert problems([*run[:2], "{{id}} {id}"]) == problems(run[:2])
 

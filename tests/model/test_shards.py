@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from codebatch.model.analysis.shard_boundaries import cut_shards
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.entry import Entry
-from codebatch.model.shard import SHARD_ID_PATTERN, ProjectWork, Shard, ShardId, ShardRule, path_of
+from codebatch.model.shard import SHARD_ID_PATTERN, ProjectWork, Shard, ShardId, ShardRule, work_item_path
 
 RULE = ShardRule()
 
@@ -108,5 +108,5 @@ def test_project_task_id_is_never_a_shard_id_and_both_match_the_pattern() -> Non
 
 def test_item_path_is_relative_to_its_shard_and_a_project_task_has_a_dot() -> None:
     items = [_item("a.py"), _item("b.py"), _item("c.py")]
-    assert path_of(Shard(id=ShardId("0" * 8), start=1, end=3, bytes=0), 1, items) == b"c.py"
-    assert path_of(ProjectWork("layers"), 0, items) == b"."
+    assert work_item_path(Shard(id=ShardId("0" * 8), start=1, end=3, bytes=0), 1, items) == b"c.py"
+    assert work_item_path(ProjectWork("layers"), 0, items) == b"."

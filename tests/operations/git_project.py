@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import codebatch
-from codebatch.operations.gate.quality_gate import Checker, CheckResult, conditions_of
+from codebatch.operations.gate.quality_gate import Checker, CheckResult, parse_conditions
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.store.batches.batches import BatchDir
@@ -51,4 +51,4 @@ class Project:
         execution = ExecutionSettings(configuration=load_configuration(self.tree), jobs=2)
         with codebatch.open(self.store, project=self.tree) as store:
             checker = Checker(store, execution, Listener(), environment or {}, **more)
-            return checker.check(conditions_of(conditions), base, changed_lines=changed_lines)
+            return checker.check(parse_conditions(conditions), base, changed_lines=changed_lines)

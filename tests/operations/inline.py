@@ -157,7 +157,7 @@ class InlineCrew:
     def is_silent(self, holder: HolderFile, commits: int) -> bool:
         return False
 
-    def kill_left_of(self, dead: set[HolderId]) -> None:
+    def kill_orphans(self, dead: set[HolderId]) -> None:
         pass
 
     def _bury(self, id_: WorkerId) -> WorkerExited:

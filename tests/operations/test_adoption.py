@@ -16,7 +16,7 @@ from codebatch.model.plan import Plan
 from codebatch.operations import ignore_note
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.project_snapshot import rules_for, take_project_snapshot
-from codebatch.operations.runs.planning import Planner, choose_pipeline, planner_of
+from codebatch.operations.runs.planning import Planner, choose_pipeline, make_planner
 from codebatch.operations.runs.run_result import RunResult
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.query.sources.records import BatchRecords
@@ -57,7 +57,7 @@ def _planner(
     configuration = load_configuration(configured or tree)
     with store.writing():
         frozen = take_project_snapshot(store, [tree], rules_for(configuration, (), ()), note, allow_empty=False)
-    found = planner_of(configuration, store, frozen, choose_pipeline(configuration, pipeline), note)
+    found = make_planner(configuration, store, frozen, choose_pipeline(configuration, pipeline), note)
     return kind(**{field: getattr(found, field) for field in Planner.__struct_fields__})
 
 
@@ -74,7 +74,7 @@ def _end(batch: BatchDir) -> BatchDir:
 
 
 def _run_or_reuse(store: StoreDir, name: str, notes: list[str] | None = None) -> BatchDir:
-    batch, is_new = _planner(store, name, notes).find_or_make(again=False)
+    batch, is_new = _planner(store, name, notes).find_or_make(forces_new=False)
     return _end(batch) if is_new else batch
 
 
@@ -100,7 +100,7 @@ def test_batch_created_during_planning_is_adopted(store: StoreDir) -> None:
             _run_or_reuse(self.store, "one")
             return super().plan()
 
-    batch, is_new = _planner(store, "two", kind=Late).find_or_make(again=False)
+    batch, is_new = _planner(store, "two", kind=Late).find_or_make(forces_new=False)
     assert not is_new
     assert batch.about.sources == (str(store.root.parent / "two").encode(),)
 
@@ -138,7 +138,7 @@ def test_adoption_copies_files_that_accept_no_more_links(store: StoreDir, number
         assert batch_ids(store) == [first.id]
         return
     adopted = adopt_batch(watched, first, sources=(b"/two",), stat_cache="", at_ns=1)
-    assert read_current_state(adopted).is_over
+    assert read_current_state(adopted).is_settled_and_merged
     assert (adopted.root / "plan.json").read_bytes() == (first.root / "plan.json").read_bytes()
     assert (adopted.root / "plan.json").stat().st_nlink == 1
 

@@ -65,7 +65,7 @@ def test_first_batch_of_a_source_has_no_base(project: Project) -> None:
     checked = project.check()
     assert isinstance(checked.base, NoBase)
     assert checked.base.is_first
-    assert checked.is_passed
+    assert checked.has_passed
 
 
 def test_gate_compares_with_the_merge_base_and_reports_only_new_findings(project: Project) -> None:
@@ -130,7 +130,7 @@ def test_uncommitted_changes_are_compared_with_their_commit(project: Project) ->
     project.run()
     checked = project.check()
     assert _base(checked).batch.id == clean.id
-    assert not checked.is_passed
+    assert not checked.has_passed
 
 
 def test_base_on_the_default_branch_is_the_previous_commit(project: Project) -> None:
@@ -189,7 +189,7 @@ def test_base_with_other_tasks_is_run_with_the_tasks_of_head(project: Project) -
     checked = project.check("new", base=first.id)
     assert _base(checked).batch.about.snapshot_id == first.about.snapshot_id
     assert _base(checked).batch.id != first.id
-    assert checked.is_passed
+    assert checked.has_passed
 
 
 def test_base_that_cannot_be_rerun_is_an_error(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,8 +263,8 @@ def test_check_is_available_from_python(project: Project, monkeypatch: pytest.Mo
     monkeypatch.chdir(project.tree)
     for name in ("GITHUB_REF", "GITHUB_BASE_REF"):
         monkeypatch.delenv(name, raising=False)
-    assert not codebatch.check(store=project.store).is_passed
-    assert codebatch.check("latest", store=project.store, fail_on=["new"]).is_passed
+    assert not codebatch.check(store=project.store).has_passed
+    assert codebatch.check("latest", store=project.store, fail_on=["new"]).has_passed
     with pytest.raises(InvalidInput, match="`baseline` replaces the base batch"):
         codebatch.check("latest", store=project.store, baseline="known.jsonl")
     with pytest.raises(InvalidInput, match="is not a condition"):
@@ -348,7 +348,7 @@ def test_pull_request_is_compared_without_a_cached_store(project: Project, tmp_p
     assert _new_findings(found[2]) == [("b.py", "syntax-error")]
     base = found[1].base
     assert isinstance(base, NoBase)
-    assert (base.is_first, found[1].is_compared, found[1].is_passed) == (True, False, True)
+    assert (base.is_first, found[1].is_compared, found[1].has_passed) == (True, False, True)
     assert base.why.startswith("first run: the store has no other batch of this source; commit ")
     assert "in actions/checkout set `fetch-depth: 2`" in base.why
     branch = project.check(environment={"GITHUB_BASE_REF": "other"}).base

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import codebatch
-from codebatch.git.checkout import AskedCheckout
+from codebatch.git.checkout import CheckoutComparison
 from codebatch.git.repository import GitError, GitSilent, find_git
 from codebatch.store.batches.batches import BatchFile
 from tests.operations.git_repositories import NOW, git, make_repository
@@ -136,7 +136,7 @@ def _is_clean(tree: Path) -> bool:
     program = find_git()
     assert program is not None
     paths = [str(path.relative_to(tree)).encode() for path in tree.rglob("*.py")]
-    asked = AskedCheckout(program, bytes(tree), is_top=True)
+    asked = CheckoutComparison(program, bytes(tree), is_top=True)
     try:
         return asked.is_clean(paths)
     finally:
@@ -218,5 +218,5 @@ def test_subdirectory_of_a_repository_is_clean_independently(tree: Path) -> None
     (tree / "a.py").write_text("import re\n")
     program = find_git()
     assert program is not None
-    asked = AskedCheckout(program, bytes(tree / "sub"), is_top=False)
+    asked = CheckoutComparison(program, bytes(tree / "sub"), is_top=False)
     assert asked.is_clean([b"b.py"])

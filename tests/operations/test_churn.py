@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.git.history import Version, blob_of, find_head, list_commits, read_commits, read_hunks
+from codebatch.git.history import Version, blob_hash_prefix, find_head, list_commits, read_commits, read_hunks
 from codebatch.git.patches import Hunk, Pair
 from codebatch.git.repository import GitError
 from codebatch.operations.history.function_history import (
     CommitChanges,
-    Lines,
+    LineRange,
     count_changes,
     count_file_changes,
     select_changes,
@@ -42,12 +42,12 @@ def function_changes(directory: Path, path: str, functions: Iterable[tuple[int, 
     """How often lines of a file as it is now have changed."""
     where = os.fsencode(directory)
     head = find_head(GIT, where)
-    version = Version(path.encode(), blob_of((directory / path).read_bytes(), head.commit))
-    lines = [Lines(first, last + 1) for first, last in functions]
+    version = Version(path.encode(), blob_hash_prefix((directory / path).read_bytes(), head.commit))
+    lines = [LineRange(first, last + 1) for first, last in functions]
     commits, paths = select_changes(commits_of(directory), [version])
     hunks: dict[Pair, tuple[Hunk, ...]] = {}
-    while (found := count_changes(commits, hunks, {version: lines}, merges_ahead=1)).lacking:
-        hunks |= read_hunks(GIT, where, found.lacking, paths).hunks
+    while (found := count_changes(commits, hunks, {version: lines}, merges_ahead=1)).missing:
+        hunks |= read_hunks(GIT, where, found.missing, paths).hunks
     counts = [found.counts[version, each] for each in lines]
     return [count.known if count.is_exact else None for count in counts]
 
@@ -218,14 +218,14 @@ def test_merge_is_compared_with_other_parents_only_if_a_function_differs(tree: P
     git(tree, "checkout", "-q", "main")
     commit(tree, {"a": lines(n25="main")})
     git(tree, *WHO, "merge", "-q", "-m", "m", "side")
-    version = Version(b"a", blob_of((tree / "a").read_bytes(), "0" * 40))
+    version = Version(b"a", blob_hash_prefix((tree / "a").read_bytes(), "0" * 40))
     commits, paths = select_changes(commits_of(tree), [version])
     compared: dict[tuple[int, int], list[bytes]] = {}
     for function in ((24, 27), (4, 7)):
         hunks: dict[Pair, tuple[Hunk, ...]] = {}
-        while (found := count_changes(commits, hunks, {version: [Lines(*function)]}, merges_ahead=1)).lacking:
-            hunks |= read_hunks(GIT, os.fsencode(tree), found.lacking, paths).hunks
-        assert found.counts[version, Lines(*function)] == (2, True)
+        while (found := count_changes(commits, hunks, {version: [LineRange(*function)]}, merges_ahead=1)).missing:
+            hunks |= read_hunks(GIT, os.fsencode(tree), found.missing, paths).hunks
+        assert found.counts[version, LineRange(*function)] == (2, True)
         (merge,) = (each for each in commits if len(each.parents) == 2)
         compared[function] = [old.blob for old in merge.changes[0].old if (old.blob, version.blob) in hunks]
     assert (len(compared[24, 27]), len(compared[4, 7])) == (1, 2)
@@ -235,10 +235,10 @@ def test_function_count_is_partial_if_older_commits_are_unknown(tree: Path) -> N
     """The second commit made the lines from 31 on; what is older is not known."""
     for text in (lines(), lines() + "new\n" * 9, lines(n5="x") + "new\n" * 8 + "old\n"):
         commit(tree, {"a": text})
-    version = Version(b"a", blob_of((tree / "a").read_bytes(), "0" * 40))
+    version = Version(b"a", blob_hash_prefix((tree / "a").read_bytes(), "0" * 40))
     commits, paths = select_changes(commits_of(tree)[:2], [version])
-    functions = {version: [Lines(4, 7), Lines(31, 40)]}
-    hunks = read_hunks(GIT, os.fsencode(tree), count_changes(commits, {}, functions).lacking, paths).hunks
+    functions = {version: [LineRange(4, 7), LineRange(31, 40)]}
+    hunks = read_hunks(GIT, os.fsencode(tree), count_changes(commits, {}, functions).missing, paths).hunks
     counts = count_changes(commits, hunks, functions, is_whole=False).counts
     assert [counts[version, each] for each in functions[version]] == [(1, False), (2, True)]
 

@@ -13,7 +13,7 @@ import pytest
 import codebatch
 from codebatch.compare.differences import Change
 from codebatch.compare.matching import trees
-from codebatch.compare.matching.lines import TextLines, written_in
+from codebatch.compare.matching.lines import SplitText, split_text
 from codebatch.compare.matching.trees import TreeComparison
 from codebatch.errors import BatchIncomplete, InvalidInput, NothingToDo, ObjectMissing
 from codebatch.model.record import Diagnostic
@@ -65,7 +65,7 @@ def _run(tree: Path, files: Mapping[str, str | None], part: str = ".") -> None:
 
 
 def _compare(store: Store, old: str = "latest~1", new: str = "latest", asked: RecordFilter | None = None) -> Comparison:
-    return compare_batches(store.batch(old), store.batch(new), asked=asked)
+    return compare_batches(store.batch(old), store.batch(new), record_filter=asked)
 
 
 def _rows(found: Iterator[Change]) -> list[Row]:
@@ -260,11 +260,11 @@ def test_text_cache_of_a_comparison_is_bounded(store: Store, monkeypatch: pytest
     monkeypatch.setattr(trees, "_KEPT_WRITTEN_BYTES_MAX", bound)
     held: list[int] = []
 
-    def noted(text: bytes) -> TextLines:
+    def noted(text: bytes) -> SplitText:
         held.append(sum(each.size for each in comparison.trees._written.values()))
-        return written_in(text)
+        return split_text(text)
 
-    monkeypatch.setattr(trees, "written_in", noted)
+    monkeypatch.setattr(trees, "split_text", noted)
     comparison = compare_batches(old, new)
     assert [_row(each) for each in comparison.differences()] == told
     assert len(held) > 2
@@ -329,7 +329,7 @@ def test_comparison_over_random_histories_is_symmetric_and_cache_independent(tmp
 
 
 def _have_nothing_in_common(old: Batch, new: Batch) -> bool:
-    return TreeComparison(old.question.records, new.question.records).are_strangers
+    return TreeComparison(old.question.records, new.question.records).are_unrelated
 
 
 def _check(old: Batch, new: Batch) -> None:

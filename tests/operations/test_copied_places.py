@@ -70,5 +70,5 @@ def test_every_location_of_a_block_is_listed_exactly_once(
             )
     for block in joined:
         assert block.copies == len(block.locations)
-        assert len(block.whole_places) >= 2
+        assert len(block.complete_locations) >= 2
     assert [block.number for block in joined] == [*range(1, len(joined) + 1)]

@@ -11,7 +11,7 @@ from codebatch.errors import InvalidInput, StoreCorrupt
 from codebatch.model.record import File, FileClass, Record
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.api.store import Store
-from codebatch.operations.queries.findings import FEW, by_rule
+from codebatch.operations.queries.findings import FEW, group_by_rule
 from codebatch.operations.runs.headline import headline
 from codebatch.query.secondary_files import SecondaryFiles
 from tests.index.batches import Said, diagnostic, make_saying, make_store
@@ -64,7 +64,7 @@ def test_files_with_few_findings_of_a_rule_come_first() -> None:
         for path, count in places
         for _ in range(count)
     ]
-    (rule,) = by_rule(records, SecondaryFiles({b"c": "test"}))
+    (rule,) = group_by_rule(records, SecondaryFiles({b"c": "test"}))
     assert list(dict.fromkeys(each["path"] for each in rule.findings)) == ["b", "e", "a", "d", "c"]
 
 

@@ -20,13 +20,13 @@ from msgspec.structs import replace
 
 from codebatch.coordinator.analysis.execution import RunOutcome
 from codebatch.errors import InvalidInput, NothingToDo, StoreNotFound
-from codebatch.model.plan import Plan, items_of
+from codebatch.model.plan import Plan, plan_items
 from codebatch.operations.maintenance.cache_misses import explain_misses
 from codebatch.operations.runs.collection import collect_garbage
 from codebatch.operations.runs.run_result import RunResult
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.query.sources.records import BatchRecords
-from codebatch.store.batches.batches import BatchDir, batch_ids, iter_batches, snapshot_of
+from codebatch.store.batches.batches import BatchDir, batch_ids, iter_batches, load_batch_snapshot
 from codebatch.store.batches.store import StoreDir, open_store
 from codebatch.store.results.outputs import TaskOutput, current_outputs
 from codebatch.system.files.files import RealFiles
@@ -202,8 +202,8 @@ def _keys(store: StoreDir, batch: BatchDir) -> dict[tuple[bytes, str], Key]:
     plan = batch.plan()
     tasks = {task.name: task for task in plan.tasks}
     found: dict[tuple[bytes, str], Key] = {}
-    for item, entry in enumerate(items_of(snapshot_of(store, batch).entries, plan.paths)):
-        of_item = plan.context_of(item)
+    for item, entry in enumerate(plan_items(load_batch_snapshot(store, batch).entries, plan.paths)):
+        of_item = plan.item_contexts(item)
         for name, task in tasks.items():
             if task.scope == "file":
                 seen = {context for each in plan.needed_for(name) for context in tasks[each].contexts}

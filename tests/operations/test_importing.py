@@ -21,10 +21,10 @@ from codebatch.operations.api.batch import Batch
 from codebatch.operations.api.store import open as open_store
 from codebatch.operations.export.export import make_export
 from codebatch.operations.gate.base_selection import ComparisonBase
-from codebatch.operations.gate.quality_gate import Checker, CheckResult, conditions_of
+from codebatch.operations.gate.quality_gate import Checker, CheckResult, parse_conditions
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.stores import StorePlace
-from codebatch.operations.queries.batch_query import ask
+from codebatch.operations.queries.batch_query import open_batch_query
 from codebatch.operations.runs.collection import collect_garbage
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.operations.runs.imports import ImportResult, InvalidImport, import_into
@@ -32,7 +32,7 @@ from codebatch.operations.runs.run import run_paths
 from codebatch.store.batches.batches import BatchDir, batch_ids
 from codebatch.store.batches.resolution import resolve_batch
 from codebatch.store.batches.store import StoreDir
-from codebatch.store.maintenance.collection import objects_of_records
+from codebatch.store.maintenance.collection import iter_record_objects
 from tests.operations import inline
 
 LINES = b'{"path":"a.py","line":2,"message":"one","code":"C"}\n{"path":"b.py","message":"two","severity":"error"}\n'
@@ -65,7 +65,7 @@ class Project(NamedTuple):
         )
 
     def findings(self, batch: BatchDir, task: str) -> list[Diagnostic]:
-        opened = Batch(ask(self.store, batch.id), lambda: None, partial=False)
+        opened = Batch(open_batch_query(self.store, batch.id), lambda: None, partial=False)
         return list(opened.diagnostics(task=task))
 
     def run(self) -> tuple[BatchDir, list[str]]:
@@ -184,7 +184,7 @@ def test_later_run_omits_imported_findings_and_reports_that(project: Project) ->
 
 
 def states(project: Project, old: BatchDir, new: BatchDir, tool: str) -> list[tuple[str, str, object]]:
-    one, other = (Batch(ask(project.store, each.id), lambda: None, partial=False) for each in (old, new))
+    one, other = (Batch(open_batch_query(project.store, each.id), lambda: None, partial=False) for each in (old, new))
     found = other.compare(one, tool=tool)
     rows = [(each.state, each.reason or "", each.new or each.old) for each in found.differences()]
     return [(state, reason, row.code) for state, reason, row in rows if isinstance(row, Diagnostic)]
@@ -222,7 +222,7 @@ def test_base_contains_the_imports_of_its_own_tree(project: Project) -> None:
     def check() -> CheckResult:
         execution = ExecutionSettings(configuration=load_configuration(project.tree), jobs=2)
         with open_store(project.store.root, project=project.tree) as store:
-            return Checker(store, execution, Listener(), {}).check(conditions_of(["new"]))
+            return Checker(store, execution, Listener(), {}).check(parse_conditions(["new"]))
 
     first = project.take(LINES, "other").batch
     project.take(LINES, "alone")
@@ -247,7 +247,7 @@ def test_gc_retains_an_imported_file_as_long_as_its_batch(project: Project) -> N
     (imported,) = batch.about.imports.values()
     collect_garbage(project.store, keep=1)
     assert project.store.objects().read(imported) == LINES
-    assert imported in set(objects_of_records(batch))
+    assert imported in set(iter_record_objects(batch))
     assert batch_ids(project.store) == [batch.id]
     project.run()
     project.run()
@@ -293,7 +293,7 @@ def test_exported_findings_import_unchanged(project: Project) -> None:
     wanted = sorted(map(msgspec.json.encode, project.findings(batch, "first")))
     assert len(wanted) > 150
     for form in ("sarif", "checkstyle", "rdjson"):
-        opened = Batch(ask(project.store, batch.id), lambda: None, partial=False)
+        opened = Batch(open_batch_query(project.store, batch.id), lambda: None, partial=False)
         data = make_export(opened, form, severity=SEVERITIES, task="first").found.data
         imported = project.take(data, form, form=form)
         assert imported.left_out == ExcludedRecords(), form

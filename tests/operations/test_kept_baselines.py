@@ -12,7 +12,7 @@ import codebatch
 from codebatch.errors import BatchIncomplete
 from codebatch.operations.export.export import make_export
 from codebatch.operations.gate.baselines import create_baseline, diff_baseline, read_baseline, update_baseline
-from codebatch.operations.gate.quality_gate import Checker, conditions_of
+from codebatch.operations.gate.quality_gate import Checker, parse_conditions
 from codebatch.operations.maintenance.cache_misses import explain_misses
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
@@ -180,13 +180,13 @@ def test_baseline_within_the_tree_does_not_make_a_batch_stale(project: Project) 
         checker = Checker(
             opened, ExecutionSettings(configuration=load_configuration(project.tree), jobs=2), Listener(), {}
         )
-        assert checker.check_baseline(conditions_of(()), project.baseline).head.is_stale is False
+        assert checker.check_baseline(parse_conditions(()), project.baseline).head.is_stale is False
         project.baseline.write_bytes(b"")
         batch = opened.batch()
         update_baseline(batch, project.baseline, accept_new=True)
         assert batch.is_stale is False
         project.write(b_py="import re\n")
-        assert checker.check_baseline(conditions_of(()), project.baseline).head.is_stale is True
+        assert checker.check_baseline(parse_conditions(()), project.baseline).head.is_stale is True
 
 
 def test_run_after_writing_a_baseline_executes_only_the_baseline_file(project: Project) -> None:

@@ -27,7 +27,7 @@ from codebatch.model.record import Diagnostic, Edge, File, Metric, Record, Symbo
 from codebatch.model.record_counts import Counts
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.api.store import Store
-from codebatch.operations.queries.batch_query import Answer, ask
+from codebatch.operations.queries.batch_query import Answer, open_batch_query
 from codebatch.operations.runs.indexing import build_index
 from codebatch.query.completeness import Completeness
 from codebatch.query.sources.sources import ShardRecords
@@ -192,13 +192,13 @@ def test_every_query_of_an_unfinished_batch_is_an_error(unfinished: Store) -> No
 def test_shortfall_of_an_answer_has_a_message_and_a_hint(
     batch: Batch, whole: Completeness, told: str | None, hint: str | None
 ) -> None:
-    lacks = Answer(question=batch.question, found=(), whole=whole).shortfall
+    lacks = Answer(question=batch.question, result=(), completeness=whole).shortfall
     if told is None or hint is None:
         assert lacks is None
         return
     assert lacks is not None
     assert (lacks.message, lacks.hint) == (told.format(batch.id), hint.format(batch.id))
-    asked = Answer(question=batch.question, found=(), whole=whole)
+    asked = Answer(question=batch.question, result=(), completeness=whole)
     with pytest.raises(BatchIncomplete) as raised:
         batch.check(asked)
     assert raised.value.message == f"{lacks.message}; to accept incomplete answers, open the batch with partial=True"
@@ -424,7 +424,7 @@ def test_several_threads_query_the_same_batch(indexed: tuple[StoreDir, BatchDir]
 
 
 def test_batch_methods_match_the_use_cases(made: StoreDir, batch: Batch) -> None:
-    question = ask(made)
+    question = open_batch_query(made)
     assert (batch.id, batch.tasks) == (question.batch.id, question.records.task_names)
     assert (batch.whole.is_complete, batch.whole.progress) == (True, "")
     assert [entry.path for entry, _ in batch.entries(2).found] == [b"000", b"001"]

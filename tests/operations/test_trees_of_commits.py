@@ -8,7 +8,7 @@ import pytest
 
 from codebatch.git.ancestry import Repository
 from codebatch.git.changed_lines import touched_lines
-from codebatch.git.commit_tree import tree_of
+from codebatch.git.commit_tree import check_out_commit
 from codebatch.git.repository import GitError, find_git
 from tests.operations.git_repositories import DAY, NOW, git, make_repository
 
@@ -52,7 +52,7 @@ def test_tree_of_a_commit_has_its_original_content(
     if not has_memory:
         monkeypatch.setattr("codebatch.git.commit_tree.try_memory_scratch", lambda **_: None)
     asked = repository._replace(directory=repository.directory + below)
-    with tree_of(asked, _before(repository)) as directory:
+    with check_out_commit(asked, _before(repository)) as directory:
         scratch = Path(directory.decode())
         found = {bytes(each.relative_to(scratch)): each.read_bytes() for each in scratch.rglob("*") if each.is_file()}
     of_all = {path.removeprefix(b"sub/") if below else path: content for path, content in _FILES.items()}
@@ -71,13 +71,13 @@ def test_tree_with_filters_or_submodules_is_rejected(repository: Repository) -> 
             git(root, "update-index", "--add", "--cacheinfo", f"160000,{git(root, 'rev-parse', 'HEAD')},module")
         git(root, "-c", "user.name=n", "-c", "user.email=n@n", "-c", "filter.evil.clean=", "commit", "-qm", "m")
         told, commit = "files that need a git filter" if content else "submodules", git(root, "rev-parse", "HEAD")
-        with pytest.raises(GitError, match=told), tree_of(repository, commit):
+        with pytest.raises(GitError, match=told), check_out_commit(repository, commit):
             pass
 
 
 @pytest.mark.parametrize("name", ["", "HEAD", "-h", "--upload-pack=x", "0" * 39, "0" * 40])
 def test_invalid_commit_name_is_rejected(repository: Repository, name: str) -> None:
-    with pytest.raises(GitError), tree_of(repository, name):
+    with pytest.raises(GitError), check_out_commit(repository, name):
         pass
     with pytest.raises(GitError):
         repository.parents(name)

@@ -16,14 +16,14 @@ from codebatch.operations import ignore_note
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.project_snapshot import rules_for, take_project_snapshot
 from codebatch.operations.project.stores import StorePlace, open_store
-from codebatch.operations.queries.batch_query import BatchQuery, ask
-from codebatch.operations.queries.batches import list_batches, outputs_of, shard_states, status
+from codebatch.operations.queries.batch_query import BatchQuery, open_batch_query
+from codebatch.operations.queries.batches import list_batches, outputs_directory, shard_states, status
 from codebatch.operations.queries.dependencies import impact
 from codebatch.operations.queries.records import inspect, list_files, rank, search
 from codebatch.operations.queries.references import references
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
-from codebatch.operations.runs.planning import Planner, choose_pipeline, plan_snapshot, planner_of
-from codebatch.operations.runs.resume import run_batch, scope_of
+from codebatch.operations.runs.planning import Planner, choose_pipeline, make_planner, plan_snapshot
+from codebatch.operations.runs.resume import make_run_scope, run_batch
 from codebatch.operations.runs.run import run, run_paths
 from codebatch.query.filters.filters import RecordFilter
 from codebatch.query.filters.shaping import Shape
@@ -72,7 +72,7 @@ def test_pattern_that_cannot_match_is_rejected_before_any_write(tree: Path, name
 
 @pytest.fixture
 def store(tree: Path) -> StoreDir:
-    return StorePlace(tree / "store").open_or_make()
+    return StorePlace(tree / "store").open_or_create()
 
 
 def _planner(store: StoreDir, tree: Path, notes: list[str], *exclude: str) -> Planner:
@@ -80,26 +80,26 @@ def _planner(store: StoreDir, tree: Path, notes: list[str], *exclude: str) -> Pl
     rules = rules_for(configuration, (), exclude)
     with store.writing():
         frozen = take_project_snapshot(store, [tree], rules, notes.append, allow_empty=False)
-    return planner_of(configuration, store, frozen, choose_pipeline(configuration, "parse"), notes.append)
+    return make_planner(configuration, store, frozen, choose_pipeline(configuration, "parse"), notes.append)
 
 
 def _open(store: StoreDir, tree: Path) -> BatchDir:
     with store.writing():
-        return _planner(store, tree, []).find_or_make(again=False)[0]
+        return _planner(store, tree, []).find_or_make(forces_new=False)[0]
 
 
 @pytest.fixture
 def question(store: StoreDir, tree: Path) -> BatchQuery:
     """Of a batch of which nothing is done."""
     _open(store, tree)
-    return ask(store)
+    return open_batch_query(store)
 
 
 def test_missing_store_is_not_found_and_is_created_on_request(tree: Path) -> None:
     with pytest.raises(StoreNotFound):
         open_store()
     notes: list[str] = []
-    made = StorePlace().open_or_make(notes.append)
+    made = StorePlace().open_or_create(notes.append)
     assert notes == [f"created store: {tree / '.codebatch'}"]
     assert open_store().id == open_store(tree / ".codebatch").id == made.id
 
@@ -107,10 +107,10 @@ def test_missing_store_is_not_found_and_is_created_on_request(tree: Path) -> Non
 def test_same_tree_reuses_its_batch_unless_again_is_requested(store: StoreDir, tree: Path) -> None:
     notes: list[str] = []
     with store.writing():
-        first, is_new = _planner(store, tree, notes).find_or_make(again=False)
+        first, is_new = _planner(store, tree, notes).find_or_make(forces_new=False)
         assert is_new
-        assert _planner(store, tree, notes).find_or_make(again=False) == (first, False)
-        other, is_new = _planner(store, tree, notes).find_or_make(again=True)
+        assert _planner(store, tree, notes).find_or_make(forces_new=False) == (first, False)
+        other, is_new = _planner(store, tree, notes).find_or_make(forces_new=True)
     assert is_new
     assert other.id != first.id
     assert [each.id for each in list_batches(store)] == [first.id, other.id]
@@ -158,8 +158,8 @@ def test_excluded_files_are_in_no_snapshot(store: StoreDir, tree: Path) -> None:
 
 def test_scope_is_limited_to_a_task_and_an_unknown_task_is_rejected(store: StoreDir, tree: Path) -> None:
     batch = _open(store, tree)
-    assert scope_of(batch, None).tasks is None
-    assert scope_of(batch, "parse").tasks == frozenset({"parse"})
+    assert make_run_scope(batch, None).tasks is None
+    assert make_run_scope(batch, "parse").tasks == frozenset({"parse"})
     with pytest.raises(InvalidInput, match="has no task 'lint'"):
         run_batch(ExecutionSettings(configuration=load_configuration(tree)), store, batch, "lint", Listener())
 
@@ -190,13 +190,13 @@ def test_answer_of_a_new_batch_is_incomplete(question: BatchQuery) -> None:
         assert not answer.whole.is_complete
         assert (answer.whole.planned, answer.whole.done) == (2, 0)
     with pytest.raises(BatchIncomplete, match="has no outputs yet"):
-        outputs_of(question.batch)
+        outputs_directory(question.batch)
 
 
 def test_query_reports_whether_the_tree_has_changed(question: BatchQuery, tree: Path) -> None:
     assert question.is_stale is False
     (tree / "a.py").write_text("x = 22\n")
-    again = ask(question.store)
+    again = open_batch_query(question.store)
     assert again.is_stale is True
     assert again.changes is not None
     assert again.changes.paths == (b"a.py",)
@@ -204,7 +204,7 @@ def test_query_reports_whether_the_tree_has_changed(question: BatchQuery, tree: 
 
 def test_what_stands_beside_is_no_change_of_a_tree(question: BatchQuery, tree: Path) -> None:
     (tree / "a.py").write_text("x = 22\n")
-    question.beside = (bytes(tree.resolve() / "a.py"),)
+    question.ignored_paths = (bytes(tree.resolve() / "a.py"),)
     assert question.is_stale is False
 
 
@@ -285,9 +285,9 @@ def test_impact_of_a_file_with_a_non_utf8_name_is_rejected(store: StoreDir, tree
     (tree / "\udcff.py").touch()
     _open(store, tree)
     with pytest.raises(InvalidInput, match="not valid UTF-8"):
-        impact(ask(store), "\udcff.py")
+        impact(open_batch_query(store), "\udcff.py")
 
 
 def test_query_of_an_unknown_batch_is_rejected(store: StoreDir) -> None:
     with pytest.raises(UnknownId):
-        ask(store)
+        open_batch_query(store)

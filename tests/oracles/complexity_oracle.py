@@ -57,7 +57,7 @@ def in_terms_of(query: str, file: SourceFile) -> list[tuple[int, int]]:
     captures = dict(file.captures)
     if file.language in _CLOSURES_APART:
         captures["function"] = captures.get("function", []) + captures.pop("block", [])
-    _, functions = complexity.functions_of(captures, file.utf8, file.language)
+    _, functions = complexity.function_metrics(captures, file.utf8, file.language)
     if query:
         captures = dict(file.query(tree_sitter.Query(grammar(file.language).language, query)))
         for node in captures.get("tokens", ()):
@@ -80,7 +80,7 @@ def in_terms_of(query: str, file: SourceFile) -> list[tuple[int, int]]:
 def _by_line(query: str, file: SourceFile) -> dict[int, int]:
     """The complexity of our functions by the line of their names."""
     names = definitions(file)
-    return {file.line(names.place_of_function(start)): value for start, value in reversed(in_terms_of(query, file))}
+    return {file.line(names.function_name_offset(start)): value for start, value in reversed(in_terms_of(query, file))}
 
 
 def _decisions_in(outer: tree_sitter.Node, file: SourceFile) -> int:
@@ -116,7 +116,7 @@ def _compare(files: Iterable[tuple[SourceFile, dict[int, int], dict[int, int]]])
         names = definitions(file)
         for node in file.captures.get("function", ()):
             if node.has_error:
-                unsound.add((path, file.line(names.place_of_function(node.start_byte))))
+                unsound.add((path, file.line(names.function_name_offset(node.start_byte))))
         for line in said.keys() & expected.keys():
             ours.append(("complexity", path, line, said[line]))
             theirs.append(("complexity", path, line, expected[line]))

@@ -13,7 +13,7 @@ import tree_sitter
 
 from codebatch_workers.lint.bindings import bindings
 from codebatch_workers.lint.unused import shadowed_names, unused_imports, unused_variables
-from codebatch_workers.symbols.complexity import functions_of
+from codebatch_workers.symbols.complexity import function_metrics
 from codebatch_workers.syntax.language.languages import grammar
 from codebatch_workers.syntax.source import SourceFile
 from tests import corpora
@@ -66,7 +66,7 @@ def agree_on_cognitive_complexity(root: Path, files: Iterable[SourceFile]) -> Ag
     for file, messages in ask(root, files):
         path = file.path.decode()
         lines = _lines_of_heads(file)
-        _, functions = functions_of(file.captures, file.utf8, file.language)
+        _, functions = function_metrics(file.captures, file.utf8, file.language)
         free = _defaults(file)
         for function in functions:
             cognitive = function.cognitive - free[function.start]
@@ -131,7 +131,7 @@ def _lines_of_heads(file: SourceFile) -> dict[int, int]:
 def _defaults(file: SourceFile) -> Counter[int]:
     """By function, the operators of `x = a || {}`, which are free to sonarjs."""
     query = tree_sitter.Query(grammar(file.language).language, _DEFAULTS)
-    _, functions = functions_of(file.captures, file.utf8, file.language)
+    _, functions = function_metrics(file.captures, file.utf8, file.language)
     found: Counter[int] = Counter()
     for node in file.query(query).get("default", ()):
         inner = innermost(functions, node.start_byte)

@@ -15,7 +15,7 @@ from codebatch.errors import InvalidConfiguration
 from codebatch.model.plan import ContextTable
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.plugins.catalogue import TaskCatalogue
-from codebatch.plugins.entry_points import describe_task, load_declaration, look_again
+from codebatch.plugins.entry_points import clear_package_caches, describe_task, load_declaration
 from codebatch.plugins.isolated_tasks import IsolatedTasks, isolated_catalogue
 from tests.tasks.support import Snapshot
 
@@ -145,7 +145,7 @@ def test_installed_third_party_task_is_planned_without_import(tmp_path: Path, mo
     (tmp_path / "plugged-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: plugged\nVersion: 1.0\n")
     (tmp_path / "plugged-1.0.dist-info" / "entry_points.txt").write_text("[codebatch.tasks]\nplugged = plugged:TASK\n")
     monkeypatch.syspath_prepend(tmp_path)
-    look_again()
+    clear_package_caches()
     before = _process_state()
     catalogue = isolated_catalogue()
     description = describe_task(catalogue, "plugged")

@@ -15,10 +15,10 @@ from codebatch.model.digest import Digest
 from codebatch.model.entry import SnapshotId
 from codebatch.model.plan import Plan, PlannedTask
 from codebatch.model.shard import ShardRule
-from codebatch.model.task import PIPELINES, OwnPlace
+from codebatch.model.task import PIPELINES, CustomTaskLocation
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.plugins.catalogue import TaskCatalogue
-from codebatch.plugins.entry_points import describe_task, look_again
+from codebatch.plugins.entry_points import clear_package_caches, describe_task
 
 
 def _project(root: Path, *functions: str) -> TaskCatalogue:
@@ -32,7 +32,7 @@ def _project(root: Path, *functions: str) -> TaskCatalogue:
 
 def test_catalogues_of_two_projects_contain_only_their_own_tasks(tmp_path: Path) -> None:
     one, other = _project(tmp_path / "one", "words(file)", "late(file)"), _project(tmp_path / "other", "words(file)")
-    assert one.own_source("words").digest != other.own_source("words").digest
+    assert one.custom_source("words").digest != other.custom_source("words").digest
     assert describe_task(one, "late").implementation == f"{tmp_path / 'one' / 'own.py'}:late"
     with pytest.raises(InvalidConfiguration, match="no installed package provides the task 'late'"):
         describe_task(other, "late")
@@ -62,7 +62,7 @@ def _plan_custom_task(root: Path, settings: str = "", code: str = "") -> Planned
     """An own task as it is planned now."""
     (root / "own.py").write_text(f"{code}\ndef words(file): return []\n")
     (root / "codebatch.toml").write_text(f'[tasks.words]\npython = "own.py:words"\n{settings}\n')
-    look_again()
+    clear_package_caches()
     return resolve_tasks(load_configuration(root).catalogue, ("parse", "words"))[1]
 
 
@@ -93,7 +93,7 @@ def test_key_of_a_custom_task_covers_the_function_name(tmp_path: Path) -> None:
     keys = set()
     for name in ("one", "two"):
         (tmp_path / "own.py").write_text("def one(file): return []\ndef two(file): return []\n")
-        place = OwnPlace(python=f"{tmp_path}/own.py:{name}")
+        place = CustomTaskLocation(python=f"{tmp_path}/own.py:{name}")
         keys.add(resolve_tasks(TaskCatalogue({"words": place}), ("parse", "words"))[1].key)
     assert len(keys) == 2
 
@@ -135,7 +135,7 @@ def test_requirements_of_a_tool_are_tools(tmp_path: Path, monkeypatch: pytest.Mo
         metadata = "\n".join([f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0", *lines])
         (tmp_path / "site" / f"{name}-1.0.dist-info" / "METADATA").write_text(metadata)
     monkeypatch.syspath_prepend(tmp_path / "site")
-    look_again()
+    clear_package_caches()
     tools = _plan_custom_task(tmp_path, "tools = ['one']").tools
     assert set(tools) - set(_plan_custom_task(tmp_path).tools) == {"one", "two.of_it", "three"}
 

@@ -20,7 +20,7 @@ from codebatch.system.processes.progress_cell import (
     ProgressCell,
     Step,
 )
-from codebatch_workers.runtime.channel import Channel, CoordinatorGone
+from codebatch_workers.runtime.channel import Channel, CoordinatorLost
 from tests.support.schedule import Process
 
 PREFIX_BYTES = 4
@@ -64,18 +64,18 @@ class SimulatedChannel(Channel):
         for message in messages:  # A death between two of them is one that may be.
             self._process.wait(lambda: True, is_patient=True)
             if self._pipe.is_coordinator_gone:
-                raise CoordinatorGone
+                raise CoordinatorLost
             self._pipe.to_coordinator.append(encode_message(message))
 
     def receive(self) -> ToWorker:
         self._process.wait(lambda: bool(self._pipe.to_worker) or self._pipe.is_coordinator_gone, is_patient=True)
         if not self._pipe.to_worker:
-            raise CoordinatorGone
+            raise CoordinatorLost
         return decode_to_worker(self._pipe.to_worker.popleft()[PREFIX_BYTES:])
 
     def try_receive(self) -> ToWorker | None:
         if self._pipe.is_coordinator_gone:
-            raise CoordinatorGone
+            raise CoordinatorLost
         return decode_to_worker(self._pipe.to_worker.popleft()[PREFIX_BYTES:]) if self._pipe.to_worker else None
 
 

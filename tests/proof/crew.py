@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from codebatch.coordinator.processes.worker_backend import (
-    DrainAsked,
+    DrainRequest,
     Heard,
     MessageReceived,
     Tick,
@@ -114,7 +114,7 @@ class SimulatedCrew:
         heard: list[Heard | Tick] = []
         if self.holder in self._world.draining:
             self._world.draining.discard(self.holder)
-            heard.append(DrainAsked("SIGTERM"))
+            heard.append(DrainRequest("SIGTERM"))
         for id_, worker in list(self.workers.items()):
             if worker.pipe.has_news:
                 message = worker.pipe.receive()
@@ -135,7 +135,7 @@ class SimulatedCrew:
     def is_silent(self, holder: HolderFile, commits: int) -> bool:
         return False
 
-    def kill_left_of(self, dead: set[HolderId]) -> None:
+    def kill_orphans(self, dead: set[HolderId]) -> None:
         pass
 
     def _has_news(self) -> bool:

@@ -18,14 +18,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from codebatch.index.terms import collect_terms, decode_terms, posted_by_lines, terms_path
+from codebatch.index.terms import collect_terms, decode_terms, line_terms, terms_path
 from codebatch.model.analysis.record_counting import count_lines
 from codebatch.model.analysis.result_key import Items, same_items
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import HolderId
-from codebatch.model.plan import Plan, items_of
+from codebatch.model.plan import Plan, plan_items
 from codebatch.model.shard import ProjectWork
-from codebatch.store.batches.batches import BatchDir, snapshot_of
+from codebatch.store.batches.batches import BatchDir, load_batch_snapshot
 from codebatch.store.batches.holders import LeaseReader
 from codebatch.store.batches.journal import Began, Committed, JournalLine, read_journal
 from codebatch.store.batches.store import StoreDir
@@ -51,7 +51,7 @@ def merged(batch: BatchDir) -> Merged:
     for task in outputs.manifest.tasks:
         for index, shard in enumerate(batch.plan().shards):
             assert sum(1 for _ in outputs.iter_items(task, index)) == shard.items
-            path = outputs.path_of(task, index)
+            path = outputs.shard_path(task, index)
             files[f"{path.parent.name}/{path.name}"] = batch.files.read(path)
     return Merged(result_digest=outputs.manifest.result_digest, files=files)
 
@@ -71,10 +71,10 @@ def check_served(store: StoreDir, batch: BatchDir) -> None:
     """What the one older batch has was taken over, each item of each task, wherever the first round held."""
     plan = batch.plan()
     (base,) = (open_base(store, batch_id) for batch_id in batch.about.bases)
-    same = same_items(Items(items_of(snapshot_of(store, batch).entries), plan.contexts), base.items(), ())
+    same = same_items(Items(plan_items(load_batch_snapshot(store, batch).entries), plan.contexts), base.items(), ())
     ledger = load_ledger(plan, Outcomes(batch.files, batch.root))
     for task in (task.name for task in plan.tasks if task.scope == "file"):
-        known = {item for held in base.held(task) for item in range(held.start, held.end)}
+        known = {item for held in base.task_results(task) for item in range(held.start, held.end)}
         for shard in plan.shards:
             for link in ledger.walk(shard.id, task):
                 expected = sum(same[shard.start + item] in known for item in range(link.start, link.end))
@@ -94,7 +94,7 @@ def check_terms(store: StoreDir, batch: BatchDir) -> int:
             except (FileNotFoundError, ValueError):
                 continue
             found += 1
-            anew = collect_terms(map(posted_by_lines, outputs.iter_shard(task, index)))
+            anew = collect_terms(map(line_terms, outputs.iter_shard(task, index)))
             assert (terms.frames, terms.by_key()) == (anew.frames, anew.by_key())
     return found
 

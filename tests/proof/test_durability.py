@@ -10,7 +10,7 @@ import pytest
 
 from codebatch.coordinator.analysis.merge import merge_outputs
 from codebatch.model.outcome import Commit, HolderId, Outcome, Unit
-from codebatch.model.plan import Plan, items_of
+from codebatch.model.plan import Plan, plan_items
 from codebatch.model.shard import ProjectWork
 from codebatch.scheduling.analysis.ledger import Ledger
 from codebatch.store.batches.batches import BatchDir, batch_ids, make_batch_directories, open_batch
@@ -52,7 +52,7 @@ def _commit(store: StoreDir, batch: BatchDir, calls: WatchedCalls | None = None)
     """The one unit of files of a batch, then its project tasks, as a worker commits them. Returns the first commit."""
     plan = batch.plan()
     runner = CheapRunner(plan.tasks, lambda: None, lambda: False)
-    entries = items_of(load_snapshot(store.files, store.root, plan.snapshot_id).entries)
+    entries = plan_items(load_snapshot(store.files, store.root, plan.snapshot_id).entries)
     unit = Unit(shard=plan.shards[0].id, start=0, end=len(entries), tasks=FILE_TASKS)
     done = UnitResults(start=0, items=entries, results={name: [] for name in unit.tasks})
     for entry in entries:

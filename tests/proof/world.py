@@ -15,20 +15,20 @@ from codebatch.coordinator.analysis.adoption import Reuse
 from codebatch.coordinator.analysis.execution import run_and_merge
 from codebatch.errors import CodebatchError, StoreCorrupt
 from codebatch.model.outcome import Commit, HolderId, Outcome, Register, Unit
-from codebatch.model.plan import Plan, items_of
+from codebatch.model.plan import Plan, plan_items
 from codebatch.model.shard import ShardId
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.protocol.launch import Launch
 from codebatch.scheduling.analysis.ledger import Ledger
 from codebatch.scheduling.events import WorkerId
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir, BatchId, open_batch, snapshot_of
+from codebatch.store.batches.batches import BatchDir, BatchId, load_batch_snapshot, open_batch
 from codebatch.store.batches.store import StoreDir, create_store, open_store
 from codebatch.store.results.ledgers import load_ledger
 from codebatch.store.results.outcomes import Outcomes
 from codebatch.system.files.files import Files, RealFiles
 from codebatch.system.files.system_calls import SystemCalls
-from codebatch_workers.runtime.channel import CoordinatorGone, give_up
+from codebatch_workers.runtime.channel import CoordinatorLost, give_up
 from codebatch_workers.runtime.terms import terms_keeper
 from codebatch_workers.runtime.worker import Worker
 from tests.proof.channel import Pipe, SimulatedCell, SimulatedChannel
@@ -187,7 +187,7 @@ class World:
                 store = open_store(self.make_files(process.calls), self.store_root)
                 batch = open_batch(store, self.batch_id)
                 plan = batch.plan()
-                items = items_of(snapshot_of(store, batch).entries)
+                items = plan_items(load_batch_snapshot(store, batch).entries)
                 reuse = Reuse(store, TaskCatalogue(), batch.about.bases)
                 loop = self._loop(self, batch, plan, items, crew, jobs=self._jobs, is_retrying=is_retrying, reuse=reuse)
                 outputs = run_and_merge(loop, batch, plan)
@@ -225,7 +225,7 @@ class World:
                     give_up(channel, error)
                     return
                 real.run_and_close()
-            except CoordinatorGone:
+            except CoordinatorLost:
                 pass
 
         process = self.schedule.start(f"worker {self._holders}", body)

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from codebatch.errors import InvalidInput, StoreCorrupt
 from codebatch.model.analysis.record_counting import count_lines
 from codebatch.model.record import Record
-from codebatch.query.answers.counting import count_records, tell
+from codebatch.query.answers.counting import count_from_totals, count_records
 from codebatch.query.fields import NO_LANGUAGES
-from codebatch.query.filters.decoding import decode_records, tally_of
+from codebatch.query.filters.decoding import decode_records, make_tally
 from codebatch.query.filters.filters import RecordFilter
 from codebatch.query.filters.shaping import Groups, group_records
 from codebatch.query.sources.records import BatchRecords
@@ -47,14 +47,14 @@ def test_tallied_counts_match_the_records(said: list[Record], asked: RecordFilte
     except InvalidInput:
         return
     lines = _lines(said)
-    tallied = asked.iter_tallied([lines], tally_of(asked.fields_needed((field,))))
+    tallied = asked.iter_tallied([lines], make_tally(asked.fields_needed((field,))))
     assert group_records(tallied, field, NO_LANGUAGES) == _group_individually(lines, asked, field)
 
 
 @given(said=st.lists(records(), max_size=8), asked=of_counts, field=st.sampled_from(FIELDS[:5]))
 def test_counts_from_shard_totals_match_the_records(said: list[Record], asked: RecordFilter, field: str) -> None:
     lines = _lines(said)
-    told = tell(asked, field, count_lines(lines))
+    told = count_from_totals(asked, field, count_lines(lines))
     if told is not None:
         found = _group_individually(lines, asked, field)
         assert {value: number for value, number in told.counts.items() if number} == dict(found.counts)
@@ -85,7 +85,7 @@ FINDINGS = b'{"kind":"diagnostic","severity":"error","code":"a"}\n{"kind":"diagn
     ],
 )
 def test_shard_totals_answer_only_determined_questions(asked: RecordFilter, field: str, is_told: bool) -> None:
-    assert (tell(asked, field, count_lines(FINDINGS)) is not None) is is_told
+    assert (count_from_totals(asked, field, count_lines(FINDINGS)) is not None) is is_told
 
 
 def test_shards_are_not_read_if_their_totals_suffice(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_importers_are_the_same_with_and_without_an_index(tmp_path: Path, monkey
         found = impact(Imports(indexed).importers_of, file)
         assert found == impact(Imports(plain).importers_of, file)
         assert bool(found) == (file != "p29")
-        assert indexed.reading.left_out_by_index
+        assert indexed.reading.excluded_by_index
         monkeypatch.setattr("codebatch.query.answers.dependencies.TARGETS_LOOKED_UP_MAX", 1)
         assert found == impact(Imports(BatchRecords(store, batch, pytest.fail)).importers_of, file)
         monkeypatch.undo()

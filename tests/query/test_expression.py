@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from codebatch.errors import InvalidInput
 from codebatch.model.record import KINDS
-from codebatch.query.fields import JsonRecord, fields_of, value_of
-from codebatch.query.filters.comparability import values_of_fields
+from codebatch.query.fields import JsonRecord, field_value, record_fields
+from codebatch.query.filters.comparability import possible_field_values
 from codebatch.query.filters.expression import EXPRESSION_CHARACTERS_MAX, EXPRESSION_DEPTH_MAX, compile_expression
 from codebatch.query.filters.filters import RecordFilter
 
@@ -27,9 +27,9 @@ DUPLICATE: JsonRecord = {"kind": "duplicate", "path": "a", "line": 1, "other_pat
 
 def holds(text: str, record: JsonRecord) -> bool:
     """Whether a condition on the fields of the record's kind holds for it, whose file is of Rust."""
-    fields = fields_of([str(record["kind"])])
+    fields = record_fields([str(record["kind"])])
     languages = {(record.get("path"), record.get("path_b64")): "rust"}
-    return compile_expression(text, fields).holds(lambda field: value_of(record, field, languages))
+    return compile_expression(text, fields).holds(lambda field: field_value(record, field, languages))
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_invalid_condition_is_rejected_quickly(text: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(InvalidInput):
-            compile_expression(text, fields_of(["metric"]))
+            compile_expression(text, record_fields(["metric"]))
     assert time.process_time() - begun < 2.0
 
 
@@ -174,7 +174,7 @@ def test_undecidable_comparison_is_rejected(text: str, told: str, hint: str) -> 
 @pytest.mark.parametrize("kind", KINDS)
 def test_decidable_comparison_is_accepted(kind: str) -> None:
     examples = {"text": "'x'", "number": "1", "row": "['x']"}
-    for field, values in values_of_fields([kind]).items():
+    for field, values in possible_field_values([kind]).items():
         name = "class_" if field == "class" else field
         for sort in values.sorts:
             example = repr(min(values.words)) if values.words else examples[sort]
@@ -188,7 +188,7 @@ def test_filter_requires_only_data_that_its_condition_needs() -> None:
     assert RecordFilter(where="lang == 'c'").needs_languages()
     assert not RecordFilter(where="lang == 'c'", kinds=("file",)).needs_languages()
     assert not RecordFilter(where="path == 'lang'").needs_languages()
-    assert not RecordFilter(where="line > 1").tells_failures
+    assert not RecordFilter(where="line > 1").covers_failures
     assert RecordFilter(where="lang == 'c'").matches(SYMBOL, {("b.py", None): "c"})
     assert not RecordFilter(where="lang == 'c'").matches(SYMBOL)
 

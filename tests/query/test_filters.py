@@ -13,7 +13,7 @@ from codebatch.errors import InvalidInput, StoreCorrupt
 from codebatch.model.record_counts import Counts
 from codebatch.query.fields import Languages
 from codebatch.query.filters.filters import JsonRecord, RecordFilter, decode_records
-from codebatch.query.filters.paths import PathFilter, text_of_path
+from codebatch.query.filters.paths import PathFilter, exact_path_pattern
 
 FINDING: JsonRecord = {
     "kind": "diagnostic", "path": "src/a.py", "severity": "error", "code": "E501", "tool": "ruff", "name": "x",
@@ -169,7 +169,7 @@ def test_path_filter_matches_any_of_several_texts() -> None:
     st.sampled_from([b"", b"/x", b"x", b"/*"]),
 )
 def test_literal_path_filter_matches_the_path_and_its_descendants(path: bytes, behind: bytes) -> None:
-    paths = PathFilter(text_of_path(path))
+    paths = PathFilter(exact_path_pattern(path))
     assert paths.matches(path + behind) == (not behind or behind.startswith(b"/"))
     assert not paths.matches(path + b"-/" + path)
 
@@ -218,4 +218,4 @@ def test_named_kinds_follow_from_kind_specific_filters() -> None:
     ],
 )
 def test_filter_includes_failures_if_requested(asked: RecordFilter, does: bool) -> None:
-    assert asked.tells_failures is does
+    assert asked.covers_failures is does

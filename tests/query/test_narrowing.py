@@ -18,7 +18,7 @@ from codebatch.model.record import Record
 from codebatch.operations.project.stores import open_store
 from codebatch.operations.runs.indexing import build_index
 from codebatch.query.filters.filters import RecordFilter
-from codebatch.query.sources.narrowing import lookups_of
+from codebatch.query.sources.narrowing import index_lookups
 from codebatch.query.sources.records import BatchRecords
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.store import StoreDir
@@ -212,7 +212,7 @@ def test_link_in_place_of_an_index_is_reported(tmp_path: Path) -> None:
     ],
 )
 def test_filter_without_terms_uses_no_index(asked: RecordFilter) -> None:
-    assert lookups_of(asked) == ()
+    assert index_lookups(asked) == ()
 
 
 @pytest.mark.parametrize(
@@ -240,6 +240,6 @@ def test_filter_terms_narrow_the_search(
     assert outputs is not None
     symbols = outputs.manifest.task("symbols")
     assert symbols is not None
-    narrowed = index.narrow(symbols, lookups_of(asked))
+    narrowed = index.narrow(symbols, index_lookups(asked))
     assert [3 * shard + frame for shard, frames in enumerate(narrowed) for frame in frames or ()] == found
     assert len(list(BatchRecords(store, batch, pytest.fail).iter_records("symbols", asked))) == 1

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codebatch.errors import InvalidInput
-from codebatch.query.fields import NO_LANGUAGES, JsonRecord, chosen
+from codebatch.query.fields import NO_LANGUAGES, JsonRecord, select_fields
 from codebatch.query.filters.shaping import Groups, Shape, cell, group_records
 
 
@@ -77,5 +77,5 @@ def test_cell_renders_values_as_text() -> None:
 
 def test_chosen_fields_preserve_a_non_utf8_path() -> None:
     record: JsonRecord = {"kind": "symbol", "path_b64": "/w==", "name": "f"}
-    row = chosen(record, ("name", "path", "dir", "visibility"), NO_LANGUAGES)
+    row = select_fields(record, ("name", "path", "dir", "visibility"), NO_LANGUAGES)
     assert row == {"name": "f", "path_b64": "/w==", "dir": ".", "visibility": "public"}

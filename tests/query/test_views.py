@@ -19,7 +19,7 @@ from codebatch.model.record import (
     SymbolType,
 )
 from codebatch.protocol.record_frames import FrameWriter
-from codebatch.query.answers.sql_views import VIEWS, create_empty, create_kind, create_pivoted, named_views
+from codebatch.query.answers.sql_views import VIEWS, create_empty, create_kind, create_pivoted, views_in_statement
 from tests.specification import read_rows
 
 SYMBOL = Symbol(
@@ -141,7 +141,7 @@ def test_empty_view_has_no_rows_and_unavailable_view_fails() -> None:
 
 
 def test_named_views_are_found_in_any_statement() -> None:
-    assert list(named_views('select * from main."Symbol", FILES where x = \'edge\' and metrics = 1')) == [
+    assert list(views_in_statement('select * from main."Symbol", FILES where x = \'edge\' and metrics = 1')) == [
         "symbol", "edge", "files",
     ]  # fmt: skip
 

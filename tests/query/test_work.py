@@ -11,7 +11,7 @@ from codebatch.operations.project.stores import open_store
 from codebatch.query.status.work_status import WorkBatchStatus, read_work_status
 from codebatch.store.batches.holders import LeaseReader
 from codebatch.store.batches.resolution import resolve_batch
-from codebatch.store.work.attempts import CommandPlaces, Leased, read_leases
+from codebatch.store.work.attempts import CommandLeases, CommandPlaces, read_leases
 from codebatch.work.control.batches import NAMED_MAX
 from tests.cli.process import CommandLine, wait_until, write
 
@@ -51,7 +51,7 @@ def test_attempt_that_ends_during_a_status_query_is_not_interrupted(
     process = CommandLine(tmp_path).start("work", "run")
     wait_until((tmp_path / "began").exists, "it has begun")
 
-    def read_late(reader: LeaseReader, places: CommandPlaces, listed: Mapping[str, int]) -> Leased:
+    def read_late(reader: LeaseReader, places: CommandPlaces, listed: Mapping[str, int]) -> CommandLeases:
         write(tmp_path / "go", "")
         process.communicate(timeout=60)
         return read_leases(reader, places, listed)

@@ -45,7 +45,7 @@ class CheckedWorld(World):
     def check_tokens(self) -> None:
         """Nothing is taken that there is not, but by what was adopted; an exclusive command runs alone."""
         assert min(self.used().values()) >= 0, "more is given back than was taken"
-        if self.conductor.foreign or any(isinstance(request.body, Set) for request in self.requests):
+        if self.conductor.adopted or any(isinstance(request.body, Set) for request in self.requests):
             return
         over = {pool for pool, used in self.used().items() if used > self.agenda.capacity[pool]}
         assert not over, f"more is taken of {over} than there is"
@@ -64,8 +64,8 @@ class CheckedWorld(World):
     def check_fold(self) -> None:
         """Who reads the disk comes to the states of the conductor that runs, once it has heard all."""
         self._look_at_foreign()
-        is_quiet = not self.inbox and self.conductor.requests_seen == len(self.requests)
-        if not is_quiet or self.conductor.foreign or any(worker.start for worker in self.workers.values()):
+        is_quiet = not self.inbox and self.conductor.handled_request_count == len(self.requests)
+        if not is_quiet or self.conductor.adopted or any(worker.start for worker in self.workers.values()):
             return
         fresh = self.fresh()
         for item in range(self.count):

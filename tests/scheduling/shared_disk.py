@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Literal
 
-from codebatch.model.work.question import our_question
+from codebatch.model.work.question import coordinator_question_digest
 from codebatch.model.work.request import (
     Answer,
     Cancel,
@@ -79,7 +79,7 @@ class SharedDisk:
             return Cancel(attempts=running if self.random.random() < 0.5 else {})
         if kind == "a":
             known = self.registers.get((item, last))
-            ours = our_question(self.random.choice(("interrupted", "stall", "exhausted")), id_, last)
+            ours = coordinator_question_digest(self.random.choice(("interrupted", "stall", "exhausted")), id_, last)
             question = known.question if known is not None and known.question else ours
             text = self.random.choice(("again", "failed", "done", "perhaps"))
             return Answer(task=id_, round=last, question=question, text=text)

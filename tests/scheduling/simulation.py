@@ -144,7 +144,7 @@ class SimulatedCoordinator:
             worker, event = self.inbox.pop(0)
             if worker.id in self.workers or isinstance(event, OutcomesCommitted):
                 self._deliver(worker, event)
-        if self.session.is_waiting_for_others and self.end is None:
+        if self.session.is_waiting_for_processes and self.end is None:
             self._look()
         if self.world.is_observed and chance.random() < REPORT_RATE:
             self._report(chance.choice(REPORT_SECONDS))
@@ -163,7 +163,7 @@ class SimulatedCoordinator:
         units = [unit for starts in queue._units.values() for unit in starts.values()]
         assert queue.units == len(units)
         assert queue.items == sum(unit.end - unit.start for unit in units)
-        assert math.isclose(queue.cost, sum(map(queue.cost_of, units)), abs_tol=1e-6)
+        assert math.isclose(queue.cost, sum(map(queue.unit_cost, units)), abs_tol=1e-6)
 
     def kill_worker(self, worker: SimulatedWorker, *, reason: FailureReason = "crash") -> None:
         """SIGKILL: what was not committed is gone; what it sent arrives before the end of its channel."""
@@ -301,7 +301,7 @@ class SimulatedCoordinator:
     def _look(self) -> None:
         self._learn()
         highest = self.world.disk.highest()
-        for key in sorted(self.session.foreign):
+        for key in sorted(self.session.leased_elsewhere):
             epoch, holder = highest.get(key, (0, HolderId("")))
             if holder not in self.world.disk.live and self.end is None:
                 self.driver.handle(UnitReleased(key, epoch))

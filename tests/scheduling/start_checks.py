@@ -19,7 +19,7 @@ class StartChecks(SharedDisk):
         """Epochs of an item that requests named as stopped, and whether they were to be ended."""
         found: dict[int, bool] = {}
         may_repeat = self.agenda.policies[item].if_interrupted == "restart"
-        for body in (request.body for request in self.requests[: self.conductor.requests_seen]):
+        for body in (request.body for request in self.requests[: self.conductor.handled_request_count]):
             if isinstance(body, Stop | Cancel) and (epoch := body.attempts.get(self.agenda.ids[item])) is not None:
                 ends = isinstance(body, Cancel) or body.terminates
                 if ends or may_repeat:
@@ -40,7 +40,7 @@ class StartChecks(SharedDisk):
     def _is_expired(self) -> bool:
         """Whether the time limit was reached among the requests that the coordinator saw, and no Open came since."""
         found = False
-        for request in self.requests[: self.conductor.requests_seen]:
+        for request in self.requests[: self.conductor.handled_request_count]:
             is_limit = isinstance(request.body, Stop) and request.body.cause == "timeout"
             found = is_limit or (found and not isinstance(request.body, Open))
         return found
@@ -48,7 +48,7 @@ class StartChecks(SharedDisk):
     def _stands(self, kind: type[Cancel | Pause], item: int) -> bool:
         """Whether a Cancel or Pause stands for an item among the requests that the coordinator saw."""
         stands = False
-        for request in self.requests[: self.conductor.requests_seen]:
+        for request in self.requests[: self.conductor.handled_request_count]:
             body = request.body
             if isinstance(body, Open):
                 stands = stands and body.lifts == "named" and self.agenda.ids[item] not in body.rounds
@@ -72,7 +72,7 @@ class StartChecks(SharedDisk):
         assert not closed, f"item {item} takes of the closed {closed}"
         known = {round_: one for (at, round_), one in self.registers.items() if at == item and one is not None}
         rounds = {round_: one for round_, one in known.items() if round_ < start.round}
-        requests = self.requests[: self.conductor.requests_seen]
+        requests = self.requests[: self.conductor.handled_request_count]
         policy = self.agenda.policies[item]
         own = own_of(self.agenda.ids[item], policy, rounds, requests)
         assert own in ("open", "retry"), f"item {item} is begun in round {start.round} while it is {own}"
@@ -84,7 +84,7 @@ class StartChecks(SharedDisk):
     def _closed_pools(self) -> set[str]:
         """Pools of commands that wait for a rate limit to end, as far as the coordinator knows of it."""
         closed: set[str] = set()
-        requests = self.requests[: self.conductor.requests_seen]
+        requests = self.requests[: self.conductor.handled_request_count]
         for item, policy in enumerate(self.agenda.policies):
             last = self.conductor.conclusion(item)
             if last is None or last.reason != "limited" or (item, last.round + 1) in self.due:

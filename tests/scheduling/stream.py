@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from codebatch.scheduling.actions import Complete
 from codebatch.scheduling.work.event_projection import (
-    AskedLive,
     AttemptEnded,
     AttemptInterrupted,
     AttemptStopped,
-    Counted,
+    CommandMarked,
+    CommandQueued,
     EmittedEvents,
     Happening,
-    Queued,
-    RequestMade,
+    LiveQuestionAsked,
+    RequestReceived,
 )
 
 if TYPE_CHECKING:
@@ -26,18 +26,18 @@ Stream = list[tuple[int, Happening | None]]
 
 def told_in(stream: Stream) -> EmittedEvents:
     """What the next coordinator finds told."""
-    told = EmittedEvents(requests=sum(isinstance(one, RequestMade) for _, one in stream))
+    told = EmittedEvents(requests=sum(isinstance(one, RequestReceived) for _, one in stream))
     for _, one in stream:
         match one:
             case AttemptEnded(conclusion, _, asks):
                 told.ends.add((conclusion.item, conclusion.round))
                 if asks:
                     told.blocked.add((conclusion.item, conclusion.round))
-            case AskedLive(_, _, question):
-                told.asked.add(question)
-            case Counted(item, round_):
+            case LiveQuestionAsked(_, _, question):
+                told.questioned.add(question)
+            case CommandMarked(item, round_):
                 told.counted.add((item, round_))
-            case Queued(item, round_):
+            case CommandQueued(item, round_):
                 told.queued.add((item, round_))
             case AttemptInterrupted(item, epoch) | AttemptStopped(item, epoch):
                 told.interrupted.add((item, epoch))

@@ -14,7 +14,7 @@ from codebatch.model.shard import ProjectWork, ShardId
 from codebatch.scheduling.analysis.ledger import Ledger
 from codebatch.scheduling.lifecycle import BatchState, batch_state, is_stalled
 from codebatch.scheduling.outcome_counts import OutcomeCounts
-from codebatch.store.results.ledgers import tally_of
+from codebatch.store.results.ledgers import count_ledger_outcomes
 from tests.scheduling.work.batches import work_of
 
 S = ShardId("00000001")
@@ -196,9 +196,9 @@ def test_failed_project_task_without_files_makes_the_batch_failed() -> None:
     ledger.add(Commit(segment=HolderId("h"), epoch=0, round=1, outcomes=(failed,)))
     (piece,) = ledger.pieces("sum")
     assert (piece.shard, piece.items, [link.type for link in piece.links]) == (own.id, 1, ["failed"])
-    assert batch_state(tally_of(ledger), is_started=True) is BatchState.FAILED
+    assert batch_state(count_ledger_outcomes(ledger), is_started=True) is BatchState.FAILED
     ledger.retry_unsuccessful()
     (unit,) = ledger.open_units(own.id)
     ledger.add(Commit(segment=HolderId("h"), epoch=1, round=unit.round, outcomes=(replace(failed, type="result"),)))
     assert list(ledger.pieces("sum")) == [(own.id, 0, [])]
-    assert batch_state(tally_of(ledger), is_started=True) is BatchState.COMPLETED
+    assert batch_state(count_ledger_outcomes(ledger), is_started=True) is BatchState.COMPLETED

@@ -26,7 +26,7 @@ from codebatch.scheduling.events import (
     WorkerLost,
 )
 from codebatch.scheduling.lifecycle import BatchState, batch_state
-from codebatch.store.results.ledgers import tally_of
+from codebatch.store.results.ledgers import count_ledger_outcomes
 from tests.scheduling.simulation import World, run_world
 from tests.scheduling.state_machines import BATCH_LIFE, WORK_LIFE, WORKER_LIFE, Transition, WorkerState, WorkState
 from tests.scheduling.work.batches import work_of
@@ -69,7 +69,9 @@ class Watch:
             for pair, state in after.items():
                 self._check(WORK_LIFE, before[pair], _triggers(pair, event, actions, running), state)
         batch_before = self._batches.get(session)
-        batch = self._batches[session] = batch_state(tally_of(session.ledger), is_started=bool(session._epochs))
+        batch = self._batches[session] = batch_state(
+            count_ledger_outcomes(session.ledger), is_started=bool(session._epochs)
+        )
         if batch_before is not None:
             self._check(BATCH_LIFE, batch_before, [*_event_per_commit(event), *actions], batch)
         return actions

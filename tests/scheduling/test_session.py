@@ -254,7 +254,7 @@ def test_settled_unit_is_not_foreign() -> None:
     ledger.add(_result(0, 2))
     session = Session(ledger, costs={S: [0.0, 1.0, 2.0, 3.0, 4.0]}, jobs=1, leased={(S, 0): 1, (S, 2): 1})
     assert session.handle(SessionStarted()) == []
-    assert session.foreign == {(S, 2)}
+    assert session.leased_elsewhere == {(S, 2)}
 
 
 def test_refused_lease_of_a_settled_unit_is_not_foreign() -> None:
@@ -263,7 +263,7 @@ def test_refused_lease_of_a_settled_unit_is_not_foreign() -> None:
     session.handle(Ready(W))
     session.handle(OutcomesCommitted((_result(0, 2),)))
     session.handle(LeaseRefused(W, 1))
-    assert not session.foreign
+    assert not session.leased_elsewhere
 
 
 def test_failure_is_committed_in_the_round_that_is_open() -> None:

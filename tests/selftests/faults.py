@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from codebatch.index import keys
-from codebatch.index.build import posted_anew, publish_index, unite
+from codebatch.index.build import decode_shard_terms, merge_terms, publish_index
 from codebatch.model.digest import Digest
 from codebatch.model.documents import encode_document
 from codebatch.model.plan import PlannedTask, decode_plan, encode_plan, plan_digest
@@ -212,7 +212,7 @@ def rewrite_index(stored: Stored, change: Callable[[dict[bytes, bytes]], dict[by
     batch = resolve_batch(store, None)
     outputs = current_outputs(batch)
     assert outputs is not None
-    contents = unite(posted_anew(store, outputs, lambda _: None)[0].items())
+    contents = merge_terms(decode_shard_terms(store, outputs, lambda _: None)[0].items())
     publish_index(store, batch.id, contents._replace(pairs=change(contents.pairs)), None)
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from codebatch.cli.reference.selftest import commands_of_program
+from codebatch.cli.reference.selftest import list_program_commands
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.stores import StorePlace
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
@@ -45,7 +45,7 @@ class Stored:
         return min(self.store.glob(pattern))
 
     def subject(
-        self, reference: str | None = None, commands: Callable[[], Sequence[SubjectCommand]] = commands_of_program
+        self, reference: str | None = None, commands: Callable[[], Sequence[SubjectCommand]] = list_program_commands
     ) -> Subject:
         """What gates are held against."""
         return Subject(

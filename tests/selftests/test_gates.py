@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from codebatch.cli.reference.selftest import commands_of_program
+from codebatch.cli.reference.selftest import list_program_commands
 from codebatch.errors import InvalidInput, StoreNotFound, StoreUnwritable
 from codebatch.index.build import build
 from codebatch.model.task import Pipeline
@@ -64,7 +64,7 @@ def test_nondeterministic_result_fails_resume_equals(stored: Stored) -> None:
 
 
 def test_program_that_differs_from_its_description_fails_api_complete(pristine: Stored) -> None:
-    commands = commands_of_program()
+    commands = list_program_commands()
     (status,) = (command for command in commands if command.name == "status")
     for planted, said in (
         (SubjectCommand("odd", "", status.options, is_described=True), "has no help"),
@@ -143,7 +143,7 @@ def test_missing_subjects_are_skipped_and_a_missing_store_is_an_error(tmp_path: 
     empty = Stored(tmp_path)
     with pytest.raises(StoreNotFound):
         empty.subject().check_names()
-    StorePlace(empty.store).open_or_make()
+    StorePlace(empty.store).open_or_create()
     subject = empty.subject()
     subject.check_names()
     results = {result.gate_id: result for result in run_all("all", subject, is_stopping=False).results}

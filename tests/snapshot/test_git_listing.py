@@ -15,7 +15,7 @@ import pytest
 
 from codebatch.errors import SourceUnreadable
 from codebatch.snapshotting.listing import ListedTree
-from codebatch.snapshotting.path_explanation import why
+from codebatch.snapshotting.path_explanation import explain_path
 from codebatch.snapshotting.snapshot import SourceRules
 
 from .conftest import Workbench
@@ -417,7 +417,7 @@ def test_why_names_the_file_line_and_pattern(bench: Workbench) -> None:
     bench.git("init", "-q")
     (bench.source / "link").symlink_to("out")
     answers = {
-        name: why([bench.source], bench.source / name, SourceRules(exclude=("*.txt",)))
+        name: explain_path([bench.source], bench.source / name, SourceRules(exclude=("*.txt",)))
         for name in ("a.py", "b.log", "c.min.js", "out/d.py", "e.txt", "gone.py", "link", "link/d.py", ".git/HEAD")
     }
     assert {name: (answer.included, answer.mode, answer.rule) for name, answer in answers.items()} == {
@@ -431,7 +431,9 @@ def test_why_names_the_file_line_and_pattern(bench: Workbench) -> None:
         "link/d.py": (False, "git", "link is a symbolic link, and links are not followed"),
         ".git/HEAD": (False, "git", "it is in .git, which is always excluded"),
     }
-    assert why([bench.source / "out"], Path("/etc/passwd"), SourceRules()).rule == "it is outside the given paths"
+    assert (
+        explain_path([bench.source / "out"], Path("/etc/passwd"), SourceRules()).rule == "it is outside the given paths"
+    )
 
 
 def test_snapshot_without_git_leaves_no_garbage_cycles(bench: Workbench) -> None:

@@ -11,7 +11,7 @@ import pytest
 from codebatch.model.gitignore import parse_ignore_file
 from codebatch.snapshotting.directories import Directories
 from codebatch.snapshotting.selection import SelectionRules, SourceRules
-from codebatch.snapshotting.snapshot import takes_a_file
+from codebatch.snapshotting.snapshot import selects_any_file
 from codebatch.snapshotting.walk import walk
 
 from .conftest import GIT_ENVIRONMENT, Workbench
@@ -183,5 +183,5 @@ def test_ignored_codebatchignore_applies_only_at_the_base(bench: Workbench, monk
 def test_codebatchignore_of_the_base_applies_to_named_subdirectories(bench: Workbench) -> None:
     bench.write(".codebatchignore", "*.py\n")
     roots = [bench.write("sub/a.py").parent, bench.write("t/b.py").parent]
-    assert not takes_a_file(roots, SourceRules())
+    assert not selects_any_file(roots, SourceRules())
     assert bench.paths(*roots) == []

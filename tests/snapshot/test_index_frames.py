@@ -158,7 +158,7 @@ def test_snapshot_difference_matches_the_entries(gone: set[bytes], changed: set[
     after |= {path: _entry(path, 7) for path in changed}
     with tempfile.TemporaryDirectory() as root:
         one, other = _publish(Path(root), WHOLE), _publish(Path(root), _make(after))
-        before, later = one.entries_unlike(other)
+        before, later = one.differing_entries(other)
         differing = {path for path in {*before, *later} if before.get(path) != later.get(path)}
         assert differing == {path for path in MANY if MANY[path] != after.get(path)}
         assert all(one.entry(path) == MANY[path] and other.entry(path) == after.get(path) for path in gone | changed)
@@ -177,10 +177,10 @@ def test_equal_frames_are_not_decoded_for_a_snapshot_difference(
         return frame_entries(lines, frame)
 
     monkeypatch.setattr(snapshots, "frame_entries", decode)
-    before, after = one.entries_unlike(other)
+    before, after = one.differing_entries(other)
     assert before[path] != after[path]
     assert decoded == [WHOLE.frames[-1].path] * 2
-    assert one.entries_unlike(one) == ({}, {})
+    assert one.differing_entries(one) == ({}, {})
 
 
 def test_empty_index_has_a_single_empty_frame(tmp_path: Path) -> None:

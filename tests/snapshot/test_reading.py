@@ -15,7 +15,7 @@ from codebatch.snapshotting.capture import BIG_BYTES, capture
 from codebatch.snapshotting.directories import Directories
 from codebatch.snapshotting.selection import SourceRules
 from codebatch.snapshotting.snapshot import take_snapshot
-from codebatch.snapshotting.stat_cache import StatCache, stamp, stat_of
+from codebatch.snapshotting.stat_cache import StatCache, file_stat, stamp
 from codebatch.store.objects.pack_writer import PackWriter
 from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import RealCalls
@@ -59,7 +59,7 @@ def test_file_replaced_by_a_link_is_captured_as_a_link(bench: Workbench) -> None
     secret = bench.source.parent / "secret"
     secret.write_bytes(b"secret")
     target = bench.write("a.py", b"listed")
-    found = stat_of(os.lstat(target))
+    found = file_stat(os.lstat(target))
     target.unlink()
     target.symlink_to(secret)
     objects = bench.objects()

@@ -13,7 +13,7 @@ import pytest
 
 from codebatch.errors import StoreUnwritable
 from codebatch.snapshotting.snapshot import SourceRules, take_snapshot
-from codebatch.snapshotting.staleness import changes_since, stat_cache_of
+from codebatch.snapshotting.staleness import changes_since, find_stat_cache
 from codebatch.store.snapshots.snapshots import list_snapshots
 from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import SHARED_MODE
@@ -280,7 +280,7 @@ def _changes(bench: Workbench, exclude: tuple[str, ...] = ()) -> Callable[[], tu
     """Takes a snapshot; what tells the paths that have changed since."""
     bench.settle()
     snapshot_id = bench.take(exclude=exclude).snapshot_id
-    name = stat_cache_of(bench.files, bench.store, snapshot_id, str(bench.source))
+    name = find_stat_cache(bench.files, bench.store, snapshot_id, str(bench.source))
 
     def look() -> tuple[bytes, ...]:
         found = changes_since(bench.files, bench.store, name, snapshot_id)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from codebatch.coordinator.analysis.merge import merge_outputs
 from codebatch.model.outcome import HolderId, Unit
-from codebatch.model.plan import items_of
+from codebatch.model.plan import plan_items
 from codebatch.model.shard import ProjectWork
 from codebatch.operations import ignore_note
 from codebatch.store.batches.batches import BatchDir
@@ -43,7 +43,7 @@ def work(store: StoreDir, batch: BatchDir) -> None:
     """Do all that a batch of one shard plans, as one worker does."""
     plan = batch.plan()
     runner = CheapRunner(plan.tasks, lambda: None, lambda: False)
-    entries = items_of(load_snapshot(store.files, store.root, plan.snapshot_id).entries)
+    entries = plan_items(load_snapshot(store.files, store.root, plan.snapshot_id).entries)
     committer = Committer(store.files, batch.root, HOLDER)
     unit = Unit(shard=plan.shards[0].id, start=0, end=len(entries), tasks=FILE_TASKS)
     done = UnitResults(start=0, items=entries, results={name: [] for name in unit.tasks})
@@ -68,5 +68,5 @@ def collect_all(store: StoreDir, *, keep: int, now_ns: int | None = None, notes:
     """Long after everything was made, where no time is given."""
     note = ignore_note if notes is None else notes.append
     now_ns = wall_ns() + 30 * DAY_NS if now_ns is None else now_ns
-    with store.alone():
-        collect(store, choose(store, keep=keep, now_ns=now_ns, passed_over=note), note)
+    with store.exclusive_lock():
+        collect(store, choose(store, keep=keep, now_ns=now_ns, on_skipped=note), note)

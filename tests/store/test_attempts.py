@@ -26,7 +26,7 @@ def test_attempts_are_reported_once_across_reads(tmp_path: Path) -> None:
     committer.close()
     reader = _attempts(place)
     assert [one.item for one in reader.read().conclusions] == [0, 1]
-    assert [one.item for one in reader.hear(commits[0])] == [0]
+    assert [one.item for one in reader.record_reported(commits[0])] == [0]
     assert [one.item for one in reader.read_all().conclusions] == [0, 1]
 
     for register in (place.batch.root / layout.OUTCOMES).iterdir():
@@ -34,7 +34,7 @@ def test_attempts_are_reported_once_across_reads(tmp_path: Path) -> None:
             register.unlink()
             register.write_bytes(b"nothing that is read")
     listener = _attempts(place)
-    listener.hear(commits[0])
+    listener.record_reported(commits[0])
     found = listener.read()
     assert ([one.item for one in found.conclusions], found.unreadable) == ([1], ())
     assert sorted(listener.read_all().conclusions, key=lambda one: one.item) == sorted(

@@ -17,7 +17,7 @@ from codebatch.model.outcome import Outcome
 from codebatch.model.record import Ast
 from codebatch.model.record_counts import Counts
 from codebatch.operations import ignore_note
-from codebatch.operations.runs.collection import collect_garbage, stats_of, tidy
+from codebatch.operations.runs.collection import collect_garbage, collect_garbage_after_run, read_store_stats
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store.batches.batches import BatchDir, batch_ids, open_batch
 from codebatch.store.batches.holders import Holder, HolderFile, new_holder_id
@@ -30,7 +30,7 @@ from codebatch.store.objects.repacking import choose_packs
 from codebatch.store.results.adoption import adopt_batch
 from codebatch.store.results.compaction import read_compacted
 from codebatch.store.results.outcomes import Committer, encode_outcome
-from codebatch.store.snapshots.snapshots import load_snapshot, mark_as_taken, snapshot_ids
+from codebatch.store.snapshots.snapshots import load_snapshot, reset_snapshot_age, snapshot_ids
 from codebatch.system.clock import wall_ns
 from codebatch.system.files.files import RealFiles
 from codebatch.system.host import this_host
@@ -122,7 +122,7 @@ def test_gc_keeps_pinned_held_and_unfinished_batches(store: StoreDir) -> None:
 def test_gc_keeps_the_latest_run_and_young_snapshots_if_the_clock_was_set_back(store: StoreDir) -> None:
     just_run = make_merged(store, [b"just run"], second=1)
     of_tomorrow = [make_merged(store, [b"%d" % second], second=second) for second in (10, 11)]
-    going = choose(store, keep=1, now_ns=0, passed_over=ignore_note, spared={just_run.id})
+    going = choose(store, keep=1, now_ns=0, on_skipped=ignore_note, spared={just_run.id})
     assert [path.name for path in going.batches] == [of_tomorrow[0].id]
     assert going.snapshots == []
 
@@ -152,11 +152,11 @@ def test_dry_run_reports_the_same_counts_and_changes_nothing(store: StoreDir) ->
     told = collect_garbage(store, keep=1, is_dry=True)
     assert {path: path.stat().st_mtime_ns for path in store.root.rglob("*")} == before
     assert (len(told.batches), len(told.snapshots), told.packs, told.objects) == (2, 2, 2, 2)
-    size = stats_of(store).bytes
+    size = read_store_stats(store).bytes
     assert collect_garbage(store, keep=1) == told
     written = (open_batch(store, told.settled[0]).root / "settled.json").stat().st_size
     indexes = 2 * (24 + 32 + 3 * 8 + 32)  # those of packs of one object
-    assert size - stats_of(store).bytes == told.freed_bytes - written + indexes
+    assert size - read_store_stats(store).bytes == told.freed_bytes - written + indexes
 
 
 def test_gc_does_not_wait_for_writers(store: StoreDir) -> None:
@@ -164,7 +164,7 @@ def test_gc_does_not_wait_for_writers(store: StoreDir) -> None:
     with store.writing(), pytest.raises(StoreInUse):
         collect_garbage(store, keep=1)
     with store.writing():
-        assert tidy(store, keep=1, ran=batch) is None
+        assert collect_garbage_after_run(store, keep=1, ran=batch) is None
 
 
 def test_run_collects_only_its_own_source_and_never_its_own_batch(store: StoreDir) -> None:
@@ -174,7 +174,7 @@ def test_run_collects_only_its_own_source_and_never_its_own_batch(store: StoreDi
         adopt_batch(store, batch, sources=(b"/elsewhere",), stat_cache="", at_ns=at * 10**9)
         for at, batch in enumerate(batches, 3)
     ]
-    collected = tidy(store, keep=1, ran=batches[0])
+    collected = collect_garbage_after_run(store, keep=1, ran=batches[0])
     assert collected is not None
     assert collected.batches == (batches[1].id,)
     assert [read_compacted(each) is None for each in (batches[0], batches[2], elsewhere[-1])] == [True, False, True]
@@ -183,7 +183,7 @@ def test_run_collects_only_its_own_source_and_never_its_own_batch(store: StoreDi
 
 def test_gc_ignores_batches_that_were_removed_meanwhile(store: StoreDir) -> None:
     batches = [make_merged(store, [b"%d" % second], second=second) for second in range(3)]
-    going = choose(store, keep=1, now_ns=0, passed_over=ignore_note)
+    going = choose(store, keep=1, now_ns=0, on_skipped=ignore_note)
     for batch in batches[1:]:
         store.files.remove_tree(batch.root)
     collect(store, going, ignore_note)
@@ -203,7 +203,7 @@ def test_gc_removes_links_in_a_batch_without_following_them(store: StoreDir, tmp
 
 def test_run_collects_objects_once_a_day(store: StoreDir) -> None:
     def looks(now_ns: int) -> bool:
-        return choose(store, keep=1, now_ns=now_ns, passed_over=ignore_note, with_objects=None).packs is not None
+        return choose(store, keep=1, now_ns=now_ns, on_skipped=ignore_note, with_objects=None).packs is not None
 
     def looked(since: Path) -> list[bool]:
         return [looks(since.stat().st_mtime_ns + at) for at in (-1, 0, DAY_NS - 1, DAY_NS)]
@@ -264,7 +264,7 @@ def test_retaken_snapshot_counts_as_young(store: StoreDir) -> None:
     snapshot = store.root / "snapshots" / batch.about.snapshot_id
     before = {path.name for path in snapshot.iterdir()}
     os.utime(snapshot, ns=(0, 0))
-    mark_as_taken(store.files, store.root, snapshot.name)
+    reset_snapshot_age(store.files, store.root, snapshot.name)
     assert wall_ns() - snapshot.stat().st_mtime_ns < DAY_NS
     assert {path.name for path in snapshot.iterdir()} == before
 
@@ -326,7 +326,7 @@ def _check_collected(store: StoreDir) -> None:
     needed = set()
     for name in snapshot_ids(store.files, store.root):
         needed |= {bytes.fromhex(each) for each in load_snapshot(store.files, store.root, name).objects()}
-    assert choose_packs(objects, needed).given_up == []
+    assert choose_packs(objects, needed).removed == []
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EROFS])
@@ -420,9 +420,9 @@ def test_pin_survives_power_loss(old: tuple[Disk, list[str]]) -> None:
 def test_store_stats_count_hard_linked_files_once(store: StoreDir) -> None:
     one = write(store.root / "batches" / "b" / "outputs" / "x", "12345")
     (store.root / "batches" / "c" / "outputs").mkdir(parents=True)
-    before = stats_of(store)
+    before = read_store_stats(store)
     os.link(one, store.root / "batches" / "c" / "outputs" / "x")
-    after = stats_of(store)
+    after = read_store_stats(store)
     assert after.bytes == before.bytes
     assert (before.shared_bytes, after.shared_bytes) == (0, 5)
     assert after.parts["batches/outputs"] == (1, 5)

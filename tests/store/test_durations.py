@@ -10,7 +10,7 @@ import pytest
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.store import layout
 from codebatch.store.batches.store import create_store
-from codebatch.store.cache_files import write_kept
+from codebatch.store.cache_files import write_cached
 from codebatch.store.work import durations
 from codebatch.store.work.durations import SAMPLES_MAX, CommandDuration, Durations
 from codebatch.system.files.files import RealFiles
@@ -26,13 +26,13 @@ def test_durations_prefer_the_same_definition_and_keep_the_latest_samples(tmp_pa
         known.add(CommandDuration("build", DEFINITION, "make", float(seconds)))
     known.save()
     again = Durations(store, ROOT)
-    assert again.of_command("build", DEFINITION) == tuple(float(each) for each in range(2, SAMPLES_MAX + 2))
-    assert again.of_command("build", OTHER) == again.of_command("build", DEFINITION)
+    assert again.command_seconds("build", DEFINITION) == tuple(float(each) for each in range(2, SAMPLES_MAX + 2))
+    assert again.command_seconds("build", OTHER) == again.command_seconds("build", DEFINITION)
     again.add(CommandDuration("build", OTHER, "make", 99.0))
     again.save()
-    assert Durations(store, ROOT).of_command("build", OTHER) == (99.0,)
-    assert len(again.of_program("make")) == SAMPLES_MAX + 3
-    assert Durations(store, b"/elsewhere").of_program("make") == ()
+    assert Durations(store, ROOT).command_seconds("build", OTHER) == (99.0,)
+    assert len(again.program_seconds("make")) == SAMPLES_MAX + 3
+    assert Durations(store, b"/elsewhere").program_seconds("make") == ()
 
 
 @pytest.mark.parametrize("seconds", [math.nan, math.inf, -1.0, 1e30])
@@ -41,5 +41,5 @@ def test_durations_reject_impossible_values(tmp_path: Path, seconds: float) -> N
     Durations(store, ROOT)
     name = layout.durations_cache_name(digest_bytes(ROOT))
     value = [{"build": [("a" * 12, seconds)]}, {}]
-    write_kept(store, name, durations._MAGIC, value)
-    assert Durations(store, ROOT).of_command("build", DEFINITION) == ()
+    write_cached(store, name, durations._MAGIC, value)
+    assert Durations(store, ROOT).command_seconds("build", DEFINITION) == ()

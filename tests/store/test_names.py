@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from codebatch.errors import InvalidId, UnknownId
-from codebatch.store.batches.batches import BatchId, batch_ids, given_names, new_batch_id
-from codebatch.store.batches.pins import give_name, pin, unpin
+from codebatch.store.batches.batches import BatchId, batch_ids, new_batch_id, read_batch_names
+from codebatch.store.batches.pins import assign_name, pin, unpin
 from codebatch.store.batches.resolution import resolve_batch
 from codebatch.store.batches.store import StoreDir, create_store, open_store
 from codebatch.system.files.files import RealFiles
@@ -26,8 +26,8 @@ def store(tmp_path: Path) -> StoreDir:
 
 def test_named_batch_resolves_and_is_retained_until_unpinned(store: StoreDir) -> None:
     first, second, third = (make_merged(store, [b"%d" % second], second=second) for second in range(3))
-    assert give_name(store, first.id, "before") is None
-    assert give_name(store, first.id, "v1.0-rc_2") is None
+    assert assign_name(store, first.id, "before") is None
+    assert assign_name(store, first.id, "v1.0-rc_2") is None
     assert resolve_batch(store, "@before").id == resolve_batch(store, "@v1.0-rc_2").id == first.id
     assert pin(store, "@before") == first.id
     unpin(store, first.id)
@@ -41,21 +41,21 @@ def test_named_batch_resolves_and_is_retained_until_unpinned(store: StoreDir) ->
 
 def test_moving_a_name_returns_its_previous_batch(store: StoreDir) -> None:
     first, second = (make_merged(store, [b"%d" % second], second=second) for second in range(2))
-    assert [give_name(store, each.id, "x") for each in (first, first, second, second, first)] == [
+    assert [assign_name(store, each.id, "x") for each in (first, first, second, second, first)] == [
         None, None, first.id, None, second.id,
     ]  # fmt: skip
-    assert given_names(store) == {"x": first.id}
+    assert read_batch_names(store) == {"x": first.id}
 
 
 @pytest.mark.parametrize("wrong", ["", ".x", "-x", "a/b", "../a", "a@b", "a b", "ü", "x" * 65, "a\n", "a\0"])
 def test_invalid_batch_name_is_rejected(store: StoreDir, wrong: str) -> None:
     batch = make_merged(store, [b"a"])
-    for act in (lambda: give_name(store, batch.id, wrong), lambda: unpin(store, f"@{wrong}")):
+    for act in (lambda: assign_name(store, batch.id, wrong), lambda: unpin(store, f"@{wrong}")):
         with pytest.raises(InvalidId):
             act()
     with pytest.raises(InvalidId):
         resolve_batch(store, f"@{wrong}")
-    assert given_names(store) == {}
+    assert read_batch_names(store) == {}
 
 
 def test_unknown_name_and_name_of_a_missing_batch_are_reported(store: StoreDir) -> None:
@@ -63,7 +63,7 @@ def test_unknown_name_and_name_of_a_missing_batch_are_reported(store: StoreDir) 
     for act in (lambda: resolve_batch(store, "@x"), lambda: unpin(store, "@x"), lambda: pin(store, "@x")):
         with pytest.raises(UnknownId, match="no batch is named @x"):
             act()
-    give_name(store, batch.id, "x")
+    assign_name(store, batch.id, "x")
     store.files.remove_tree(batch.root)
     with pytest.raises(UnknownId, match=batch.id):
         resolve_batch(store, "@x")
@@ -76,7 +76,7 @@ def test_invalid_pin_files_are_ignored_and_the_latest_of_a_name_wins(store: Stor
     ids = (f"{first.id}@x", f"{second.id}@x", "@x", f"{first.id}@", f"{first.id}@a b", "batch-1@y", "x@y@z", digits)
     for planted in ids:
         write(store.root / "pins" / planted, "")
-    assert given_names(store) == {"x": second.id}
+    assert read_batch_names(store) == {"x": second.id}
 
 
 @pytest.mark.parametrize("seed", [None, 0, 1])
@@ -85,12 +85,12 @@ def test_moving_a_name_killed_at_any_write_leaves_a_single_owner(seed: int | Non
     before = Disk()
     made = create_store(RealFiles(before.calls()), PLACE)[0]
     first, second = (make_batch(made, [b"a"], shard_items=1, at_ns=at).id for at in range(2))
-    give_name(made, first, "x")
+    assign_name(made, first, "x")
     before.sync()
     for left, is_over in killed_at_each_write(
-        before, lambda files: give_name(open_store(files, PLACE), second, "x"), seed=seed, least=2
+        before, lambda files: assign_name(open_store(files, PLACE), second, "x"), seed=seed, least=2
     ):
-        names = given_names(open_store(RealFiles(left.calls()), PLACE))
+        names = read_batch_names(open_store(RealFiles(left.calls()), PLACE))
         assert names["x"] in ((second,) if is_over else (first, second))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from codebatch.errors import BatchRemoved, StoreCorrupt, UnknownId
 from codebatch.model.digest import digest_bytes
-from codebatch.operations.queries.batch_query import BatchQuery, ask
+from codebatch.operations.queries.batch_query import BatchQuery, open_batch_query
 from codebatch.operations.queries.batches import list_batches, shard_states, status
 from codebatch.operations.queries.records import list_files, search, summarise
 from codebatch.operations.queries.references import references
@@ -48,7 +48,7 @@ def ask_while(root: Path, question: str, at: int, act: Callable[[], object]) -> 
 
     store = open_store(RealFiles(WatchedCalls(RealCalls(), watch)), root)
     try:
-        return QUESTIONS[question](ask(store)), calls >= at
+        return QUESTIONS[question](open_batch_query(store)), calls >= at
     except UnknownId as error:
         return error, calls >= at
 
@@ -74,7 +74,7 @@ def test_query_of_a_batch_collected_meanwhile_answers_or_reports_unknown(
     store: StoreDir, question: str, make: Callable[[StoreDir], BatchDir]
 ) -> None:
     batch = make(store)
-    whole = QUESTIONS[question](ask(store))
+    whole = QUESTIONS[question](open_batch_query(store))
     hidden = store.root / "hidden"
     ends = set()
     for at in range(1, 1000):
@@ -90,7 +90,7 @@ def test_query_of_a_batch_collected_meanwhile_answers_or_reports_unknown(
 @pytest.mark.parametrize("question", ["search", "references"])
 def test_repacking_during_a_query_changes_no_answer(store: StoreDir, question: str) -> None:
     _make_merged(store)
-    whole = QUESTIONS[question](ask(store))
+    whole = QUESTIONS[question](open_batch_query(store))
     objects = store.objects()
     ((name, content, _),) = objects.packs()
     pack, index = ((store.root / "objects" / f"{name}{suffix}").read_bytes() for suffix in (".pack", ".idx"))
@@ -144,4 +144,4 @@ def test_missing_file_of_an_existing_batch_is_damage(store: StoreDir) -> None:
     for path in batch.root.glob("outputs/*/parse/*.jsonl.zst"):
         path.unlink()
     with pytest.raises(StoreCorrupt, match="is missing"):
-        QUESTIONS["search"](ask(store))
+        QUESTIONS["search"](open_batch_query(store))

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.cli.output.records import collected_line
+from codebatch.cli.output.records import collection_line
 from codebatch.model.digest import Digest
-from codebatch.operations.runs.collection import collect_garbage, stats_of
+from codebatch.operations.runs.collection import collect_garbage, read_store_stats
 from codebatch.store.batches.batches import BatchDir, batch_ids, open_batch
 from codebatch.store.batches.store import StoreDir, create_store, open_store
 from codebatch.store.results.adoption import adopt_batch
@@ -73,15 +73,15 @@ def test_gc_relinks_a_copied_store_to_its_original_size(shared: StoreDir, copied
     told = collect_garbage(copied, keep=9, is_dry=True)
     assert {path: path.stat().st_ino for path in copied.root.rglob("*")} == before
     assert (told.relinked, told.relinked_bytes) == (2 * TASKS, told.freed_bytes)
-    assert collected_line(told, is_dry=True).startswith("would remove 10 copies of shard files: ")
-    size = stats_of(copied).bytes
+    assert collection_line(told, is_dry=True).startswith("would remove 10 copies of shard files: ")
+    size = read_store_stats(copied).bytes
     assert collect_garbage(copied, keep=9) == told
-    assert stats_of(copied).bytes == size - told.relinked_bytes
+    assert read_store_stats(copied).bytes == size - told.relinked_bytes
     assert _count_shard_files(copied) == TASKS
     assert [merged(batch) for batch in open_batches(copied)] == results
     assert [path for path in copied.root.rglob("*") if path.name.endswith(".tmp")] == []
     again = collect_garbage(copied, keep=9)
-    assert (again.relinked, again.relinked_bytes, collected_line(again)) == (0, 0, "nothing to remove")
+    assert (again.relinked, again.relinked_bytes, collection_line(again)) == (0, 0, "nothing to remove")
     relink(open_store(RealFiles(WatchedCalls(RealCalls(), _refuse_writes)), copied.root), [])
 
 
@@ -137,7 +137,7 @@ def test_refused_name_keeps_its_copy_and_others_are_relinked(copied: StoreDir, n
     def refuse(operation: Operation) -> Fate | None:
         return Fate(OSError(number, os.strerror(number))) if operation == Operation("rename", refused) else None
 
-    with copied.alone():
+    with copied.exclusive_lock():
         relink(open_store(RealFiles(WatchedCalls(RealCalls(), refuse)), copied.root), found)
     assert _count_shard_files(copied) == TASKS + 1
     assert [path for path in copied.root.rglob("*") if path.name.endswith(".tmp")] == []
@@ -148,7 +148,7 @@ def test_relinking_ignores_files_that_were_removed_meanwhile(copied: StoreDir) -
     found = find_copies(copied.files, names)
     names[0].path.unlink()
     copied.files.remove_tree(names[-1].batch.root)
-    with copied.alone():
+    with copied.exclusive_lock():
         relink(copied, found)
 
 
@@ -184,7 +184,7 @@ def _link_in(files: RealFiles) -> None:
 
 
 def _link_all(store: StoreDir) -> None:
-    with store.alone():
+    with store.exclusive_lock():
         relink(store, find_copies(store.files, all_shard_names(store)))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from codebatch.errors import EnvironmentBroken, Stopped, StoreCorrupt, UnknownId
 from codebatch.store.batches.store import create_store
-from codebatch.store.results.outcomes import lost_outcomes
+from codebatch.store.results.outcomes import removed_outcomes_error
 from codebatch.system.files.files import RealFiles
 
 
@@ -62,6 +62,6 @@ def test_signal_during_store_removal_is_not_replaced(tmp_path: Path) -> None:
 
 def test_hint_without_outcomes_is_resume_and_without_a_batch_a_new_run(tmp_path: Path) -> None:
     (tmp_path / "batch-1").mkdir()
-    hints = [lost_outcomes(RealFiles(), tmp_path / name).hint or "" for name in ("batch-1", "batch-2")]
+    hints = [removed_outcomes_error(RealFiles(), tmp_path / name).hint or "" for name in ("batch-1", "batch-2")]
     assert ["resume --batch batch-1" in hint for hint in hints] == [True, False]
     assert ["codebatch work run" in hint for hint in hints] == [False, True]

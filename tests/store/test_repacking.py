@@ -58,7 +58,7 @@ def test_repacking_keeps_needed_objects_and_leaves_few_dead_bytes(packs: list[li
     objects = _objects(disk)
     for number in there & needed:
         assert objects.read(digest_bytes(contents[number])) == contents[number]
-    assert choose_packs(objects, wanted).given_up == []
+    assert choose_packs(objects, wanted).removed == []
 
 
 def _write_two_objects(store: StoreDir) -> tuple[Digest, Digest, Path]:
@@ -114,7 +114,7 @@ def test_pack_rewritten_byte_for_byte_is_not_removed(store: StoreDir) -> None:
     (pack.parent / f"{name}.pack").write_bytes(damaged)
     objects = store.objects()
     chosen = choose_packs(objects, {bytes.fromhex(key) for key in (*keys, digest_bytes(large))})
-    assert [given_up.name for given_up in chosen.given_up] == [pack.stem]
+    assert [given_up.name for given_up in chosen.removed] == [pack.stem]
     assert repack(objects, chosen) == []
     assert [store.objects().read(key) for key in keys] == [shared, own]
 
@@ -131,7 +131,7 @@ def test_repacking_merges_objects_that_are_in_two_packs(store: StoreDir) -> None
     keys = {bytes.fromhex(digest_bytes(content)) for content in contents}
     objects = store.objects()
     chosen = choose_packs(objects, keys)
-    assert (len(objects.packs()), len(chosen.given_up), chosen.dead) == (2, 1, 0)
+    assert (len(objects.packs()), len(chosen.removed), chosen.dead) == (2, 1, 0)
     repack(objects, chosen)
     assert len([*(store.root / "objects").glob("*.pack")]) == 1
     assert [store.objects().read(digest_bytes(content)) for content in contents] == contents

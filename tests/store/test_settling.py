@@ -9,7 +9,7 @@ import pytest
 
 from codebatch.errors import StoreCorrupt
 from codebatch.operations import ignore_note
-from codebatch.operations.queries.batch_query import ask
+from codebatch.operations.queries.batch_query import open_batch_query
 from codebatch.operations.queries.batches import list_batches
 from codebatch.query.status.batch_status import read_current_state
 from codebatch.scheduling.lifecycle import BatchState
@@ -39,20 +39,20 @@ def store(tmp_path: Path) -> StoreDir:
 
 
 def _settle(store: StoreDir, *spared: str) -> None:
-    with store.alone():
-        collect(store, choose(store, keep=9, now_ns=0, passed_over=ignore_note, spared=spared), ignore_note)
+    with store.exclusive_lock():
+        collect(store, choose(store, keep=9, now_ns=0, on_skipped=ignore_note, spared=spared), ignore_note)
 
 
 def test_settled_batch_keeps_only_outputs_and_answers_as_before(store: StoreDir) -> None:
     batch = make_merged(store, PATHS)
     (batch.root / "journal" / "x.jsonl").write_text("history")
-    before = {name: question(ask(store)) for name, question in QUESTIONS.items()}
+    before = {name: question(open_batch_query(store)) for name, question in QUESTIONS.items()}
     content = merged(batch)
     _settle(store)
     names = {path.name for path in batch.root.iterdir()}
     assert names == {"batch.json", "plan.json", "settled.json", "journal", "outputs"}
     assert (batch.root / "journal" / "x.jsonl").read_text() == "history"
-    assert {name: question(ask(store)) for name, question in QUESTIONS.items()} == before
+    assert {name: question(open_batch_query(store)) for name, question in QUESTIONS.items()} == before
     assert merged(batch) == content
     assert read_current_state(batch).state is BatchState.COMPLETED
 
@@ -116,7 +116,7 @@ def test_hint_for_damaged_output_of_a_settled_batch_is_not_resume(store: StoreDi
     for path in batch.root.glob("outputs/*/parse/*.jsonl.zst"):
         path.write_bytes(b"")
     with pytest.raises(StoreCorrupt) as raised:
-        QUESTIONS["search"](ask(store))
+        QUESTIONS["search"](open_batch_query(store))
     assert "resume" not in (raised.value.hint or "")
 
 
@@ -137,7 +137,7 @@ def test_batch_adopted_from_a_settled_batch_is_settled(store: StoreDir) -> None:
 def test_merging_and_settling_during_a_query_changes_no_answer(store: StoreDir, question: str) -> None:
     batch = make_batch(store, PATHS, shard_items=2)
     support.work(store, batch)
-    whole = QUESTIONS[question](ask(store))
+    whole = QUESTIONS[question](open_batch_query(store))
 
     def merge_and_settle() -> None:
         support.merge(batch)

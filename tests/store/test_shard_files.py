@@ -47,7 +47,7 @@ def test_item_is_read_from_only_the_frames_that_contain_it(sizes: list[int]) -> 
     assert (trailer.bytes, trailer.crc) == (sum(map(len, items)), zlib.crc32(frames))
     for index, item in enumerate(items):
         start, end = item_range(trailer.table, index)
-        held = trailer.frames_of(start, end)
+        held = trailer.covering_frames(start, end)
         size = sum(frame.bytes for frame in held.frames)
         records = decode_frames(frames[held.offset : held.end], size)
         assert records[start - held.first : end - held.first] == item

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from codebatch.model.digest import Digest
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
-from codebatch.operations.runs.repair import RepairFailure, give, repair_shard_files
+from codebatch.operations.runs.repair import RepairFailure, relink_names, repair_shard_files
 from codebatch.store.batches.batches import BatchDir, batch_ids, open_batch
 from codebatch.store.batches.store import StoreDir, create_store, open_store
 from codebatch.store.results.adoption import adopt_batch
@@ -244,7 +244,7 @@ def test_refused_name_is_reported_and_others_are_relinked(store: StoreDir, numbe
     bound = open_store(RealFiles(WatchedCalls(RealCalls(), refuse)), store.root)
     reasons = repair_by_relinking(bound, survey_batches(store, one, other, equal))
     assert [*reasons] == [refused.digest]
-    assert str(refused.path) in reasons[refused.digest].told
+    assert str(refused.path) in reasons[refused.digest].message
     assert "--again" not in reasons[refused.digest].hint
     (fault,) = survey_batches(store, one, other, equal).faults
     assert [name.path for name in fault.names] == [refused.path]
@@ -292,7 +292,7 @@ def test_relinking_killed_at_any_write_leaves_each_name_old_or_sound(
         found = [store.files.read(name) for name in names]
         assert set(found) <= {good, bad}
         assert not is_over or found == [good, good]
-        give(store, sound, names)
+        relink_names(store, sound, names)
         assert [store.files.read(name) for name in names] == [good, good]
         with store.writing():
             assert store.files.unfinished(store.batches) == []
@@ -300,7 +300,7 @@ def test_relinking_killed_at_any_write_leaves_each_name_old_or_sound(
 
 def _relink_names(sound: Path, names: list[Path]) -> Callable[[RealFiles], None]:
     def act(files: RealFiles) -> None:
-        assert give(open_store(files, PLACE), sound, names) is None, "no name alone is refused"
+        assert relink_names(open_store(files, PLACE), sound, names) is None, "no name alone is refused"
 
     return act
 
@@ -317,7 +317,7 @@ def test_relinking_with_refused_writes_leaves_each_name_old_or_sound(
 
 def test_relinked_names_survive_power_loss(damaged: tuple[Disk, Path, list[Path], bytes, bytes]) -> None:
     disk, sound, names, good, _ = copy.deepcopy(damaged)
-    give(open_store(RealFiles(disk.calls()), PLACE), sound, names)
+    relink_names(open_store(RealFiles(disk.calls()), PLACE), sound, names)
     disk.lose_power()
     store = open_store(RealFiles(disk.calls()), PLACE)
     assert [store.files.read(name) for name in names] == [good, good]

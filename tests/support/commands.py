@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from codebatch.system.processes.command_processes import NotStarted, ProcessEnded, ProcessStart
+from codebatch.system.processes.command_processes import ProcessEnded, ProcessNotStarted, ProcessStart
 
 NS = 1_000_000_000
 
@@ -119,7 +119,7 @@ class TwinCommands:
     def start(self, start: ProcessStart) -> TwinRunning:
         acts = self._machine.programs.get(tuple(start.arguments))
         if acts is None:
-            raise NotStarted(f"{start.arguments[0]}: No such file or directory")
+            raise ProcessNotStarted(f"{start.arguments[0]}: No such file or directory")
         return TwinRunning(self._machine, self._machine.add(start.mark), acts)
 
 

@@ -18,7 +18,7 @@ from codebatch.model.task import Json, SnapshotView
 from codebatch_workers import tasks
 from codebatch_workers.api.protocols import BatchedFileTask, FileTask, TaskEnvironment
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.syntax.suppression import without_unwanted
+from codebatch_workers.syntax.suppression import exclude_suppressed
 
 
 def source(path: str | bytes, content: bytes | str, contexts: Mapping[str, bytes] | None = None) -> SourceFile:
@@ -55,7 +55,7 @@ def lint_all(
     assert isinstance(task, BatchedFileTask)
     records: list[list[Record]] = [task.run_file(file) for file in files]
     told = [[record for record in each if isinstance(record, Diagnostic)] for each in task.complete(files, records)]
-    return [without_unwanted(file, each) for file, each in zip(files, told, strict=True)]
+    return [exclude_suppressed(file, each) for file, each in zip(files, told, strict=True)]
 
 
 class Snapshot(SnapshotView):

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from codebatch.coordinator.analysis.planning import resolve_tasks
 from codebatch.model.entry import Entry
-from codebatch.model.plan import contexts_seen
+from codebatch.model.plan import visible_contexts
 from codebatch.model.task import Json
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.plugins.entry_points import load_declaration
-from codebatch.plugins.settings import contexts_of
+from codebatch.plugins.settings import task_contexts
 from codebatch_workers.runtime.execution import TaskRunner
 from codebatch_workers.runtime.results import TaskFailure
 from codebatch_workers.syntax.source import SourceFile
@@ -38,10 +38,10 @@ class Units:
         snapshot = Snapshot(content=files)
         contexts: dict[str, Callable[[Entry], bytes]] = {}
         for task in tasks:
-            for name, context in contexts_of(load_declaration(TaskCatalogue(), task.name), task.config).items():
+            for name, context in task_contexts(load_declaration(TaskCatalogue(), task.name), task.config).items():
                 contexts[name] = context(snapshot)
         self._runner = TaskRunner(TaskCatalogue(), tasks, scratch)
-        self._seen = contexts_seen(tasks)
+        self._seen = visible_contexts(tasks)
         self._files = [
             (files[entry.path], entry.path, {name: context(entry) for name, context in contexts.items()})
             for entry in snapshot.entries

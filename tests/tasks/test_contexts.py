@@ -10,7 +10,7 @@ import pytest
 
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
-from codebatch_workers.syntax.contexts import directories_of_packages, language_context, packages_context
+from codebatch_workers.syntax.contexts import language_context, package_directories, packages_context
 from codebatch_workers.tasks import ANALYZE, LINT, PARSE, SYMBOLS
 from tests.tasks.support import Snapshot
 
@@ -50,7 +50,7 @@ def test_header_language_follows_the_nearest_sources(paths: list[str], header: s
 def test_packages_are_directories_above_with_init_files() -> None:
     snapshot = Snapshot("__init__.py", "a/__init__.py", "a/b/c/__init__.py", "a/b/c/m.py", "a/b/c/t.txt", "a/b/c/tool")
     context = packages_context(snapshot)
-    found = {entry.path: directories_of_packages(context(entry)) for entry in snapshot.entries}
+    found = {entry.path: package_directories(context(entry)) for entry in snapshot.entries}
     assert found[b"a/b/c/m.py"] == [b"", b"a", b"a/b/c"]
     assert found[b"a/b/c/tool"] == [b"", b"a", b"a/b/c"]
     assert found[b"a/b/c/t.txt"] == [b"", b"a", b"a/b/c"]

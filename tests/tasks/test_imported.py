@@ -12,7 +12,7 @@ from codebatch.interchange import reports
 from codebatch.interchange.checkstyle import XML_DEPTH_MAX, read_checkstyle
 from codebatch.interchange.jsonl import read_jsonl
 from codebatch.interchange.rdjson import read_rdjson
-from codebatch.interchange.reports import Report, Reported, ReportedSpan, Unit, Unreadable
+from codebatch.interchange.reports import ImportedFinding, ImportedSpan, Report, Unit, UnreadableReport
 from codebatch.interchange.sarif import read_sarif
 from codebatch.model.record import Severity
 from codebatch_workers.tasks.imported_locations import LocationConverter
@@ -33,7 +33,7 @@ def at(uri: str, **location: object) -> list[dict[str, object]]:
     return [{"physicalLocation": {"artifactLocation": {"uri": uri, **location}}}]
 
 
-def one(data: bytes, read: Read = read_sarif) -> Reported:
+def one(data: bytes, read: Read = read_sarif) -> ImportedFinding:
     (found,) = read(data).findings
     return found
 
@@ -251,7 +251,7 @@ HOSTILE: dict[str, tuple[Read, bytes, str]] = {
 @pytest.mark.parametrize("case", HOSTILE)
 def test_unreadable_report_is_rejected_with_a_message(case: str) -> None:
     read, data, message = HOSTILE[case]
-    with pytest.raises(Unreadable, match=message):
+    with pytest.raises(UnreadableReport, match=message):
         read(data)
 
 
@@ -268,7 +268,7 @@ def test_number_of_findings_is_limited(read: Read, data: bytes, monkeypatch: pyt
     assert len(read(data).findings) == 2
     monkeypatch.setattr(reports, "REPORTED_MAX", 1)
     monkeypatch.setattr("codebatch.interchange.checkstyle.REPORTED_MAX", 1)
-    with pytest.raises(Unreadable, match="more than 1 finding"):
+    with pytest.raises(UnreadableReport, match="more than 1 finding"):
         read(data)
 
 
@@ -278,26 +278,26 @@ def test_other_formats_are_parsed() -> None:
         'message="&lt;m&gt;" source="eslint.rules.semi"/><error line="-1" column="x"/></file><error/></checkstyle>'
     )
     first, second, third = read_checkstyle(xml.encode("utf-16")).findings
-    assert first == Reported(("a\n.js",), "<m>", "info", code="eslint.rules.semi", line=2, column=3)
-    assert second == Reported(("a\n.js",), "", "warning")
+    assert first == ImportedFinding(("a\n.js",), "<m>", "info", code="eslint.rules.semi", line=2, column=3)
+    assert second == ImportedFinding(("a\n.js",), "", "warning")
     assert third.paths == ()
     ours = (
         '<checkstyle xmlns:o="urn:codebatch:checkstyle"><file name="a"><error severity="info" source="t.c" o:tool="t" '
         'o:code="c" o:end-line="3" o:end-column="4" o:level="hint"/></file></checkstyle>'
     )
-    told = Reported(("a",), "", "hint", code="c", tool="t", end_line=3, end_column=4)
+    told = ImportedFinding(("a",), "", "hint", code="c", tool="t", end_line=3, end_column=4)
     assert one(ours.encode(), read_checkstyle) == told
     place = {"start": {"line": 1, "column": 2}, "end": {"line": 3, "column": 4}}
     diagnostic = {"message": "m", "location": {"path": "a", "range": place}, "code": {"value": "c"}}
     result: dict[str, Any] = {"source": {"name": "t"}, "severity": 1, "diagnostics": [diagnostic]}
-    told = Reported(("a",), "m", "error", "c", "t", 1, 2, 3, 4, unit="utf-8")
+    told = ImportedFinding(("a",), "m", "error", "c", "t", 1, 2, 3, 4, unit="utf-8")
     assert one(json.dumps(result).encode(), read_rdjson) == told
     diagnostic |= {"severity": "INFO", "source": {"name": "u"}, "original_output": "hint"}
     told = told._replace(severity="hint", tool="u")
     assert one(b"\xef\xbb\xbf" + json.dumps(result).encode(), read_rdjson) == told
     line = b'{"kind":"diagnostic","path_b64":"/w==","line":1,"severity":"hint","code":"c","message":"m","tool":"t"}'
     report = read_jsonl(b"\xef\xbb\xbf" + line + b'\r\n{"kind":"metric"}')
-    assert report == Report([Reported((b"\xff",), "m", "hint", "c", "t", 1)], dismissed=1)
+    assert report == Report([ImportedFinding((b"\xff",), "m", "hint", "c", "t", 1)], dismissed=1)
 
 
 def test_ruff_columns_count_characters_in_every_format() -> None:
@@ -374,19 +374,19 @@ def test_location_is_within_the_text_for_any_column_unit(
     said: tuple[int, int, int, int], unit: Unit, place: tuple[int, int, int, int] | None
 ) -> None:
     line, column, end_line, end_column = said
-    reported = Reported((), "", "info", "", "", line, column, end_line, end_column, unit)
+    reported = ImportedFinding((), "", "info", "", "", line, column, end_line, end_column, unit)
     assert LocationConverter(source("a.txt", TEXT)).find(reported) == place
 
 
-def finding_of_region(**region: int) -> Reported:
+def finding_of_region(**region: int) -> ImportedFinding:
     return one(sarif({"locations": [{"physicalLocation": {"region": region}}]}))
 
 
 def test_offsets_apply_if_the_line_is_absent() -> None:
-    assert finding_of_region(charOffset=4, charLength=2).span == ReportedSpan(4, 2, is_of_bytes=False)
-    assert finding_of_region(byteOffset=4).span == ReportedSpan(4, 0, is_of_bytes=True)
-    assert finding_of_region(byteOffset=4, charOffset=5).span == ReportedSpan(5, 0, is_of_bytes=False)
-    assert finding_of_region(byteOffset=4, charOffset=-1).span == ReportedSpan(4, 0, is_of_bytes=True)
+    assert finding_of_region(charOffset=4, charLength=2).span == ImportedSpan(4, 2, is_of_bytes=False)
+    assert finding_of_region(byteOffset=4).span == ImportedSpan(4, 0, is_of_bytes=True)
+    assert finding_of_region(byteOffset=4, charOffset=5).span == ImportedSpan(5, 0, is_of_bytes=False)
+    assert finding_of_region(byteOffset=4, charOffset=-1).span == ImportedSpan(4, 0, is_of_bytes=True)
     assert finding_of_region(byteOffset=-1, charOffset=-1).span is None
     file = source("a.txt", "one\ntwo\n")
     assert LocationConverter(file).find(finding_of_region(startLine=2, charOffset=0, charLength=1)) == (2, 1, 2, 4)
@@ -422,7 +422,7 @@ def test_offset_is_converted_by_the_text_of_the_file(
     kind: str, start: int, length: int, place: tuple[int, int, int, int] | None
 ) -> None:
     unit: Unit = "utf-16" if kind == "utf-16" else "characters"
-    reported = Reported((), "", "info", unit=unit, span=ReportedSpan(start, length, is_of_bytes=kind == "bytes"))
+    reported = ImportedFinding((), "", "info", unit=unit, span=ImportedSpan(start, length, is_of_bytes=kind == "bytes"))
     assert LocationConverter(source("a.txt", TEXT)).find(reported) == place
 
 
@@ -445,21 +445,21 @@ def test_offset_matches_its_character_in_each_encoding(encoding: str) -> None:
             ("utf-16", len(before.encode(encoding)), True),
         ]
         for unit, start, is_of_bytes in units:
-            found = places.find(Reported((), "", "info", unit=unit, span=ReportedSpan(start, 0, is_of_bytes)))
+            found = places.find(ImportedFinding((), "", "info", unit=unit, span=ImportedSpan(start, 0, is_of_bytes)))
             assert found is not None
             assert found[:2] == found[2:] == expected, (index, unit, is_of_bytes)
 
 
 def test_binary_file_has_bytes_but_no_characters() -> None:
     places = LocationConverter(source("a.bin", b"\0\n\1"))
-    reported = Reported((), "", "info", span=ReportedSpan(3, 5, is_of_bytes=True))
+    reported = ImportedFinding((), "", "info", span=ImportedSpan(3, 5, is_of_bytes=True))
     assert places.find(reported) == (1, 1, 1, 1)
-    assert places.find(reported._replace(span=ReportedSpan(4, 0, is_of_bytes=True))) is None
-    assert places.find(reported._replace(span=ReportedSpan(1, 0, is_of_bytes=False))) is None
+    assert places.find(reported._replace(span=ImportedSpan(4, 0, is_of_bytes=True))) is None
+    assert places.find(reported._replace(span=ImportedSpan(1, 0, is_of_bytes=False))) is None
 
 
 def test_byte_columns_refer_to_the_original_encoding() -> None:
-    of_bytes = Reported((), "", "info", line=2, column=7, unit="utf-8")
+    of_bytes = ImportedFinding((), "", "info", line=2, column=7, unit="utf-8")
     declared = source("a.py", b"# coding: latin-1\nx='\xe9\xe9'; y\n")
     assert declared.encoding == "iso-8859-1"
     pair = source("script", b"#!/usr/bin/python\n# coding: latin-1\nx='\xc3\xa9'; y\n")
@@ -474,7 +474,7 @@ def test_byte_columns_refer_to_the_original_encoding() -> None:
 
 
 def test_file_without_text_has_only_its_first_location() -> None:
-    whole = Reported((), "", "info", line=1, column=7)
+    whole = ImportedFinding((), "", "info", line=1, column=7)
     assert LocationConverter(source("a.bin", b"\0\1")).find(whole) == (1, 1, 1, 1)
     assert LocationConverter(source("a.py", b"")).find(whole) == (1, 1, 1, 1)
     assert LocationConverter(source("a.py", b"x\n")).find(whole._replace(line=2)) == (2, 1, 2, 1)
@@ -486,7 +486,7 @@ def test_many_locations_in_a_long_line_are_converted_in_time() -> None:
     for unit in units:
         for column in range(1, 600_001, 1_200):
             found = places.find(
-                Reported((), "", "info", line=1, column=column, end_line=1, end_column=column, unit=unit)
+                ImportedFinding((), "", "info", line=1, column=column, end_line=1, end_column=column, unit=unit)
             )
             assert found is not None
             assert found.column == (column - 1) // (3 if unit == "utf-16" else 5) * 2 + 1 + (

@@ -8,7 +8,7 @@ import pytest
 
 from codebatch.query.filters.filters import last_name
 from codebatch_workers.runtime.introspection import references_in
-from codebatch_workers.symbols.calls import called_alone
+from codebatch_workers.symbols.calls import call_references
 from codebatch_workers.symbols.outline import outline
 from codebatch_workers.symbols.references import references
 from codebatch_workers.syntax.names import NAMES
@@ -187,7 +187,7 @@ def test_name_used_only_in_calls_needs_no_tree(monkeypatch: pytest.MonkeyPatch) 
 def test_ambiguous_text_requires_the_tree(path: str, source: str) -> None:
     file = SourceFile(path.encode(), source.encode(), executable=False, contexts={})
     spans = [match.span() for match in re.finditer(rb"\bNAME\b", file.utf8)]
-    assert called_alone(file, spans, _calls(file)) is None
+    assert call_references(file, spans, _calls(file)) is None
     assert list(references(file, "NAME", _calls(file))) == list(references(file, "NAME"))
 
 

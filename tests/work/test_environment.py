@@ -9,7 +9,7 @@ import pytest
 
 from codebatch.errors import InvalidWork
 from codebatch.model.work.command import Command, encode_command
-from codebatch.system.processes.command_processes import NotStarted
+from codebatch.system.processes.command_processes import ProcessNotStarted
 from codebatch.work.definition.settings import WorkOptions
 from codebatch_workers.commands.attempt_inputs import Materials
 from codebatch_workers.commands.context import process_start
@@ -24,7 +24,9 @@ RUN = "run = 'true'\n"
 
 def environment(command: Command, root: Path, **given: str) -> dict[str, str]:
     """What a command is started with, but for our own variables."""
-    start = process_start(command, command.run, MATERIALS, batch="b", round_=1, root=root, given=given, mark="")
+    start = process_start(
+        command, command.run, MATERIALS, batch="b", round_=1, root=root, base_environment=given, mark=""
+    )
     ours = ("CODEBATCH_", "PWD")
     return {name: value for name, value in start.environment.items() if not name.startswith(ours)}
 
@@ -118,7 +120,9 @@ def test_env_file_values_are_read_at_each_attempt_and_never_stored(tmp_path: Pat
     (tmp_path / ".env").write_text("TOKEN=other\n", encoding="utf-8")
     assert environment(command, tmp_path) == {"TOKEN": "other", "B": "x other"}
     (tmp_path / ".env").unlink()
-    with pytest.raises(NotStarted, match=r"cannot build its environment: cannot read \.env: No such file or directory"):
+    with pytest.raises(
+        ProcessNotStarted, match=r"cannot build its environment: cannot read \.env: No such file or directory"
+    ):
         environment(command, tmp_path)
 
 

@@ -1,16 +1,16 @@
-"""When following ends (`iter_followed`): behind the end that is told, or a look later where none is."""
+"""When following ends (`iter_followed_events`): behind the end that is told, or a look later where none is."""
 
 from __future__ import annotations
 
 import pytest
 
 from codebatch.model.work.event import AnyEvent, BatchCancelled, BatchDrained
-from codebatch.operations.runs.events import Seen
-from codebatch.work.control.follow import iter_followed
+from codebatch.operations.runs.events import BatchActivity
+from codebatch.work.control.follow import iter_followed_events
 
-OVER = Seen(is_conducted=False, is_over=True)
-NOBODY = Seen(is_conducted=False)
-SOMEBODY = Seen(is_conducted=True)
+OVER = BatchActivity(is_conducted=False, is_over=True)
+NOBODY = BatchActivity(is_conducted=False)
+SOMEBODY = BatchActivity(is_conducted=True)
 HEAD = {"cursor": "1.1", "seq": 1, "at": "2026-01-01T00:00:00.000Z", "batch_id": "b", "counts": {}}
 ENDED = BatchCancelled(**HEAD, seconds=1.0, total_seconds=1.0, task_count=1)  # type: ignore[arg-type]
 DRAINED = BatchDrained(**HEAD, signal="SIGINT")  # type: ignore[arg-type]
@@ -19,7 +19,7 @@ DRAINED = BatchDrained(**HEAD, signal="SIGINT")  # type: ignore[arg-type]
 class Scripted:
     """Implements Followed: at the nth look it is as was written, and what is told is read behind so many looks."""
 
-    def __init__(self, looks: list[Seen], told: dict[int, AnyEvent]) -> None:
+    def __init__(self, looks: list[BatchActivity], told: dict[int, AnyEvent]) -> None:
         self._looks = looks
         self._told = told
         self.looked = 0
@@ -29,7 +29,7 @@ class Scripted:
         self._told = {behind: event for behind, event in self._told.items() if behind > self.looked}
         return found
 
-    def look(self, *, closely: bool) -> Seen:
+    def read_activity(self, *, closely: bool) -> BatchActivity:
         self.looked += 1
         return self._looks[min(self.looked, len(self._looks)) - 1]
 
@@ -47,9 +47,9 @@ class Scripted:
     ],
 )
 def test_follower_ends_after_the_last_reported_event(
-    looks: list[Seen], told: dict[int, AnyEvent], looked: int, heard: list[AnyEvent]
+    looks: list[BatchActivity], told: dict[int, AnyEvent], looked: int, heard: list[AnyEvent]
 ) -> None:
     followed = Scripted(looks, told)
-    found = list(iter_followed(followed, sleep=lambda seconds: None))
-    assert [one for one in found if one is not None and not isinstance(one, Seen)] == heard
+    found = list(iter_followed_events(followed, sleep=lambda seconds: None))
+    assert [one for one in found if one is not None and not isinstance(one, BatchActivity)] == heard
     assert (found[-1], followed.looked) == (looks[-1], looked)

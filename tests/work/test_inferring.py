@@ -15,7 +15,7 @@ import pytest
 from codebatch.errors import InvalidInput, InvalidWork, NothingToDo
 from codebatch.model.work.work_batch import RejectedEdge, Work, decode_work, encode_work
 from codebatch.operations.project.stores import StorePlace
-from codebatch.work.control.analysis import analyze, toml_of
+from codebatch.work.control.analysis import analyze, edges_as_toml
 from codebatch.work.control.listener import WorkListener
 from codebatch.work.control.run import run_files
 from codebatch.work.definition.settings import WorkOptions
@@ -62,7 +62,7 @@ def test_inferred_dependency_has_a_reason(tmp_path: Path) -> None:
     assert inferred_edges(found) == RULES
     assert found.work.inferred[0].evidence == "its text: \u201cDepends on `schema`.\u201d"
     assert {(edge.task, edge.on) for edge in found.work.edges} == {("login", "docs"), *((a, b) for a, b, _ in RULES)}
-    assert [(each.task, each.on, each.reason) for each in found.left_out] == [
+    assert [(each.task, each.on, each.reason) for each in found.rejected_edges] == [
         ("docs", "login", "it would create a cycle: login → docs exists")
     ]
     assert decode_work(encode_work(found.work)) == found.work
@@ -70,7 +70,7 @@ def test_inferred_dependency_has_a_reason(tmp_path: Path) -> None:
     assert read(tmp_path, LIST, WorkOptions(tasks=("part/a",))).work.order == ("schema", "part/a")
     assert inferred_edges(read(tmp_path, LIST, WorkOptions(tasks=("part/a",)))) == RULES[1:2]
     assert inferred_edges(read(tmp_path, LIST, WorkOptions(infer_confidence=0.9))) == RULES[:1]
-    assert read(tmp_path, LIST, WorkOptions(infer=False)).left_out == ()
+    assert read(tmp_path, LIST, WorkOptions(infer=False)).rejected_edges == ()
     assert inferred_edges(read(tmp_path, LIST, WorkOptions(strategy="parallel"))) == []
     with pytest.raises(InvalidInput, match="infer_confidence must be from 0 to 1, not 2"):
         WorkOptions(infer_confidence=2)
@@ -89,7 +89,7 @@ print(json.dumps({"edges": edges}))
     found = read_with_infer_program(tmp_path, program)
     assert inferred_edges(found) == [("schema", "part/a", "command"), ("schema", "part/b", "command")]
     assert found.work.inferred[0].evidence == "because"
-    assert [each.reason for each in found.left_out] == [
+    assert [each.reason for each in found.rejected_edges] == [
         "it would create a cycle: login → docs exists", "its confidence is below 0.5",
     ]  # fmt: skip
     (note,) = found.notes
@@ -149,7 +149,7 @@ def test_analysis_reports_the_makespan_and_the_critical_path(tmp_path: Path) -> 
 
 
 def test_inferred_dependencies_are_written_as_toml(tmp_path: Path) -> None:
-    kept = toml_of(analyze(read(tmp_path, LIST)).edges)
+    kept = edges_as_toml(analyze(read(tmp_path, LIST)).edges)
     run = "".join(f'\n[tasks.{name}]\nrun = "true"' for name in ("schema", "docs"))
     found = read(tmp_path, f'defaults.run = "true"\n{kept}{run}')
     assert [(edge.task, edge.on) for edge in found.work.edges] == [("login", "schema"), ("part", "schema")]

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from codebatch.errors import CodebatchError, InvalidConfiguration, InvalidWork, NothingToDo
-from codebatch.model.text.markdown import sections_of, slug, split_front_matter
+from codebatch.model.text.markdown import level_2_sections, slug, split_front_matter
 from codebatch.model.text.yaml import YamlError, parse_yaml
 from codebatch.model.work.command import encode_command
 from codebatch.model.work.work_batch import ListOrigin, Policy, encode_work
@@ -462,7 +462,7 @@ def test_arbitrary_bytes_are_a_list_or_an_error(tmp_path: Path, name: str, data:
 
 @given(st.text("#-[x] \n`~{}ab\r", max_size=60))
 def test_markdown_split_loses_no_text(text: str) -> None:
-    for section in sections_of(text):
+    for section in level_2_sections(text):
         assert section.text in text.replace("\r\n", "\r\n")
         assert text.split("\n")[section.line - 1].lstrip().startswith("##")
     try:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from codebatch.errors import CodebatchError, InvalidConfiguration, NothingToDo
 from codebatch.model.text.toml import parse_toml
 from codebatch.model.work.command import encode_command
-from codebatch.model.work.event import AnyEvent, name_of
+from codebatch.model.work.event import AnyEvent, event_name
 from codebatch.model.work.work_batch import EventName, ListOrigin, Policy, WorkEdge, decode_work, encode_work
 from codebatch.system.host import usable_cores
 from codebatch.work.definition.files import EXAMPLE
@@ -136,7 +136,7 @@ def test_golden_file_contains_every_task_key() -> None:
 
 
 def test_event_names_cover_every_event() -> None:
-    assert set(get_args(EventName)) == {name_of(each) for each in get_args(AnyEvent)}
+    assert set(get_args(EventName)) == {event_name(each) for each in get_args(AnyEvent)}
 
 
 def test_document_type_matches_the_reader(tmp_path: Path) -> None:

@@ -17,9 +17,9 @@ from typing import NoReturn
 
 from codebatch.errors import CodebatchError
 from codebatch.protocol.launch import STACK_SIGNAL, Launch, decode_launch
-from codebatch.system.processes.environment import given_environment
+from codebatch.system.processes.environment import original_environment
 from codebatch.system.processes.processes import be_subreaper, die_with_parent
-from codebatch_workers.runtime.channel import Channel, CoordinatorGone, give_up
+from codebatch_workers.runtime.channel import Channel, CoordinatorLost, give_up
 
 _STDERR = 2
 # The time that third-party tasks get for finishing their threads and exit handlers, in seconds.
@@ -53,12 +53,12 @@ def _work(launch: Launch, channel: Channel) -> int:
             return error.exit_status
         gc.freeze()
         worker.run()
-    except CoordinatorGone:
+    except CoordinatorLost:
         _end()  # The coordinator has ended, so it cannot end this process if a thread of a task keeps running.
     finally:  # At any end, a thread that does not finish is not waited for.
         with contextlib.suppress(RuntimeError):  # No thread could be started for it.
             faulthandler.dump_traceback_later(_EXIT_SECONDS, exit=True, file=_STDERR)
-    if worker.has_built_in_tasks_alone:
+    if worker.has_only_built_in_tasks:
         _end()
     return 0
 
@@ -72,13 +72,13 @@ def _supervise(launch: Launch, channel: Channel) -> int:
     signal.signal(signal.SIGTERM, _pass)
     try:
         try:
-            supervisor = Supervisor(launch, channel, pid=os.getpid(), environment=given_environment())
+            supervisor = Supervisor(launch, channel, pid=os.getpid(), environment=original_environment())
         except CodebatchError as error:
             give_up(channel, error)
             return error.exit_status
         gc.freeze()
         supervisor.run()
-    except CoordinatorGone:
+    except CoordinatorLost:
         pass
     return _end()
 

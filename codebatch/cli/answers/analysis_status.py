@@ -8,9 +8,9 @@ from codebatch.cli.answers.holders import HolderRow, holder_row
 from codebatch.cli.framework.context import CommandContext
 from codebatch.cli.output.tables import table
 from codebatch.model.entry import display_path
-from codebatch.model.text.quantities import percent_of
+from codebatch.model.text.quantities import percentage_of
 from codebatch.operations.queries import batches
-from codebatch.operations.queries.batch_query import shown_paths
+from codebatch.operations.queries.batch_query import displayed_restriction
 from codebatch.operations.queries.batches import TaskStatus
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.store import StoreDir
@@ -55,9 +55,9 @@ def answer_analysis_status(context: CommandContext, store: StoreDir, batch: Batc
         f"batch     {batch.id}",
         f"snapshot  {batch.about.snapshot_id}",
         f"pipeline  {batch.about.pipeline}",
-        *([f"paths     {', '.join(shown_paths(batch))}"] if batch.about.paths else []),
+        *([f"paths     {', '.join(displayed_restriction(batch))}"] if batch.about.paths else []),
         f"status    {state.state.value}{' (stalled: no process is running it)' if state.is_stalled else ''}",
-        f"progress  {percent_of(tally.planned - tally.open, tally.planned)}% of {tally.planned:,} results",
+        f"progress  {percentage_of(tally.planned - tally.open, tally.planned)}% of {tally.planned:,} results",
         *(f"running   {h.role} {h.holder} pid {h.pid} on {h.host} since {h.since}" for h in holders),
         *table(
             ((r.task_id, r.status, r.files_done, r.files_failed, r.files_total) for r in rows),
@@ -70,7 +70,7 @@ def answer_analysis_status(context: CommandContext, store: StoreDir, batch: Batc
             project=display_path(batch.about.project_root),
             snapshot_id=batch.about.snapshot_id,
             pipeline=batch.about.pipeline,
-            paths=shown_paths(batch),
+            paths=displayed_restriction(batch),
             status=state.state.value,
             stalled=state.is_stalled,
             result_digest=state.outputs.manifest.result_digest if state.outputs and state.state.is_final else None,

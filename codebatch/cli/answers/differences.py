@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from codebatch.cli.output.records import record_line
-from codebatch.compare.differences import Change, Thing
+from codebatch.compare.differences import Change, ComparedRecord
 from codebatch.compare.states import State
-from codebatch.model.record import Diagnostic, Located
+from codebatch.model.record import BaseRecord, Diagnostic
 from codebatch.operations.comparison.comparison import Comparison
 from codebatch.query.fields import JsonRecord
 
@@ -37,7 +37,7 @@ _REASONS = {
 }
 
 
-class Changed(msgspec.Struct, frozen=True, kw_only=True):
+class ChangedRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A record that both batches have, in the older and in the newer batch.
 
     `by` describes how a finding in one batch was matched with a finding in the other batch. It is null for other
@@ -87,8 +87,8 @@ class DiffAnswer(ComparedBatches, frozen=True, kw_only=True):
 
     added: tuple[JsonRecord, ...]
     removed: tuple[JsonRecord, ...]
-    changed: tuple[Changed, ...]
-    moved: tuple[Changed, ...]
+    changed: tuple[ChangedRecord, ...]
+    moved: tuple[ChangedRecord, ...]
     suppressed: tuple[JsonRecord, ...]
     not_comparable: tuple[JsonRecord, ...]
     summary: DifferenceSummary
@@ -116,12 +116,12 @@ class ImprovementsAnswer(ComparedBatches, frozen=True, kw_only=True):
     states: dict[State, int]
 
 
-def word_of(state: State) -> str:
+def state_text(state: State) -> str:
     """Return a state as words: `severity_raised` becomes `severity raised`."""
     return state.replace("_", " ")
 
 
-def row_of(change: Change, *, is_old: bool = False) -> JsonRecord:
+def change_row(change: Change, *, is_old: bool = False) -> JsonRecord:
     """Return a change as one record.
 
     It is the newer record. If there is none, or `is_old` is set, it is the older record. The other record, if it
@@ -139,11 +139,11 @@ def row_of(change: Change, *, is_old: bool = False) -> JsonRecord:
     return row
 
 
-def pair_of(change: Change) -> Changed:
+def changed_record(change: Change) -> ChangedRecord:
     """Return a change of a record that both batches have, with both records."""
     assert change.old is not None
     assert change.new is not None
-    return Changed(state=change.state, old=_json(change.old), new=_json(change.new), by=change.by)
+    return ChangedRecord(state=change.state, old=_json(change.old), new=_json(change.new), by=change.by)
 
 
 def difference_lines(changes: Sequence[Change], states: Iterable[State], *, with_pass: bool) -> Iterator[str]:
@@ -154,7 +154,7 @@ def difference_lines(changes: Sequence[Change], states: Iterable[State], *, with
     for state in states:
         changes_in_state = [change for change in changes if change.state == state]
         if changes_in_state:
-            yield f"{word_of(state)}, {len(changes_in_state):,}"
+            yield f"{state_text(state)}, {len(changes_in_state):,}"
         for change in changes_in_state:
             yield f"  {difference_line(change)}" + (f" [matched by {change.by}]" if with_pass and change.by else "")
 
@@ -163,7 +163,7 @@ def difference_line(change: Change) -> str:
     """Return a change as one line in the format of editors. The former value or the reason is in brackets."""
     record = change.new or change.old
     assert record is not None, "it is in one of the two"
-    remark = _former_value(change.old, change.new) if change.old is not None and change.new is not None else ""
+    remark = _old_value(change.old, change.new) if change.old is not None and change.new is not None else ""
     remark = remark or _REASONS.get(change.reason or "", "")
     return f"{record_line(_json(record))}{f' ({remark})' if remark else ''}"
 
@@ -171,14 +171,14 @@ def difference_line(change: Change) -> str:
 def counts_line(comparison: Comparison, states: Iterable[State]) -> str:
     """Return the number of changes in each state as text, and the reasons why findings are not comparable."""
     counts = comparison.counts
-    parts = [f"{counts[state]:,} {word_of(state)}" for state in states if counts[state]]
+    parts = [f"{counts[state]:,} {state_text(state)}" for state in states if counts[state]]
     not_comparable = comparison.differences({"not_comparable"}) if counts["not_comparable"] else ()
     reasons = Counter(change.reason for change in not_comparable)
     why = "; ".join(f"{_REASONS.get(str(reason), reason)} ({number:,})" for reason, number in reasons.most_common())
     return ", ".join(parts or ["nothing found in either batch"]) + (f": {why}" if why else "")
 
 
-def _former_value(old: Thing, new: Thing) -> str:
+def _old_value(old: ComparedRecord, new: ComparedRecord) -> str:
     """Return a text about the first difference between two records: severity, message, location or value."""
     if isinstance(old, Diagnostic) and isinstance(new, Diagnostic):
         if old.severity != new.severity:
@@ -191,5 +191,5 @@ def _former_value(old: Thing, new: Thing) -> str:
     return f"was {record_line(_json(old))}"
 
 
-def _json(record: Located) -> JsonRecord:
+def _json(record: BaseRecord) -> JsonRecord:
     return msgspec.convert(msgspec.to_builtins(record), JsonRecord)

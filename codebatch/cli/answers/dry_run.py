@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codebatch.cli.answers.work_status import tasks_at_once
+from codebatch.cli.answers.work_status import parallelism_text
 from codebatch.cli.framework.context import CommandContext
 from codebatch.cli.output.eta import eta_text
 from codebatch.cli.output.tables import table
-from codebatch.model.text.quantities import count_of, human_seconds
+from codebatch.model.text.quantities import count_text, human_seconds
 from codebatch.work.control.dry_run import Rehearsal
 
 
@@ -21,7 +21,8 @@ def answer_rehearsal(context: CommandContext, rehearsal: Rehearsal) -> None:
 
 
 def _lines(rehearsal: Rehearsal) -> Iterator[str]:
-    yield f"{tasks_at_once(rehearsal.strategy, rehearsal.max_parallel, len(rehearsal.tasks))}, from {rehearsal.source}"
+    parallelism = parallelism_text(rehearsal.strategy, rehearsal.max_parallel, len(rehearsal.tasks))
+    yield f"{parallelism}, from {rehearsal.source}"
     rows = (
         (
             human_seconds(task.start_seconds) if rehearsal.makespan_seconds is not None else str(place),
@@ -39,7 +40,7 @@ def _lines(rehearsal: Rehearsal) -> Iterator[str]:
         yield "no duration estimate: no task has run here before"
         return
     more = (
-        f"; {count_of(rehearsal.without_estimate, 'task')} without a duration estimate"
+        f"; {count_text(rehearsal.without_estimate, 'task')} without a duration estimate"
         if rehearsal.without_estimate
         else ""
     )

@@ -6,9 +6,9 @@ import datetime
 
 from codebatch.cli.answers.work_status import stop_reason, wait_text, why_failed, why_stopped
 from codebatch.cli.output.eta import eta_text
-from codebatch.model.text.quantities import count_of, human_seconds
+from codebatch.model.text.quantities import count_text, human_seconds
 from codebatch.model.work import event as events
-from codebatch.model.work.event import instant_ns, name_of
+from codebatch.model.work.event import event_name, instant_ns
 from codebatch.scheduling.lifecycle import CommandState
 
 _FOLLOWS = {
@@ -39,7 +39,7 @@ def counts_text(counts: dict[str, int]) -> str:
 
 
 def _task_text(event: events.TaskEvent) -> str:
-    word = name_of(event).removeprefix("BATCH_TASK_").lower()
+    word = event_name(event).removeprefix("BATCH_TASK_").lower()
     more = f" (attempt {event.try_} of {event.tries_max})" if event.try_ > 1 and event.tries_max > 1 else ""
     match event:
         case events.TaskCompleted(seconds=seconds, marked_done=as_done):
@@ -49,10 +49,10 @@ def _task_text(event: events.TaskEvent) -> str:
         case events.TaskFailed() | events.TaskRetrying():
             why = "marked failed by user" if event.reason == "answer" else why_failed(event.reason, event.exit_status)
             wait = event.wait_seconds if isinstance(event, events.TaskRetrying) else None
-            again = f"; retry in {human_seconds(wait)}" if wait is not None else ""
+            retry_text = f"; retry in {human_seconds(wait)}" if wait is not None else ""
             if isinstance(event, events.TaskRetrying) and event.until is not None:
-                again = f"; {wait_text(event.pools, instant_ns(event.until))}"
-            return f"{word} {event.task}{more}{_duration_text(event.seconds)}: {why}{again}"
+                retry_text = f"; {wait_text(event.pools, instant_ns(event.until))}"
+            return f"{word} {event.task}{more}{_duration_text(event.seconds)}: {why}{retry_text}"
         case events.TaskBlocked(question=question):
             choices = f" [{', '.join(question.choices)}]" if question.choices else ""
             return f"blocked {event.task}: {question.text}{choices}"
@@ -73,11 +73,11 @@ def _task_text(event: events.TaskEvent) -> str:
 def _batch_text(event: events.BatchEvent) -> str:
     match event:
         case events.BatchStarted(source=source, task_count=count):
-            return f"started: {count_of(count, 'task')} from {source}"
+            return f"started: {count_text(count, 'task')} from {source}"
         case events.BatchResumed(reopened=opened, adopted=adopted):
-            again = f", {len(opened):,} to rerun" if opened else ""
+            reopened_text = f", {len(opened):,} to rerun" if opened else ""
             running = f", {len(adopted):,} found running" if adopted else ""
-            return f"resumed{again}{running}"
+            return f"resumed{reopened_text}{running}"
         case events.BatchPaused(by=by):
             return f"paused by {by}"
         case events.BatchUnpaused(by=by):
@@ -86,21 +86,21 @@ def _batch_text(event: events.BatchEvent) -> str:
             changed = ", ".join(f"{name} = {value}" for name, value in event.set_.items())
             return f"changed by {by}: {changed}"
         case events.BatchStopped(cause=cause, detail=detail, tasks=tasks):
-            return f"stopping {count_of(len(tasks), 'task')}: {stop_reason(cause, detail)}"
+            return f"stopping {count_text(len(tasks), 'task')}: {stop_reason(cause, detail)}"
         case events.BatchProgress(eta_seconds=eta, without_estimate=unknown):
             blocked = event.counts.get(CommandState.BLOCKED.value, 0)
-            left = eta_text(eta, unknown=unknown, blocked=blocked)
-            return f"progress: {counts_text(event.counts)}{f', {left}' if left else ''}"
+            remaining_text = eta_text(eta, unknown=unknown, blocked=blocked)
+            return f"progress: {counts_text(event.counts)}{f', {remaining_text}' if remaining_text else ''}"
         case events.BatchDrained(signal=signal, error=why):
             reason = f" on {signal}" if signal else f" ({why})" if why else ""
             return f"stopped with unfinished tasks{reason}: {counts_text(event.counts)}"
         case events.BatchEnded(seconds=seconds, total_seconds=in_all):
-            state = name_of(event).removeprefix("BATCH_")
+            state = event_name(event).removeprefix("BATCH_")
             is_more = in_all is not None and in_all >= seconds + 1
             total = f" ({human_seconds(in_all)} in total)" if in_all is not None and is_more else ""
             return f"{state}: {counts_text(event.counts)}, in {human_seconds(seconds)}{total}"
         case _:
-            return name_of(event)
+            return event_name(event)
 
 
 def _duration_text(seconds: float | None) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from codebatch.cli.output.terminal import printable
 from codebatch.model.entry import display_path
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 from codebatch.operations.queries.file_overview import Overview, OverviewFinding
 from codebatch.query.fields import JsonRecord
 
@@ -16,7 +16,7 @@ _SOURCE_COLUMNS = 100
 
 def overview_lines(overview: Overview) -> Iterator[str]:
     """Yield the lines of an overview."""
-    yield "  ".join([display_path(overview.path), *_about(overview)])
+    yield "  ".join([display_path(overview.path), *_description_lines(overview)])
     ranks = list(_rank_texts(overview))
     if ranks:
         yield f"  {', '.join(ranks)}"
@@ -25,7 +25,7 @@ def overview_lines(overview: Overview) -> Iterator[str]:
             f"{function.cognitive} {function.symbol}:{function.line}" for function in overview.hardest
         )
     if overview.severities:
-        yield "  findings  " + ", ".join(count_of(count, severity) for severity, count in overview.severities.items())
+        yield "  findings  " + ", ".join(count_text(count, severity) for severity, count in overview.severities.items())
     for function in overview.findings:
         yield from _finding(function)
     remaining = sum(overview.severities.values()) - len(overview.findings)
@@ -36,20 +36,20 @@ def overview_lines(overview: Overview) -> Iterator[str]:
         yield f"  show more with --all, or with --kinds and one of: {kinds}"
 
 
-def _about(overview: Overview) -> Iterator[str]:
+def _description_lines(overview: Overview) -> Iterator[str]:
     about: JsonRecord = overview.about or {}
     if "lang" in about:
         yield str(about["lang"])
     if about.get("class") not in (None, "text"):
         yield str(about["class"])
     if "code" in overview.numbers:
-        yield count_of(overview.numbers["code"], "code line")
+        yield count_text(overview.numbers["code"], "code line")
     elif isinstance(lines := about.get("lines"), int):
-        yield count_of(lines, "line")
+        yield count_text(lines, "line")
     if overview.numbers.get("classes"):
-        yield count_of(overview.numbers["classes"], "class", "classes")
+        yield count_text(overview.numbers["classes"], "class", "classes")
     if overview.numbers.get("functions"):
-        yield count_of(overview.numbers["functions"], "function")
+        yield count_text(overview.numbers["functions"], "function")
     if about.get("parse") in ("errors", "partial"):
         yield "partially parsed"
 
@@ -60,14 +60,14 @@ def _rank_texts(overview: Overview) -> Iterator[str]:
         rank = f" ({_ordinal(overview.rank)} of {(overview.about or {}).get('lang')})" if overview.rank else ""
         yield f"complexity {numbers['cognitive']:,}{rank}"
     if "duplicated_lines" in numbers:
-        yield f"{count_of(numbers['duplicated_lines'], 'duplicated line')}"
+        yield f"{count_text(numbers['duplicated_lines'], 'duplicated line')}"
     if "dependents" in numbers or overview.dependents_in_all:
         more = "+" if overview.dependents_partial else ""
         in_all = (
             "" if overview.dependents_in_all is None else f" ({overview.dependents_in_all:,}{more} including indirect)"
         )
         direct = numbers.get("dependents", 0)
-        yield f"{direct:,}+ dependents{in_all}" if more else f"{count_of(direct, 'dependent')}{in_all}"
+        yield f"{direct:,}+ dependents{in_all}" if more else f"{count_text(direct, 'dependent')}{in_all}"
     elif overview.dependents_partial:
         yield "dependents unknown"
     if "cycle" in numbers:
@@ -84,10 +84,10 @@ def _finding(finding: OverviewFinding) -> Iterator[str]:
     start = max(first - _SOURCE_COLUMNS // 2, 0) if first > _SOURCE_COLUMNS else 0
     text = finding.source.text.removesuffix("\r")[start : start + _SOURCE_COLUMNS]
     before, marked = text[: first - start], printable(text[first - start : last - start])
-    shown = printable(before.expandtabs(_TAB_COLUMNS))
-    indent = len(shown) - len(shown.lstrip())
+    expanded_line = printable(before.expandtabs(_TAB_COLUMNS))
+    indent = len(expanded_line) - len(expanded_line.lstrip())
     yield f"      | {printable(text.expandtabs(_TAB_COLUMNS))[indent:]}"
-    yield f"      | {' ' * (len(shown) - indent)}{'^' * max(len(marked), 1)}"
+    yield f"      | {' ' * (len(expanded_line) - indent)}{'^' * max(len(marked), 1)}"
 
 
 def _columns(diagnostic: JsonRecord, length: int) -> tuple[int, int]:

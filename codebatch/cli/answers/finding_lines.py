@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from codebatch.cli.output.terminal import printable
-from codebatch.cli.output.widths import fitted
-from codebatch.query.fields import JsonRecord, cell_of, record_path
+from codebatch.cli.output.widths import fit_line
+from codebatch.query.fields import JsonRecord, cell_text, record_path
 
 if TYPE_CHECKING:
     from codebatch.operations.queries.source_text import SourceText
@@ -17,9 +17,9 @@ _WIDTH_OF_SOURCE = 160
 """Width of source lines if standard output is not a terminal. Longer lines, such as minified code, are cut."""
 
 
-def place_of(record: JsonRecord) -> str:
+def location_text(record: JsonRecord) -> str:
     """Return the location of a finding in the format of editors. In a notebook, the cell is added."""
-    return f"{record_path(record)}:{record['line']}:{record['column']}{cell_of(record)}"
+    return f"{record_path(record)}:{record['line']}:{record['column']}{cell_text(record)}"
 
 
 def source_lines(record: JsonRecord, source: SourceText | None, width: int | None) -> Iterator[str]:
@@ -30,10 +30,10 @@ def source_lines(record: JsonRecord, source: SourceText | None, width: int | Non
     if source is None:
         return
     gutter = f"{record['line']:>8} | "
-    shown = source.text.expandtabs(_TAB_COLUMNS)
-    margin = len(shown) - len(shown.lstrip())
-    complete_line = printable(gutter + shown.strip())
-    line = fitted(complete_line, width or _WIDTH_OF_SOURCE)
+    expanded_line = source.text.expandtabs(_TAB_COLUMNS)
+    margin = len(expanded_line) - len(expanded_line.lstrip())
+    complete_line = printable(gutter + expanded_line.strip())
+    line = fit_line(complete_line, width or _WIDTH_OF_SOURCE)
     room = len(line) - len(gutter) - (len("…") if line != complete_line else 0)
     start, end = (
         len(printable(source.text[:at].expandtabs(_TAB_COLUMNS))) - margin for at in (source.start, source.end)

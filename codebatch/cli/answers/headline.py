@@ -8,10 +8,10 @@ from itertools import islice
 import msgspec
 from msgspec import UNSET
 
-from codebatch.cli.answers.finding_lines import place_of, source_lines
-from codebatch.cli.output.widths import fitted, fitted_path, without_same_directory
+from codebatch.cli.answers.finding_lines import location_text, source_lines
+from codebatch.cli.output.widths import fit_line, fit_path, hide_repeated_directories
 from codebatch.model.entry import display_path
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 from codebatch.operations.hotspots.hotspots import Hotspot
 from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.operations.queries.duplicate_blocks import DuplicateBlock
@@ -38,7 +38,7 @@ class _Section(msgspec.Struct, frozen=True):
     number: int
     command: str
     lines: Iterable[str]
-    shown: int
+    displayed_count: int
 
 
 def headline_lines(
@@ -52,22 +52,22 @@ def headline_lines(
     def with_command(text: str, command: str) -> str:
         """Return a line that ends with a command. If the command does not fit, it is left out."""
         complete = suggest(f"{text}: {command}")
-        return fitted(text, width) if fitted(complete, width) != complete else complete
+        return fit_line(text, width) if fit_line(complete, width) != complete else complete
 
     for section in _sections(headline, question, width):
         if section.number:
             yield with_command(section.title, section.command)
-            yield from islice(section.lines, section.shown)
+            yield from islice(section.lines, section.displayed_count)
     if headline.partially_parsed:
-        yield with_command(f"{count_of(headline.partially_parsed, 'file')} could only be parsed partially", PARTIAL)
+        yield with_command(f"{count_text(headline.partially_parsed, 'file')} could only be parsed partially", PARTIAL)
     if headline.unparsed:
-        text = f"{count_of(sum(headline.unparsed.values()), 'file')} not parsed"
+        text = f"{count_text(sum(headline.unparsed.values()), 'file')} not parsed"
         complete = suggest(f"{text} ({_unparsed(headline.unparsed)}): {UNPARSED}")
-        yield complete if fitted(complete, width) == complete else with_command(text, UNPARSED)
+        yield complete if fit_line(complete, width) == complete else with_command(text, UNPARSED)
     if headline.minor_findings:
         text = ", ".join(f"{count:,} {severity}" for severity, count in headline.minor_findings.items())
         yield with_command(
-            f"{count_of(sum(headline.minor_findings.values()), 'minor finding')} hidden ({text})", f"{FINDINGS} --all"
+            f"{count_text(sum(headline.minor_findings.values()), 'minor finding')} hidden ({text})", f"{FINDINGS} --all"
         )
 
 
@@ -144,7 +144,7 @@ def _bug_lines(rules: Iterable[RuleFindings], question: BatchQuery, width: int |
         first, more = rule.findings[0], rule.count - 1
         text = f"{rule.severity} {rule.code} {first['message']}"
         text = f": {text} (and {more:,} more)" if more else f": {text}"
-        yield fitted(f"  {fitted_path(place_of(first), width and width // 2, 2)}{text}", width)
+        yield fit_line(f"  {fit_path(location_text(first), width and width // 2, 2)}{text}", width)
         if place < _SOURCES:
             yield from source_lines(first, sources[place], width)
 
@@ -152,7 +152,7 @@ def _bug_lines(rules: Iterable[RuleFindings], question: BatchQuery, width: int |
 def _hotspot_lines(functions: Iterable[Hotspot], width: int | None) -> Iterator[str]:
     functions = tuple(functions)
     has_history = any(function.commits_per_year is not None for function in functions)
-    yield fitted(f"  complexity  {'commits/yr  ' if has_history else ''}dependents", width)
+    yield fit_line(f"  complexity  {'commits/yr  ' if has_history else ''}dependents", width)
     for function in functions:
         used = _dependents_text(function)
         changes = (
@@ -162,7 +162,7 @@ def _hotspot_lines(functions: Iterable[Hotspot], width: int | None) -> Iterator[
         )
         text = f"  {_complexity(function):>10,}  {changes}{used:>9}  {function.symbol} "
         where = f"{record_path(msgspec.to_builtins(function))}:{function.line}"
-        yield fitted(f"{text}{fitted_path(where, width, len(text))}", width)
+        yield fit_line(f"{text}{fit_path(where, width, len(text))}", width)
 
 
 def _dependents_text(function: Hotspot) -> str:
@@ -174,7 +174,7 @@ def _dependents_text(function: Hotspot) -> str:
         return "?" if function.dependents is None else "-"
     if function.dependents_partial is True:
         return f"{function.dependents:,}+ files"
-    return count_of(function.dependents, "file")
+    return count_text(function.dependents, "file")
 
 
 def _complexity(function: Hotspot) -> int:
@@ -185,16 +185,16 @@ def _duplicate_lines(copies: Iterable[DuplicateBlock], width: int | None) -> Ite
     for block in copies:
         more = f" and {block.copies - 2:,} more" if block.copies > 2 else ""
         places = [f"{display_path(place.path_bytes)}:{place.line}" for place in block.locations[:2]]
-        first, *further = without_same_directory(places)
+        first, *further = hide_repeated_directories(places)
         text = f"  {block.lines:,} lines  "
         half = None if width is None else (width + len(text)) // 2
-        text += fitted_path(first, half, len(text))
+        text += fit_path(first, half, len(text))
         for path in further:
-            text += f" = {fitted_path(path, width, len(text) + 3)}"
-        yield fitted(f"{text}{more}", width)
+            text += f" = {fit_path(path, width, len(text) + 3)}"
+        yield fit_line(f"{text}{more}", width)
 
 
 def _cycle_lines(cycles: Iterable[Cycle], width: int | None) -> Iterator[str]:
     for cycle in cycles:
-        way = " -> ".join(without_same_directory(list(cycle.shortest)))
-        yield fitted(f"  {len(cycle.files):,} files  {way}; cut at {cycle.cut.source}:{cycle.cut.line}", width)
+        cycle_text = " -> ".join(hide_repeated_directories(list(cycle.shortest)))
+        yield fit_line(f"  {len(cycle.files):,} files  {cycle_text}; cut at {cycle.cut.source}:{cycle.cut.line}", width)

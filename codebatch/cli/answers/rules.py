@@ -21,7 +21,7 @@ class RuleRow(msgspec.Struct, frozen=True, kw_only=True):
     summary: str
 
 
-class RuleShown(RuleRow, frozen=True, kw_only=True):
+class RuleShowAnswer(RuleRow, frozen=True, kw_only=True):
     """The answer of `codebatch rules show`.
 
     `judgements` counts findings of the rule in real projects by how they were judged. If a batch exists, `findings` is
@@ -52,7 +52,7 @@ class WrongExample(msgspec.Struct, frozen=True, kw_only=True):
     findings: int
 
 
-class RuleTested(msgspec.Struct, frozen=True, kw_only=True):
+class RuleTestRow(msgspec.Struct, frozen=True, kw_only=True):
     """A custom rule that was tested."""
 
     id: str
@@ -60,7 +60,7 @@ class RuleTested(msgspec.Struct, frozen=True, kw_only=True):
     failed_examples: tuple[WrongExample, ...]
 
 
-class FileTried(PathMembers, frozen=True, kw_only=True):
+class RuleTrialFile(PathMembers, frozen=True, kw_only=True):
     """A file on which custom rules were tested. `rules` is the number of custom rules for the language of the file.
 
     `skip_reason` is the reason why the file was skipped; otherwise it is empty.
@@ -82,10 +82,10 @@ class RuleFailure(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
-class RulesTested(msgspec.Struct, frozen=True, kw_only=True):
+class RulesTestAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch rules test`."""
 
-    rules: tuple[RuleTested, ...]
-    files: tuple[FileTried, ...]
+    rules: tuple[RuleTestRow, ...]
+    files: tuple[RuleTrialFile, ...]
     findings: tuple[JsonRecord, ...]
     failures: tuple[RuleFailure, ...]

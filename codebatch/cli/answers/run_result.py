@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from codebatch.cli.answers.headline import headline_lines
 from codebatch.cli.framework.context import CommandContext
 from codebatch.cli.output.records import failure_lines
-from codebatch.cli.output.widths import fitted, terminal_width
-from codebatch.model.text.quantities import count_of
-from codebatch.operations.queries.batch_query import BatchQuery, shown_paths
+from codebatch.cli.output.widths import fit_line, terminal_width
+from codebatch.model.text.quantities import count_text
+from codebatch.operations.queries.batch_query import BatchQuery, displayed_restriction
 from codebatch.operations.runs.run_result import RunResult
 
 _LANGUAGES_SHOWN = 4
@@ -21,15 +21,17 @@ def run_lines(context: CommandContext, result: RunResult) -> Iterator[str]:
     """Yield the lines that `run` prints on standard output."""
     width = terminal_width()
     if not result.is_complete:
-        yield fitted(f"{result.standing.state.value}: batch {result.batch.id}; results so far:", width)
-    yield fitted(_run_line(result), width)
+        yield fit_line(f"{result.standing.state.value}: batch {result.batch.id}; results so far:", width)
+    yield fit_line(_run_line(result), width)
     question = BatchQuery(result.store, result.batch, is_named=True, note=context.note)
     if result.failures:
         lines = failure_lines(result.failures[:_FAILURES_SHOWN], result.summary.failures)
-        yield from (fitted(line, width) for line in lines)
+        yield from (fit_line(line, width) for line in lines)
     yield from headline_lines(result.headline, question, context.suggest, width)
     if result.batch.about.paths and (result.headline.hotspots or result.headline.duplicates or result.headline.cycles):
-        yield fitted("Files outside these paths were not analysed: dependents and duplicates there are unknown", width)
+        yield fit_line(
+            "Files outside these paths were not analysed: dependents and duplicates there are unknown", width
+        )
 
 
 def _run_line(result: RunResult) -> str:
@@ -38,11 +40,11 @@ def _run_line(result: RunResult) -> str:
     ranked = sorted(languages.items(), key=lambda pair: (pair[0] in _WITHOUT_CODE, -pair[1], pair[0]))
     languages_shown = [f"{name} {count:,}" for name, count in ranked[:_LANGUAGES_SHOWN]]
     languages_shown += [f"{len(ranked) - _LANGUAGES_SHOWN:,} more"] if len(ranked) > _LANGUAGES_SHOWN else []
-    restriction = f" in {', '.join(shown_paths(result.batch))}" if result.batch.about.paths else ""
+    restriction = f" in {', '.join(displayed_restriction(result.batch))}" if result.batch.about.paths else ""
     work: list[str] = [] if result.action == "new" else [result.action]
     if result.executed.reused:
-        results = count_of(result.executed.reused + result.executed.executed, "result")
+        results = count_text(result.executed.reused + result.executed.executed, "result")
         work.append(f"{result.executed.reused:,} of {results} reused")
-    done = f"{count_of(result.summary.files, 'file')}{restriction} in {result.seconds:.1f} s"
+    done = f"{count_text(result.summary.files, 'file')}{restriction} in {result.seconds:.1f} s"
     done += f" ({', '.join(work)})" if work else ""
     return f"{done}: {', '.join(languages_shown)}" if languages_shown else done

@@ -28,7 +28,7 @@ class ErrorAnswer(msgspec.Struct, frozen=True, kw_only=True):
     error: ErrorBody
 
 
-class StoreMade(msgspec.Struct, frozen=True, kw_only=True):
+class InitAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch init`. If `created` is false, the store existed before."""
 
     store: str
@@ -50,7 +50,7 @@ class SkippedPath(PathMembers, frozen=True, kw_only=True):
     shown: str
 
 
-class SnapshotTaken(msgspec.Struct, frozen=True, kw_only=True):
+class SnapshotTakeAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch snapshot take`. If `reused` is set, an identical snapshot existed before."""
 
     snapshot_id: str
@@ -63,7 +63,7 @@ class SnapshotTaken(msgspec.Struct, frozen=True, kw_only=True):
     skipped: tuple[SkippedPath, ...]
 
 
-class ListedSnapshot(msgspec.Struct, frozen=True, kw_only=True):
+class SnapshotListRow(msgspec.Struct, frozen=True, kw_only=True):
     """A snapshot in the answer of `codebatch snapshot list`."""
 
     snapshot_id: str
@@ -83,7 +83,7 @@ class FileRow(EntryLine, frozen=True, kw_only=True):
     parse: ParseState | UnsetType = UNSET
 
 
-class WhyTaken(PathMembers, frozen=True, kw_only=True):
+class PathSelectionAnswer(PathMembers, frozen=True, kw_only=True):
     """The answer of `codebatch files --why`: whether a path is included, and the rule that includes or excludes it."""
 
     included: bool
@@ -91,7 +91,7 @@ class WhyTaken(PathMembers, frozen=True, kw_only=True):
     mode: str
 
 
-class BatchMade(msgspec.Struct, frozen=True, kw_only=True):
+class BatchInitAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch batch init`."""
 
     batch_id: str
@@ -114,7 +114,7 @@ class BatchRow(msgspec.Struct, frozen=True, kw_only=True):
     names: tuple[str, ...]
 
 
-class BatchShown(msgspec.Struct, frozen=True, kw_only=True):
+class BatchShowAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch batch show`. `outputs` is null if the batch has no outputs yet."""
 
     batch_id: str
@@ -154,7 +154,7 @@ class TaskRow(msgspec.Struct, frozen=True, kw_only=True):
     description: str
 
 
-class PipelineShown(msgspec.Struct, frozen=True, kw_only=True):
+class PipelineAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch pipeline NAME`."""
 
     name: str
@@ -177,19 +177,19 @@ class ShardsRunAnswer(msgspec.Struct, frozen=True, kw_only=True):
     unfinished: tuple[str, ...]
 
 
-class Pinned(msgspec.Struct, frozen=True, kw_only=True):
+class PinAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch pin`."""
 
     pinned: str
 
 
-class Unpinned(msgspec.Struct, frozen=True, kw_only=True):
+class UnpinAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch unpin`."""
 
     unpinned: str
 
 
-class PartHeld(msgspec.Struct, frozen=True, kw_only=True):
+class StorePartSize(msgspec.Struct, frozen=True, kw_only=True):
     """The size of a part of a store."""
 
     files: int
@@ -210,14 +210,14 @@ class AnswerOrigin(msgspec.Struct, frozen=True, kw_only=True):
     read_from: str
 
 
-class InspectedOrigin(PathMembers, frozen=True, kw_only=True):
+class InspectFileAnswer(PathMembers, frozen=True, kw_only=True):
     """The records of a file, and their origin."""
 
     records: tuple[JsonRecord, ...]
     explain: AnswerOrigin
 
 
-class LineInspected(PathMembers, frozen=True, kw_only=True):
+class InspectLineAnswer(PathMembers, frozen=True, kw_only=True):
     """The answer of `codebatch inspect FILE:LINE`. `source` has this line and the lines around it."""
 
     line: int
@@ -251,7 +251,7 @@ class ReferenceRow(PathMembers, frozen=True, kw_only=True):
     scope: str
 
 
-class FoundPlace(PathMembers, frozen=True, kw_only=True):
+class CodeMatch(PathMembers, frozen=True, kw_only=True):
     """A match in the answer of `codebatch find`.
 
     `source` is the first line of the match. `captures` maps each metavariable to its text.
@@ -281,13 +281,13 @@ class CallerRow(PathMembers, frozen=True, kw_only=True):
     calls: int
 
 
-class ErrorFound(Diagnostic, frozen=True, kw_only=True, tag="diagnostic"):
+class ErrorFinding(Diagnostic, frozen=True, kw_only=True, tag="diagnostic"):
     """A finding in the answer of `codebatch errors`. `task_id` is the task that reported it."""
 
     task_id: str
 
 
-class FailureFound(Failure, frozen=True, kw_only=True, tag="failure"):
+class FailureWithEvidence(Failure, frozen=True, kw_only=True, tag="failure"):
     """A failure in the answer of `codebatch errors`. `evidence` is its recorded cause, such as a traceback."""
 
     evidence: str | UnsetType = UNSET

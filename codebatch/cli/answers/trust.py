@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from codebatch.cli.framework.context import CommandContext
-from codebatch.work.control.trust import CommandsForeign
+from codebatch.work.control.trust import ForeignCommands
 
 Result = TypeVar("Result")
 
@@ -14,11 +14,11 @@ Result = TypeVar("Result")
 def explaining_untrusted_commands(context: CommandContext, function: Callable[[], Result]) -> Result:
     """Return the result of a function.
 
-    If it raises CommandsForeign, the commands that it would have run are reported first.
+    If it raises ForeignCommands, the commands that it would have run are reported first.
     """
     try:
         return function()
-    except CommandsForeign as error:
+    except ForeignCommands as error:
         for line in error.commands:
             context.report(line)
         if error.count > len(error.commands):

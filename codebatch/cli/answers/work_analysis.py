@@ -13,9 +13,9 @@ import msgspec
 from codebatch.cli.framework.context import CommandContext
 from codebatch.cli.output.tables import table
 from codebatch.errors import InvalidInput
-from codebatch.model.text.quantities import count_of, human_seconds
+from codebatch.model.text.quantities import count_text, human_seconds
 from codebatch.model.work.work_batch import InferredEdge, RejectedEdge, Work
-from codebatch.work.control.analysis import Analysis, AnalyzedEdge, analyze, toml_of
+from codebatch.work.control.analysis import Analysis, AnalyzedEdge, analyze, edges_as_toml
 from codebatch.work.definition.work_list import WorkList
 
 Form = Literal["text", "json", "dot", "mermaid"]
@@ -41,13 +41,13 @@ def answer_work_analysis(context: CommandContext, listed: WorkList, form: Form, 
     _answer(msgspec.structs.replace(context, as_json=True) if form == "json" else context, analysis, form)
 
 
-def confirm_inferred(context: CommandContext, work: Work, left_out: Sequence[RejectedEdge], *, is_sure: bool) -> bool:
+def confirm_inferred(context: CommandContext, work: Work, rejected: Sequence[RejectedEdge], *, is_sure: bool) -> bool:
     """Print inferred dependencies, and return whether to run with them.
 
     On a terminal, the user is asked, unless `is_sure` is set. Otherwise, the result is True.
     """
     if not (is_sure and context.quiet):
-        _report_inferred(context, work.inferred, left_out)
+        _report_inferred(context, work.inferred, rejected)
     if is_sure or not work.inferred or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return True
     with context.display.aside():
@@ -67,17 +67,17 @@ def _write_needs(path: Path, analysis: Analysis) -> None:
     """Write inferred dependencies to a new file. Raises InvalidInput if it exists or cannot be written."""
     try:
         with path.open("x", encoding="utf-8") as file:
-            file.write(toml_of(analysis.edges))
+            file.write(edges_as_toml(analysis.edges))
     except OSError as error:
         raise InvalidInput(f"cannot write {path}: {error.strerror}") from error
 
 
 def _report_inferred(
-    context: CommandContext, inferred: Sequence[InferredEdge], left_out: Sequence[RejectedEdge]
+    context: CommandContext, inferred: Sequence[InferredEdge], rejected_edges: Sequence[RejectedEdge]
 ) -> None:
     """Print the accepted and the rejected inferred dependencies. This is done before anything runs."""
-    if inferred or left_out:
-        context.report(f"inferred: {count_of(len(inferred), 'dependency', 'dependencies')}")
+    if inferred or rejected_edges:
+        context.report(f"inferred: {count_text(len(inferred), 'dependency', 'dependencies')}")
         rows = ((edge.task, edge.on, f"{edge.confidence:.2f}", edge.evidence) for edge in inferred[:_EDGES_SHOWN_MAX])
         for line in table(rows, ("task", "needs", "confidence", "why")) if inferred else ():
             context.report(line)
@@ -85,12 +85,12 @@ def _report_inferred(
             context.report(
                 f"and {len(inferred) - _EDGES_SHOWN_MAX:,} more; `work analyze` with the same options shows all"
             )
-    for line in _rejection_lines(left_out[:_EDGES_SHOWN_MAX]):
+    for line in _rejection_lines(rejected_edges[:_EDGES_SHOWN_MAX]):
         context.report(line)
 
 
-def _rejection_lines(left_out: Sequence[RejectedEdge]) -> Iterator[str]:
-    for edge in left_out:
+def _rejection_lines(rejected_edges: Sequence[RejectedEdge]) -> Iterator[str]:
+    for edge in rejected_edges:
         why = f", {edge.evidence}" if edge.evidence else ""
         yield f"rejected: {edge.task} needs {edge.on} ({edge.confidence:.2f}{why}): {edge.reason}"
 
@@ -98,29 +98,34 @@ def _rejection_lines(left_out: Sequence[RejectedEdge]) -> Iterator[str]:
 def _lines(analysis: Analysis) -> Iterator[str]:
     at_once = f", {analysis.max_parallel} at once" if analysis.max_parallel > 1 else ""
     yield f"source    {analysis.source}"
-    yield f"tasks     {len(analysis.tasks):,}, {count_of(len(analysis.edges), 'dependency', 'dependencies')}"
+    yield f"tasks     {len(analysis.tasks):,}, {count_text(len(analysis.edges), 'dependency', 'dependencies')}"
     yield f"strategy  {analysis.strategy}{at_once}"
     unit = "" if analysis.with_estimate else " (assuming one second per task: there are no estimates)"
     yield f"duration  {human_seconds(analysis.seconds)}{unit}"
     path = analysis.critical_path
-    shown = [*path[:_PATH_SHOWN_MAX], *(["…"] if len(path) > _PATH_SHOWN_MAX else [])]
-    yield f"critical  {human_seconds(analysis.critical_seconds)}: {' → '.join(shown)}"
+    displayed_path = [*path[:_PATH_SHOWN_MAX], *(["…"] if len(path) > _PATH_SHOWN_MAX else [])]
+    yield f"critical  {human_seconds(analysis.critical_seconds)}: {' → '.join(displayed_path)}"
     yield ""
     yield from table(
-        ((f"-j {each.max_parallel}", human_seconds(each.seconds)) for each in analysis.makespans), ("slots", "duration")
+        ((f"-j {makespan.max_parallel}", human_seconds(makespan.seconds)) for makespan in analysis.makespans),
+        ("slots", "duration"),
     )
     for pool in analysis.binding_pools:
-        size = count_of(pool.size, "token")
+        size = count_text(pool.size, "token")
         unlimited = human_seconds(pool.seconds_without)
         yield f"pool {pool.pool} ({size}) is the bottleneck: without its limit, the estimated duration is {unlimited}"
     yield ""
     yield from table(
-        ((str(each.level), each.id, each.title or "-") for each in analysis.tasks), ("level", "task", "title")
+        ((str(makespan.level), makespan.id, makespan.title or "-") for makespan in analysis.tasks),
+        ("level", "task", "title"),
     )
     if analysis.edges:
         yield ""
         yield from table(
-            ((each.task, _kind(each), each.on, _source(each), each.evidence or "-") for each in analysis.edges),
+            (
+                (makespan.task, _kind(makespan), makespan.on, _source(makespan), makespan.evidence or "-")
+                for makespan in analysis.edges
+            ),
             ("task", "", "depends on", "source", "why"),
         )
     yield from _rejection_lines(analysis.rejected_edges)
@@ -146,8 +151,8 @@ def _dot(analysis: Analysis) -> Iterator[str]:
         marks = [] if edge.kind == "needs" else ["arrowhead=odot"]
         if edge.source != "file":
             marks += ["style=dashed", f'label="{edge.confidence:.2f}"', f"tooltip={_dot_text(edge.evidence)}"]
-        shown = f" [{', '.join(marks)}]" if marks else ""
-        yield f"  {_dot_text(edge.on)} -> {_dot_text(edge.task)}{shown};"
+        mark_suffix = f" [{', '.join(marks)}]" if marks else ""
+        yield f"  {_dot_text(edge.on)} -> {_dot_text(edge.task)}{mark_suffix};"
     yield "}"
 
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from codebatch.cli.answers.work_analysis import confirm_inferred
-from codebatch.cli.answers.work_status import closed_texts, stop_reason, tasks_at_once, wait_text, why_failed
+from codebatch.cli.answers.work_status import closed_pool_texts, parallelism_text, stop_reason, wait_text, why_failed
 from codebatch.cli.framework.context import CommandContext
 from codebatch.cli.framework.work_options import Output
 from codebatch.cli.output.eta import eta_text
-from codebatch.cli.output.program_output import ProgramOutput, shortened
+from codebatch.cli.output.program_output import ProgramOutput, shorten_line
 from codebatch.cli.output.progress import Stage
-from codebatch.model.text.quantities import count_of, human_seconds
+from codebatch.model.text.quantities import count_text, human_seconds
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.request import StopCause
 from codebatch.model.work.work_batch import RejectedEdge, Work
@@ -45,26 +45,30 @@ class WorkProgressListener(WorkListener):
     def warn(self, text: str) -> None:
         self._context.report(text)
 
-    def agrees(self, work: Work, left_out: Sequence[RejectedEdge]) -> bool:
-        return confirm_inferred(self._context, work, left_out, is_sure=self._is_sure)
+    def agrees(self, work: Work, rejected: Sequence[RejectedEdge]) -> bool:
+        return confirm_inferred(self._context, work, rejected, is_sure=self._is_sure)
 
     def chosen(self, batch: BatchDir, work: Work) -> None:
         self._context.use_store_of(batch)
         self._batch = batch
         self._width = min(_ID_WIDTH_MAX, max(map(len, work.order), default=0))
-        how = tasks_at_once(work.strategy, work.max_parallel, len(work.order))
+        how = parallelism_text(work.strategy, work.max_parallel, len(work.order))
         self.note(f"batch {batch.id}: {how}, from {work.source}")
 
     def update(self, progress: WorkProgress) -> None:
-        shown = [f"{command.id} {human_seconds(command.seconds)}" for command in progress.running[:_RUNNING_SHOWN]]
+        running_texts = [
+            f"{command.id} {human_seconds(command.seconds)}" for command in progress.running[:_RUNNING_SHOWN]
+        ]
         more = len(progress.running) - _RUNNING_SHOWN
         failed = [f"{progress.failed:,} failed"] if progress.failed else []
         blocked = [f"{progress.blocked:,} blocked"] if progress.blocked else []
-        closed = closed_texts(progress.closed)
-        details = ", ".join([*failed, *blocked, *closed, *shown, *([f"{more} more"] if more > 0 else [])])
+        closed = closed_pool_texts(progress.closed)
+        details = ", ".join([*failed, *blocked, *closed, *running_texts, *([f"{more} more"] if more > 0 else [])])
         eta = progress.eta
         remaining = "" if eta is None else eta_text(eta.seconds, unknown=eta.unknown, blocked=progress.blocked)
-        stage = Stage("running", progress.ended, progress.planned, "tasks", details, is_even=False, left=remaining)
+        stage = Stage(
+            "running", progress.ended, progress.planned, "tasks", details, is_even=False, remaining_text=remaining
+        )
         self._context.display.show_stage(stage)
         if self._output == "all":
             for command in progress.running:
@@ -86,22 +90,22 @@ class WorkProgressListener(WorkListener):
         if ended.state is CommandState.FAILED and ended.again_seconds is None and self._output == "failed":
             output = ProgramOutput(is_colored=self.wants_colors)
             for line in last_lines(self._batch.files, ended.log, _LINES_OF_FAILED):
-                self._context.relay(f"        {output.line(shortened(line))}")
+                self._context.relay(f"        {output.line(shorten_line(line))}")
             self.note(f"        whole log: codebatch work log {ended.id} --batch {self._batch.id}")
 
     def asking(self, id: CommandId) -> None:
         self.note(f"{id} waits for an answer: codebatch work questions --batch {self._batch.id}")
 
     def draining(self, running: int) -> None:
-        suffix = f"; waiting for {count_of(running, 'task')} (press Ctrl-C again to stop them)" if running else ""
+        suffix = f"; waiting for {count_text(running, 'task')} (press Ctrl-C again to stop them)" if running else ""
         self.note(f"no new tasks are started{suffix}")
 
     def ending(self, running: int, *, is_killed: bool) -> None:
-        count = count_of(running, "task")
+        count = count_text(running, "task")
         self.note(f"killing {count}" if is_killed else f"stopping {count} (press Ctrl-C again to kill)")
 
     def stopping(self, cause: StopCause, detail: str, running: int) -> None:
-        self.note(f"{stop_reason(cause, detail)}: stopping {count_of(running, 'task')}")
+        self.note(f"{stop_reason(cause, detail)}: stopping {count_text(running, 'task')}")
 
     def stopped(self, stopped: CommandStopped) -> None:
         place = f"[{stopped.ended:,}/{stopped.planned:,}]"

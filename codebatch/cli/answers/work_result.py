@@ -28,9 +28,9 @@ def answer_run(context: CommandContext, result: WorkRunResult, name: str | None 
     return 0
 
 
-def answer_nothing_left(context: CommandContext, nothing_left: NothingLeft) -> int:
+def report_all_done(context: CommandContext, nothing_left: NothingLeft) -> int:
     """Report that all selected tasks are done, and print the latest batch of the list. Return the exit status."""
-    store = context.place.of_directory(Path(os.fsdecode(nothing_left.root))).open()
+    store = context.place.for_directory(Path(os.fsdecode(nothing_left.root))).open()
     answer_work(context, load_work_batch(store, open_batch(store, nothing_left.batch)), [])
     context.report(nothing_left.message)
     return 0

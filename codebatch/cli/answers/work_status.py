@@ -12,7 +12,7 @@ from codebatch.cli.framework.context import CommandContext
 from codebatch.cli.output.eta import clock_time, eta_text
 from codebatch.cli.output.tables import table
 from codebatch.model.entry import display_path
-from codebatch.model.text.quantities import count_of, human_seconds
+from codebatch.model.text.quantities import count_text, human_seconds
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.work_batch import EdgeKind, Work
 from codebatch.query.status.work_status import CommandStatus
@@ -155,7 +155,7 @@ def answer_status(context: CommandContext, work_batch: WorkBatch) -> None:
         )
     if len(unreadable) > NAMED_MAX:
         context.report(
-            f"damaged: the outcomes of {count_of(len(unreadable) - NAMED_MAX, 'more task')} cannot be read either"
+            f"damaged: the outcomes of {count_text(len(unreadable) - NAMED_MAX, 'more task')} cannot be read either"
         )
     if work_batch.standing.is_stalled:
         context.note(f"resume with: codebatch resume --batch {work_batch.batch.id}")
@@ -178,15 +178,16 @@ def status_lines(work_batch: WorkBatch) -> Iterator[str]:
     if (eta := work_batch.eta) is not None:
         blocked = status.counts.get(CommandState.BLOCKED.value, 0)
         yield f"left      {eta_text(eta.seconds, unknown=eta.unknown, blocked=blocked)}"
-    for text in closed_texts(status.closed):
+    for text in closed_pool_texts(status.closed):
         yield f"waits     {text}"
     if status.coordinator is not None:
-        yield f"runner    {_shown(status.coordinator)}"
+        yield f"runner    {_holder_text(status.coordinator)}"
     elif status.workers:
         yield "runner    none: running tasks will finish"
     titles = work.titles
     cells = (
-        (each.state.lower(), each.id, titles.get(each.id) or "-", why or "-") for each, why in _reasons(work_batch)
+        (command.state.lower(), command.id, titles.get(command.id) or "-", why or "-")
+        for command, why in _reasons(work_batch)
     )
     yield from table(cells, ("state", "task", "title", "reason"))
     yield f"Summary: {summary(work_batch)}"
@@ -224,14 +225,14 @@ def why_failed(reason: str | None, exit_status: int | None) -> str:
     return _REASONS.get(reason or "", "")
 
 
-def _closed_now(closed: Mapping[str, int]) -> dict[str, int]:
+def _currently_closed(closed: Mapping[str, int]) -> dict[str, int]:
     now_ns = wall_ns()
     return {pool: until_ns for pool, until_ns in sorted(closed.items()) if until_ns > now_ns}
 
 
-def closed_texts(closed: Mapping[str, int]) -> list[str]:
+def closed_pool_texts(closed: Mapping[str, int]) -> list[str]:
     """Return a text for each pool that is still closed because of a rate limit. It has the time when the limit ends."""
-    return [f"{wait_text([pool], until_ns)}: rate limited" for pool, until_ns in _closed_now(closed).items()]
+    return [f"{wait_text([pool], until_ns)}: rate limited" for pool, until_ns in _currently_closed(closed).items()]
 
 
 def wait_text(pools: Sequence[str], until_ns: int) -> str:
@@ -268,7 +269,8 @@ def _document(work_batch: WorkBatch, changes: ListChanges | None) -> WorkStatus:
         counts=status.counts,
         eta_seconds=None if (eta := work_batch.eta) is None else eta.seconds,
         closed_pools=tuple(
-            ClosedPoolRow(pool=pool, until=instant(until_ns)) for pool, until_ns in _closed_now(status.closed).items()
+            ClosedPoolRow(pool=pool, until=instant(until_ns))
+            for pool, until_ns in _currently_closed(status.closed).items()
         ),
         cost=status.cost,
         coordinator=None if status.coordinator is None else holder_row(status.coordinator),
@@ -282,7 +284,7 @@ def _rows(work_batch: WorkBatch) -> list[WorkTaskRow]:
     work = work_batch.standing.work
     needed, awaited = _targets_by_source(work, "needs"), _targets_by_source(work, "after")
     logs = work_batch.batch.root / layout.LOGS
-    asked = {status.task: status for status in open_questions(work_batch)}
+    questions_by_task = {status.task: status for status in open_questions(work_batch)}
     rows = []
     for status, why in _reasons(work_batch):
         rows.append(
@@ -294,15 +296,15 @@ def _rows(work_batch: WorkBatch) -> list[WorkTaskRow]:
                 after=tuple(awaited.get(status.id, ())),
                 explanation=why,
                 round=status.round,
-                try_number=max(status.tried, 1) if status.state in _ENDED_FAILING else status.tried + 1,
+                try_number=max(status.failed_tries, 1) if status.state in _ENDED_FAILING else status.failed_tries + 1,
                 tries_max=1 + work.policy(status.id).retries,
                 exit_status=status.exit_status,
                 reason=status.reason,
                 log=f"{logs}/{status.log}" if status.log else None,
                 question=status.question or None,
-                question_text=asked[status.id].text if status.id in asked else None,
-                result_text=status.said.text if status.said else "",
-                cost=status.said.cost if status.said else None,
+                question_text=questions_by_task[status.id].text if status.id in questions_by_task else None,
+                result_text=status.report.text if status.report else "",
+                cost=status.report.cost if status.report else None,
             )
         )
     return rows
@@ -313,7 +315,7 @@ def _reasons(work_batch: WorkBatch) -> Iterator[tuple[CommandStatus, str]]:
     work, commands = work_batch.standing.work, work_batch.standing.commands
     needed, awaited = _targets_by_source(work, "needs"), _targets_by_source(work, "after")
     states = {status.id: status.state for status in commands}
-    closed = _closed_now(work_batch.standing.closed)
+    closed = _currently_closed(work_batch.standing.closed)
     open_by_task = {status.task: status for status in open_questions(work_batch)}
     for status in commands:
         predecessors = (
@@ -322,7 +324,7 @@ def _reasons(work_batch: WorkBatch) -> Iterator[tuple[CommandStatus, str]]:
         waits = [on for on in predecessors if not _has_ended(states[on])]
         if status.state is CommandState.READY and status.round == status.ended and closed:
             pools = {pool: closed[pool] for pool in work.policy(status.id).pools if pool in closed}
-            yield status, ", ".join(closed_texts(pools))
+            yield status, ", ".join(closed_pool_texts(pools))
         else:
             yield status, _why(status, waits, open_by_task.get(status.id), is_expired=work_batch.standing.is_expired)
 
@@ -340,7 +342,7 @@ def _has_ended(state: CommandState) -> bool:
     return state in (CommandState.DONE, CommandState.FAILED, CommandState.SKIPPED, CommandState.CANCELLED)
 
 
-def _why(command: CommandStatus, waits: list[str], asked: OpenQuestion | None, *, is_expired: bool) -> str:
+def _why(command: CommandStatus, waits: list[str], question: OpenQuestion | None, *, is_expired: bool) -> str:
     match command.state:
         case CommandState.PENDING | CommandState.READY if command.last_stop is not None:
             starts = "it is restarted" if command.state is CommandState.READY else "`resume` restarts it"
@@ -353,10 +355,10 @@ def _why(command: CommandStatus, waits: list[str], asked: OpenQuestion | None, *
             return f"rate limited until {clock_time(command.until_ns)}"
         case CommandState.WAITING:
             return f"{why_failed(command.reason, command.exit_status)}; will be retried"
-        case CommandState.BLOCKED if asked is not None:
-            return first_line(asked.text)
-        case CommandState.DONE if command.said is not None:
-            return first_line(command.said.text)
+        case CommandState.BLOCKED if question is not None:
+            return first_line(question.text)
+        case CommandState.DONE if command.report is not None:
+            return first_line(command.report.text)
         case CommandState.PENDING if waits:
             more = f" and {len(waits) - 3} more" if len(waits) > 3 else ""
             return f"waits for {', '.join(waits[:3])}{more}"
@@ -377,11 +379,11 @@ def first_line(text: str) -> str:
     return text if len(text) <= _LINE_CHARACTERS_MAX else f"{text[:_LINE_CHARACTERS_MAX]}…"
 
 
-def _shown(holder: HolderFile) -> str:
+def _holder_text(holder: HolderFile) -> str:
     return f"process {holder.pid} on {holder.host.name} since {instant(holder.since_ns)}"
 
 
-def tasks_at_once(strategy: str, max_parallel: int, planned: int) -> str:
+def parallelism_text(strategy: str, max_parallel: int, planned: int) -> str:
     """Return a text with the number of tasks, and the number of tasks that run at the same time."""
     mode = f"{strategy}, {max_parallel} at a time" if strategy != "serial" else "one at a time"
-    return f"{count_of(planned, 'task')}, {mode}"
+    return f"{count_text(planned, 'task')}, {mode}"

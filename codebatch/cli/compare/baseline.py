@@ -8,18 +8,18 @@ from pathlib import Path
 import click
 import msgspec
 
-from codebatch.cli.framework.answers import AnswerScope, ask, emit_document
+from codebatch.cli.framework.answers import AnswerScope, emit_document, open_queried_batch
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.context import CommandContext, table, whole_batch_option, with_common_options
 from codebatch.cli.framework.groups import Group, group_with_common_options
 from codebatch.model.entry import display_path
-from codebatch.model.text.quantities import count_of
-from codebatch.operations.gate.baselines import counted_by_rule, create_baseline, read_baseline, update_baseline
+from codebatch.model.text.quantities import count_text
+from codebatch.operations.gate.baselines import count_by_rule, create_baseline, read_baseline, update_baseline
 
 _file = click.argument("file", type=click.Path(path_type=Path))
 
 
-class BaselineMade(AnswerScope, frozen=True, kw_only=True):
+class BaselineCreateAnswer(AnswerScope, frozen=True, kw_only=True):
     """The answer of `codebatch baseline create`. `findings` is the number of findings in the file."""
 
     path: str
@@ -56,11 +56,15 @@ def baseline_create(context: CommandContext, file: Path, batch_reference: str | 
 
     FILE has one finding per line, sorted.
     """
-    batch = ask(context, batch_reference)
+    batch = open_queried_batch(context, batch_reference)
     answer = create_baseline(batch, file)
     document: dict[str, object] = {"batch_id": batch.id, "path": str(file), "findings": answer.found}
-    status = emit_document(context, answer, document, [f"{_shown(file)}: {count_of(answer.found, 'finding')}"])
-    context.note(f"to let git merge baselines, add this line to .gitattributes: {_shown(Path(file.name))} merge=union")
+    status = emit_document(
+        context, answer, document, [f"{_displayed_file(file)}: {count_text(answer.found, 'finding')}"]
+    )
+    context.note(
+        f"to let git merge baselines, add this line to .gitattributes: {_displayed_file(Path(file.name))} merge=union"
+    )
     return status
 
 
@@ -74,21 +78,22 @@ def baseline_update(context: CommandContext, file: Path, batch_reference: str | 
 
     Findings that moved are written with their new location.
     """
-    batch = ask(context, batch_reference)
+    batch = open_queried_batch(context, batch_reference)
     answer = update_baseline(batch, file, accept_new=accept_new)
     update = answer.found
     document = {"batch_id": batch.id, "path": str(file), **msgspec.structs.asdict(update)}
     counts = {"removed": update.removed, "moved": update.moved, "added": update.added}
     changes = ", ".join(f"{number:,} {word}" for word, number in counts.items() if number) or "unchanged"
     status = emit_document(
-        context, answer, document, [f"{_shown(file)}: {count_of(update.findings, 'finding')}, {changes}"]
+        context, answer, document, [f"{_displayed_file(file)}: {count_text(update.findings, 'finding')}, {changes}"]
     )
     if update.not_comparable:
         context.note(
-            f"not removed: {count_of(update.not_comparable, 'finding')}, because this batch did not run the same checks"
+            f"not removed: {count_text(update.not_comparable, 'finding')}, "
+            "because this batch did not run the same checks"
         )
     if update.excluded:
-        context.note(f"not added: {count_of(update.excluded, 'new finding')}; to add, use --accept-new")
+        context.note(f"not added: {count_text(update.excluded, 'new finding')}; to add, use --accept-new")
     return status
 
 
@@ -97,7 +102,7 @@ def baseline_update(context: CommandContext, file: Path, batch_reference: str | 
 @with_common_options
 def baseline_show(context: CommandContext, file: Path) -> None:
     """Count the findings in a baseline file by rule."""
-    rows = counted_by_rule(read_baseline(file))
+    rows = count_by_rule(read_baseline(file))
     rules = [BaselineRule(tool=tool, code=code, findings=found, files=files) for tool, code, found, files in rows]
     lines = table(rows, ("tool", "rule", "findings", "files")) if rows else []
     context.print(rules, lines, if_none="the baseline has no findings")
@@ -107,5 +112,5 @@ for _command in (baseline_create, baseline_update, baseline_show):
     baseline.add_command(_command)
 
 
-def _shown(file: Path) -> str:
+def _displayed_file(file: Path) -> str:
     return display_path(os.fsencode(file))

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from codebatch.cli.answers.differences import COUNTED, SHOWN, counts_line, difference_line, row_of, word_of
+from codebatch.cli.answers.differences import COUNTED, SHOWN, change_row, counts_line, difference_line, state_text
 from codebatch.cli.compare.diff import LINES_SHOWN
 from codebatch.cli.framework.answers import emit_document, report_missing_contents
 from codebatch.cli.framework.commands import command, option
@@ -20,10 +20,10 @@ from codebatch.cli.run.run import RunListener
 from codebatch.compare.conditions import DEFAULT, FORMS, ConditionResult
 from codebatch.compare.states import REGRESSIONS, State
 from codebatch.errors import BatchIncomplete, InvalidInput
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 from codebatch.operations.api.store import Store
 from codebatch.operations.gate.base_selection import ComparisonBase, NoBase
-from codebatch.operations.gate.quality_gate import Checker, CheckResult, KeptBase, conditions_of
+from codebatch.operations.gate.quality_gate import BaselineReference, Checker, CheckResult, parse_conditions
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.queries.batch_query import Answer
 from codebatch.operations.runs.execution import ExecutionSettings
@@ -123,7 +123,7 @@ def check(
 
     Exit status 1 if the check fails. Exit status 3 if HEAD is incomplete or there is no base to compare with.
     """
-    conditions = conditions_of(fail_on)
+    conditions = parse_conditions(fail_on)
     execution = ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs)
     store = Store(context.place.open(), context.note, context.report)
     checker = Checker(store, execution, RunListener(context), os.environ, allow_incomparable)
@@ -168,23 +168,23 @@ def _answer(context: CommandContext, checked: CheckResult, baseline: Path | None
             "base are reported as not comparable"
         )
     document = {
-        "passed": checked.is_passed,
+        "passed": checked.has_passed,
         "compared": checked.is_compared,
-        "head": _batch_shown(checked.head.question.batch.about),
-        "base": _batch_shown(checked.base.batch.about) if isinstance(checked.base, ComparisonBase) else None,
+        "head": _checked_batch(checked.head.question.batch.about),
+        "base": _checked_batch(checked.base.batch.about) if isinstance(checked.base, ComparisonBase) else None,
         "base_reason": checked.base.why,
         "conditions": tuple(checked.judged),
         "counts": dict(checked.counts),
         "outside_change": checked.outside_change,
         "on_unchanged_lines": checked.on_unchanged_lines,
-        "forbidden": tuple(map(row_of, checked.forbidden)),
-        "allowed": tuple(map(row_of, checked.allowed[:_SHOWN_MAX])),
+        "forbidden": tuple(map(change_row, checked.forbidden)),
+        "allowed": tuple(map(change_row, checked.allowed[:_SHOWN_MAX])),
         "allowed_count": len(checked.allowed),
         "list_command": command,
     }
     if isinstance(checked.base, ComparisonBase):
         context.note(f"compared with {checked.base.batch.id} ({checked.base.why})")
-    elif isinstance(checked.base, KeptBase):
+    elif isinstance(checked.base, BaselineReference):
         context.note(f"compared with {checked.base.why}")
     elif context.as_json:
         context.report(_no_base_text(checked.base))
@@ -192,16 +192,16 @@ def _answer(context: CommandContext, checked: CheckResult, baseline: Path | None
     if compared is not None:
         completeness = msgspec.structs.replace(completeness, lost=completeness.lost + len(compared.trees.lost))
         report_missing_contents(context, compared)
-    answer = Answer(question=checked.head.question, found=None, whole=completeness)
+    answer = Answer(question=checked.head.question, result=None, completeness=completeness)
     status = emit_document(context, answer, document, _lines(checked, command))
     broken = [judged for judged in checked.judged if judged.verdict == "failed"]
     if broken:
-        failed = ", ".join(f"{judged.condition} ({count_of(judged.violations, 'time')})" for judged in broken)
+        failed = ", ".join(f"{judged.condition} ({count_text(judged.violations, 'time')})" for judged in broken)
         context.report(f"failed: {failed}")
     return status or (EXIT_FAILED if broken else 0)
 
 
-def _batch_shown(about: object) -> CheckedBatch:
+def _checked_batch(about: object) -> CheckedBatch:
     return msgspec.convert(about, CheckedBatch, from_attributes=True)
 
 
@@ -228,16 +228,18 @@ def _no_base_text(base: NoBase) -> str:
 def _lines(checked: CheckResult, command: str | None) -> Iterator[str]:
     if isinstance(checked.base, NoBase):
         yield _no_base_text(checked.base)
-    yield from (f"{difference_line(each)} [{word_of(each.state)}]" for each in checked.forbidden[:_SHOWN_MAX])
+    yield from (f"{difference_line(change)} [{state_text(change.state)}]" for change in checked.forbidden[:_SHOWN_MAX])
     if len(checked.forbidden) > _SHOWN_MAX:
         yield f"{len(checked.forbidden) - _SHOWN_MAX:,} more that fail the check; list all with --json"
-    yield from (f"{difference_line(each)} [{word_of(each.state)}, allowed]" for each in checked.allowed[:_SHOWN_MAX])
+    yield from (
+        f"{difference_line(change)} [{state_text(change.state)}, allowed]" for change in checked.allowed[:_SHOWN_MAX]
+    )
     if len(checked.allowed) > _SHOWN_MAX:
         yield f"{len(checked.allowed) - _SHOWN_MAX:,} more allowed; list all with: {command}"
     if checked.judged:
         rows = [
-            (each.condition, "-" if each.value is None else each.value, each.limit, each.verdict)
-            for each in checked.judged
+            (change.condition, "-" if change.value is None else change.value, change.limit, change.verdict)
+            for change in checked.judged
         ]
         yield from table(rows, ("condition", "value", "limit", "verdict"))
         yield from _count_texts(checked)
@@ -252,6 +254,6 @@ def _count_texts(checked: CheckResult) -> Iterator[str]:
         suffix = f", {unknown:,} not comparable (not checked in the same way)" if unknown else ""
         yield f"{new:,} new, {unchanged:,} in the baseline, {fixed:,} in the baseline but no longer found{suffix}"
     if checked.outside_change:
-        yield f"ignored: {count_of(checked.outside_change, 'regression')} on lines that this change did not touch"
+        yield f"ignored: {count_text(checked.outside_change, 'regression')} on lines that this change did not touch"
     if checked.on_unchanged_lines:
-        yield f"ignored: {count_of(checked.on_unchanged_lines, 'regression')} on unchanged lines"
+        yield f"ignored: {count_text(checked.on_unchanged_lines, 'regression')} on unchanged lines"

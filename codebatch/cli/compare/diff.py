@@ -19,29 +19,29 @@ from codebatch.cli.answers.differences import (
     DifferenceSummary,
     ImprovementsAnswer,
     RegressionsAnswer,
+    change_row,
+    changed_record,
     counts_line,
     difference_lines,
-    pair_of,
-    row_of,
 )
 from codebatch.cli.framework.answers import emit_comparison
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.context import CommandContext, Form, with_common_options
 from codebatch.cli.framework.filter_options import filter_options
-from codebatch.cli.framework.format_option import chosen_form
-from codebatch.cli.framework.formats import FOR_PROGRAMS, columns_of, write_rows
+from codebatch.cli.framework.format_option import resolve_form
+from codebatch.cli.framework.formats import FOR_PROGRAMS, default_columns, write_rows
 from codebatch.cli.framework.read_report import explain_option
-from codebatch.cli.output.widths import fitted, terminal_width
+from codebatch.cli.output.widths import fit_line, terminal_width
 from codebatch.compare.differences import Change
 from codebatch.compare.states import IMPROVEMENTS, REGRESSIONS, State
 from codebatch.errors import BatchIncomplete, InvalidInput, ToolMismatch
 from codebatch.model.entry import display_path
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.api.store import Store
-from codebatch.operations.comparison.comparison import CHANGED, KINDS, Comparison, of_files_alone
+from codebatch.operations.comparison.comparison import CHANGED, KINDS, Comparison, compares_only_files
 from codebatch.operations.project.stores import StorePlace
-from codebatch.query.filters.arguments import path_of
+from codebatch.query.filters.arguments import path_argument
 from codebatch.query.filters.record_options import OutputFilters
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.store import StoreDir
@@ -133,10 +133,10 @@ def diff(context: CommandContext, options: DiffOptions, states: tuple[State, ...
     """
     comparison = _compare(context, options)
     for_programs = context.as_json or options.form == "json"
-    changes_found = [*comparison.differences(states or (CHANGED if for_programs else SHOWN))]
+    changes = [*comparison.differences(states or (CHANGED if for_programs else SHOWN))]
     document = partial(_diff_answer, comparison)
     first = counts_line(comparison, (*SHOWN, *COUNTED))
-    return _answer(context, options, comparison, changes_found, states or SHOWN, document, first=first)
+    return _answer(context, options, comparison, changes, states or SHOWN, document, first=first)
 
 
 @command()
@@ -149,9 +149,9 @@ def regressions(context: CommandContext, options: DiffOptions) -> int:
     latest~1 is compared with latest.
     """
     comparison = _compare(context, options)
-    changes_found = [*comparison.differences(REGRESSIONS)]
+    changes = [*comparison.differences(REGRESSIONS)]
     document = partial(_regressions_answer, comparison)
-    return _answer(context, options, comparison, changes_found, REGRESSIONS, document)
+    return _answer(context, options, comparison, changes, REGRESSIONS, document)
 
 
 @command()
@@ -164,15 +164,15 @@ def improvements(context: CommandContext, options: DiffOptions) -> int:
     latest~1 is compared with latest.
     """
     comparison = _compare(context, options)
-    changes_found = [*comparison.differences(IMPROVEMENTS)]
+    changes = [*comparison.differences(IMPROVEMENTS)]
     document = partial(_improvements_answer, comparison)
-    return _answer(context, options, comparison, changes_found, IMPROVEMENTS, document)
+    return _answer(context, options, comparison, changes, IMPROVEMENTS, document)
 
 
 def _compare(context: CommandContext, options: DiffOptions) -> Comparison:
     """Return the comparison of the two batches that the user named. The batches may be incomplete."""
-    of_files = not options.rerun_base and of_files_alone(options.filters.get("kind") or ())
-    before, after = ask_sides(context, options.old, options.new, options.base_store, of_files=of_files)
+    of_files = not options.rerun_base and compares_only_files(options.filters.get("kind") or ())
+    before, after = open_both_batches(context, options.old, options.new, options.base_store, of_files=of_files)
     if options.rerun_base:
         if options.base_store is not None:
             raise InvalidInput("--rerun-base cannot be used with --base-store: the base is in another store")
@@ -186,11 +186,13 @@ def _rerun(context: CommandContext, before: Batch, after: Batch) -> Batch:
     Raises BatchIncomplete if this is not possible.
     """
     from codebatch.cli.run.run import RunListener
-    from codebatch.operations.gate.base_runs import under_tasks_of  # Other comparisons do not need this import.
+    from codebatch.operations.gate.base_runs import rerun_with_head_tasks  # Other comparisons do not need this import.
 
     store = after.question.store
     try:
-        batch = under_tasks_of(store, after.question.batch, before.question.batch, _execution(), RunListener(context))
+        batch = rerun_with_head_tasks(
+            store, after.question.batch, before.question.batch, _execution(), RunListener(context)
+        )
     except ToolMismatch as error:
         hint = "run the head again with this installation, or compare without --rerun-base"
         raise BatchIncomplete(error.message, hint=hint) from error
@@ -204,7 +206,7 @@ def _execution() -> ExecutionSettings:
     return ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=None)
 
 
-def ask_sides(
+def open_both_batches(
     context: CommandContext,
     old: str | None,
     new: str | None,
@@ -224,12 +226,12 @@ def ask_sides(
 
     def run_commit(store: StoreDir, head: BatchDir, commit: NamedCommit) -> BatchDir:
         from codebatch.cli.run.run import RunListener
-        from codebatch.operations.gate.base_runs import batch_of_commit
+        from codebatch.operations.gate.base_runs import obtain_commit_batch
 
-        return batch_of_commit(store, head, commit, _execution(), RunListener(context))
+        return obtain_commit_batch(store, head, commit, _execution(), RunListener(context))
 
     store = Store(context.place.open(), context.note, context.report)
-    base = None if base_store is None else Store(StorePlace(path_of(base_store)).open(), context.note)
+    base = None if base_store is None else Store(StorePlace(path_argument(base_store)).open(), context.note)
     sides = find_revisions(store, old, new, run_commit, base=base, of_files=of_files)
     context.questions.extend(side.question for side in sides)
     context.batches.extend(side.question.batch for side in sides)
@@ -247,44 +249,50 @@ def _answer(
     first: str = "",
 ) -> int:
     """Print a comparison and return the exit status. In text output, only the states `states_shown` are shown."""
-    form, context = chosen_form(context, options.form)
-    shown = [change for state in states_shown for change in changes_found if change.state == state]
-    cut = shown[: options.limit or LINES_SHOWN] if options.form is None else shown[: options.limit]
+    form, context = resolve_form(context, options.form)
+    displayed = [change for state in states_shown for change in changes_found if change.state == state]
+    cut = displayed[: options.limit or LINES_SHOWN] if options.form is None else displayed[: options.limit]
     if form == "json":
         emit_comparison(context, comparison, lambda: context.print(document(changes_found[: options.limit]), ()))
     elif form is None:
         changes = difference_lines(cut, states_shown, with_pass=context.explain)
-        every = [first, *changes] if first else [*changes, *(_rest(comparison, shown, states_shown) if shown else ())]
-        lines = [fitted(line, terminal_width()) for line in every]
+        every = (
+            [first, *changes]
+            if first
+            else [*changes, *(_undisplayed_lines(comparison, displayed, states_shown) if displayed else ())]
+        )
+        lines = [fit_line(line, terminal_width()) for line in every]
         emit_comparison(context, comparison, lambda: context.print(None, lines))
     else:
-        columns = ("state", *columns_of(form, comparison.kinds), *(("reason",) if form in FOR_PROGRAMS else ()))
-        rows = map(row_of, cut)
+        columns = ("state", *default_columns(form, comparison.kinds), *(("reason",) if form in FOR_PROGRAMS else ()))
+        rows = map(change_row, cut)
         emit_comparison(context, comparison, lambda: write_rows(form, rows, columns))
-    if form != "json" and len(cut) < len(shown):
-        context.note(f"{len(shown) - len(cut):,} more; show them with --limit {len(shown)}")
-    if not first and (options.form is not None or not shown):
-        for line in _rest(comparison, shown, states_shown):
+    if form != "json" and len(cut) < len(displayed):
+        context.note(f"{len(displayed) - len(cut):,} more; show them with --limit {len(displayed)}")
+    if not first and (options.form is not None or not displayed):
+        for line in _undisplayed_lines(comparison, displayed, states_shown):
             context.note(line)
     if not comparison.is_complete:
         return BatchIncomplete.exit_status
-    return 1 if options.exit_code and shown else 0
+    return 1 if options.exit_code and displayed else 0
 
 
-def _rest(comparison: Comparison, shown: Sequence[Change], states_shown: Sequence[State]) -> Iterator[str]:
+def _undisplayed_lines(
+    comparison: Comparison, displayed: Sequence[Change], states_shown: Sequence[State]
+) -> Iterator[str]:
     """Yield a line about what is not shown: the number of changes in each other state.
 
     If no change is shown, the line begins with `none`.
     """
     other_states = [state for state in (*SHOWN, *COUNTED) if state not in states_shown and comparison.counts[state]]
-    parts = ["none"] * (not shown) + [f"not shown: {counts_line(comparison, other_states)}"] * bool(other_states)
+    parts = ["none"] * (not displayed) + [f"not shown: {counts_line(comparison, other_states)}"] * bool(other_states)
     if parts:
         yield "; ".join(parts)
 
 
-def _diff_answer(comparison: Comparison, changes_found: Sequence[Change]) -> DiffAnswer:
+def _diff_answer(comparison: Comparison, changes: Sequence[Change]) -> DiffAnswer:
     def of(*states: State) -> list[Change]:
-        return [change for change in changes_found if change.state in states]
+        return [change for change in changes if change.state in states]
 
     counts = comparison.counts
     added_count = counts["new"] + counts["added"]
@@ -292,12 +300,12 @@ def _diff_answer(comparison: Comparison, changes_found: Sequence[Change]) -> Dif
     changed_count = sum(counts[state] for state in _CHANGED_IN_BOTH)
     return DiffAnswer(
         **asdict(_head(comparison)),
-        added=tuple(map(row_of, of("new", "added"))),
-        removed=tuple(map(row_of, of("fixed", "removed"))),
-        changed=tuple(map(pair_of, of(*_CHANGED_IN_BOTH))),
-        moved=tuple(map(pair_of, of("moved"))),
-        suppressed=tuple(map(row_of, of("suppressed"))),
-        not_comparable=tuple(map(row_of, of("not_comparable"))),
+        added=tuple(map(change_row, of("new", "added"))),
+        removed=tuple(map(change_row, of("fixed", "removed"))),
+        changed=tuple(map(changed_record, of(*_CHANGED_IN_BOTH))),
+        moved=tuple(map(changed_record, of("moved"))),
+        suppressed=tuple(map(change_row, of("suppressed"))),
+        not_comparable=tuple(map(change_row, of("not_comparable"))),
         summary=DifferenceSummary(
             added_count=added_count,
             removed_count=removed_count,
@@ -308,14 +316,14 @@ def _diff_answer(comparison: Comparison, changes_found: Sequence[Change]) -> Dif
     )
 
 
-def _regressions_answer(comparison: Comparison, changes_found: Sequence[Change]) -> RegressionsAnswer:
-    rows = tuple(map(row_of, changes_found))
+def _regressions_answer(comparison: Comparison, changes: Sequence[Change]) -> RegressionsAnswer:
+    rows = tuple(map(change_row, changes))
     count = sum(comparison.counts[state] for state in REGRESSIONS)
     return RegressionsAnswer(**asdict(_head(comparison)), regressions=rows, count=count, states=dict(comparison.counts))
 
 
-def _improvements_answer(comparison: Comparison, changes_found: Sequence[Change]) -> ImprovementsAnswer:
-    rows = tuple(row_of(change, is_old=True) for change in changes_found)
+def _improvements_answer(comparison: Comparison, changes: Sequence[Change]) -> ImprovementsAnswer:
+    rows = tuple(change_row(change, is_old=True) for change in changes)
     count = sum(comparison.counts[state] for state in IMPROVEMENTS)
     return ImprovementsAnswer(
         **asdict(_head(comparison)), improvements=rows, count=count, states=dict(comparison.counts)

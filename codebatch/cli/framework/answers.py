@@ -19,10 +19,10 @@ import msgspec
 from codebatch.cli.framework.context import CommandContext
 from codebatch.errors import BatchIncomplete, InvalidConfiguration
 from codebatch.model.entry import display_path
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.api.store import Store
-from codebatch.operations.queries.batch_query import Answer, BatchQuery, shown_paths
+from codebatch.operations.queries.batch_query import Answer, BatchQuery, displayed_restriction
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.store import StoreDir
 
@@ -60,17 +60,17 @@ def scope_members(answer: Answer[object]) -> dict[str, object]:
         "complete": answer.whole.is_complete,
         "percent": answer.whole.percent,
         "stale": answer.question.is_stale,
-        "paths": shown_paths(batch),
+        "paths": displayed_restriction(batch),
     }
 
 
-def ask(context: CommandContext, reference: str | None) -> Batch:
+def open_queried_batch(context: CommandContext, reference: str | None) -> Batch:
     """Return the batch that a command queries.
 
     It may be incomplete; in this case, the output of the answer reports it.
     """
     batch = Store(context.place.open(), context.note, context.report).batch(reference, partial=True)
-    batch.question.tell_phase = context.phase
+    batch.question.on_phase = context.phase
     context.questions.append(batch.question)
     context.batches.append(batch.question.batch)
     return batch
@@ -98,7 +98,7 @@ def emit_rows(
     if context.as_json and if_none and not rows:
         context.note(if_none)
     _report_changes(context, question)
-    return status_of(completeness)
+    return completeness_exit_status(completeness)
 
 
 def emit_formatted(
@@ -115,7 +115,7 @@ def emit_formatted(
     if if_none:
         context.note(_with_progress(if_none, answer.whole))
     _report_changes(context, answer.question)
-    return status_of(answer.whole)
+    return completeness_exit_status(answer.whole)
 
 
 def emit_document(
@@ -136,7 +136,7 @@ def emit_document(
         document = {**scope_members(answer), **document}
     context.print(document, lines, name=name)
     _report_changes(context, question)
-    return status_of(completeness)
+    return completeness_exit_status(completeness)
 
 
 def emit_comparison(context: CommandContext, comparison: Comparison, write: Callable[[], object]) -> None:
@@ -156,7 +156,7 @@ def emit_comparison(context: CommandContext, comparison: Comparison, write: Call
 def report_missing_contents(context: CommandContext, comparison: Comparison) -> None:
     """Report the files whose content a comparison needs but is missing."""
     if lost := sorted(comparison.trees.lost):
-        more = f" and of {count_of(len(lost) - 1, 'other file')}" if len(lost) > 1 else ""
+        more = f" and of {count_text(len(lost) - 1, 'other file')}" if len(lost) > 1 else ""
         where = f"{display_path(lost[0][1])} in {comparison.trees.batch(lost[0][0]).batch.id}{more}"
         context.report(f"incomplete: the content of {where} is missing; findings there are matched by message only")
 
@@ -169,7 +169,7 @@ def rerun(store: StoreDir, batch: BatchDir, changes: Changes | None = None, *, o
     # Imported here, because a command is rarely suggested.
 
     from codebatch.operations.project.configuration import ProjectSettings, load_configuration
-    from codebatch.snapshotting.staleness import rules_of
+    from codebatch.snapshotting.staleness import read_source_rules
 
     about = batch.about
     sources = (
@@ -184,7 +184,7 @@ def rerun(store: StoreDir, batch: BatchDir, changes: Changes | None = None, *, o
         settings = ProjectSettings()
     if batch.about.pipeline != settings.pipeline:
         words += ["--pipeline", batch.about.pipeline]
-    rules = changes or rules_of(store.files, store.root, about.stat_cache)
+    rules = changes or read_source_rules(store.files, store.root, about.stat_cache)
     if rules is not None:
         if rules.include != settings.include:
             words += [word for pattern in rules.include for word in ("--include", pattern)]
@@ -202,7 +202,7 @@ def report_missing_results(
         context.report(f"incomplete: {line}")
 
 
-def status_of(completeness: Completeness) -> int:
+def completeness_exit_status(completeness: Completeness) -> int:
     """Return the exit status of an answer."""
     return 0 if completeness.is_complete else BatchIncomplete.exit_status
 
@@ -212,7 +212,7 @@ def _report_state(context: CommandContext, question: BatchQuery, completeness: C
     report_missing_results(context, question.store, batch, completeness)
     context.report_other_project(question.store, batch)
     if batch.about.paths and not completeness.lacks_files:
-        context.note(f"batch {batch.id} is restricted to {', '.join(shown_paths(batch))}")
+        context.note(f"batch {batch.id} is restricted to {', '.join(displayed_restriction(batch))}")
 
 
 def _report_changes(context: CommandContext, question: BatchQuery) -> None:
@@ -223,7 +223,7 @@ def _report_changes(context: CommandContext, question: BatchQuery) -> None:
         context.note("did not check whether files have changed since this batch: checking takes too long here")
         return
     if not changes.paths:
-        newer = question.find_batch_of(changes.frozen_since)
+        newer = question.find_snapshot_batch(changes.frozen_since)
         if newer is not None:
             context.report(
                 "results are out of date (another batch has the current files); "
@@ -233,8 +233,8 @@ def _report_changes(context: CommandContext, question: BatchQuery) -> None:
     first = display_path(changes.paths[0]) if changes.paths else "files"
     more = len(changes.paths) - 1
     suffix = " and more" if changes.is_cut else f" and {more} more" if more > 0 else ""
-    again = rerun(question.store, question.batch, changes)
-    context.report(f"results are out of date ({first}{suffix} changed); update them with: {again}")
+    rerun_command = rerun(question.store, question.batch, changes)
+    context.report(f"results are out of date ({first}{suffix} changed); update them with: {rerun_command}")
 
 
 def _with_progress(if_none: str, completeness: Completeness) -> str:
@@ -255,9 +255,9 @@ def _reasons(store: StoreDir, batch: BatchDir, completeness: Completeness) -> It
         counts = f"{completeness.failed:,} of {completeness.planned:,} results of batch {batch.id} failed"
         yield f"{counts} ({', '.join(completeness.failed_tasks)}); see: codebatch errors --batch {batch.id}"
     if completeness.lost:
-        yield f"{count_of(completeness.lost, 'file')} could not be read"
+        yield f"{count_text(completeness.lost, 'file')} could not be read"
     if completeness.lacks_files:
-        scope = ", ".join(shown_paths(batch))
+        scope = ", ".join(displayed_restriction(batch))
         unknown = f"batch {batch.id} is restricted to {scope}; other files are not covered"
         yield f"{unknown}; analyse all files with: {rerun(store, batch, of_all=True)}"
     if completeness.unfollowed:

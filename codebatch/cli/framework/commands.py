@@ -107,7 +107,7 @@ def _rank(option: click.Option) -> int:
     return option.is_common + option.is_global if isinstance(option, HelpfulOption) else 3
 
 
-def summary_of(of_command: click.Command) -> str:
+def command_summary(of_command: click.Command) -> str:
     """Return the first paragraph of a command's help on one line, without a final full stop."""
     first = (of_command.help or "").replace("\b", "").strip().partition("\n\n")[0]
     return " ".join(first.split()).removesuffix(".")

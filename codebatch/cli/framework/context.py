@@ -21,25 +21,25 @@ from codebatch.cli.framework.groups import (
     STORE_VARIABLE,
     GlobalOptions,
     add_global_options,
-    global_options_of,
-    schema_of,
-    words_of,
+    answer_schema_name,
+    command_words,
+    get_global_options,
 )
-from codebatch.cli.framework.read_report import EXPLAIN, explain_option, explained
+from codebatch.cli.framework.read_report import EXPLAIN, explain_option, read_report_lines
 from codebatch.cli.output.colors import Color, Painter, is_colored, is_linked
-from codebatch.cli.output.progress import Display, Stage, display_of
-from codebatch.cli.output.streams import write_own
+from codebatch.cli.output.progress import Display, Stage, make_display
+from codebatch.cli.output.streams import write_with_colors
 
 # Re-exported, because most commands need it together with the context.
 from codebatch.cli.output.tables import table as table
 from codebatch.cli.output.terminal import printable
 from codebatch.errors import CodebatchError, InvalidInput
 from codebatch.model.entry import display_path
-from codebatch.model.text.displayed_paths import paths_shown_as
-from codebatch.model.text.quantities import count_of, human_bytes
+from codebatch.model.text.displayed_paths import paths_displayed_as
+from codebatch.model.text.quantities import count_text, human_bytes
 from codebatch.operations.project.stores import StorePlace
 from codebatch.store.batches.batches import BatchDir, BatchKind
-from codebatch.store.batches.resolution import is_of_other_project, resolve_batch
+from codebatch.store.batches.resolution import belongs_to_other_project, resolve_batch
 from codebatch.store.batches.store import StoreDir
 from codebatch.system.files.counted_files import CountedFiles
 
@@ -111,7 +111,7 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
 
     def report_other_project(self, store: StoreDir, batch: BatchDir) -> None:
         """If a batch does not belong to the current project, report it."""
-        if store.project is not None and is_of_other_project(store, batch):
+        if store.project is not None and belongs_to_other_project(store, batch):
             project, current = map(display_path, (batch.about.project_root, store.project.root))
             self.report(f"batch {batch.id} belongs to project {project}, not to the current project {current}")
 
@@ -151,7 +151,7 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
         """Print a line that comes from ProgramOutput without escaping it, unless `-q` was given."""
         if not self.quiet:
             with self.display.aside():
-                write_own(sys.stderr, f"{line}\n")
+                write_with_colors(sys.stderr, f"{line}\n")
 
     def report_reading(self) -> None:
         """With `-v`, report which store was used and how much was read.
@@ -165,14 +165,14 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
             emit("store: not used")
             return
         emit(f"store: {self.files.root}")
-        emit(f"read: {count_of(len(self.files.paths), 'file')} of it, {human_bytes(self.files.read_bytes)}")
+        emit(f"read: {count_text(len(self.files.paths), 'file')} of it, {human_bytes(self.files.read_bytes)}")
         for question in self.questions if self.explain else ():
-            for line in explained(question):
+            for line in read_report_lines(question):
                 emit(line)
 
-    def phase(self, phase: str, done: int = 0, planned: int = 0, things: str = "files") -> None:
+    def phase(self, phase: str, done: int = 0, planned: int = 0, unit: str = "files") -> None:
         """Update the progress display. `planned` is 0 if it is unknown."""
-        self.display.show_stage(Stage(phase, done, planned, things))
+        self.display.show_stage(Stage(phase, done, planned, unit))
 
     def suggest(self, hint: str) -> str:
         """Return a hint in which commands can be executed as they are. `--store` and `--trust` are added if needed."""
@@ -209,7 +209,7 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
             for line in lines:
                 if is_empty:
                     self.display.make_way()
-                write_own(sys.stdout, f"{paint(printable(line))}\n")
+                write_with_colors(sys.stdout, f"{paint(printable(line))}\n")
                 is_empty = False
             if is_empty and if_none:
                 self.note(if_none)
@@ -225,16 +225,16 @@ def with_common_options(function: F) -> F:
     @add_global_options
     @click.pass_context
     def wrapped(ctx: click.Context, /, store: str | None, color: str | None, **arguments: object) -> object:
-        given = global_options_of(ctx)
+        given = get_global_options(ctx)
         given.take(store, color, {name: bool(arguments.pop(name)) for name in FLAGS})
         chosen = given.get("store")
-        command, is_quiet = words_of(ctx), bool(given["quiet"])
+        command, is_quiet = command_words(ctx), bool(given["quiet"])
         context = CommandContext(
             store_path=None if chosen is None else str(chosen),
             as_json=bool(given["as_json"]),
             quiet=is_quiet,
             command=command.replace(" ", "-"),
-            display=display_of(command, quiet=is_quiet),
+            display=make_display(command, quiet=is_quiet),
             verbose=bool(given["verbose"]),
             color=_color(given),
             files=CountedFiles() if given["verbose"] or given.get(EXPLAIN) else None,
@@ -280,7 +280,7 @@ class SourcePath(click.Path):
         text = os.fspath(value)  # The default is already a path.
         if not text:
             self.fail("must not be empty", param, ctx)
-        return Path(next(filter(os.path.lexists, (text, *paths_shown_as(text))), text))
+        return Path(next(filter(os.path.lexists, (text, *paths_displayed_as(text))), text))
 
 
 batch_option = common_option("batch", default_text="latest of this project")
@@ -301,7 +301,7 @@ def _titled(document: object, name: str) -> object:
     members = msgspec.to_builtins(document) if isinstance(document, msgspec.Struct) else document
     if not isinstance(members, dict) or not name:
         return document
-    return dict(sorted({"schema": schema_of(name), **members}.items()))
+    return dict(sorted({"schema": answer_schema_name(name), **members}.items()))
 
 
 def _json(document: object) -> bytes:

@@ -11,8 +11,8 @@ from itertools import pairwise
 
 import click
 
-from codebatch.cli.framework.groups import schema_of
-from codebatch.cli.output.streams import ReaderGone
+from codebatch.cli.framework.groups import answer_schema_name
+from codebatch.cli.output.streams import OutputPipeClosed
 from codebatch.cli.output.terminal import printable
 from codebatch.errors import CodebatchError, InternalError, InvalidInput, StoreError, StoreUnwritable
 from codebatch.model.text.suggestions import closest
@@ -69,7 +69,7 @@ def run_to_exit_status(command: click.Command, arguments: Sequence[str]) -> int:
         return _report("usage", message, hint, error.exit_code, as_json=as_json)
     except (click.Abort, KeyboardInterrupt):
         return _report("interrupted", "interrupted", None, EXIT_INTERRUPTED, as_json=as_json)
-    except ReaderGone:
+    except OutputPipeClosed:
         return EXIT_READER_GONE
     except CodebatchError as error:
         return _report(error.code, error.message, error.hint, error.exit_status, as_json=as_json, lines=error.lines)
@@ -137,12 +137,12 @@ def _usage_message(error: click.ClickException) -> tuple[str, str | None]:
     if isinstance(error, click.NoSuchOption) and context is not None:
         suggestion = _similar_option(error.option_name, context.command)
         hint = f"did you mean {suggestion!r}?" if suggestion else f"see: {context.command_path} --help"
-        return _plain(error.message), hint
+        return _normalise_message(error.message), hint
     if isinstance(error, click.BadParameter) and (chosen := _NO_CHOICE.match(error.message)):
         suggestion = closest(chosen[1], re.findall(r"[\w:.-]+", chosen[2]))
         if suggestion is not None:
-            return _plain(error.format_message()), f"did you mean {suggestion!r}?"
-    return _plain(error.format_message()), f"see: {context.command_path} --help" if context else None
+            return _normalise_message(error.format_message()), f"did you mean {suggestion!r}?"
+    return _normalise_message(error.format_message()), f"see: {context.command_path} --help" if context else None
 
 
 def _similar_option(name: str, command: click.Command) -> str | None:
@@ -184,7 +184,7 @@ def _has_directory() -> bool:
     return True
 
 
-def _plain(message: str) -> str:
+def _normalise_message(message: str) -> str:
     """Return a message of click in the form of all other messages: one line, lower case, no full stop."""
     message = re.sub(r"\s*\n\s*", " ", message)
     lowered = message[:1].lower() + message[1:] if message[1:2].islower() else message
@@ -197,25 +197,25 @@ def _report(code: str, message: str, hint: str | None, status: int, *, as_json: 
         import json  # Only JSON errors need this import.
 
         body = {"code": code, "message": message, "hint": hint, "exit": status}
-        print(json.dumps({"error": body, "schema": schema_of("error")}), file=sys.stderr)
+        print(json.dumps({"error": body, "schema": answer_schema_name("error")}), file=sys.stderr)
     else:
         first, *further = lines or [message]
         print("\n".join(map(printable, [f"error: {first}", *(f"  {line}" for line in further)])), file=sys.stderr)
         if hint:
-            print("\n".join(_fitted_hint(printable(f"hint: {hint}"))), file=sys.stderr)
+            print("\n".join(_wrap_hint(printable(f"hint: {hint}"))), file=sys.stderr)
     return status
 
 
-def _fitted_hint(hint: str) -> Sequence[str]:
+def _wrap_hint(hint: str) -> Sequence[str]:
     """Wrap a hint to the width of the terminal, if there is one.
 
     A hint with a command is not wrapped, so that the command can be copied.
     """
-    from codebatch.cli.output.tables import wrapped
+    from codebatch.cli.output.tables import wrap_text
     from codebatch.cli.output.widths import terminal_width
 
     columns = terminal_width(sys.stderr)
-    return [hint] if columns is None or "codebatch " in hint else wrapped(hint, columns, " " * len("hint: "))
+    return [hint] if columns is None or "codebatch " in hint else wrap_text(hint, columns, " " * len("hint: "))
 
 
 def _report_bug(error: BaseException, *, as_json: bool) -> int:

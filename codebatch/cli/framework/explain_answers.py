@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from codebatch.cli.framework.groups import schema_of
+from codebatch.cli.framework.groups import answer_schema_name
 from codebatch.errors import InvalidInput
 from codebatch.model.text.suggestions import did_you_mean
 
@@ -146,6 +146,6 @@ def explain(command: str) -> ExplainedCommand:
         )
     return ExplainedCommand(
         command=name,
-        answer=schema_of(name),
+        answer=answer_schema_name(name),
         reads=tuple(_SOURCES[source] for source in _SOURCES if source in _READS[name]),
     )

@@ -11,13 +11,13 @@ import msgspec
 from codebatch.cli.framework.context import Form
 from codebatch.cli.framework.format_option import escapes_formulas
 from codebatch.cli.output.colors import Painter, painted_name
-from codebatch.cli.output.streams import write_own
+from codebatch.cli.output.streams import write_with_colors
 from codebatch.cli.output.tables import table
 from codebatch.cli.output.terminal import printable
 from codebatch.cli.output.widths import terminal_width
 from codebatch.model.record import KINDS
 from codebatch.model.task import Json
-from codebatch.query.fields import DERIVED, NO_LANGUAGES, JsonRecord, fields_of, value_of
+from codebatch.query.fields import DERIVED, NO_LANGUAGES, JsonRecord, field_value, record_fields
 from codebatch.query.filters.shaping import cell
 
 FOR_PROGRAMS = ("json", "jsonl", "csv")
@@ -46,21 +46,21 @@ _COLUMNS = {
 }
 
 
-def columns_of(form: Form, kinds: Iterable[str]) -> tuple[str, ...]:
+def default_columns(form: Form, kinds: Iterable[str]) -> tuple[str, ...]:
     """Return the default columns for records of some kinds.
 
     Formats for programs have all columns, other formats have the most useful ones.
     """
     ordered = [kind for kind in KINDS if kind in frozenset(kinds)]
     if form in FOR_PROGRAMS:
-        written = (field for field in fields_of(ordered) if not field.endswith("_b64"))
+        written = (field for field in record_fields(ordered) if not field.endswith("_b64"))
         return tuple(field for field in written if field not in DERIVED or ("file" in ordered and field == "lang"))
     several = ("kind",) if len(ordered) > 1 else ()
     return tuple(dict.fromkeys([*several, *(field for kind in ordered for field in _COLUMNS[kind])]))
 
 
 def _value(row: JsonRecord, field: str) -> Json:
-    return value_of(row, field, NO_LANGUAGES)
+    return field_value(row, field, NO_LANGUAGES)
 
 
 def write_rows(
@@ -80,15 +80,15 @@ def write_rows(
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     is_raw = form == "csv" and not sys.stdout.isatty()
-    text_of = escaped_formula if escapes_formulas() else cell
-    texts = ([text_of(value(row, column)) for column in columns] for row in rows)
+    format_cell = escaped_formula if escapes_formulas() else cell
+    texts = ([format_cell(value(row, column)) for column in columns] for row in rows)
     cells = texts if is_raw else (list(map(printable, row)) for row in texts)
     match form:
         case "csv":
             import csv
 
             writer = csv.writer(sys.stdout, lineterminator="\n")
-            writer.writerow(map(text_of, columns))
+            writer.writerow(map(format_cell, columns))
             writer.writerows(cells)
         case "md":
             sys.stdout.write(f"{_md(columns)}\n{_md(['---'] * len(columns))}\n")
@@ -108,7 +108,7 @@ def write_painted(records: Iterable[JsonRecord], paint: Painter) -> None:
 
     for record in records:
         before, named, after = map(printable, record_parts(record))
-        write_own(sys.stdout, f"{paint(before)}{painted_name(named)}{paint(after) if not named else after}\n")
+        write_with_colors(sys.stdout, f"{paint(before)}{painted_name(named)}{paint(after) if not named else after}\n")
 
 
 def escaped_formula(value: Json) -> str:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import click
 
-from codebatch.cli.framework.commands import HelpfulCommand, option, summary_of, write_options
+from codebatch.cli.framework.commands import HelpfulCommand, command_summary, option, write_options
 from codebatch.model.text.suggestions import closest
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -25,7 +25,7 @@ FLAGS = {
 """Flags that every command has."""
 
 
-def schema_of(name: str) -> str:
+def answer_schema_name(name: str) -> str:
     """Return the value of the member `schema` of an answer. The schema is schemas/NAME-answer.json."""
     return f"codebatch.{name}/1"
 
@@ -42,7 +42,7 @@ class GlobalOptions(dict[str, object]):
             self[name] = is_given or bool(self.get(name))
 
 
-def global_options_of(ctx: click.Context) -> GlobalOptions:
+def get_global_options(ctx: click.Context) -> GlobalOptions:
     """Return the values of the global options that this command line has had so far."""
     root = ctx.find_root()
     if not isinstance(root.obj, GlobalOptions):
@@ -50,7 +50,7 @@ def global_options_of(ctx: click.Context) -> GlobalOptions:
     return root.obj
 
 
-def words_of(ctx: click.Context) -> str:
+def command_words(ctx: click.Context) -> str:
     """Return the words of the current command, without the name of the program."""
     return ctx.command_path.removeprefix(ctx.find_root().command_path).strip()
 
@@ -104,7 +104,7 @@ class Group(click.Group):
         commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
         with formatter.section("Commands"):
             formatter.write_dl(
-                [(name, summary_of(command)) for name, command in commands.items() if command is not None]
+                [(name, command_summary(command)) for name, command in commands.items() if command is not None]
             )
 
     def resolve_command(
@@ -122,7 +122,7 @@ def group_with_common_options(function: Callable[[], None]) -> Callable[..., Non
     @add_global_options
     @click.pass_context
     def wrapped(ctx: click.Context, /, store: str | None, color: str | None, **flags: bool) -> None:
-        global_options_of(ctx).take(store, color, flags)
+        get_global_options(ctx).take(store, color, flags)
 
     wrapped.__name__ = function.__name__
     wrapped.__doc__ = function.__doc__

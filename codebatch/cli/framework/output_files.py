@@ -12,7 +12,7 @@ from codebatch.system.files.files import RealFiles
 STANDARD_OUTPUT = "-"
 
 
-def target_of(output: str, example: str) -> Path:
+def resolve_output(output: str, example: str) -> Path:
     """Return the path of an output file, with symbolic links resolved.
 
     Raises InvalidInput if it cannot be a regular file. The hint has `example`, a command with a valid file.

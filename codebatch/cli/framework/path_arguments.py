@@ -13,7 +13,7 @@ from codebatch.operations.api.batch import Batch
 paths_argument = click.argument("paths", nargs=-1, metavar="[PATH]...", shell_complete=complete_file)
 
 
-def chosen_paths(batch: Batch, paths: Sequence[str], path: str) -> str | tuple[str, ...]:
+def path_restriction(batch: Batch, paths: Sequence[str], path: str) -> str | tuple[str, ...]:
     """Return the path restriction of a query, from its arguments or `--path`. Raises InvalidInput if both are given."""
     if paths and path:
         raise InvalidInput("--path cannot be used with PATH", hint="give all paths as arguments, or use --path only")

@@ -9,7 +9,7 @@ import click
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,9})?)%?\Z", re.ASCII)
 
 
-def share_of(ctx: click.Context, param: click.Parameter, value: str) -> float:
+def parse_percentage(ctx: click.Context, param: click.Parameter, value: str) -> float:
     """Return a percentage as a number from 0 to 1. Return 0 if the option was not given. Raises BadParameter."""
     if not value and ctx.get_parameter_source(str(param.name)) is click.core.ParameterSource.DEFAULT:
         return 0.0

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from codebatch.cli.framework.common_options import common_option
-from codebatch.cli.framework.groups import global_options_of
-from codebatch.model.text.quantities import count_of, human_bytes
+from codebatch.cli.framework.groups import get_global_options
+from codebatch.model.text.quantities import count_text, human_bytes
 
 if TYPE_CHECKING:
     from codebatch.operations.queries.batch_query import BatchQuery
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 EXPLAIN = "explain"
 
 
-def _take(ctx: click.Context, _: click.Parameter, value: bool) -> None:
-    global_options_of(ctx).take(None, None, {EXPLAIN: value})
+def _enable_report(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    get_global_options(ctx).take(None, None, {EXPLAIN: value})
 
 
-explain_option = common_option("explain", expose_value=False, callback=_take)
+explain_option = common_option("explain", expose_value=False, callback=_enable_report)
 """The option for every command that reads. It can be added before or after `with_common_options`."""
 
 
-def explained(question: BatchQuery) -> Iterator[str]:
+def read_report_lines(question: BatchQuery) -> Iterator[str]:
     """Yield lines about how many shards and records a query has read. If it read no shards, yield nothing."""
-    records = question.records_asked
+    records = question.records_if_read
     if records is None or not records.reading.shards:
         return
     reading, read = records.reading, records.source.frames_read
     yield (
-        f"shard files considered: {reading.shards:,}; {reading.told_by_counts:,} answered from counts, "
-        f"{reading.left_out_by_index:,} excluded by the index, {reading.shards_read:,} read"
+        f"shard files considered: {reading.shards:,}; {reading.answered_from_counts:,} answered from counts, "
+        f"{reading.excluded_by_index:,} excluded by the index, {reading.shards_read:,} read"
         + (f" ({reading.shards_read_in_part:,} partially)" if reading.shards_read_in_part else "")
     )
-    frames = f" in {count_of(read.frames, 'frame')}" if read.frames else ""
+    frames = f" in {count_text(read.frames, 'frame')}" if read.frames else ""
     yield f"records read: {human_bytes(read.record_bytes)}{frames}; {reading.matched:,} matched"

@@ -87,10 +87,10 @@ def filtering(noun: str) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         def wrapped(**arguments: object) -> object:
             filters = {name: value for name in _FILTERS if (value := arguments.pop(name, None)) not in (None, ())}
-            asked = {name: arguments.pop(name) for name in RecordQuery.__struct_fields__ if name in arguments}
-            asked["fields"] = _names(asked.get("fields"))
+            query_arguments = {name: arguments.pop(name) for name in RecordQuery.__struct_fields__ if name in arguments}
+            query_arguments["fields"] = _names(query_arguments.get("fields"))
             filters |= {"kind": NOUNS[noun].kinds} if NOUNS[noun].kinds else {}
-            query = msgspec.convert({**asked, "noun": noun, "filters": filters}, RecordQuery)
+            query = msgspec.convert({**query_arguments, "noun": noun, "filters": filters}, RecordQuery)
             return function(asked=_check_combinations(query), **arguments)
 
         wrapped.__name__ = function.__name__
@@ -106,15 +106,15 @@ def _names(names: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(names).split(","))) if names else ()
 
 
-def _check_combinations(asked: RecordQuery) -> RecordQuery:
+def _check_combinations(record_query: RecordQuery) -> RecordQuery:
     """Return the query unchanged. Raises InvalidInput if an option would have no effect because of another option."""
-    ordering = {"--group-by": asked.group_by, "--sort": asked.sort, "--fields": asked.fields}
-    paging = {"--limit": asked.limit, "--offset": asked.offset}
-    if asked.is_count:
+    ordering = {"--group-by": record_query.group_by, "--sort": record_query.sort, "--fields": record_query.fields}
+    paging = {"--limit": record_query.limit, "--offset": record_query.offset}
+    if record_query.is_count:
         _refuse_combination("--count", {**ordering, **paging})
-    if asked.group_by:
-        _refuse_combination("--group-by", {"--sort": asked.sort, "--fields": asked.fields})
-    return asked
+    if record_query.group_by:
+        _refuse_combination("--group-by", {"--sort": record_query.sort, "--fields": record_query.fields})
+    return record_query
 
 
 def _refuse_combination(option: str, values: Mapping[str, object]) -> None:

@@ -16,7 +16,7 @@ from codebatch.model.work.work_batch import CONFIDENCE_MIN
 F = TypeVar("F", bound=Callable[..., object])
 
 
-class Listing(TypedDict):
+class TaskListOptions(TypedDict):
     """The values of the options in this module, with their names in WorkOptions."""
 
     only: bool
@@ -81,7 +81,7 @@ _OPTIONS = [
     ),
     option("--strict", "is_strict", is_flag=True, help="Fail if `each` of a task matches nothing"),
 ]
-_NAMES = tuple(Listing.__annotations__)
+_NAMES = tuple(TaskListOptions.__annotations__)
 
 
 def list_options(function: F) -> F:
@@ -92,6 +92,6 @@ def list_options(function: F) -> F:
         listing = {name: options.pop(name) for name in _NAMES}
         return function(*arguments, paths=paths, listing=listing, **options)
 
-    for each in reversed(_OPTIONS):
-        wrapped = each(wrapped)
+    for decorator in reversed(_OPTIONS):
+        wrapped = decorator(wrapped)
     return wrapped  # type: ignore[return-value]

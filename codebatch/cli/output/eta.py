@@ -65,7 +65,7 @@ class Pace:
             self._samples = [*self._samples[:-1:2], self._samples[-1]]
             self._gap = (now - self._samples[0][0]) / len(self._samples)
 
-    def seconds_left(self, now: float) -> float | None:
+    def remaining_seconds(self, now: float) -> float | None:
         """Return the remaining seconds. Return None if the estimate could be wrong by more than a factor of two.
 
         The two halves of the elapsed time are compared. The pace of one half may be at most PACE_RATIO_MAX times that

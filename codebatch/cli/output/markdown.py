@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from importlib import resources
 
-from codebatch.cli.output.tables import aligned, wrapped
+from codebatch.cli.output.tables import align_rows, wrap_text
 
 TOPICS = (
     "first-run",
@@ -59,13 +59,13 @@ def page_lines(text: str, columns: int) -> Iterator[str]:
             yield from (f"    {line}".rstrip() for line in block[1:])
         elif first.startswith("#"):
             title = first.lstrip("# ")
-            yield from wrapped(title.upper() if first.startswith("# ") else title, columns)
+            yield from wrap_text(title.upper() if first.startswith("# ") else title, columns)
         elif first.startswith("|"):
-            rows = [[_plain(cell.strip()) for cell in line.strip().strip("|").split("|")] for line in block]
-            yield from aligned([rows[0], *rows[2:]], columns)
+            rows = [[_strip_markup(cell.strip()) for cell in line.strip().strip("|").split("|")] for line in block]
+            yield from align_rows([rows[0], *rows[2:]], columns)
         else:
             indent = "  " if _ITEM.match(first) else ""
-            yield from wrapped(_plain(" ".join(map(str.strip, block))), columns, indent)
+            yield from wrap_text(_strip_markup(" ".join(map(str.strip, block))), columns, indent)
         if not _ITEM.match(first):
             yield ""
 
@@ -90,5 +90,5 @@ def _blocks(lines: list[str]) -> Iterator[list[str]]:
         yield block
 
 
-def _plain(text: str) -> str:
+def _strip_markup(text: str) -> str:
     return _LINK.sub(r"\1 (\2)", text).replace("**", "")

@@ -27,16 +27,16 @@ class ProgramOutput:
     def line(self, text: str) -> str:
         """Return a line that is safe to print on a terminal. Tabs become spaces."""
         text = text.removesuffix("\r")
-        shown = [*self._open]
+        previous_lines = [*self._open]
         columns = at = 0
         for sequence in SGR.finditer(text):
-            columns = _show(shown, text[at : sequence.start()], columns)
+            columns = _show(previous_lines, text[at : sequence.start()], columns)
             at = sequence.end()
             if self._is_colored:
-                shown.append(sequence[0])
+                previous_lines.append(sequence[0])
                 self._note(sequence[0])
-        _show(shown, text[at:], columns)
-        return "".join([*shown, _RESET] if self._open else shown)
+        _show(previous_lines, text[at:], columns)
+        return "".join([*previous_lines, _RESET] if self._open else previous_lines)
 
     def _note(self, sequence: str) -> None:
         """Record which colours are on after a sequence.
@@ -50,7 +50,7 @@ class ProgramOutput:
             self._open = [*self._open, sequence][-_OPEN_MAX:]
 
 
-def shortened(text: str) -> str:
+def shorten_line(text: str) -> str:
     """Return a line with at most LINE_CHARACTERS_MAX characters.
 
     If it is cut, the number of omitted characters is appended.
@@ -62,9 +62,9 @@ def shortened(text: str) -> str:
     return f"{begin}… ({omitted:,} more characters)"
 
 
-def _show(shown: list[str], text: str, columns: int) -> int:
-    """Append text that begins at a column to `shown`. Return the column at which it ends."""
+def _show(lines: list[str], text: str, columns: int) -> int:
+    """Append text that begins at a column to `lines`. Return the column at which it ends."""
     before = columns % 8
     spaced = (" " * before + text).expandtabs()[before:] if "\t" in text else text
-    shown.append(printable(spaced))
+    lines.append(printable(spaced))
     return columns + len(spaced)

@@ -18,7 +18,7 @@ from typing import TextIO
 import msgspec
 
 from codebatch.cli.output.eta import Pace, eta_text
-from codebatch.cli.output.streams import write_own
+from codebatch.cli.output.streams import write_with_colors
 from codebatch.cli.output.terminal import printable
 from codebatch.system.clock import running_ns
 
@@ -37,16 +37,16 @@ class Stage(msgspec.Struct, frozen=True):
 
     - `share`: the share of the work that is done. It is set if the things have different weights.
     - `is_even`: False if things differ so much that the remaining time cannot be estimated from their number.
-    - `left`: the remaining time as text, if the caller knows it.
+    - `remaining_text`: the remaining time as text, if the caller knows it.
     """
 
     phase: str
     done: int = 0
     planned: int = 0
-    things: str = "files"
+    unit: str = "files"
     more: str = ""
     is_even: bool = True
-    left: str = ""
+    remaining_text: str = ""
     share: float | None = None
 
     @property
@@ -57,19 +57,19 @@ class Stage(msgspec.Struct, frozen=True):
         return self.done / self.planned if self.planned else 0.0
 
 
-def advance(shown: Stage, reported: Stage) -> Stage:
-    """Return the stage to show next. `shown` is the present one, and `reported` the new one.
+def advance(current: Stage, reported: Stage) -> Stage:
+    """Return the stage to show next. `current` is the present one, and `reported` the new one.
 
     In a phase, neither counts nor share may decrease. A retry or the death of a worker can make them smaller. The
     display then does not change until they are reached again.
     """
-    if reported.phase != shown.phase:
+    if reported.phase != current.phase:
         return reported
     return msgspec.structs.replace(
         reported,
-        done=max(shown.done, reported.done),
-        planned=max(shown.planned, reported.planned),
-        share=None if reported.share is None else max(shown.share or 0.0, reported.share),
+        done=max(current.done, reported.done),
+        planned=max(current.planned, reported.planned),
+        share=None if reported.share is None else max(current.share or 0.0, reported.share),
     )
 
 
@@ -91,7 +91,7 @@ class Display:
         """Start the display. It appears after a delay. If no thread can be started, nothing is shown."""
         self._stage = Stage(command)
         with contextlib.suppress(RuntimeError):
-            threading.Thread(target=self._draw_until_over, name="progress", daemon=True).start()
+            threading.Thread(target=self._draw_until_closed, name="progress", daemon=True).start()
 
     def show_stage(self, stage: Stage) -> None:
         """Set the stage to show."""
@@ -130,13 +130,15 @@ class Display:
                 return
             if self._is_live:
                 seconds = (now - self._began) / 1e9
-                line = live_line(self._stage, seconds, self._left(now / 1e9), _columns(self._stream), self._marks)
+                line = live_line(
+                    self._stage, seconds, self._remaining_text(now / 1e9), _columns(self._stream), self._marks
+                )
                 self._write(_ERASED + printable(line))
                 self._is_drawn = True
             elif self._stage.planned:
-                self._write(printable(plain_line(self._stage, self._left(now / 1e9))) + "\n")
+                self._write(printable(plain_line(self._stage, self._remaining_text(now / 1e9))) + "\n")
 
-    def _draw_until_over(self) -> None:
+    def _draw_until_closed(self) -> None:
         wait = PATIENCE_SECONDS if self._is_live else PLAIN_SECONDS
         while not self._is_over.wait(wait):
             self.draw()
@@ -147,14 +149,14 @@ class Display:
         """The characters for the done part and the remaining part of a bar."""
         return "━─" if (self._stream.encoding or "").lower().replace("-", "") == "utf8" else "#-"
 
-    def _left(self, now: float) -> str:
+    def _remaining_text(self, now: float) -> str:
         """Return the remaining time of the phase as text, estimated by its pace.
 
         Return an empty text if it is unknown.
         """
-        if self._stage.left or not self._stage.is_even:
-            return self._stage.left
-        seconds = self._pace.seconds_left(now)
+        if self._stage.remaining_text or not self._stage.is_even:
+            return self._stage.remaining_text
+        seconds = self._pace.remaining_seconds(now)
         return "" if seconds is None else eta_text((seconds, seconds, seconds))
 
     def _erase(self) -> None:
@@ -163,24 +165,24 @@ class Display:
             self._write(_ERASED)
 
     def _write(self, text: str) -> None:
-        write_own(self._stream, text)
+        write_with_colors(self._stream, text)
         self._stream.flush()
 
 
-def live_line(stage: Stage, seconds: float, left: str, columns: int, marks: str) -> str:
+def live_line(stage: Stage, seconds: float, remaining_text: str, columns: int, marks: str) -> str:
     """Return a line of at most `columns` - 1 characters.
 
     It has the parts that fit, and a bar in the remaining space.
     """
     parts = [stage.phase]
     room = columns - 1 - len(stage.phase)  # Some terminals wrap the line after a character in the last column.
-    counted = f"{stage.done:,} of {stage.planned:,} {stage.things}" if stage.planned else ""
+    counted = f"{stage.done:,} of {stage.planned:,} {stage.unit}" if stage.planned else ""
     percent = f"{100 * stage.done // stage.planned}%" if stage.planned else ""
     if len(counted) + len(_BETWEEN) > room:
         counted = percent
     # There may be room for only one time. A known remaining time has priority over the elapsed time, and this over an
     # estimate.
-    times = (left, f"{seconds:.0f} s") if stage.left else (f"{seconds:.0f} s", left)
+    times = (remaining_text, f"{seconds:.0f} s") if stage.remaining_text else (f"{seconds:.0f} s", remaining_text)
     for part in (counted, *times, stage.more):
         if part and len(part) + len(_BETWEEN) <= room:
             parts.append(part)
@@ -192,13 +194,13 @@ def live_line(stage: Stage, seconds: float, left: str, columns: int, marks: str)
     return _BETWEEN.join(parts)[: columns - 1]
 
 
-def plain_line(stage: Stage, left: str) -> str:
+def plain_line(stage: Stage, remaining_text: str) -> str:
     """Return the progress line for output that is not a terminal."""
-    counted = f"{stage.phase}: {stage.done:,} of {stage.planned:,} {stage.things}"
-    return ", ".join(filter(None, (counted, stage.more, left)))
+    counted = f"{stage.phase}: {stage.done:,} of {stage.planned:,} {stage.unit}"
+    return ", ".join(filter(None, (counted, stage.more, remaining_text)))
 
 
-def display_of(command: str, *, quiet: bool) -> Display:
+def make_display(command: str, *, quiet: bool) -> Display:
     """Return the progress display of a command on standard error. It is started, unless `quiet` is set."""
     is_live = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
     display = Display(sys.stderr, is_live=is_live)

@@ -10,11 +10,11 @@ import msgspec
 from codebatch.cli.output.tables import table
 from codebatch.model.record import SEVERITIES
 from codebatch.model.task import Json
-from codebatch.model.text.quantities import count_of, human_bytes
-from codebatch.query.fields import JsonRecord, cell_of, record_path
+from codebatch.model.text.quantities import count_text, human_bytes
+from codebatch.query.fields import JsonRecord, cell_text, record_path
 
 if TYPE_CHECKING:
-    from codebatch.operations.runs.collection import Collected
+    from codebatch.operations.runs.collection import CollectionResult
     from codebatch.query.answers.language_lines import LanguageLines
     from codebatch.query.answers.summary import Summary
 
@@ -36,44 +36,44 @@ def record_parts(record: JsonRecord) -> tuple[str, str, str]:
     match record["kind"]:
         case "diagnostic":
             text = f" {record['code']} {record['message']} [{record['tool']}]"
-            return f"{path}:{record['line']}:{record['column']}{cell_of(record)}: ", str(record["severity"]), text
+            return f"{path}:{record['line']}:{record['column']}{cell_text(record)}: ", str(record["severity"]), text
         case "symbol":
-            place = f"{path}:{record['line']}:{record['column']}{cell_of(record)}"
+            place = f"{path}:{record['line']}:{record['column']}{cell_text(record)}"
             return f"{place}: {record['symbol_type']} ", str(record["qualified"]), ""
         case "edge":
-            text = f"{path}:{record['line']}{cell_of(record)}: {record['source'] or '(file)'} {record['edge_type']} "
+            text = f"{path}:{record['line']}{cell_text(record)}: {record['source'] or '(file)'} {record['edge_type']} "
             return text, str(record["target"]), f" ({record['resolution']})" if "resolution" in record else ""
         case "metric":
-            line = f"{record.get('line', 1)}{cell_of(record)}"
+            line = f"{record.get('line', 1)}{cell_text(record)}"
             place = f"{path}:{line}: {record['symbol']}" if "symbol" in record else f"{path}:"
             return f"{place} ", str(record["metric"]), f" = {record['value']}"
         case "duplicate":
             other = f"{record_path(record, 'other_path')}:{record['other_line']}"
-            text = f"{path}:{record['line']}{cell_of(record)}: {record['lines']} code lines as in {other}, "
+            text = f"{path}:{record['line']}{cell_text(record)}: {record['lines']} code lines as in {other}, "
             text += f"{record['copies']} copies"
         case "file" if "lang" not in record:  # An entry of a snapshot.
-            text = f"{path}: {counted(record['size'], 'byte')}{', executable' * bool(record['executable'])}"
+            text = f"{path}: {number_text(record['size'], 'byte')}{', executable' * bool(record['executable'])}"
         case "file":
-            lines = counted(record["lines"], "line")
+            lines = number_text(record["lines"], "line")
             text = f"{path}: {record['lang']}, {lines}, {record['class']}, parse {record['parse']}"
         case "failure":
             text = f"{path}: {record['task']} failed: {record['reason']}"
         case _:
-            rest = ", ".join(
+            member_text = ", ".join(
                 f"{key}={value}" for key, value in record.items() if key not in ("kind", "path", "path_b64")
             )
-            text = f"{path}: {record['kind']} {rest}"
+            text = f"{path}: {record['kind']} {member_text}"
     return text, "", ""
 
 
-def counted(number: Json, noun: str) -> str:
+def number_text(number: Json, noun: str) -> str:
     """Return a number with its noun: `1 line`, `2 lines`. Return `? lines` if the record has no number."""
-    return count_of(number, noun) if isinstance(number, int) else f"? {noun}s"
+    return count_text(number, noun) if isinstance(number, int) else f"? {noun}s"
 
 
 def summary_lines(summary: Summary, worst: Iterable[JsonRecord]) -> Iterator[str]:
     """Yield the lines of a summary."""
-    yield f"{count_of(summary.files, 'file')}, {count_of(summary.records, 'record')}"
+    yield f"{count_text(summary.files, 'file')}, {count_text(summary.records, 'record')}"
     if summary.lines:
         yield from _line_table(summary.lines)
     elif summary.languages:
@@ -96,8 +96,8 @@ def _line_table(lines: Mapping[str, LanguageLines]) -> Iterator[str]:
     """
     ranked = sorted(lines.items(), key=lambda pair: (-pair[1].code, -pair[1].files, pair[0]))
     rows = [(language, *_numbers([counts])) for language, counts in ranked[:LANGUAGES_SHOWN_MAX]]
-    if rest := ranked[LANGUAGES_SHOWN_MAX:]:
-        rows.append((f"{len(rest)} more", *_numbers(counts for _, counts in rest)))
+    if other_languages := ranked[LANGUAGES_SHOWN_MAX:]:
+        rows.append((f"{len(other_languages)} more", *_numbers(counts for _, counts in other_languages)))
     rows.append(("total", *_numbers(lines.values())))
     yield from table(rows, ("language", "files", "code", "comment", "blank"))
 
@@ -106,33 +106,33 @@ def _numbers(lines: Iterable[LanguageLines]) -> tuple[int, ...]:
     return tuple(map(sum, zip(*map(msgspec.structs.astuple, lines), strict=True)))
 
 
-def failure_lines(shown: Iterable[JsonRecord], count: int) -> Iterator[str]:
+def failure_lines(displayed_failures: Iterable[JsonRecord], count: int) -> Iterator[str]:
     """Yield the lines of some failures. `count` is the number of all failures."""
     yield "failures:"
     remaining = count
-    for record in shown:
+    for record in displayed_failures:
         remaining -= 1
         yield f"  {record_line(record)}"
     if remaining:
         yield f"  {remaining:,} more"
 
 
-def collected_line(collected: Collected, *, is_dry: bool = False) -> str:
+def collection_line(collected: CollectionResult, *, is_dry: bool = False) -> str:
     """Return one line about what a garbage collection has removed or, with `is_dry`, would remove."""
     counted = [
-        *([count_of(len(collected.batches), "batch", "batches")] if collected.batches else []),
-        *([count_of(len(collected.snapshots), "snapshot")] if collected.snapshots else []),
-        *([count_of(collected.objects, "object")] if collected.objects else []),
+        *([count_text(len(collected.batches), "batch", "batches")] if collected.batches else []),
+        *([count_text(len(collected.snapshots), "snapshot")] if collected.snapshots else []),
+        *([count_text(collected.objects, "object")] if collected.objects else []),
     ]
     if collected.packs_rewritten and not counted:
         counted.append("duplicate objects")
     if collected.settled:
         settled = len(collected.settled)
         counted.append(
-            f"files that {count_of(settled, 'batch', 'batches')} no longer need{'s' if settled == 1 else ''}"
+            f"files that {count_text(settled, 'batch', 'batches')} no longer need{'s' if settled == 1 else ''}"
         )
     if collected.relinked:
-        counted.append(f"{count_of(collected.relinked, 'copy', 'copies')} of shard files")
+        counted.append(f"{count_text(collected.relinked, 'copy', 'copies')} of shard files")
     if not counted:
         return "nothing to remove"
     done = "would remove" if is_dry else "collected"
@@ -141,6 +141,6 @@ def collected_line(collected: Collected, *, is_dry: bool = False) -> str:
 
 def _ranked(counts: dict[str, int], limit: int) -> str:
     ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-    shown = ", ".join(f"{name} {count:,}" for name, count in ranked[:limit])
+    ranked_text = ", ".join(f"{name} {count:,}" for name, count in ranked[:limit])
     remaining = len(ranked) - limit
-    return f"{shown}, {remaining} more" if remaining > 0 else shown
+    return f"{ranked_text}, {remaining} more" if remaining > 0 else ranked_text

@@ -3,8 +3,8 @@
 Standard output has the answer. If it cannot be written, the command ends with a storage error. Standard error is only
 for information. If it cannot be written, the error is ignored.
 
-On a terminal, control characters in text and bytes are escaped, whatever their origin. Only `write_own` writes the
-program's own control sequences: colours, links and progress.
+On a terminal, control characters in text and bytes are escaped, whatever their origin. Only `write_with_colors` writes
+the program's own control sequences: colours, links and progress.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from codecs import getincrementaldecoder
 from functools import cached_property
 from typing import TYPE_CHECKING, BinaryIO, TextIO, cast
 
-from codebatch.cli.output.terminal import harmless
+from codebatch.cli.output.terminal import escape_controls
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -25,7 +25,7 @@ STDOUT = 1
 STDERR = 2
 
 
-class ReaderGone(Exception):
+class OutputPipeClosed(Exception):
     """Raised if the reader of the answer has closed the pipe, as in `| head`.
 
     The rest of the answer is then not needed.
@@ -42,7 +42,7 @@ class _StandardOutput(io.FileIO):
                 select((), (self,), ())
             return written
         except BrokenPipeError as error:  # click would end the process if it received a BrokenPipeError.
-            raise ReaderGone from error
+            raise OutputPipeClosed from error
         except OSError as error:
             raise OSError(error.errno, error.strerror, "standard output") from error
 
@@ -59,7 +59,7 @@ class _Terminal(io.TextIOWrapper):
     """A text stream to a terminal. It escapes control characters."""
 
     def write(self, text: str, /) -> int:
-        super().write(harmless(text))
+        super().write(escape_controls(text))
         return len(text)
 
     def write_own(self, text: str) -> None:
@@ -76,11 +76,11 @@ class _Terminal(io.TextIOWrapper):
         return cast("BinaryIO", super().buffer)
 
     @cached_property
-    def _harmless_bytes(self) -> _HarmlessBytes:
-        return _HarmlessBytes(self.unfiltered)
+    def _harmless_bytes(self) -> _ControlEscapingBytes:
+        return _ControlEscapingBytes(self.unfiltered)
 
 
-class _HarmlessBytes(io.BufferedIOBase):
+class _ControlEscapingBytes(io.BufferedIOBase):
     """A byte stream to a terminal. It escapes control characters and invalid UTF-8."""
 
     def __init__(self, below: BinaryIO) -> None:
@@ -89,7 +89,7 @@ class _HarmlessBytes(io.BufferedIOBase):
 
     def write(self, data: Buffer, /) -> int:
         text = self._decoder.decode(data)
-        self._below.write(harmless(text, in_json=True).encode())
+        self._below.write(escape_controls(text, in_json=True).encode())
         return len(memoryview(data))
 
     def writable(self) -> bool:
@@ -99,7 +99,7 @@ class _HarmlessBytes(io.BufferedIOBase):
         self._below.flush()
 
 
-def write_own(stream: TextIO, text: str) -> None:
+def write_with_colors(stream: TextIO, text: str) -> None:
     """Write text with the program's own control sequences. All data in the text must already be `printable`."""
     if isinstance(stream, _Terminal):
         stream.write_own(text)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from codebatch.cli.output.terminal import printable
-from codebatch.cli.output.widths import fitted_path, shortest_path, terminal_width
+from codebatch.cli.output.widths import fit_path, shortest_path, terminal_width
 
 _GAP = 2
 _NARROWEST = 8
@@ -31,7 +31,7 @@ def table(
     cells = [_cells(row) for row in rows]
     named = list(header)
     of_paths = [at for at, name in enumerate(named) if name in paths]
-    return aligned([named, *cells], terminal_width() if columns is None else columns, of_paths)
+    return align_rows([named, *cells], terminal_width() if columns is None else columns, of_paths)
 
 
 def _cells(row: Iterable[object]) -> list[str]:
@@ -45,7 +45,7 @@ def _cell(cell: object) -> str:
     return f"{cell:,}" if isinstance(cell, int) else str(cell)
 
 
-def aligned(rows: Sequence[Sequence[str]], columns: int | None, paths: Collection[int] = ()) -> list[str]:
+def align_rows(rows: Sequence[Sequence[str]], columns: int | None, paths: Collection[int] = ()) -> list[str]:
     """Return the lines of a table with aligned columns.
 
     The first of `rows` is the header. `columns` is the width, or None if there is no terminal. `paths` are the indexes
@@ -60,14 +60,14 @@ def aligned(rows: Sequence[Sequence[str]], columns: int | None, paths: Collectio
     widths = _widths(rows, columns, paths)
     is_stacked = sum(widths) + _GAP * (len(widths) - 1) > columns
     rooms = [columns - len(_INDENT)] * len(widths) if is_stacked else widths
-    rows = [[fitted_path(cell, rooms[at], 0) if at in paths else cell for at, cell in enumerate(row)] for row in rows]
+    rows = [[fit_path(cell, rooms[at], 0) if at in paths else cell for at, cell in enumerate(row)] for row in rows]
     if is_stacked:
         return [line for row in rows for line in _stacked(row, columns)]
     starts = [sum(widths[:at]) + _GAP * at for at in range(len(widths))]
     return [line for row in rows for line in _row_lines(row, widths, starts, numbers, columns)]
 
 
-def wrapped(text: str, columns: int, indent: str = "") -> list[str]:
+def wrap_text(text: str, columns: int, indent: str = "") -> list[str]:
     """Wrap text to lines of at most `columns` characters.
 
     All lines but the first are indented. A word that is longer than a line gets its own line.
@@ -122,7 +122,7 @@ def _row_lines(
     lines = [""]
     at = 0
     for cell, width, start, is_number in zip(row, widths, starts, numbers, strict=True):
-        parts = [cell.rjust(width)] if is_number else wrapped(cell, width)
+        parts = [cell.rjust(width)] if is_number else wrap_text(cell, width)
         begin = max(0, min(start, columns - max(map(len, parts))))
         longer = [number for number, line in enumerate(lines) if line and len(line) > begin - _GAP]
         at = max(at, longer[-1] + 1) if longer else at
@@ -136,8 +136,8 @@ def _row_lines(
 def _stacked(row: Sequence[str], columns: int) -> list[str]:
     """Return the lines of a row if the table is too wide for the terminal: each cell is below the previous one."""
     first, *further = row
-    below = (part for cell in further for part in wrapped(cell, columns - len(_INDENT)))
-    return [*wrapped(first, columns, _INDENT), *(_INDENT + part for part in below)]
+    below = (part for cell in further for part in wrap_text(cell, columns - len(_INDENT)))
+    return [*wrap_text(first, columns, _INDENT), *(_INDENT + part for part in below)]
 
 
 def _is_number(text: str) -> bool:

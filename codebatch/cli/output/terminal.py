@@ -1,7 +1,7 @@
 """Escapes for terminals. Names and messages come from untrusted trees.
 
 Lines for people are made `printable` where they are created, wherever they are written. In addition, all output to a
-terminal is made `harmless` (streams.py). So no untrusted text reaches a terminal without an escape.
+terminal is made `escape_controls` (streams.py). So no untrusted text reaches a terminal without an escape.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ _UNSEEN = (
 _STEERING = f"(?!\t|\n|\r\n){_UNSEEN}"
 
 
-def harmless(text: str, *, in_json: bool = False) -> str:
+def escape_controls(text: str, *, in_json: bool = False) -> str:
     """Return a text with all control characters escaped, except tabs and line breaks.
 
     With `in_json`, the escapes are those of JSON, so that JSON stays valid and keeps its meaning.
     """
     if text.isascii() and text.isprintable():
         return text
-    return re.sub(_STEERING, _escape_of_json if in_json else _escape, text)
+    return re.sub(_STEERING, _json_escape if in_json else _escape, text)
 
 
 def _escape(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode("ascii")
 
 
-def _escape_of_json(match: re.Match[str]) -> str:
+def _json_escape(match: re.Match[str]) -> str:
     units = match[0].encode("utf-16-be").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 

@@ -29,7 +29,7 @@ def terminal_width(stream: TextIO | None = None) -> int | None:
     return max(columns or (int(value) if value.isdecimal() else _WIDTH), _WIDTH_MIN)
 
 
-def fitted(line: str, width: int | None) -> str:
+def fit_line(line: str, width: int | None) -> str:
     """Return a printable line with as many whole words as fit. The first word is never cut."""
     line = printable(line)
     if width is None or len(line) <= width:
@@ -41,25 +41,25 @@ def fitted(line: str, width: int | None) -> str:
     return line if cut < 0 else f"{line[:cut].rstrip()} …"
 
 
-def fitted_path(path: str, width: int | None, before: int) -> str:
+def fit_path(path: str, width: int | None, before: int) -> str:
     """Return a path to print after `before` characters.
 
     If it does not fit, its first directories are replaced by `…`.
     """
     if width is None or before + len(path) <= width:
         return path
-    shown = path
-    while "/" in shown.removeprefix("…/") and before + len(shown) > width:
-        shown = f"…/{shown.removeprefix('…/').partition('/')[2]}"
-    return shown
+    shortened = path
+    while "/" in shortened.removeprefix("…/") and before + len(shortened) > width:
+        shortened = f"…/{shortened.removeprefix('…/').partition('/')[2]}"
+    return shortened
 
 
 def shortest_path(path: str) -> str:
-    """Return the shortest form in which `fitted_path` can return a path: `…` and the file name."""
-    return fitted_path(path, 0, 0)
+    """Return the shortest form in which `fit_path` can return a path: `…` and the file name."""
+    return fit_path(path, 0, 0)
 
 
-def without_same_directory(paths: list[str]) -> list[str]:
+def hide_repeated_directories(paths: list[str]) -> list[str]:
     """Return paths. If a path is in the directory of the path before it, only its name is returned."""
     named = [path.rpartition("/") for path in paths]
     return [

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 import click
 
-from codebatch.cli.answers.empty_results import searched_text
-from codebatch.cli.framework.answers import ask, emit_rows
+from codebatch.cli.answers.empty_results import search_volume_text
+from codebatch.cli.framework.answers import emit_rows, open_queried_batch
 from codebatch.cli.framework.commands import command
 from codebatch.cli.framework.completion import complete_file
 from codebatch.cli.framework.context import CommandContext, query_batch_option, with_common_options
@@ -25,10 +25,10 @@ def define(context: CommandContext, name: str, batch_reference: str | None) -> i
 
     NAME can be qualified, such as Class.method. Imports of a name are not definitions.
     """
-    batch = ask(context, batch_reference)
+    batch = open_queried_batch(context, batch_reference)
     answer = batch.definitions(name)
     lines = map(record_line, answer.found)
-    if_none = "" if answer.found else f"no definition of {name} (searched {searched_text(batch, 'symbol')})"
+    if_none = "" if answer.found else f"no definition of {name} (searched {search_volume_text(batch, 'symbol')})"
     return emit_rows(context, answer, answer.found, lines, if_none=if_none)
 
 
@@ -42,10 +42,10 @@ def callers(context: CommandContext, name: str, batch_reference: str | None) -> 
     Each function is listed with its first call and its number of calls. Calls are found by name, so calls of other
     functions with this name are listed too.
     """
-    batch = ask(context, batch_reference)
+    batch = open_queried_batch(context, batch_reference)
     answer = batch.callers(name)
     rows = [caller.row for caller in answer.found]
-    if_none = "" if rows else f"no calls of {name} (searched {searched_text(batch, 'edge')})"
+    if_none = "" if rows else f"no calls of {name} (searched {search_volume_text(batch, 'edge')})"
     return emit_rows(context, answer, rows, map(_call, rows), if_none=if_none)
 
 
@@ -58,7 +58,7 @@ def outline(context: CommandContext, path: str, batch_reference: str | None) -> 
 
     Definitions are listed in the order of the file. Nested definitions are indented below the enclosing definition.
     """
-    answer = ask(context, batch_reference).outline(path)
+    answer = open_queried_batch(context, batch_reference).outline(path)
     symbols = answer.found.records
     if_none = f"no definitions in {display_path(answer.found.path)}"
     return emit_rows(context, answer, symbols, _nested(symbols), if_none=if_none)

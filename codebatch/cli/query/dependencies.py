@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from codebatch.cli.framework.answers import ask, emit_rows
+from codebatch.cli.framework.answers import emit_rows, open_queried_batch
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.completion import complete_file
 from codebatch.cli.framework.context import CommandContext, path_option, query_batch_option, table, with_common_options
-from codebatch.cli.framework.path_arguments import chosen_paths, paths_argument
-from codebatch.cli.output.tables import wrapped
-from codebatch.cli.output.widths import fitted_path, terminal_width, without_same_directory
+from codebatch.cli.framework.path_arguments import path_restriction, paths_argument
+from codebatch.cli.output.tables import wrap_text
+from codebatch.cli.output.widths import fit_path, hide_repeated_directories, terminal_width
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 from codebatch.operations.queries.batch_query import Answer
 from codebatch.operations.queries.impact import Impact
 
@@ -55,12 +55,15 @@ def impact(context: CommandContext, path: str, batch_reference: str | None, dept
     files that do not import FILE mention a definition of FILE, the answer is incomplete (exit status 3), and the number
     of these files is reported.
     """
-    batch = ask(context, batch_reference)
+    batch = open_queried_batch(context, batch_reference)
     answer = batch.impact(path, depth)
     dependents = answer.found.dependents
     if only_tests:
         return _answer_tests(context, answer)
-    rows = ((each.distance, each.path, f"{each.imports}:{each.line}", each.resolution) for each in dependents)
+    rows = (
+        (dependent.distance, dependent.path, f"{dependent.imports}:{dependent.line}", dependent.resolution)
+        for dependent in dependents
+    )
     lines = table(rows, ("distance", "path", "imports", "resolution"), paths=("path", "imports")) if dependents else ()
     if_none = f"no dependents found for {display_path(answer.found.path)}"
     total = (_total(answer.found),) if dependents else ()
@@ -79,8 +82,8 @@ def _members(impact: Impact) -> dict[str, object]:
 
 def _total(impact: Impact) -> str:
     direct, tests = sum(dependent.distance == 1 for dependent in impact.dependents), len(impact.tests)
-    total = f"{count_of(len(impact.dependents), 'dependent')}, {direct:,} direct"
-    return f"{total}, {count_of(tests, 'test file')}" if tests else total
+    total = f"{count_text(len(impact.dependents), 'dependent')}, {direct:,} direct"
+    return f"{total}, {count_text(tests, 'test file')}" if tests else total
 
 
 def _answer_tests(context: CommandContext, answer: Answer[Impact]) -> int:
@@ -90,13 +93,13 @@ def _answer_tests(context: CommandContext, answer: Answer[Impact]) -> int:
     """
     tests = answer.found.tests
     sources = answer.question.batch.about.sources
-    seen = [_relative_to_current(test, sources) for test in tests]
-    lines = [path for path in seen if not _SPLIT.search(path)]
+    test_paths = [_relative_to_current(test, sources) for test in tests]
+    lines = [path for path in test_paths if not _SPLIT.search(path)]
     if_none = f"no test depends on {display_path(answer.found.path)}"
     if_none, members = "" if tests else if_none, _members(answer.found)
     status = emit_rows(context, answer, tests, lines, if_none=if_none, name="impact-tests", members=members)
-    if len(lines) < len(seen) and not context.as_json:
-        omitted = count_of(len(seen) - len(lines), "test file")
+    if len(lines) < len(test_paths) and not context.as_json:
+        omitted = count_text(len(test_paths) - len(lines), "test file")
         context.report(f"{omitted} omitted because the shell would split or expand the name; list all with --json")
     return status
 
@@ -153,20 +156,20 @@ def graph(
     Cycles that are harmless when files are loaded are listed only with --all. These are cycles through imports for type
     checkers (`import type`, `if TYPE_CHECKING:`), through imports in functions, or within a Rust crate.
     """
-    batch = ask(context, batch_reference)
-    asked = chosen_paths(batch, paths, path)
+    batch = open_queried_batch(context, batch_reference)
+    paths_restriction = path_restriction(batch, paths, path)
     if only_cycles:
-        return _answer_cycles(context, batch, asked, everything=everything)
+        return _answer_cycles(context, batch, paths_restriction, everything=everything)
     if everything:
         raise InvalidInput("--all cannot be used without --cycles")
-    answer = batch.imports(asked)
+    answer = batch.imports(paths_restriction)
     if dot:
         pairs = dict.fromkeys((file_import.source, file_import.target) for file_import in answer.found)
-        arrows = (f"  {_quoted(source)} -> {_quoted(target)};" for source, target in pairs)
+        arrows = (f"  {_quote_dot_name(source)} -> {_quote_dot_name(target)};" for source, target in pairs)
         return emit_rows(context, answer, list(pairs), ["digraph imports {", *arrows, "}"], name="graph-dot")
     rows = [msgspec.structs.asdict(file_import) for file_import in answer.found]
-    shown = ("source", "target", "line", "resolution")
-    cells = table(([row[name] for name in shown] for row in rows), shown, paths=shown[:2]) if rows else []
+    columns = ("source", "target", "line", "resolution")
+    cells = table(([row[name] for name in columns] for row in rows), columns, paths=columns[:2]) if rows else []
     return emit_rows(context, answer, rows, cells, if_none="no imports")
 
 
@@ -175,12 +178,12 @@ def _answer_cycles(context: CommandContext, batch: Batch, paths: Paths, *, every
     lines = (line for cycle in answer.found for line in _cycle_lines(cycle, terminal_width()))
     status = emit_rows(context, answer, answer.found, lines, if_none="no import cycles", name="graph-cycles")
     if not everything and not context.as_json:
-        shown = [set(cycle.files) for cycle in answer.found]
+        displayed_cycles = [set(cycle.files) for cycle in answer.found]
         every = batch.import_cycles(paths, everything=True).found
-        left_out = sum(not any(files <= set(cycle.files) for files in shown) for cycle in every)
-        if left_out:
+        omitted_count = sum(not any(files <= set(cycle.files) for files in displayed_cycles) for cycle in every)
+        if omitted_count:
             context.note(
-                f"{count_of(left_out, 'import cycle')} hidden; to list all, use --all. "
+                f"{count_text(omitted_count, 'import cycle')} hidden; to list all, use --all. "
                 "Hidden cycles depend on type-only imports or imports in functions, are within a Rust crate, "
                 "or contain only test, vendored or generated files"
             )
@@ -189,14 +192,14 @@ def _answer_cycles(context: CommandContext, batch: Batch, paths: Paths, *, every
 
 def _cycle_lines(cycle: Cycle, width: int | None) -> list[str]:
     """Return an import cycle as one line. On a terminal, the line is wrapped, and paths are shortened."""
-    count = f"{count_of(len(cycle.files), 'file')}: "
+    count = f"{count_text(len(cycle.files), 'file')}: "
     cut = f"{cycle.cut.source}:{cycle.cut.line}"
     if width is None:
         return [f"{count}{' -> '.join(cycle.shortest)}; cut at {cut}"]
-    files = [fitted_path(path, width, len("  -> ")) for path in without_same_directory(list(cycle.shortest))]
-    cut = fitted_path(cut, width, len("  "))
-    return wrapped(f"{count}{' -> '.join(files)}; cut at {cut}", width, "  ")
+    files = [fit_path(path, width, len("  -> ")) for path in hide_repeated_directories(list(cycle.shortest))]
+    cut = fit_path(cut, width, len("  "))
+    return wrap_text(f"{count}{' -> '.join(files)}; cut at {cut}", width, "  ")
 
 
-def _quoted(name: str) -> str:
+def _quote_dot_name(name: str) -> str:
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'

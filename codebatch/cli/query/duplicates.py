@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from codebatch.cli.framework.answers import ask, emit_document, emit_formatted
+from codebatch.cli.framework.answers import emit_document, emit_formatted, open_queried_batch
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.context import CommandContext, Form, path_option, query_batch_option, with_common_options
-from codebatch.cli.framework.format_option import chosen_form, form_option
-from codebatch.cli.framework.path_arguments import chosen_paths, paths_argument
-from codebatch.cli.output.tables import wrapped
+from codebatch.cli.framework.format_option import form_option, resolve_form
+from codebatch.cli.framework.path_arguments import path_restriction, paths_argument
+from codebatch.cli.output.tables import wrap_text
 from codebatch.cli.output.terminal import printable
-from codebatch.cli.output.widths import fitted_path, terminal_width
+from codebatch.cli.output.widths import fit_path, terminal_width
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 from codebatch.query.fields import JsonRecord
 
 if TYPE_CHECKING:
@@ -79,20 +79,20 @@ def duplicates(
 
     Each PATH selects the blocks that have a location in a file, or in the files below a directory.
     """
-    form, context = chosen_form(context, form)
+    form, context = resolve_form(context, form)
     if show is not None and limit is not None:
         raise InvalidInput("--limit cannot be used with --show")
-    batch = ask(context, batch_reference)
-    shown = 1 if show is not None else limit or (_BLOCKS_SHOWN if form is None else None)
-    asked = chosen_paths(batch, paths, path)
-    answer = batch.copies(least=least, first=show or 1, limit=shown, path=asked, everything=everything)
+    batch = open_queried_batch(context, batch_reference)
+    blocks_max = 1 if show is not None else limit or (_BLOCKS_SHOWN if form is None else None)
+    paths_restriction = path_restriction(batch, paths, path)
+    answer = batch.copies(least=least, first=show or 1, limit=blocks_max, path=paths_restriction, everything=everything)
     blocks = answer.found
     if show is not None and not blocks.blocks and answer.whole.is_complete:
         raise InvalidInput(f"duplicate block {show:,} does not exist", hint=f"blocks found: {blocks.count:,}")
     if blocks.excluded:
-        others = "test, vendored or generated files"
-        hidden = count_of(blocks.excluded, "duplicate block")
-        context.note(f"hidden: {hidden} with fewer than two locations outside {others}; to show all, use --all")
+        secondary_noun = "test, vendored or generated files"
+        hidden = count_text(blocks.excluded, "duplicate block")
+        context.note(f"hidden: {hidden} with fewer than two locations outside {secondary_noun}; to show all, use --all")
     if form == "json":
         document = {"batch_id": batch.id, **msgspec.to_builtins(blocks)}
         return emit_document(context, answer, document, ())
@@ -130,31 +130,31 @@ def _lines(batch: Batch, blocks: DuplicateBlocks, *, is_alone: bool) -> Iterator
 
 def _block_lines(block: DuplicateBlock, listed: int) -> list[str]:
     """Return a block as one line. On a terminal, the line is wrapped and paths are shortened. No path is broken."""
-    head = f"{block.number:>4}  {count_of(block.lines, 'line')}  "
+    head = f"{block.number:>4}  {count_text(block.lines, 'line')}  "
     hidden = len(block.locations) - listed
     more = f" (and {hidden:,} more)" if hidden > 0 else ""
-    places = [_shown(place) for place in block.locations[:listed]]
+    places = [_place_text(place) for place in block.locations[:listed]]
     line = f"{head}{' = '.join(places)}{more}"
     width = terminal_width()
     if width is None or len(line) <= width:
         return [line]
     room = (width - len(head) - len(more) - len(" = ") * (len(places) - 1)) // len(places)
-    fitted = [fitted_path(place, max(room, _PLACE_COLUMNS_MIN), 0) for place in places]
+    fitted = [fit_path(place, max(room, _PLACE_COLUMNS_MIN), 0) for place in places]
     # If the short forms of two paths are equal, show more directories to tell them apart.
     if len({*fitted}) < len(fitted):
-        fitted = [fitted_path(place, width - len(head), 0) for place in places]
-    first, *further = wrapped(f"{' = '.join(fitted)}{more}", width - len(head))
+        fitted = [fit_path(place, width - len(head), 0) for place in places]
+    first, *further = wrap_text(f"{' = '.join(fitted)}{more}", width - len(head))
     return [f"{head}{first}", *(" " * len(head) + line for line in further)]
 
 
-def _shown(place: DuplicateLocation) -> str:
-    part = f" ({count_of(place.lines, 'line')})" if isinstance(place.lines, int) else ""
+def _place_text(place: DuplicateLocation) -> str:
+    part = f" ({count_text(place.lines, 'line')})" if isinstance(place.lines, int) else ""
     return f"{display_path(place.path_bytes)}:{place.line}{part}"
 
 
 def _source(batch: Batch, block: DuplicateBlock, lines_max: int | None) -> Iterator[str]:
     """Yield the source of a block at its locations, side by side. If there is no room, yield one below the other."""
-    sides = [(_shown(place), _numbered(lines, lines_max)) for place, lines in batch.source_of_copies(block)]
+    sides = [(_place_text(place), _number_lines(lines, lines_max)) for place, lines in batch.copy_sources(block)]
     columns = terminal_width()
     width = 0 if columns is None else (columns - len(_BETWEEN)) // 2
     if len(sides) == 2 and width >= _SIDE_COLUMNS:
@@ -163,13 +163,13 @@ def _source(batch: Batch, block: DuplicateBlock, lines_max: int | None) -> Itera
             yield f"{_cut(left_line, width):<{width}}{_BETWEEN}{_cut(right_line, width)}".rstrip()
     else:
         for title, lines in sides:
-            yield from (fitted_path(title, columns, 0), *lines)
+            yield from (fit_path(title, columns, 0), *lines)
     longest = max((len(lines) for _, lines in sides), default=0)
     if lines_max is not None and longest == lines_max:
         yield f"   …  full source: codebatch duplicates --show {block.number}"
 
 
-def _numbered(lines: Sequence[SourceLine], lines_max: int | None) -> list[str]:
+def _number_lines(lines: Sequence[SourceLine], lines_max: int | None) -> list[str]:
     return [
         f"{source_line.line:>6}  {printable(source_line.text.removesuffix(chr(13)).expandtabs(_TAB_COLUMNS))}".rstrip()
         for source_line in lines[:lines_max]

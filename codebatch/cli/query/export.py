@@ -9,8 +9,8 @@ from typing import NamedTuple, get_args
 
 import click
 
-from codebatch.cli.compare.diff import ask_sides
-from codebatch.cli.framework.answers import AnswerScope, ask, emit_document, emit_formatted
+from codebatch.cli.compare.diff import open_both_batches
+from codebatch.cli.framework.answers import AnswerScope, emit_document, emit_formatted, open_queried_batch
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.context import CommandContext, query_batch_option, with_common_options
@@ -19,21 +19,21 @@ from codebatch.cli.framework.output_files import (
     STANDARD_OUTPUT,
     is_null_device,
     refuse_in_store,
-    target_of,
+    resolve_output,
     write_target,
 )
 from codebatch.errors import InvalidInput
 from codebatch.interchange.findings import Export, Form
 from codebatch.interchange.summary import SUMMARY_BYTES_MAX
 from codebatch.model.record import SEVERITIES, Severity
-from codebatch.model.text.quantities import count_of, human_bytes
+from codebatch.model.text.quantities import count_text, human_bytes
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.export.export import make_export
 from codebatch.operations.queries.batch_query import Answer
 from codebatch.query.filters.record_options import Filters
 
 
-class ExportWritten(AnswerScope, frozen=True, kw_only=True):
+class ExportAnswer(AnswerScope, frozen=True, kw_only=True):
     """The answer of `codebatch export`: the file that was written, and its number of findings or definitions.
 
     `excluded` describes what was left out because of limits of the format.
@@ -95,9 +95,9 @@ def export(
         raise InvalidInput("--base-store cannot be used without BASE and HEAD")
     places = _places(form, output, summary, as_json=context.as_json)
     if pair:
-        than, batch = ask_sides(context, pair[0], pair[1], base_store)
+        than, batch = open_both_batches(context, pair[0], pair[1], base_store)
     else:
-        than, batch = None, ask(context, batch_reference)
+        than, batch = None, open_queried_batch(context, batch_reference)
     for place in filter(None, places):
         refuse_in_store(place, batch.question.store.root)
     filters: Filters = {"lang": lang or None, "path": path, "where": where, "task": task}
@@ -107,7 +107,7 @@ def export(
     if gravities is None and than is None and form != "ctags":
         hints = batch.stats(severity="hint", code=codes, tool=tools, **filters).found.total
         if hints:
-            context.note(f"{count_of(hints, 'hint')} hidden; include them with --all")
+            context.note(f"{count_text(hints, 'hint')} hidden; include them with --all")
     return _answer(context, batch, form, output, places, answer)
 
 
@@ -123,8 +123,8 @@ def _places(form: Form, output: str, summary: str | None, *, as_json: bool) -> _
     if as_json and output == STANDARD_OUTPUT:
         raise InvalidInput("--json cannot be used with an export to standard output; write it to a file with -o FILE")
     example = f"codebatch export {form} -o FILE"
-    target = None if output == STANDARD_OUTPUT else target_of(output, example)
-    summary_target = None if summary is None else target_of(summary, f"codebatch export {form} --summary FILE")
+    target = None if output == STANDARD_OUTPUT else resolve_output(output, example)
+    summary_target = None if summary is None else resolve_output(summary, f"codebatch export {form} --summary FILE")
     if summary_target is not None and summary_target == target:
         raise InvalidInput("-o and --summary cannot be the same file")
     return _ExportTargets(target, summary_target)
@@ -146,7 +146,7 @@ def _answer(
     write_target(places.export, exported.data)
     size = len(exported.data)
     document: dict[str, object] = {"batch_id": batch.id, "form": form, "path": output, "bytes": size}
-    lines = [f"{output}: {count_of(exported.count, noun)}, {human_bytes(size)}"]
+    lines = [f"{output}: {count_text(exported.count, noun)}, {human_bytes(size)}"]
     return emit_document(context, answer, {**document, "count": exported.count, "excluded": exported.excluded}, lines)
 
 

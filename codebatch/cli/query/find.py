@@ -6,14 +6,14 @@ import shlex
 from functools import partial
 from typing import cast
 
-from codebatch.cli.framework.answers import ask, emit_formatted, emit_rows
+from codebatch.cli.framework.answers import emit_formatted, emit_rows, open_queried_batch
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.context import CommandContext, Form, path_option, query_batch_option, with_common_options
-from codebatch.cli.framework.format_option import chosen_form, form_option
-from codebatch.cli.framework.path_arguments import chosen_paths, path_clause, paths_argument
+from codebatch.cli.framework.format_option import form_option, resolve_form
+from codebatch.cli.framework.path_arguments import path_clause, path_restriction, paths_argument
 from codebatch.errors import InvalidInput, InvalidQuery
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 from codebatch.operations.queries.code_search import FILE_SECONDS_MAX
 from codebatch.query.fields import JsonRecord, record_path
 from codebatch.system.host import usable_cores
@@ -71,20 +71,20 @@ def find(
     occurs twice, both occurrences must match the same text. For anything else, write a query; `codebatch ast FILE`
     shows the nodes.
     """
-    form, context = chosen_form(context, form)
+    form, context = resolve_form(context, form)
     if is_count and (limit or is_files):
         raise InvalidInput(f"--{'limit' if limit else 'files'} cannot be used with --count")
     if query is None and pattern is None and paths:
         hint = f"give the pattern as an option: codebatch find -l {language} --pattern {shlex.quote(paths[0])}"
         raise InvalidInput("one of --pattern and --query is required", hint=hint)
-    batch = ask(context, batch_reference)
-    asked = chosen_paths(batch, paths, path)
+    batch = open_queried_batch(context, batch_reference)
+    paths_restriction = path_restriction(batch, paths, path)
     try:
         answer = batch.find(
             language=language,
             query=query,
             pattern=pattern,
-            path=asked,
+            path=paths_restriction,
             limit=limit,
             by_file=is_files or is_count,
             jobs=jobs or usable_cores(),
@@ -97,7 +97,7 @@ def find(
         raise
     rows = answer.found
     columns: tuple[str, ...] = _COLUMNS
-    if_none = "" if rows else _none_found(answer.whole.planned, language, asked)
+    if_none = "" if rows else _no_matches_note(answer.whole.planned, language, paths_restriction)
     document: object = rows
     if is_files:
         columns = ("path", "places")
@@ -112,11 +112,11 @@ def find(
     return emit_formatted(context, answer, partial(write_rows, form, rows, columns), if_none=if_none)
 
 
-def _none_found(files: int, language: str, path: str | tuple[str, ...]) -> str:
+def _no_matches_note(files: int, language: str, path: str | tuple[str, ...]) -> str:
     where = path_clause(path)
     if not files:
         return f"no {language} files in the batch{where}"
-    return f"no matches in {count_of(files, 'file')} of {language}{where}"
+    return f"no matches in {count_text(files, 'file')} of {language}{where}"
 
 
 def _line(row: JsonRecord) -> str:
@@ -125,8 +125,10 @@ def _line(row: JsonRecord) -> str:
     if "places" in row:
         return record_path(row)
     source = str(row["source"])
-    shown = source if len(source) <= _SHOWN_MAX else f"{source[:_SHOWN_MAX]} … ({count_of(len(source), 'character')})"
-    return f"{record_path(row)}:{row['line']}:{row['column']}: {shown.strip()}"
+    excerpt = (
+        source if len(source) <= _SHOWN_MAX else f"{source[:_SHOWN_MAX]} … ({count_text(len(source), 'character')})"
+    )
+    return f"{record_path(row)}:{row['line']}:{row['column']}: {excerpt.strip()}"
 
 
 def _show_place(context: CommandContext, error: InvalidQuery) -> None:

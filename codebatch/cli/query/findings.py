@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from codebatch.cli.answers.finding_lines import place_of, source_lines
-from codebatch.cli.framework.answers import ask, emit_document, emit_formatted, emit_rows
+from codebatch.cli.answers.finding_lines import location_text, source_lines
+from codebatch.cli.framework.answers import emit_document, emit_formatted, emit_rows, open_queried_batch
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.context import CommandContext, Form, query_batch_option, with_common_options
 from codebatch.cli.framework.filter_options import filter_options
-from codebatch.cli.framework.format_option import chosen_form
-from codebatch.cli.framework.path_arguments import chosen_paths, paths_argument
-from codebatch.cli.output.widths import fitted, terminal_width
+from codebatch.cli.framework.format_option import resolve_form
+from codebatch.cli.framework.path_arguments import path_restriction, paths_argument
+from codebatch.cli.output.widths import fit_line, terminal_width
 from codebatch.errors import InvalidInput
 from codebatch.model.record import SEVERITIES, Severity
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 
 if TYPE_CHECKING:
     from codebatch.operations.queries.batch_query import BatchQuery
@@ -66,14 +66,14 @@ def findings(
     """
     if with_hints and severity:
         raise InvalidInput("--all cannot be used with --severity")
-    form, context = chosen_form(context, form)
-    batch = ask(context, batch_reference)
+    form, context = resolve_form(context, form)
+    batch = open_queried_batch(context, batch_reference)
     answer = batch.findings(
         severity=SEVERITIES if with_hints else severity or None,
         code=code or None,
         tool=tool or None,
         lang=lang or None,
-        path=chosen_paths(batch, paths, path),
+        path=path_restriction(batch, paths, path),
         where=where,
         task=task,
     )
@@ -81,15 +81,15 @@ def findings(
         shown_findings = cut(answer.found, limit)
         return emit_document(context, answer, {"batch_id": batch.id, **msgspec.structs.asdict(shown_findings)}, ())
     if form not in (None, "plain"):
-        from codebatch.cli.framework.formats import columns_of, write_rows
+        from codebatch.cli.framework.formats import default_columns, write_rows
 
         rows = [record for rule in cut(answer.found, limit).rules for record in rule.findings]
-        write = partial(write_rows, form, rows, columns_of(form, ("diagnostic",)))
+        write = partial(write_rows, form, rows, default_columns(form, ("diagnostic",)))
         return emit_formatted(context, answer, write, if_none="" if rows else _NONE)
-    shown = cut(answer.found, limit) if limit else cut(without_floods(answer.found), SHOWN)
-    lines = finding_lines(answer.question, shown.rules, terminal_width())
+    displayed = cut(answer.found, limit) if limit else cut(hide_message_floods(answer.found), SHOWN)
+    lines = finding_lines(answer.question, displayed.rules, terminal_width())
     status = emit_rows(context, answer, (), lines, if_none=_NONE)
-    for note in _hidden_notes(answer.found, shown):
+    for note in _hidden_notes(answer.found, displayed):
         context.note(note)
     return status
 
@@ -107,7 +107,7 @@ def cut(findings: FindingsByRule, limit: int | None) -> FindingsByRule:
     return msgspec.structs.replace(findings, rules=tuple(rules))
 
 
-def without_floods(findings: FindingsByRule) -> FindingsByRule:
+def hide_message_floods(findings: FindingsByRule) -> FindingsByRule:
     """Return the rules with fewer findings, if there are too many.
 
     If a rule has more than _FLOOD_MIN findings, all with equal messages, only the first _FLOOD_SHOWN_MAX are kept.
@@ -129,10 +129,10 @@ def finding_lines(question: BatchQuery, rules: Iterable[RuleFindings], width: in
     sources = iter(source_texts(question, [record for rule in rules for record in rule.findings]))
     for rule in rules:
         messages = {str(record["message"]) for record in rule.findings}
-        yield fitted(f"{rule_line(rule)}{f': {messages.pop()}' if len(messages) == 1 else ''}", width)
+        yield fit_line(f"{rule_line(rule)}{f': {messages.pop()}' if len(messages) == 1 else ''}", width)
         for record in rule.findings:
             suffix = f": {record['message']}" if messages else ""
-            yield fitted(f"  {place_of(record)}{suffix}", width)
+            yield fit_line(f"  {location_text(record)}{suffix}", width)
             yield from source_lines(record, next(sources), width)
 
 
@@ -140,12 +140,12 @@ def rule_line(rule: RuleFindings) -> str:
     """Return a line about a rule: its severity, its ID, and its number of findings."""
     non_production = "all" if rule.non_production == rule.count else f"{rule.non_production:,} of them"
     non_production = f", {non_production} in non-production files" if rule.non_production else ""
-    return f"{rule.severity} {rule.code}  {rule.count:,} in {count_of(rule.files, 'file')}{non_production}"
+    return f"{rule.severity} {rule.code}  {rule.count:,} in {count_text(rule.files, 'file')}{non_production}"
 
 
-def _hidden_notes(findings: FindingsByRule, shown: FindingsByRule) -> Iterator[str]:
-    hidden = findings.count - sum(len(rule.findings) for rule in shown.rules)
+def _hidden_notes(findings: FindingsByRule, displayed: FindingsByRule) -> Iterator[str]:
+    hidden = findings.count - sum(len(rule.findings) for rule in displayed.rules)
     if hidden > 0:
         yield f"{hidden:,} more; show them with --limit {findings.count}"
     if findings.hints_hidden:
-        yield f"{count_of(findings.hints_hidden, 'hint')} hidden; show them with --all"
+        yield f"{count_text(findings.hints_hidden, 'hint')} hidden; show them with --all"

@@ -10,7 +10,7 @@ import click
 import msgspec
 from msgspec import UNSET
 
-from codebatch.cli.framework.answers import ask, emit_document, emit_formatted
+from codebatch.cli.framework.answers import emit_document, emit_formatted, open_queried_batch
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.context import (
@@ -21,8 +21,8 @@ from codebatch.cli.framework.context import (
     table,
     with_common_options,
 )
-from codebatch.cli.framework.format_option import chosen_form, form_option
-from codebatch.cli.framework.path_arguments import chosen_paths, paths_argument
+from codebatch.cli.framework.format_option import form_option, resolve_form
+from codebatch.cli.framework.path_arguments import path_restriction, paths_argument
 from codebatch.operations.hotspots.hotspots import (
     FUNCTION_LEAST,
     HOTSPOTS_MAX,
@@ -106,11 +106,11 @@ def hotspots(
     `?` marks an unknown number. Commits are unknown without a git history. Dependents are unknown in languages in which
     files can use each other without imports.
     """
-    form, context = chosen_form(context, form)
-    batch = ask(context, batch_reference)
-    asked = chosen_paths(batch, paths, path)
+    form, context = resolve_form(context, form)
+    batch = open_queried_batch(context, batch_reference)
+    paths_restriction = path_restriction(batch, paths, path)
     answer = batch.hotspots(
-        by, files=of_files, least=least, limit=limit, path=asked, lang=lang or None, everything=everything
+        by, files=of_files, least=least, limit=limit, path=paths_restriction, lang=lang or None, everything=everything
     )
     result = answer.found
     _report_notes(context, result)
@@ -126,9 +126,9 @@ def hotspots(
         return emit_formatted(context, answer, partial(context.print, None, lines), if_none=if_none)
     from codebatch.cli.framework.formats import write_rows
 
-    columns = [field for field in Hotspot.__struct_fields__ if any(_has(each, field) for each in result.rows)]
-    rows = [msgspec.to_builtins(each) for each in result.rows]
-    columns = ["path", *(each for each in columns if each not in ("path", "path_b64"))]
+    columns = [field for field in Hotspot.__struct_fields__ if any(_has(row, field) for row in result.rows)]
+    rows = [msgspec.to_builtins(row) for row in result.rows]
+    columns = ["path", *(row for row in columns if row not in ("path", "path_b64"))]
     return emit_formatted(context, answer, partial(write_rows, form, rows, columns), if_none=if_none)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from codebatch.cli.framework.answers import ask, emit_document, emit_rows
+from codebatch.cli.framework.answers import emit_document, emit_rows, open_queried_batch
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.completion import complete_file
 from codebatch.cli.framework.context import CommandContext, query_batch_option, with_common_options
@@ -30,7 +30,7 @@ def inspect(
 
     With LINE, shows the source line, the definitions that enclose the line, and the records about the line.
     """
-    batch = ask(context, batch_reference)
+    batch = open_queried_batch(context, batch_reference)
     named = kinds and kinds.split(",")
     path, line = batch.split_place(path)
     if line is not None:
@@ -40,8 +40,8 @@ def inspect(
     if kinds is None and not (everything or context.as_json or context.explain):
         from codebatch.cli.answers.file_overview import overview_lines  # Other answers do not need this import.
 
-        seen = batch.overview(path)
-        return emit_document(context, seen, {}, overview_lines(seen.found))
+        file_overview = batch.overview(path)
+        return emit_document(context, file_overview, {}, overview_lines(file_overview.found))
     answer = batch.inspect(path, kind=named, for_machines=context.as_json)
     records_found = answer.found
     from codebatch.cli.output.records import record_line

@@ -10,20 +10,20 @@ from typing import get_args
 import click
 import msgspec
 
-from codebatch.cli.answers.empty_results import none_found
-from codebatch.cli.framework.answers import ask, emit_document, emit_formatted, emit_rows
+from codebatch.cli.answers.empty_results import no_records_note
+from codebatch.cli.framework.answers import emit_document, emit_formatted, emit_rows, open_queried_batch
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.context import CommandContext, Form, query_batch_option, table, with_common_options
 from codebatch.cli.framework.filter_options import task_option
-from codebatch.cli.framework.format_option import chosen_form
-from codebatch.cli.framework.formats import FOR_PROGRAMS, STREAMED, columns_of, write_painted, write_rows
+from codebatch.cli.framework.format_option import resolve_form
+from codebatch.cli.framework.formats import FOR_PROGRAMS, STREAMED, default_columns, write_painted, write_rows
 from codebatch.cli.framework.groups import Group, group_with_common_options
-from codebatch.cli.framework.path_arguments import chosen_paths, paths_argument
+from codebatch.cli.framework.path_arguments import path_restriction, paths_argument
 from codebatch.cli.framework.record_types import RecordQuery, RecordTypeCommand, filtering
 from codebatch.cli.output.records import record_line, summary_lines
 from codebatch.model.task import Json
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.queries.ranking import METRIC, Ranking
 from codebatch.query.fields import JsonRecord, record_path
@@ -39,7 +39,7 @@ WORST_SHOWN = 10
 @with_common_options
 def summary(context: CommandContext, batch_reference: str | None, task: str | None) -> int:
     """Show how many files, lines and records a batch has."""
-    batch = ask(context, batch_reference)
+    batch = open_queried_batch(context, batch_reference)
     answer = batch.summary(task)
     lines = summary_lines(answer.found, () if context.as_json else batch.worst(WORST_SHOWN).found)
     return emit_document(context, answer, msgspec.structs.asdict(answer.found), lines)
@@ -55,13 +55,13 @@ def errors(context: CommandContext, batch_reference: str | None, task: str | Non
 
     The files that a task could not process come first, each with evidence such as a traceback.
     """
-    answer = ask(context, batch_reference).errors(task)
+    answer = open_queried_batch(context, batch_reference).errors(task)
     rows = [(row, 1) for row in answer.found] if context.as_json else _merged_failures(answer.found)
-    shown = rows if limit is None and context.as_json else rows[: limit or ERRORS_SHOWN]
-    lines = (line for row, count in shown for line in _error_lines(row, count))
-    status = emit_rows(context, answer, [row for row, _ in shown], lines, if_none="no errors")
-    if len(shown) < len(rows):
-        context.note(f"{len(rows) - len(shown):,} more; show them with --limit {len(rows)}")
+    displayed_rows = rows if limit is None and context.as_json else rows[: limit or ERRORS_SHOWN]
+    lines = (line for row, count in displayed_rows for line in _error_lines(row, count))
+    status = emit_rows(context, answer, [row for row, _ in displayed_rows], lines, if_none="no errors")
+    if len(displayed_rows) < len(rows):
+        context.note(f"{len(rows) - len(displayed_rows):,} more; show them with --limit {len(rows)}")
     return status
 
 
@@ -83,7 +83,7 @@ def top(context: CommandContext, batch_reference: str | None, task: str | None, 
 
     Prints the most frequent values first. For a metric, prints the files or functions with the greatest values.
     """
-    batch = ask(context, batch_reference)
+    batch = open_queried_batch(context, batch_reference)
     if limit is None and not context.as_json:
         limit = TOP_SHOWN
     answer = batch.top(by, limit=limit, task=task)
@@ -133,12 +133,12 @@ def _noun_command(noun: str) -> click.Command:
     @query_batch_option
     @filtering(noun)
     def records(
-        context: CommandContext, paths: tuple[str, ...], batch_reference: str | None, asked: RecordQuery
+        context: CommandContext, paths: tuple[str, ...], batch_reference: str | None, query: RecordQuery
     ) -> int:
-        batch = ask(context, batch_reference)
+        batch = open_queried_batch(context, batch_reference)
         if paths:
-            asked.filters["path"] = chosen_paths(batch, paths, str(asked.filters.get("path", "")))
-        return _answer_records(context, batch, asked)
+            query.filters["path"] = path_restriction(batch, paths, str(query.filters.get("path", "")))
+        return _answer_records(context, batch, query)
 
     more = (
         " Text output leaves out records of the kind `fingerprints`, which are for programs."
@@ -149,18 +149,18 @@ def _noun_command(noun: str) -> click.Command:
     return click.command(noun, cls=RecordTypeCommand, help=f"{_NOUN_HELP[noun]}.\n\n{paths}{more}")(records)
 
 
-def _answer_records(context: CommandContext, batch: Batch, asked: RecordQuery) -> int:
-    chosen, context = chosen_form(context, asked.form)
+def _answer_records(context: CommandContext, batch: Batch, query: RecordQuery) -> int:
+    chosen, context = resolve_form(context, query.form)
     form: Form = chosen or "plain"
-    if asked.is_count or asked.group_by or asked.noun == "stats":
-        return _answer_counts(context, batch, asked, form)
-    fields = asked.fields
+    if query.is_count or query.group_by or query.noun == "stats":
+        return _answer_counts(context, batch, query, form)
+    fields = query.fields
     answer = batch.outputs(
         for_machines=form in FOR_PROGRAMS,
-        **asked.filters,
-        sort=asked.sort,
-        offset=asked.offset,
-        limit=asked.limit,
+        **query.filters,
+        sort=query.sort,
+        offset=query.offset,
+        limit=query.limit,
         fields=fields or None,
     )
     if form in STREAMED:
@@ -169,7 +169,7 @@ def _answer_records(context: CommandContext, batch: Batch, asked: RecordQuery) -
         rows: Iterable[JsonRecord] = () if first is None else chain((first,), records_found)
     else:
         rows = list(answer.found)  # All records are read first, so that damage is reported before any output.
-    if_none = "" if rows else none_found(batch, asked)
+    if_none = "" if rows else no_records_note(batch, query)
     if form == "json":
         # With `--fields`, records lack some fields, so the schema of the answer does not apply.
         return emit_rows(context, answer, rows, (), if_none=if_none, name="" if fields else None)
@@ -178,7 +178,7 @@ def _answer_records(context: CommandContext, batch: Batch, asked: RecordQuery) -
         return emit_formatted(context, answer, partial(write_painted, rows, paint), if_none=if_none)
     if form == "plain" and not fields:
         return emit_rows(context, answer, (), map(record_line, rows), if_none=if_none)
-    columns = fields or columns_of(form, answer.asked.possible_kinds)
+    columns = fields or default_columns(form, answer.asked.possible_kinds)
     write = partial(write_rows, form, rows, columns, *((_selected_value,) if fields else ()))
     return emit_formatted(context, answer, write, if_none=if_none)
 
@@ -188,25 +188,25 @@ def _selected_value(row: JsonRecord, field: str) -> Json:
     return record_path(row, field) if f"{field}_b64" in row else row.get(field)
 
 
-def _answer_counts(context: CommandContext, batch: Batch, asked: RecordQuery, form: Form) -> int:
-    field = asked.group_by or "kind"
-    answer = batch.stats(field, **asked.filters)
+def _answer_counts(context: CommandContext, batch: Batch, query: RecordQuery, form: Form) -> int:
+    field = query.group_by or "kind"
+    answer = batch.stats(field, **query.filters)
     rows: list[JsonRecord]
     columns: tuple[str, ...]
-    if asked.is_count:
+    if query.is_count:
         rows, columns = [{"count": answer.found.total}], ("count",)
         document: dict[str, int] = {"count": answer.found.total}
     else:
-        end = asked.limit and asked.offset + asked.limit
-        groups = answer.found.counts[asked.offset : end]
+        end = query.limit and query.offset + query.limit
+        groups = answer.found.counts[query.offset : end]
         rows, columns = [{"count": count, field: value} for value, count in groups], ("count", field)
         document = dict(groups)
         if answer.found.absent:
-            context.note(f"not counted: {count_of(answer.found.absent, 'record')} without the field {field}")
-    if_none = "" if rows or answer.found.absent else none_found(batch, asked)
+            context.note(f"not counted: {count_text(answer.found.absent, 'record')} without the field {field}")
+    if_none = "" if rows or answer.found.absent else no_records_note(batch, query)
     if form == "json":
         return emit_rows(context, answer, document, (), if_none=if_none)
-    if asked.form is None and not asked.is_count:
+    if query.form is None and not query.is_count:
         lines = table(((row["count"], row[field]) for row in rows), columns, paths=("path", "dir")) if rows else []
         return emit_rows(context, answer, (), lines, if_none=if_none)
     write = partial(write_rows, form, rows, columns, JsonRecord.get)
@@ -229,14 +229,14 @@ def _code_lines(batch: Batch, ranked: list[tuple[str, int]], task: str | None) -
 
 def _merged_failures(rows: Iterable[JsonRecord]) -> list[tuple[JsonRecord, int]]:
     """Return rows with counts: failures first, then all other rows. Equal failures are one row."""
-    from codebatch.operations.queries.failure_evidence import alike
+    from codebatch.operations.queries.failure_evidence import group_equal_failures
 
     all_rows = list(rows)
-    failures = alike(row for row in all_rows if row.get("kind") == "failure")
+    failures = group_equal_failures(row for row in all_rows if row.get("kind") == "failure")
     return [*failures, *((row, 1) for row in all_rows if row.get("kind") != "failure")]
 
 
 def _error_lines(row: JsonRecord, count: int) -> list[str]:
     evidence = str(row.get("evidence") or "").strip()
-    suffix = f", and in {count_of(count - 1, 'other file')}" if count > 1 else ""
+    suffix = f", and in {count_text(count - 1, 'other file')}" if count > 1 else ""
     return [record_line(row) + suffix, *(f"    {line}" for line in evidence.splitlines()[-8:])]

@@ -6,10 +6,10 @@ from functools import partial
 
 import click
 
-from codebatch.cli.framework.answers import ask, emit_rows
+from codebatch.cli.framework.answers import emit_rows, open_queried_batch
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.context import CommandContext, path_option, query_batch_option, with_common_options
-from codebatch.cli.framework.path_arguments import chosen_paths, path_clause, paths_argument
+from codebatch.cli.framework.path_arguments import path_clause, path_restriction, paths_argument
 from codebatch.operations.queries.references import ROLES
 from codebatch.query.filters.filters import JsonRecord, record_path
 
@@ -43,11 +43,13 @@ def references(
     References are found by name, so references to other symbols of the same name are listed too. Matches in comments
     and strings are not references.
     """
-    batch = ask(context, batch_reference)
-    asked = chosen_paths(batch, paths, path)
-    answer = batch.references(name, role=roles or None, path=asked, progress=partial(context.phase, "reading"))
+    batch = open_queried_batch(context, batch_reference)
+    paths_restriction = path_restriction(batch, paths, path)
+    answer = batch.references(
+        name, role=roles or None, path=paths_restriction, progress=partial(context.phase, "reading")
+    )
     as_what = f" as {' or '.join(roles)}" if roles else ""
-    if_none = f"no references to {name}{as_what} in the batch{path_clause(asked)}"
+    if_none = f"no references to {name}{as_what} in the batch{path_clause(paths_restriction)}"
     return emit_rows(context, answer, answer.found, map(_line, answer.found), if_none=if_none)
 
 

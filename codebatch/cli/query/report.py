@@ -10,15 +10,15 @@ from urllib.parse import quote
 
 import click
 
-from codebatch.cli.compare.diff import ask_sides
-from codebatch.cli.framework.answers import AnswerScope, ask, emit_document, emit_formatted
+from codebatch.cli.compare.diff import open_both_batches
+from codebatch.cli.framework.answers import AnswerScope, emit_document, emit_formatted, open_queried_batch
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.context import CommandContext, query_batch_option, with_common_options
 from codebatch.cli.framework.output_files import (
     STANDARD_OUTPUT,
     is_null_device,
     refuse_in_store,
-    target_of,
+    resolve_output,
     write_target,
 )
 from codebatch.errors import InvalidInput
@@ -33,7 +33,7 @@ _HEAD_BYTES = 4096
 _EXAMPLE = "for example: codebatch report -o report.html latest~1 latest"
 
 
-class ReportWritten(AnswerScope, frozen=True, kw_only=True):
+class ReportAnswer(AnswerScope, frozen=True, kw_only=True):
     """The answer of `codebatch report`: the path and the size of the report."""
 
     path: str
@@ -62,14 +62,14 @@ def report(context: CommandContext, pair: tuple[str, ...], batch_reference: str 
     if output == STANDARD_OUTPUT:
         if context.as_json:
             raise InvalidInput("--json cannot be used with -o -")
-        older, batch = _named_batches(context, pair, batch_reference)
+        older, batch = _open_named_batches(context, pair, batch_reference)
         answer = make_report(batch, older=older)
         return emit_formatted(context, answer, partial(sys.stdout.buffer.write, answer.found))
-    target = target_of(REPORT_FILE if output is None else output, "codebatch report -o report.html")
+    target = resolve_output(REPORT_FILE if output is None else output, "codebatch report -o report.html")
     if output is None:
         output = REPORT_FILE
-        _refuse_unlike_report(target)
-    older, batch = _named_batches(context, pair, batch_reference)
+        _refuse_other_file(target)
+    older, batch = _open_named_batches(context, pair, batch_reference)
     refuse_in_store(target, batch.question.store.root)
     answer = make_report(batch, older=older)
     write_target(target, answer.found)
@@ -79,7 +79,7 @@ def report(context: CommandContext, pair: tuple[str, ...], batch_reference: str 
     return emit_document(context, answer, document, [f"{output}: {human_bytes(size)}{link}"])
 
 
-def _refuse_unlike_report(target: Path) -> None:
+def _refuse_other_file(target: Path) -> None:
     """Raise InvalidInput if a file exists at the default name and is not a report. It would be overwritten."""
     try:
         with target.open("rb") as file:
@@ -93,6 +93,8 @@ def _refuse_unlike_report(target: Path) -> None:
         )
 
 
-def _named_batches(context: CommandContext, pair: tuple[str, ...], reference: str | None) -> tuple[Batch | None, Batch]:
+def _open_named_batches(
+    context: CommandContext, pair: tuple[str, ...], reference: str | None
+) -> tuple[Batch | None, Batch]:
     """Return the older batch and the batch of the report. The older batch is None if the user named none."""
-    return ask_sides(context, *pair) if pair else (None, ask(context, reference))
+    return open_both_batches(context, *pair) if pair else (None, open_queried_batch(context, reference))

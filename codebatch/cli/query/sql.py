@@ -14,10 +14,10 @@ from types import FrameType
 import click
 import msgspec
 
-from codebatch.cli.framework.answers import ask, emit_document, emit_formatted
+from codebatch.cli.framework.answers import emit_document, emit_formatted, open_queried_batch
 from codebatch.cli.framework.commands import HelpfulCommand, command
 from codebatch.cli.framework.context import CommandContext, Form, query_batch_option, with_common_options
-from codebatch.cli.framework.format_option import chosen_form, form_option
+from codebatch.cli.framework.format_option import form_option, resolve_form
 from codebatch.cli.framework.formats import STREAMED, write_rows
 from codebatch.model.task import Json
 from codebatch.operations.queries.batch_query import Answer
@@ -56,15 +56,15 @@ def sql(context: CommandContext, statement: str, batch_reference: str | None, fo
 
     `codebatch sql "describe files"` lists the columns of a view.
     """
-    form, context = chosen_form(context, form)
-    batch = ask(context, batch_reference)
+    form, context = resolve_form(context, form)
+    batch = open_queried_batch(context, batch_reference)
     with _exiting_on_signals(), batch.sql(statement) as answer:
         return _answer(context, answer, form or "table")
 
 
 def _answer(context: CommandContext, answer: Answer[Rows], form: Form) -> int:
     columns = [column.name for column in answer.found.columns]
-    rows_found = (dict(zip(columns, map(_plain, row), strict=True)) for row in answer.found.rows)
+    rows_found = (dict(zip(columns, map(_json_value, row), strict=True)) for row in answer.found.rows)
     if form in STREAMED:
         first = next(rows_found, None)
         rows: Iterable[JsonRecord] = () if first is None else chain((first,), rows_found)
@@ -74,11 +74,11 @@ def _answer(context: CommandContext, answer: Answer[Rows], form: Form) -> int:
         named = [column._asdict() for column in answer.found.columns]
         document: dict[str, object] = {"batch_id": answer.question.batch.id, "columns": named, "rows": rows}
         return emit_document(context, answer, document, ())
-    write = partial(write_rows, form, rows, columns, _shown)
+    write = partial(write_rows, form, rows, columns, _printed_cell)
     return emit_formatted(context, answer, write, if_none="" if rows else "no rows")
 
 
-def _plain(value: object) -> Json:
+def _json_value(value: object) -> Json:
     """Return a value of DuckDB as JSON.
 
     If it has no form in JSON, return it as text, in the form that DuckDB prints.
@@ -93,16 +93,16 @@ def _plain(value: object) -> Json:
         case Decimal():
             return float(value)
         case list() | tuple():
-            return [_plain(element) for element in value]
+            return [_json_value(element) for element in value]
         case dict():
-            return {str(key): _plain(element) for key, element in value.items()}
+            return {str(key): _json_value(element) for key, element in value.items()}
         case bytes():
             return value.decode("utf-8", "backslashreplace")
         case _:
             return str(value)
 
 
-def _shown(row: JsonRecord, column: str) -> Json:
+def _printed_cell(row: JsonRecord, column: str) -> Json:
     value = row[column]
     return msgspec.json.encode(value).decode() if isinstance(value, dict) else value
 

@@ -12,7 +12,7 @@ from typing import cast
 
 import click
 
-from codebatch.cli.framework.answers import ask, emit_document
+from codebatch.cli.framework.answers import emit_document, open_queried_batch
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.context import CommandContext, SourcePath, query_batch_option, table, with_common_options
@@ -24,7 +24,7 @@ from codebatch.coordinator.analysis.planning import check_overrides
 from codebatch.errors import InvalidInput, SourceUnreadable, UnknownId
 from codebatch.model.entry import display_path
 from codebatch.model.task import Json
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 from codebatch.model.text.suggestions import closest
 from codebatch.operations.project.configuration import Configuration, load_configuration
 from codebatch.plugins.worker_services import language_services
@@ -52,7 +52,7 @@ def ast(context: CommandContext, path: Path, batch_reference: str | None, langua
     if batch_reference is None:
         name, content = os.fsencode(path), _read(path)
     else:
-        name, content, contexts = ask(context, batch_reference).content(str(path))
+        name, content, contexts = open_queried_batch(context, batch_reference).content(str(path))
     if language is not None:
         contexts["attributes"] = b"language=" + language.encode()
     tree = language_services().syntax_tree(name, content, contexts)
@@ -116,7 +116,7 @@ def show(context: CommandContext, code: str, batch_reference: str | None) -> int
         raise _no_rule(code, every)
     rule = every[code] | language_services().explain_rule(_lint_settings(), code)
     lines = _rule_lines(rule)
-    batch = ask(context, batch_reference) if batch_reference or _has_batch(context) else None
+    batch = open_queried_batch(context, batch_reference) if batch_reference or _has_batch(context) else None
     if batch is None or "lint" not in batch.tasks:
         context.print(rule, lines)
         why = f"batch {batch.id} has no results of the task lint" if batch else "there is no batch"
@@ -124,7 +124,7 @@ def show(context: CommandContext, code: str, batch_reference: str | None) -> int
         return 0
     answer = batch.summary("lint")
     findings, batch_id = answer.found.codes.get(code, 0), answer.found.batch_id
-    lines[2:2] = [f"{count_of(findings, 'finding')} in batch {batch_id}"]
+    lines[2:2] = [f"{count_text(findings, 'finding')} in batch {batch_id}"]
     if findings:
         context.note(f"list them with: codebatch query diagnostics --code {code}")
     return emit_document(context, answer, {**rule, "findings": findings, "batch_id": batch_id}, lines)
@@ -190,7 +190,7 @@ def test(context: CommandContext, paths: tuple[Path, ...]) -> int:
     for row in answer["rules"]:
         wrong = cast("list[dict[str, object]]", row["failed_examples"])
         is_wrong = is_wrong or bool(wrong)
-        lines.append(f"{row['id']}: {count_of(cast('int', row['examples']), 'example')}, {len(wrong)} failed")
+        lines.append(f"{row['id']}: {count_text(cast('int', row['examples']), 'example')}, {len(wrong)} failed")
         for example in wrong:
             result = "no match found in the `bad`" if example["example"] == "bad" else "a match found in the `good`"
             lines.append(f"  {result} example: {example['text']}")
@@ -205,10 +205,10 @@ def test(context: CommandContext, paths: tuple[Path, ...]) -> int:
 
 def _trial_text(file: JsonRecord) -> str:
     """Return a line about the test of custom rules on a file."""
-    shown = display_path(path_bytes(file))
+    displayed_file = display_path(path_bytes(file))
     if file["skip_reason"]:
-        return f"{shown}: skipped, {file['skip_reason']}"
-    return f"{shown}: {file['language']}, {count_of(cast('int', file['rules']), 'rule')} tried"
+        return f"{displayed_file}: skipped, {file['skip_reason']}"
+    return f"{displayed_file}: {file['language']}, {count_text(cast('int', file['rules']), 'rule')} tried"
 
 
 @rules.command("new")

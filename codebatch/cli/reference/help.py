@@ -34,7 +34,7 @@ class HelpTopic(msgspec.Struct, frozen=True, kw_only=True):
     title: str
 
 
-class HelpShown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class HelpAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The answer of `codebatch help`. Without an argument, `topics` lists all topics; otherwise `text` is a page in
     Markdown.
     """
@@ -44,7 +44,7 @@ class HelpShown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     text: str = ""
 
 
-class VersionShown(msgspec.Struct, frozen=True, kw_only=True):
+class VersionAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch version`."""
 
     version: str
@@ -63,7 +63,7 @@ def help_(context: CommandContext, words: tuple[str, ...]) -> None:
         titles = {**{each: title(each) for each in TOPICS}, **{each: name for each, (name, _) in GENERATED.items()}}
         topics = tuple(HelpTopic(topic=each, title=name) for each, name in titles.items())
         rows = ((each.topic, each.title) for each in topics)
-        context.print(HelpShown(topics=topics), table(rows, ("topic", "title")))
+        context.print(HelpAnswer(topics=topics), table(rows, ("topic", "title")))
         context.note("read a topic with: codebatch help TOPIC")
         return
     if len(words) == 1 and words[0] in ALL_TOPICS:
@@ -71,17 +71,17 @@ def help_(context: CommandContext, words: tuple[str, ...]) -> None:
         columns = terminal_width()
         lines: Iterable[str] = text.splitlines() if columns is None else page_lines(text, columns)
     else:
-        text = _help_of_command(words)
+        text = _command_help(words)
         lines = text.splitlines()
-    context.print(HelpShown(topic=" ".join(words), text=text), lines)
+    context.print(HelpAnswer(topic=" ".join(words), text=text), lines)
 
 
 @command()
 @with_common_options
 def version(context: CommandContext) -> None:
     """Print the versions of codebatch and Python."""
-    shown = VersionShown(version=__version__, python=platform.python_version())
-    context.print(shown, [f"codebatch {shown.version} (Python {shown.python})"])
+    answer = VersionAnswer(version=__version__, python=platform.python_version())
+    context.print(answer, [f"codebatch {answer.version} (Python {answer.python})"])
 
 
 def _page(topic: str) -> str:
@@ -93,7 +93,7 @@ def _page(topic: str) -> str:
     return GENERATED[topic][1](root)
 
 
-def _help_of_command(words: tuple[str, ...]) -> str:
+def _command_help(words: tuple[str, ...]) -> str:
     """Return the help of a command. Raises InvalidInput if no command has this name."""
     context = click.get_current_context().find_root()
     for word in words:

@@ -19,23 +19,23 @@ from codebatch.cli.answers import schemas as answers
 from codebatch.cli.answers.analysis_status import StatusAnswer
 from codebatch.cli.answers.differences import DiffAnswer, ImprovementsAnswer, RegressionsAnswer
 from codebatch.cli.answers.work_status import WorkStatus
-from codebatch.cli.compare.baseline import BaselineMade, BaselineRule
+from codebatch.cli.compare.baseline import BaselineCreateAnswer, BaselineRule
 from codebatch.cli.compare.check import CheckReport
 from codebatch.cli.framework.answers import AnswerScope
 from codebatch.cli.framework.commands import HelpfulOption as CommandOption
 from codebatch.cli.framework.explain_answers import EXPLAINED, ExplainedCommand
-from codebatch.cli.framework.groups import FLAGS, schema_of
-from codebatch.cli.query.export import ExportWritten
-from codebatch.cli.query.report import ReportWritten
-from codebatch.cli.reference.help import HelpShown, VersionShown
+from codebatch.cli.framework.groups import FLAGS, answer_schema_name
+from codebatch.cli.query.export import ExportAnswer
+from codebatch.cli.query.report import ReportAnswer
+from codebatch.cli.reference.help import HelpAnswer, VersionAnswer
 from codebatch.cli.run.imports import ImportAnswer
 from codebatch.cli.run.reuse import VerifyAnswer
 from codebatch.cli.run.run import RunAnswer
-from codebatch.cli.run.task import TaskTested, TaskTried
-from codebatch.cli.run.trace import TraceWritten
-from codebatch.cli.store.collection import CollectedAnswer, StoreStatsAnswer
-from codebatch.cli.store.objects import ObjectShown
-from codebatch.cli.store.snapshots import SnapshotShown
+from codebatch.cli.run.task import TaskTestAnswer, TaskTryAnswer
+from codebatch.cli.run.trace import TraceAnswer
+from codebatch.cli.store.collection import GcAnswer, StoreStatsAnswer
+from codebatch.cli.store.objects import CatObjectAnswer
+from codebatch.cli.store.snapshots import SnapshotShowAnswer
 from codebatch.cli.work.ask import AskAnswer
 from codebatch.cli.work.control import AttemptRow
 from codebatch.cli.work.log import LogRow
@@ -56,7 +56,7 @@ from codebatch.operations.queries.mentions import Mentions
 from codebatch.operations.runs.indexing import IndexAnswer
 from codebatch.query.answers.dependencies import Cycle, Dependent, FileImport
 from codebatch.query.answers.summary import Summary
-from codebatch.selftests.catalogue import GateAbout, GateExplainAnswer
+from codebatch.selftests.catalogue import GateDescription, GateExplainAnswer
 from codebatch.selftests.findings import BundleResult, GateResult
 from codebatch.store.results.untrusted import UntrustedKey
 from codebatch.work.control.analysis import Analysis
@@ -157,9 +157,13 @@ def _answer_type(
 ) -> type[msgspec.Struct]:
     words = "".join(map(str.capitalize, name.split("-")))
     answer = msgspec.defstruct(f"{words}Answer", members, bases=(base,), frozen=True, kw_only=True)
-    shown = name.replace("-", " " if name.startswith(("query-", "baseline-")) else " --", 1)
+    displayed_name = name.replace("-", " " if name.startswith(("query-", "baseline-")) else " --", 1)
     scope = "`complete`, `percent`, `stale` and `paths` are as in the answer of `codebatch summary`."
-    all_texts = (f"The answer of `codebatch {shown}`.", *texts, AnswerScope.__doc__ if name == "summary" else scope)
+    all_texts = (
+        f"The answer of `codebatch {displayed_name}`.",
+        *texts,
+        AnswerScope.__doc__ if name == "summary" else scope,
+    )
     answer.__doc__ = "\n\n".join(inspect.cleandoc(text or "") for text in all_texts)
     return answer
 
@@ -170,16 +174,16 @@ Records = list[Record] | dict[str, int]
 ANSWERS: dict[str, object] = {
     "api": DescribedApi,
     "ask": AskAnswer,
-    "baseline-create": BaselineMade,
+    "baseline-create": BaselineCreateAnswer,
     "baseline-show": list[BaselineRule],
     "baseline-update": _scoped("baseline-update", Update, ("path", str)),
-    "batch-init": answers.BatchMade,
+    "batch-init": answers.BatchInitAnswer,
     "batch-list": list[answers.BatchRow],
     "batch-outputs": answers.BatchOutputs,
-    "batch-show": answers.BatchShown,
+    "batch-show": answers.BatchShowAnswer,
     "cancel": WorkStatus | StatusAnswer,
     "callers": _rows("callers", list[answers.CallerRow], _NOTES),
-    "cat-object": ObjectShown,
+    "cat-object": CatObjectAnswer,
     "check": _scoped("check", CheckReport),
     "completion": answers.Completion,
     "config-show": dict[str, answers.Setting],
@@ -188,38 +192,38 @@ ANSWERS: dict[str, object] = {
     "diff": DiffAnswer,
     "duplicates": _scoped("duplicates", DuplicateBlocks),
     "error": answers.ErrorAnswer,
-    "errors": _rows("errors", list[answers.ErrorFound | answers.FailureFound]),
+    "errors": _rows("errors", list[answers.ErrorFinding | answers.FailureWithEvidence]),
     "events": AnyEvent,
     "explain": ExplainedCommand,
     "explain-miss": MissesAnswer,
-    "export": ExportWritten,
+    "export": ExportAnswer,
     "files": _rows("files", list[answers.FileRow]),
     "files-snapshot": list[EntryLine],
-    "files-why": answers.WhyTaken,
-    "find": _rows("find", list[answers.FoundPlace] | dict[str, int]),
+    "files-why": answers.PathSelectionAnswer,
+    "find": _rows("find", list[answers.CodeMatch] | dict[str, int]),
     "findings": _scoped("findings", FindingsByRule),
     "follow": AnyEvent,
     "gate-bundle": BundleResult,
     "gate-explain": GateExplainAnswer,
-    "gate-list": list[GateAbout],
+    "gate-list": list[GateDescription],
     "gate-run": GateResult,
-    "gc": CollectedAnswer,
+    "gc": GcAnswer,
     "graph": _rows("graph", list[FileImport]),
     "graph-cycles": _rows("graph-cycles", list[Cycle]),
     "graph-dot": _rows("graph-dot", list[tuple[str, str]]),
-    "help": HelpShown,
+    "help": HelpAnswer,
     "hotspots": _scoped("hotspots", Hotspots, ("by", HotspotBy)),
     "impact": _rows("impact", list[Dependent], ("mentions", Mentions | None)),
     "impact-tests": _rows("impact-tests", list[str], ("mentions", Mentions | None)),
     "improvements": ImprovementsAnswer,
     "import": ImportAnswer,
     "index-build": IndexAnswer,
-    "init": answers.StoreMade,
+    "init": answers.InitAnswer,
     "inspect": _rows("inspect", list[Record]),
-    "inspect-explain": _scoped("inspect-explain", answers.InspectedOrigin),
-    "inspect-line": _scoped("inspect-line", answers.LineInspected),
-    "pin": answers.Pinned,
-    "pipeline": answers.PipelineShown,
+    "inspect-explain": _scoped("inspect-explain", answers.InspectFileAnswer),
+    "inspect-line": _scoped("inspect-line", answers.InspectLineAnswer),
+    "pin": answers.PinAnswer,
+    "pipeline": answers.PipelineAnswer,
     "pipelines": list[answers.PipelineRow],
     "outline": _rows("outline", list[Record], _NOTES),
     "query-diagnostics": _rows("query-diagnostics", Records),
@@ -233,32 +237,32 @@ ANSWERS: dict[str, object] = {
     "query-symbols": _rows("query-symbols", Records),
     "references": _rows("references", list[answers.ReferenceRow], _NOTES),
     "regressions": RegressionsAnswer,
-    "report": ReportWritten,
+    "report": ReportAnswer,
     "resume": RunAnswer,
     "rules-list": list[rules.RuleRow],
     "rules-new": NewRule,
-    "rules-show": rules.RuleShown,
-    "rules-test": rules.RulesTested,
+    "rules-show": rules.RuleShowAnswer,
+    "rules-test": rules.RulesTestAnswer,
     "run": RunAnswer,
     "run-shard": answers.ShardsRunAnswer,
     "shards": list[ShardStatus],
-    "snapshot-list": list[answers.ListedSnapshot],
-    "snapshot-show": SnapshotShown,
-    "snapshot-take": answers.SnapshotTaken,
+    "snapshot-list": list[answers.SnapshotListRow],
+    "snapshot-show": SnapshotShowAnswer,
+    "snapshot-take": answers.SnapshotTakeAnswer,
     "sql": _scoped("sql", answers.SqlRows),
     "status": StatusAnswer,
     "store-stats": StoreStatsAnswer,
     "summary": _scoped("summary", Summary),
     "task-new": NewTask,
-    "task-test": TaskTested,
-    "task-try": TaskTried,
+    "task-test": TaskTestAnswer,
+    "task-try": TaskTryAnswer,
     "tasks": list[TaskStatus],
     "top": _rows("top", dict[str, int]),
-    "trace": TraceWritten,
-    "unpin": answers.Unpinned,
+    "trace": TraceAnswer,
+    "unpin": answers.UnpinAnswer,
     "verify": VerifyAnswer,
     "verify-trust": UntrustedKey,
-    "version": VersionShown,
+    "version": VersionAnswer,
     "work-analyze": Analysis,
     "work-answer": WorkStatus,
     "work-attempts": list[AttemptRow],
@@ -288,7 +292,7 @@ def answer_schema(name: str) -> dict[str, object]:
     for kind in kinds:
         if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
             described = parts[kind.__name__]
-            described["properties"]["schema"] = {"const": schema_of(name)}
+            described["properties"]["schema"] = {"const": answer_schema_name(name)}
             described["required"].append("schema")
     return {**schema_head(f"{name}-answer"), **body, "$defs": parts}
 
@@ -311,11 +315,11 @@ def describe(group: click.Group) -> DescribedApi:
     return DescribedApi(
         version=__version__,
         commands=tuple(_describe_command(names[each], command) for each, command in distinct.items()),
-        options=tuple(map(_option, _options_of(group))),
+        options=tuple(map(_option, _command_options(group))),
         kinds={kind.__struct_config__.tag: _sentence(kind.__doc__) for kind in get_args(Record)},
         pipelines={each.name: each.tasks for each in PIPELINES.values()},
         errors=_errors(),
-        schemas={schema_of(name): answer_schema(name) for name in sorted(ANSWERS)},
+        schemas={answer_schema_name(name): answer_schema(name) for name in sorted(ANSWERS)},
     )
 
 
@@ -331,15 +335,19 @@ def iter_commands(group: click.Group, words: tuple[str, ...] = ()) -> Iterator[t
 
 
 def _describe_command(names: list[str], command: click.Command) -> DescribedCommand:
-    name = next((each for each in _answer_names(names) if each in ANSWERS), "")
+    name = next((answer_name for answer_name in _answer_names(names) if answer_name in ANSWERS), "")
     return DescribedCommand(
         name=names[0],
         aliases=tuple(names[1:]),
         description=_sentence(command.help),
-        arguments=tuple(_argument(each) for each in command.params if isinstance(each, click.Argument)),
-        options=tuple(_option(each) for each in _options_of(command) if each.name not in _EVERYWHERE),
-        answer=schema_of(name) if name else None,
-        explainable=any(each in EXPLAINED for each in _answer_names(names)),
+        arguments=tuple(
+            _argument(answer_name) for answer_name in command.params if isinstance(answer_name, click.Argument)
+        ),
+        options=tuple(
+            _option(answer_name) for answer_name in _command_options(command) if answer_name.name not in _EVERYWHERE
+        ),
+        answer=answer_schema_name(name) if name else None,
+        explainable=any(answer_name in EXPLAINED for answer_name in _answer_names(names)),
     )
 
 
@@ -348,8 +356,8 @@ def _answer_names(names: list[str]) -> list[str]:
     return [name.replace(" ", "-") for name in names]
 
 
-def _options_of(command: click.Command) -> list[click.Option]:
-    return [each for each in command.params if isinstance(each, click.Option)]
+def _command_options(command: click.Command) -> list[click.Option]:
+    return [parameter for parameter in command.params if isinstance(parameter, click.Option)]
 
 
 def _argument(argument: click.Argument) -> DescribedArgument:

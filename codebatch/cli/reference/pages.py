@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import click
 
-from codebatch.cli.framework.commands import HelpfulOption, Row, summary_of
+from codebatch.cli.framework.commands import HelpfulOption, Row, command_summary
 from codebatch.cli.framework.common_options import common_options
 
 _COMMANDS = "All commands"
@@ -61,7 +61,7 @@ def _below(name: str, command: click.Command | None) -> Iterator[Row]:
         for word in command.list_commands(context):
             below = command.get_command(context, word)
             assert below is not None
-            yield f"{name} {word}", summary_of(below)
+            yield f"{name} {word}", command_summary(below)
 
 
 def _table(header: Row, rows: Sequence[Row]) -> Iterator[str]:

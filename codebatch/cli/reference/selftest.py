@@ -13,10 +13,10 @@ from codebatch.cli.framework.context import CommandContext, batch_option, table,
 from codebatch.cli.framework.groups import Group, group_with_common_options
 from codebatch.cli.run.run import RunListener
 from codebatch.errors import BatchIncomplete
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.runs.execution import ExecutionSettings
-from codebatch.selftests.catalogue import GATES, GateExplainAnswer, about, check_bundle, find_gate
+from codebatch.selftests.catalogue import GATES, GateExplainAnswer, check_bundle, describe_gate, find_gate
 from codebatch.selftests.findings import GateResult
 from codebatch.selftests.running import run_all, run_gate
 from codebatch.selftests.subject import Subject, SubjectCommand
@@ -48,9 +48,9 @@ def gate_list(context: CommandContext, status: str | None, tag: str | None) -> N
     names in CodeBatch 1.0.2.
     """
     gates = tuple(
-        about(each) for each in GATES if (not status or each.status == status) and (not tag or tag in each.tags)
+        describe_gate(gate) for gate in GATES if (not status or gate.status == status) and (not tag or tag in gate.tags)
     )
-    rows = [(each.gate_id, each.status, " ".join(each.aliases) or "-", each.invariant) for each in gates]
+    rows = [(gate.gate_id, gate.status, " ".join(gate.aliases) or "-", gate.invariant) for gate in gates]
     context.print(
         gates,
         table(rows, ("self-test", "status", "aliases", "checks")) if rows else [],
@@ -107,7 +107,7 @@ def gate_bundle(context: CommandContext, name: str, batch_reference: str | None,
 @with_common_options
 def gate_explain(context: CommandContext, name: str) -> None:
     """Describe a self-test: what it checks, reads and writes."""
-    description = about(find_gate(name))
+    description = describe_gate(find_gate(name))
     lines = [
         f"{description.gate_id} ({description.status}): {description.invariant}",
         f"names      {' '.join((description.gate_id, *description.aliases))}",
@@ -127,12 +127,12 @@ def _subject(context: CommandContext, reference: str | None, listener: RunListen
         context.place,
         reference,
         execution=lambda: ExecutionSettings(configuration=load_configuration(Path.cwd())),
-        commands=commands_of_program,
+        commands=list_program_commands,
         listener=listener,
     )
 
 
-def commands_of_program() -> list[SubjectCommand]:
+def list_program_commands() -> list[SubjectCommand]:
     """Return all commands. Each of them is imported.
 
     Raises ImportError or AttributeError if one cannot be loaded.
@@ -162,8 +162,8 @@ def _with_store_in_hints(context: CommandContext, result: GateResult) -> GateRes
 
 
 def _result_lines(result: GateResult) -> Iterator[str]:
-    looked = ", ".join(count_of(count, noun.removesuffix("s")) for noun, count in result.details.items())
-    failed = count_of(result.failures_count, "failure")
+    looked = ", ".join(count_text(count, noun.removesuffix("s")) for noun, count in result.details.items())
+    failed = count_text(result.failures_count, "failure")
     detail = {"passed": looked, "failed": f"{failed}; {looked}" if looked else failed, "skipped": result.reason}
     yield f"{result.outcome:7}  {result.gate_id:25}  {detail[result.outcome]}".rstrip()
     for failure in result.failures[:_SHOWN_MAX]:
@@ -171,14 +171,14 @@ def _result_lines(result: GateResult) -> Iterator[str]:
         differs = (("expected", failure.expected), ("actual", failure.actual), ("hint", failure.suggestion))
         yield from (f"      {word}: {text}" for word, text in differs if text)
     if (more := result.failures_count - _SHOWN_MAX) > 0:
-        yield f"    {count_of(more, 'more failure')}"
+        yield f"    {count_text(more, 'more failure')}"
 
 
 def _status(context: CommandContext, results: Sequence[GateResult]) -> int:
     """Return the exit status of self-tests. Skipped self-tests are reported even with `-q`."""
-    lacking = [result.gate_id for result in results if result.outcome == "skipped"]
-    if lacking:
-        context.report(f"incomplete: skipped {', '.join(lacking)}")
+    skipped_ids = [result.gate_id for result in results if result.outcome == "skipped"]
+    if skipped_ids:
+        context.report(f"incomplete: skipped {', '.join(skipped_ids)}")
     outcomes = {result.outcome for result in results}
     if "failed" in outcomes:
         return EXIT_FAILED

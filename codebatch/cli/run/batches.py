@@ -12,15 +12,15 @@ from msgspec.structs import asdict
 
 from codebatch.cli.answers.holders import instant
 from codebatch.cli.answers.schemas import (
-    BatchMade,
+    BatchInitAnswer,
     BatchOutputs,
     BatchRow,
-    BatchShown,
+    BatchShowAnswer,
+    PipelineAnswer,
     PipelineRow,
-    PipelineShown,
     TaskRow,
 )
-from codebatch.cli.framework.answers import ask
+from codebatch.cli.framework.answers import open_queried_batch
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.completion import complete_batch
@@ -31,13 +31,13 @@ from codebatch.coordinator.analysis.planning import find_pipeline
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.model.task import PIPELINES, TaskDescription
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.queries import batches
-from codebatch.operations.queries.batch_query import shown_paths
+from codebatch.operations.queries.batch_query import displayed_restriction
 from codebatch.operations.queries.batches import ListedBatch
 from codebatch.plugins.entry_points import describe_task
-from codebatch.store.batches.batches import BatchDir, given_names
+from codebatch.store.batches.batches import BatchDir, read_batch_names
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.ids import latest_offset
 from codebatch.store.results.outputs import current_outputs
@@ -69,9 +69,11 @@ def batch_init(context: CommandContext, snapshot_reference: str, pipeline: str |
     configuration = load_configuration(Path.cwd())
     new_batch, plan = plan_snapshot(configuration, store, snapshot_reference, pipeline, context.note)
     context.report_other_project(store, new_batch)
-    size = f"{count_of(plan.items, 'file')} in {count_of(len(plan.shards), 'shard')}"
+    size = f"{count_text(plan.items, 'file')} in {count_text(len(plan.shards), 'shard')}"
     context.print(
-        BatchMade(batch_id=new_batch.id, snapshot_id=plan.snapshot_id, pipeline=plan.pipeline, plan_digest=plan.digest),
+        BatchInitAnswer(
+            batch_id=new_batch.id, snapshot_id=plan.snapshot_id, pipeline=plan.pipeline, plan_digest=plan.digest
+        ),
         [f"batch {new_batch.id}: {size}, {', '.join(plan.task_names)}"],
     )
     context.note(f"next: codebatch run --batch {new_batch.id}")
@@ -85,13 +87,15 @@ def batch_init(context: CommandContext, snapshot_reference: str, pipeline: str |
 def batch_list(context: CommandContext, pipeline: str | None, is_active: bool) -> None:
     """List all batches, the oldest first."""
     store = context.place.open()
-    names = given_names(store)
+    names = read_batch_names(store)
     listed = batches.list_batches(store, context.note, pipeline=pipeline)
     rows = [_batch_row(listed_batch, names) for listed_batch in listed if listed_batch.is_active or not is_active]
-    shown = [asdict(row) | {"paths": ", ".join(row.paths), "names": _with_at_sign(row.names)} for row in rows]
+    displayed_rows = [
+        asdict(row) | {"paths": ", ".join(row.paths), "names": _prefix_at_signs(row.names)} for row in rows
+    ]
     context.print(
         rows,
-        table((row.values() for row in shown), shown[0]) if shown else [],
+        table((row.values() for row in displayed_rows), displayed_rows[0]) if displayed_rows else [],
         if_none="no matching batches" if pipeline or is_active else "no batches yet",
     )
 
@@ -115,14 +119,14 @@ def batch_show(context: CommandContext, named: str | None, batch_reference: str 
         raise InvalidInput("two batches were given", hint="give one batch, as ID or with --batch")
     reference = batch_reference if named is None else named
     if reference is None or latest_offset(reference) is not None or only_outputs:
-        question = ask(context, reference).question
+        question = open_queried_batch(context, reference).question
         store, batch_dir = question.store, question.batch
     else:
         store, batch_dir = context.batch(reference, "any")
     if not only_outputs:
         _show(context, store, batch_dir)
         return
-    directory = str(batches.outputs_of(batch_dir))
+    directory = str(batches.outputs_directory(batch_dir))
     if context.as_json:
         context.print(BatchOutputs(outputs=directory), (), name="batch-outputs")
         return
@@ -135,23 +139,23 @@ def batch_show(context: CommandContext, named: str | None, batch_reference: str 
 def _show(context: CommandContext, store: StoreDir, batch_dir: BatchDir) -> None:
     about, outputs = batch_dir.about, current_outputs(batch_dir)
     root = None if outputs is None else str(outputs.root)
-    names = _names(batch_dir.id, given_names(store))
-    row = BatchShown(
+    names = _names(batch_dir.id, read_batch_names(store))
+    row = BatchShowAnswer(
         batch_id=batch_dir.id,
         created_at=instant(about.created_at_ns),
         snapshot_id=about.snapshot_id,
         pipeline=about.pipeline,
-        status=batches.state_of(store, batch_dir)[0],
+        status=batches.read_batch_state(store, batch_dir)[0],
         source=", ".join(map(display_path, about.sources)),
-        paths=shown_paths(batch_dir),
+        paths=displayed_restriction(batch_dir),
         plan_digest=about.plan_digest,
         names=names,
         outputs=root,
     )
     root_shown = "none yet" if root is None else display_path(os.fsencode(root))
-    paths_shown = ", ".join(shown_paths(batch_dir)) or "all"
-    shown = {**asdict(row), "paths": paths_shown, "names": _with_at_sign(names), "outputs": root_shown}
-    context.print(row, (f"{name.ljust(12)} {value}" for name, value in shown.items()))
+    paths_shown = ", ".join(displayed_restriction(batch_dir)) or "all"
+    displayed_row = {**asdict(row), "paths": paths_shown, "names": _prefix_at_signs(names), "outputs": root_shown}
+    context.print(row, (f"{name.ljust(12)} {value}" for name, value in displayed_row.items()))
 
 
 def _batch_row(listed_batch: ListedBatch, names: Mapping[str, str]) -> BatchRow:
@@ -165,7 +169,7 @@ def _batch_row(listed_batch: ListedBatch, names: Mapping[str, str]) -> BatchRow:
         status=listed_batch.state,
         files=0 if about is None else about.items,
         source="" if about is None else ", ".join(map(display_path, about.sources)),
-        paths=() if listed_batch.batch is None else shown_paths(listed_batch.batch),
+        paths=() if listed_batch.batch is None else displayed_restriction(listed_batch.batch),
         names=_names(listed_batch.id, names),
     )
 
@@ -235,7 +239,7 @@ def pipeline(context: CommandContext, name: str) -> None:
     chosen = find_pipeline(name, configuration.settings.tasks)
     declared = [describe_task(configuration.catalogue, task) for task in chosen.tasks]
     context.print(
-        PipelineShown(name=chosen.name, description=chosen.summary, tasks=tuple(map(_task_row, declared))),
+        PipelineAnswer(name=chosen.name, description=chosen.summary, tasks=tuple(map(_task_row, declared))),
         [
             f"{chosen.name}: {chosen.summary}",
             *table(
@@ -261,6 +265,6 @@ def _names(batch_id: str, names: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(name for name, named in names.items() if named == batch_id)
 
 
-def _with_at_sign(names: Iterable[str]) -> str:
+def _prefix_at_signs(names: Iterable[str]) -> str:
     """Return names of batches as users type them, with `@`."""
     return ", ".join(f"@{name}" for name in names)

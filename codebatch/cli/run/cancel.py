@@ -36,14 +36,14 @@ class EndListener(WorkListener):
     def note(self, text: str) -> None:
         self._context.note(text)
 
-    def waiting(self, running: tuple[CommandId, ...], who: str) -> None:
+    def waiting(self, running: tuple[CommandId, ...], process_text: str) -> None:
         more = f" and {len(running) - _RUNNING_SHOWN:,} more" if len(running) > _RUNNING_SHOWN else ""
         tasks = f"{', '.join(running[:_RUNNING_SHOWN])}{more} of " if running else ""
-        self._context.display.show_stage(Stage(f"waiting for {tasks}{who}"))
+        self._context.display.show_stage(Stage(f"waiting for {tasks}{process_text}"))
 
     def update(self, progress: WorkProgress) -> None:
-        shown = ", ".join(command.id for command in progress.running[:_RUNNING_SHOWN])
-        self._context.display.show_stage(Stage(f"waiting for {shown}" if shown else "ending"))
+        running_ids = ", ".join(command.id for command in progress.running[:_RUNNING_SHOWN])
+        self._context.display.show_stage(Stage(f"waiting for {running_ids}" if running_ids else "ending"))
 
 
 def _finite(_: click.Context, __: click.Parameter, seconds: float | None) -> float | None:

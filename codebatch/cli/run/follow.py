@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import msgspec
 
 from codebatch.cli.answers.event_lines import event_line, is_printed
-from codebatch.cli.answers.work_status import closed_texts
+from codebatch.cli.answers.work_status import closed_pool_texts
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.context import CommandContext, batch_option, with_common_options
 from codebatch.cli.framework.read_report import explain_option
@@ -16,13 +16,13 @@ from codebatch.cli.output.eta import eta_text
 from codebatch.cli.output.progress import Stage
 from codebatch.cli.output.terminal import printable
 from codebatch.errors import BatchIncomplete
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 from codebatch.model.work.event import AnyEvent, BatchEnded, BatchProgress, instant_ns
-from codebatch.operations.runs.events import Seen
+from codebatch.operations.runs.events import BatchActivity
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store.batches.batches import BatchDir, is_work
 from codebatch.system.clock import wall_ns
-from codebatch.work.control.follow import cursor_of, followed_of, iter_followed
+from codebatch.work.control.follow import iter_followed_events, make_follower, parse_cursor_option
 
 since_option = option("--since", metavar="CURSOR", help="Print only events after the event with this cursor")
 
@@ -43,27 +43,27 @@ def follow(context: CommandContext, batch_reference: str | None, since: str | No
 
     Exit status 0 if all is done. Exit status 3 otherwise, or if no process runs the batch.
     """
-    place = cursor_of(since)
+    place = parse_cursor_option(since)
     store, batch = context.batch(batch_reference, "any")
     progress_line = _ProgressLine(context, batch)
     last_event: AnyEvent | None = None
-    seen = Seen(is_conducted=False)
-    for item in iter_followed(followed_of(store, batch, place), keeps=keeps):
-        if isinstance(item, Seen):
-            if seen.is_conducted and not item.is_conducted and not item.is_over:
+    activity = BatchActivity(is_conducted=False)
+    for item in iter_followed_events(make_follower(store, batch, place), keeps=keeps):
+        if isinstance(item, BatchActivity):
+            if activity.is_conducted and not item.is_conducted and not item.is_over:
                 _report_not_running(context, batch, item, last_event)
-            seen = item
+            activity = item
             progress_line.add_status(item)
         elif item is not None:
             last_event = item
             _print(context, item, only_printed=True)
             progress_line.add_event(item)
         progress_line.draw()
-    if seen.is_over and not isinstance(last_event, BatchEnded) and not place.seq:
-        counts_shown = ", ".join(f"{count:,} {state.lower()}" for state, count in (seen.counts or {}).items())
+    if activity.is_over and not isinstance(last_event, BatchEnded) and not place.seq:
+        counts_shown = ", ".join(f"{count:,} {state.lower()}" for state, count in (activity.counts or {}).items())
         context.report(f"events are missing; the batch has ended: {counts_shown}")
-    if seen.shortfall is not None:
-        raise _not_running_error(batch, last_event) if not seen.is_over and is_work(batch) else seen.shortfall
+    if activity.shortfall is not None:
+        raise _not_running_error(batch, last_event) if not activity.is_over and is_work(batch) else activity.shortfall
     return 0
 
 
@@ -78,12 +78,12 @@ def events(context: CommandContext, batch_reference: str | None, since: str | No
 
     Each event is one line, with --json a JSON object. To continue after an event, pass its `cursor` to --since.
     """
-    place = cursor_of(since)
+    place = parse_cursor_option(since)
     store, batch = context.batch(batch_reference, "any")
-    followed = followed_of(store, batch, place)
+    followed = make_follower(store, batch, place)
     is_silent = not place.seq
-    for event in iter_followed(followed) if is_followed else followed.read():
-        if event is not None and not isinstance(event, Seen):
+    for event in iter_followed_events(followed) if is_followed else followed.read():
+        if event is not None and not isinstance(event, BatchActivity):
             is_silent = False
             _print(context, event, only_printed=False)
     if is_silent:
@@ -117,10 +117,10 @@ class _ProgressLine:
         if isinstance(event, BatchProgress):
             self._progress = event
 
-    def add_status(self, seen: Seen) -> None:
+    def add_status(self, activity: BatchActivity) -> None:
         """Update the progress with counts that were read from disk."""
-        if seen.counts is not None:
-            self._counts = seen.counts
+        if activity.counts is not None:
+            self._counts = activity.counts
 
     def draw(self) -> None:
         """Draw the line."""
@@ -134,7 +134,7 @@ class _ProgressLine:
         more += [f"{count:,} {state.lower()}" for state, count in counts.items() if state in ("FAILED", "BLOCKED")]
         more += [f"{to_go:,} left"] if to_go else []
         closed = self._progress.closed_pools if self._progress is not None else ()
-        more += closed_texts({pool.pool: instant_ns(pool.until) for pool in closed})
+        more += closed_pool_texts({pool.pool: instant_ns(pool.until) for pool in closed})
         stage = Stage(
             "following", planned - to_go - running - blocked, planned, self._things, ", ".join(more), is_even=False
         )
@@ -154,10 +154,13 @@ class _ProgressLine:
         return eta_text(self._progress.eta_seconds, unknown=self._progress.without_estimate, blocked=blocked, past=past)
 
 
-def _report_not_running(context: CommandContext, batch: BatchDir, seen: Seen, last: AnyEvent | None) -> None:
-    if seen.alone:
-        them = "this task" if seen.alone == 1 else "these tasks"
-        runs = f"{count_of(seen.alone, 'task')} still {'runs' if seen.alone == 1 else 'run'}"
+def _report_not_running(
+    context: CommandContext, batch: BatchDir, activity: BatchActivity, last: AnyEvent | None
+) -> None:
+    if activity.orphaned_commands:
+        them = "this task" if activity.orphaned_commands == 1 else "these tasks"
+        orphans = activity.orphaned_commands
+        runs = f"{count_text(orphans, 'task')} still {'runs' if orphans == 1 else 'run'}"
         context.note(
             f"the batch is not running{_since(last)}, but {runs}; waiting for {them} to end; "
             f"to resume the batch: codebatch resume --batch {batch.id}"

@@ -12,7 +12,7 @@ from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.context import CommandContext, batch_option, with_common_options
 from codebatch.cli.run.run import RunListener, executing
 from codebatch.model.analysis.imports import FORMATS, ExcludedRecords, ImportFormat
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 from codebatch.operations.runs.execution import ExecutionSettings
 from codebatch.operations.runs.import_file import import_files
 
@@ -100,7 +100,7 @@ def import_(
         action=imported.action,
     )
     done = "" if imported.action == "new" else " (up to date, nothing to do)"
-    context.print(answer, [f"{count_of(imported.findings, 'finding')} of {task} in {imported.batch.id}{done}"])
+    context.print(answer, [f"{count_text(imported.findings, 'finding')} of {task} in {imported.batch.id}{done}"])
     if imported.shortfall is not None:
         raise imported.shortfall
     if imported.findings:
@@ -108,22 +108,22 @@ def import_(
     return 0
 
 
-def _omission_lines(left_out: ExcludedRecords | None) -> Iterator[str]:
+def _omission_lines(excluded: ExcludedRecords | None) -> Iterator[str]:
     """Yield lines about the findings that were not imported: their number for each reason."""
-    if left_out is None:
+    if excluded is None:
         yield "the number of ignored findings is no longer known"
         return
-    if left_out.unknown_files:
-        examples = ", ".join(left_out.examples)
-        is_elsewhere = any(example.startswith(("/", "file:")) for example in left_out.examples)
+    if excluded.unknown_files:
+        examples = ", ".join(excluded.examples)
+        is_elsewhere = any(example.startswith(("/", "file:")) for example in excluded.examples)
         yield (
-            f"ignored: {count_of(left_out.unknown_files, 'finding')} in files that the batch does not have"
+            f"ignored: {count_text(excluded.unknown_files, 'finding')} in files that the batch does not have"
             + (f" (such as {examples})" if examples else "")
             + ("; set the directory that the tool analysed with --root DIR" if is_elsewhere else "")
         )
-    if left_out.unknown_locations:
-        yield f"ignored: {count_of(left_out.unknown_locations, 'finding')} at locations that their files do not have"
-    if left_out.dismissed:
-        yield f"ignored: {count_of(left_out.dismissed, 'finding')} that the report marks as dismissed"
-    if left_out.tool_failed:
+    if excluded.unknown_locations:
+        yield f"ignored: {count_text(excluded.unknown_locations, 'finding')} at locations that their files do not have"
+    if excluded.dismissed:
+        yield f"ignored: {count_text(excluded.dismissed, 'finding')} that the report marks as dismissed"
+    if excluded.tool_failed:
         yield "the report is marked as incomplete: findings may be missing"

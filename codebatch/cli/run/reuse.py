@@ -10,19 +10,19 @@ import click
 import msgspec
 from msgspec.structs import asdict
 
-from codebatch.cli.framework.answers import report_missing_results, rerun, status_of
+from codebatch.cli.framework.answers import completeness_exit_status, report_missing_results, rerun
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.completion import complete_batch
 from codebatch.cli.framework.context import CommandContext, with_common_options
-from codebatch.cli.framework.percentages import share_of
+from codebatch.cli.framework.percentages import parse_percentage
 from codebatch.cli.framework.read_report import explain_option
 from codebatch.cli.run.run import RunListener
 from codebatch.errors import BatchIncomplete, InvalidInput
 from codebatch.model.analysis.cache_misses import FieldDifference
 from codebatch.model.digest import DIGEST_PATTERN
 from codebatch.model.entry import display_path, path_from_fields
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 from codebatch.operations.maintenance.cache_misses import MissesAnswer, MissReason, explain_misses
 from codebatch.operations.maintenance.verification import verify as verify_batch
 from codebatch.operations.project.configuration import load_configuration
@@ -104,7 +104,7 @@ def explain_miss(context: CommandContext, words: tuple[str, ...], task: str | No
     answer, completeness = explain_misses(store, batch, catalogue, path=path, task=task, note=context.note)
     report_missing_results(context, store, batch, completeness)
     context.print(answer, _lines(answer))
-    return status_of(completeness)
+    return completeness_exit_status(completeness)
 
 
 @command("verify")
@@ -112,7 +112,7 @@ def explain_miss(context: CommandContext, words: tuple[str, ...], task: str | No
 @option(
     "--sample",
     "share",
-    callback=share_of,
+    callback=parse_percentage,
     default="5%",
     metavar="PERCENT",
     show_default=True,
@@ -143,17 +143,19 @@ def verify(context: CommandContext, reference: str | None, share: float, key: st
     verified = verify_batch(execution, store, batch, share, listener)
     if verified.signal_status:
         return verified.signal_status
-    shown = [MismatchedResult(task=task, **asdict(mismatch)) for task, mismatch in verified.differences[:_SHOWN_MAX]]
+    displayed_mismatches = [
+        MismatchedResult(task=task, **asdict(mismatch)) for task, mismatch in verified.differences[:_SHOWN_MAX]
+    ]
     answer = VerifyAnswer(
         batch_id=batch.id,
         files=verified.files,
         results=verified.results,
         failed=verified.failed,
         different=len(verified.differences),
-        differences=tuple(shown),
+        differences=tuple(displayed_mismatches),
         untrusted=verified.untrusted,
     )
-    context.print(answer, [mismatch for line in _verified_lines(answer) for mismatch in line.split("\n")])
+    context.print(answer, [mismatch for line in _verification_lines(answer) for mismatch in line.split("\n")])
     for entry in answer.untrusted:
         context.note(
             f"results of {entry.task} are no longer reused; to allow their reuse: codebatch verify --trust {entry.key}"
@@ -164,15 +166,15 @@ def verify(context: CommandContext, reference: str | None, share: float, key: st
     return BatchIncomplete.exit_status if answer.failed else 0
 
 
-def _verified_lines(answer: VerifyAnswer) -> Iterator[str]:
+def _verification_lines(answer: VerifyAnswer) -> Iterator[str]:
     for mismatch in answer.differences:
         yield f"{mismatch.task}: {mismatch.path}\n  - {mismatch.first}\n  + {mismatch.second}"
     if answer.different > len(answer.differences):
         yield f"{answer.different - len(answer.differences):,} more results differ, but are not listed"
     outcome = f"{answer.different:,} of them differ" if answer.different else "identical"
-    yield f"{count_of(answer.results, 'result')} for {count_of(answer.files, 'file')} verified: {outcome}"
+    yield f"{count_text(answer.results, 'result')} for {count_text(answer.files, 'file')} verified: {outcome}"
     if answer.failed:
-        yield f"{count_of(answer.failed, 'result')} could not be produced again"
+        yield f"{count_text(answer.failed, 'result')} could not be produced again"
 
 
 def _trust(context: CommandContext, key: str) -> int:
@@ -206,6 +208,6 @@ def _short(value: str | None) -> str:
 
 
 def _first_paths(reason: MissReason) -> str:
-    shown = [display_path(path_from_fields(row.get("path"), row.get("path_b64"))) for row in reason.paths]
-    more = reason.count - len(shown)
-    return f": {', '.join(shown)}{f' and {more:,} more' if more else ''}" if shown else ""
+    displayed_paths = [display_path(path_from_fields(row.get("path"), row.get("path_b64"))) for row in reason.paths]
+    more = reason.count - len(displayed_paths)
+    return f": {', '.join(displayed_paths)}{f' and {more:,} more' if more else ''}" if displayed_paths else ""

@@ -19,16 +19,16 @@ from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.context import CommandContext, SourcePath, batch_option, with_common_options
 from codebatch.cli.framework.work_options import Output, ResumeOptions, output_option, reload_option, trust_option
 from codebatch.cli.output.progress import Stage
-from codebatch.cli.output.records import collected_line
+from codebatch.cli.output.records import collection_line
 from codebatch.coordinator.analysis.progress_counter import Phase, RunProgress
 from codebatch.errors import InvalidInput, NoBatch
 from codebatch.model.entry import display_path
-from codebatch.model.text.quantities import count_of, human_bytes
+from codebatch.model.text.quantities import count_text, human_bytes
 from codebatch.operations.project.configuration import load_configuration
-from codebatch.operations.queries.batch_query import shown_paths
+from codebatch.operations.queries.batch_query import displayed_restriction
 from codebatch.operations.queries.batches import task_states
 from codebatch.operations.runs import resume as continuing
-from codebatch.operations.runs.collection import Collected
+from codebatch.operations.runs.collection import CollectionResult
 from codebatch.operations.runs.execution import Action, ExecutionSettings, Listener
 from codebatch.operations.runs.headline import Headline
 from codebatch.operations.runs.run_result import RunResult
@@ -97,12 +97,12 @@ class RunListener(Listener):
     def note(self, text: str) -> None:
         self._context.note(text)
 
-    def phase(self, phase: Phase, done: int = 0, planned: int = 0, things: str = "files") -> None:
-        self._context.phase(phase, done, planned, things)
+    def phase(self, phase: Phase, done: int = 0, planned: int = 0, unit: str = "files") -> None:
+        self._context.phase(phase, done, planned, unit)
 
     def frozen(self, frozen: ProjectSnapshot) -> None:
         how = "unchanged" if frozen.read_files == 0 else f"{frozen.read_files:,} read"
-        size = f"{count_of(frozen.files, 'file')}, {human_bytes(frozen.size_bytes)}"
+        size = f"{count_text(frozen.files, 'file')}, {human_bytes(frozen.size_bytes)}"
         self._context.detail(f"snapshot {frozen.snapshot.id}: {size} ({how})")
 
     def chosen(self, batch: BatchDir, action: Action) -> None:
@@ -128,11 +128,11 @@ class RunListener(Listener):
         )
         self._context.display.show_stage(stage)
 
-    def collected(self, collected: Collected) -> None:
+    def collected(self, collected: CollectionResult) -> None:
         removed = (*collected.batches, *collected.snapshots)
         more = f" and {len(removed) - COLLECTED_SHOWN_MAX:,} more" if len(removed) > COLLECTED_SHOWN_MAX else ""
         named = f": {', '.join(removed[:COLLECTED_SHOWN_MAX])}{more}" if removed else ""
-        self.note(f"{collected_line(collected)}{named}")
+        self.note(f"{collection_line(collected)}{named}")
 
 
 def executing(function: Callable[..., int]) -> Callable[..., int]:
@@ -169,7 +169,9 @@ def executing(function: Callable[..., int]) -> Callable[..., int]:
     details="If the task runs once per project, the tasks that it needs run too.",
 )
 @option("--name", metavar="NAME", help="Give the batch the name @NAME; `gc` never removes a named batch")
-@option("--again", is_flag=True, help="Create a new batch and run all tasks again, without cached results")
+@option(
+    "--again", "forces_rerun", is_flag=True, help="Create a new batch and run all tasks again, without cached results"
+)
 @option(
     "--no-cache",
     is_flag=True,
@@ -199,7 +201,7 @@ def run(
     pipeline: str | None,
     task: str | None,
     name: str | None,
-    again: bool,
+    forces_rerun: bool,
     no_cache: bool,
     include: tuple[str, ...],
     exclude: tuple[str, ...],
@@ -234,15 +236,15 @@ def run(
             pipeline=pipeline,
             task=task,
             name=name,
-            again=again,
+            forces_rerun=forces_rerun,
             include=include,
             exclude=exclude,
             allow_empty=allow_empty,
             listener=RunListener(context),
         )
         return _answer(context, result)
-    options: dict[str, object] = {"PATH": paths, "--pipeline": pipeline, "--again": again, "--allow-empty": allow_empty}
-    options |= {"--include": include, "--exclude": exclude}
+    options: dict[str, object] = {"PATH": paths, "--pipeline": pipeline, "--again": forces_rerun}
+    options |= {"--allow-empty": allow_empty, "--include": include, "--exclude": exclude}
     _refuse_with_batch([name for name, value in options.items() if value])
     store, batch = context.batch(batch_reference)
     result = continuing.run_batch(execution, store, batch, task, RunListener(context), name=name)
@@ -343,7 +345,7 @@ def _answer(context: CommandContext, result: RunResult) -> int:
         context.report(f"@{result.name} is now {batch.id} (was {result.name_was})")
     if result.missing_grammars:
         missing = result.missing_grammars.items()
-        names = ", ".join(f"{language} ({count_of(files, 'file')})" for language, files in missing)
+        names = ", ".join(f"{language} ({count_text(files, 'file')})" for language, files in missing)
         context.note(f"no grammar for {names}: a package that codebatch requires is missing; reinstall codebatch")
     tasks = task_states(result.store, batch)
     answer = RunAnswer(
@@ -367,7 +369,7 @@ def _answer(context: CommandContext, result: RunResult) -> int:
         executed=result.executed.executed,
         seconds=result.seconds,
         action=result.action,
-        paths=shown_paths(batch),
+        paths=displayed_restriction(batch),
         inputs_outside_key=dict(result.inputs_outside_key),
         headline=result.headline,
     )
@@ -395,6 +397,6 @@ def _is_default(context: CommandContext, result: RunResult) -> bool:
     """Return whether a query without `--batch`, in the current directory, uses the batch of a run."""
     store = replace(result.store, project=context.place.project)
     try:
-        return resolve_batch(store, None, whole=True).id == result.batch.id
+        return resolve_batch(store, None, is_unrestricted=True).id == result.batch.id
     except NoBatch:
         return False

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from codebatch.cli.answers.schemas import Setting, StoreMade
+from codebatch.cli.answers.schemas import InitAnswer, Setting
 from codebatch.cli.framework.commands import command
 from codebatch.cli.framework.context import CommandContext, SourcePath, with_common_options
 from codebatch.cli.framework.groups import Group, group_with_common_options
@@ -43,7 +43,7 @@ def init(context: CommandContext, path: Path | None) -> None:
     is_named = named is not None and not is_project
     store, is_new = create_store(context.files or RealFiles(), chosen, is_named=is_named)
     context.print(
-        StoreMade(store=str(store.root), id=store.id, created=is_new),
+        InitAnswer(store=str(store.root), id=store.id, created=is_new),
         [f"{'initialized' if is_new else 'already a store:'} {store.root}"],
     )
     if is_new:

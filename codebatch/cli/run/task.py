@@ -12,16 +12,16 @@ from codebatch.cli.framework.context import CommandContext, SourcePath, with_com
 from codebatch.cli.framework.groups import Group, group_with_common_options
 from codebatch.cli.output.records import record_line
 from codebatch.model.record import Record
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 from codebatch.operations.maintenance.determinism_check import OutputDifference, try_task
 from codebatch.operations.project.configuration import load_configuration
-from codebatch.operations.queries.failure_evidence import taken_apart
+from codebatch.operations.queries.failure_evidence import parse_traceback
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 
 _SHOWN_MAX = 20
 
 
-class TaskTested(msgspec.Struct, frozen=True, kw_only=True):
+class TaskTestAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch task test`. `different` is the number of files whose results differ. `differences` lists
     the first of these files.
     """
@@ -34,7 +34,7 @@ class TaskTested(msgspec.Struct, frozen=True, kw_only=True):
     differences: tuple[OutputDifference, ...]
 
 
-class TaskTried(msgspec.Struct, frozen=True, kw_only=True):
+class TaskTryAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch task try`: the records of the task.
 
     If the task failed, `reason` is the kind of failure, and `evidence` has details such as a traceback.
@@ -74,27 +74,30 @@ def test(context: CommandContext, name: str, path: Path, jobs: int | None) -> in
     Exit status 1 if the results of a file differ.
     """
     execution = ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs)
-    tried = try_task(execution, name, [path], _NoteListener(context))
-    if tried.signal_status:
-        return tried.signal_status
-    shown = tried.differences[:_SHOWN_MAX]
-    lines = [f"{difference.path}:\n  - {difference.first}\n  + {difference.second}" for difference in shown]
-    if len(tried.differences) > len(shown):
-        lines.append(f"{len(tried.differences) - len(shown):,} more files are not listed")
-    outcome = f"{count_of(len(tried.differences), 'file')} differ" if tried.differences else "identical"
-    lines.append(f"{tried.task}: {count_of(tried.files, 'file')}, {count_of(tried.records, 'record')}, {outcome}")
-    if tried.failures:
-        lines.append(f"{count_of(tried.failures, 'result')} failed")
-    tested = TaskTested(
-        task=tried.task,
-        files=tried.files,
-        records=tried.records,
-        failures=tried.failures,
-        different=len(tried.differences),
-        differences=shown,
+    check_result = try_task(execution, name, [path], _NoteListener(context))
+    if check_result.signal_status:
+        return check_result.signal_status
+    displayed_differences = check_result.differences[:_SHOWN_MAX]
+    lines = [
+        f"{difference.path}:\n  - {difference.first}\n  + {difference.second}" for difference in displayed_differences
+    ]
+    if len(check_result.differences) > len(displayed_differences):
+        lines.append(f"{len(check_result.differences) - len(displayed_differences):,} more files are not listed")
+    outcome = f"{count_text(len(check_result.differences), 'file')} differ" if check_result.differences else "identical"
+    counts = f"{count_text(check_result.files, 'file')}, {count_text(check_result.records, 'record')}"
+    lines.append(f"{check_result.task}: {counts}, {outcome}")
+    if check_result.failures:
+        lines.append(f"{count_text(check_result.failures, 'result')} failed")
+    tested = TaskTestAnswer(
+        task=check_result.task,
+        files=check_result.files,
+        records=check_result.records,
+        failures=check_result.failures,
+        different=len(check_result.differences),
+        differences=displayed_differences,
     )
     context.print(tested, [difference for line in lines for difference in line.split("\n")])
-    return 1 if tried.differences else 0
+    return 1 if check_result.differences else 0
 
 
 @task.command("try")
@@ -111,16 +114,24 @@ def try_(context: CommandContext, name: str, path: Path) -> int:
     from codebatch.operations.maintenance.task_trial import try_file
 
     execution = ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=1)
-    tried = try_file(execution, name, path, _NoteListener(context))
-    if tried.signal_status:
-        return tried.signal_status
-    document = {"task": tried.task, "records": tried.records, "reason": tried.reason, "evidence": tried.evidence}
-    lines = list(map(record_line, tried.records))
-    if tried.reason:
-        raised = taken_apart(tried.evidence)
-        lines += [f"{tried.task} failed: {tried.reason}", *(f"  {line}" for line in (*raised.what, *raised.frames))]
-    context.print(document, lines, if_none=f"{tried.task} has no records for {path}")
-    return 1 if tried.reason else 0
+    trial_result = try_file(execution, name, path, _NoteListener(context))
+    if trial_result.signal_status:
+        return trial_result.signal_status
+    document = {
+        "task": trial_result.task,
+        "records": trial_result.records,
+        "reason": trial_result.reason,
+        "evidence": trial_result.evidence,
+    }
+    lines = list(map(record_line, trial_result.records))
+    if trial_result.reason:
+        raised = parse_traceback(trial_result.evidence)
+        lines += [
+            f"{trial_result.task} failed: {trial_result.reason}",
+            *(f"  {line}" for line in (*raised.exception_lines, *raised.frames)),
+        ]
+    context.print(document, lines, if_none=f"{trial_result.task} has no records for {path}")
+    return 1 if trial_result.reason else 0
 
 
 @task.command("new")

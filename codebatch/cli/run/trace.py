@@ -8,14 +8,14 @@ import msgspec
 
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.context import CommandContext, batch_option, with_common_options
-from codebatch.cli.framework.output_files import STANDARD_OUTPUT, refuse_in_store, target_of, write_target
+from codebatch.cli.framework.output_files import STANDARD_OUTPUT, refuse_in_store, resolve_output, write_target
 from codebatch.cli.framework.read_report import explain_option
 from codebatch.errors import InvalidInput
 from codebatch.model.text.quantities import human_bytes
-from codebatch.work.control.trace import trace_of
+from codebatch.work.control.trace import make_trace
 
 
-class TraceWritten(msgspec.Struct, frozen=True, kw_only=True):
+class TraceAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch trace`: the path and the size of the file that was written."""
 
     batch_id: str
@@ -39,15 +39,15 @@ def trace(context: CommandContext, batch_reference: str | None, output: str) -> 
     if output == STANDARD_OUTPUT:
         if context.as_json:
             raise InvalidInput("--json cannot be used with a trace on standard output; write it to a file with -o FILE")
-        data = trace_of(*context.batch(batch_reference, "any"))
+        data = make_trace(*context.batch(batch_reference, "any"))
         context.display.make_way()
         sys.stdout.buffer.write(data + b"\n")
         sys.stdout.flush()
         return
-    target = target_of(output, "codebatch trace -o FILE")
+    target = resolve_output(output, "codebatch trace -o FILE")
     store, batch = context.batch(batch_reference, "any")
     refuse_in_store(target, store.root)
-    data = trace_of(store, batch)
+    data = make_trace(store, batch)
     write_target(target, data)
-    written = TraceWritten(batch_id=batch.id, path=output, bytes=len(data))
+    written = TraceAnswer(batch_id=batch.id, path=output, bytes=len(data))
     context.print(written, [f"{output}: {human_bytes(len(data))}; open it with https://ui.perfetto.dev"])

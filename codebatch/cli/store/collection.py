@@ -7,19 +7,19 @@ from pathlib import Path
 import click
 from msgspec.structs import asdict
 
-from codebatch.cli.answers.schemas import PartHeld, Pinned, Unpinned
+from codebatch.cli.answers.schemas import PinAnswer, StorePartSize, UnpinAnswer
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.completion import complete_batch
 from codebatch.cli.framework.context import CommandContext, table, with_common_options
 from codebatch.cli.framework.read_report import explain_option
-from codebatch.cli.output.records import collected_line
+from codebatch.cli.output.records import collection_line
 from codebatch.model.text.quantities import human_bytes
 from codebatch.operations.project.configuration import load_configuration
-from codebatch.operations.runs.collection import Collected, StoreStats, collect_garbage, stats_of
+from codebatch.operations.runs.collection import CollectionResult, StoreStats, collect_garbage, read_store_stats
 from codebatch.store.batches import pins
 
 
-class CollectedAnswer(Collected, frozen=True, kw_only=True):
+class GcAnswer(CollectionResult, frozen=True, kw_only=True):
     """The answer of `codebatch gc`."""
 
     dry_run: bool
@@ -29,7 +29,7 @@ class StoreStatsAnswer(StoreStats, frozen=True, kw_only=True):
     """The answer of `codebatch store-stats`."""
 
     store: str
-    parts: dict[str, PartHeld]  # type: ignore[assignment]
+    parts: dict[str, StorePartSize]  # type: ignore[assignment]
 
 
 @command()
@@ -64,9 +64,7 @@ def gc(context: CommandContext, keep: int | None, is_dry: bool) -> None:
         *(f"batch     {id_}" for id_ in collected.batches),
         *(f"snapshot  {id_}" for id_ in collected.snapshots),
     ]
-    context.print(
-        CollectedAnswer(dry_run=is_dry, **asdict(collected)), [*removed, collected_line(collected, is_dry=is_dry)]
-    )
+    context.print(GcAnswer(dry_run=is_dry, **asdict(collected)), [*removed, collection_line(collected, is_dry=is_dry)])
 
 
 @command()
@@ -80,7 +78,7 @@ def pin(context: CommandContext, reference: str) -> None:
     store = context.place.open()
     with store.writing():
         pinned_id = pins.pin(store, reference, context.note)
-    context.print(Pinned(pinned=pinned_id), [f"pinned {pinned_id}"])
+    context.print(PinAnswer(pinned=pinned_id), [f"pinned {pinned_id}"])
 
 
 @command()
@@ -94,7 +92,7 @@ def unpin(context: CommandContext, reference: str) -> None:
     store = context.place.open()
     with store.writing():
         unpinned_id = pins.unpin(store, reference, context.note)
-    context.print(Unpinned(unpinned=unpinned_id), [f"unpinned {unpinned_id}"])
+    context.print(UnpinAnswer(unpinned=unpinned_id), [f"unpinned {unpinned_id}"])
 
 
 @command("store-stats")
@@ -106,8 +104,8 @@ def store_stats(context: CommandContext) -> None:
     Files that are hard-linked several times are counted once. Pinned and named batches are listed.
     """
     store = context.place.open()
-    stats = stats_of(store)
-    parts = {part: PartHeld(files=files, bytes=size) for part, (files, size) in stats.parts.items()}
+    stats = read_store_stats(store)
+    parts = {part: StorePartSize(files=files, bytes=size) for part, (files, size) in stats.parts.items()}
     lines = [
         f"store     {store.root}",
         f"size      {human_bytes(stats.bytes)} ({human_bytes(stats.bytes + stats.shared_bytes)} without hard links)",

@@ -8,10 +8,10 @@ from pathlib import Path
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.context import CommandContext, with_common_options
-from codebatch.cli.framework.percentages import share_of
+from codebatch.cli.framework.percentages import parse_percentage
 from codebatch.cli.run.run import RunListener
 from codebatch.errors import InvalidInput, StoreCorrupt
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 from codebatch.operations.maintenance.diagnosis import Damage, Diagnosis, repair
 from codebatch.operations.maintenance.diagnosis import diagnose as diagnose_store
 from codebatch.operations.project.configuration import load_configuration
@@ -25,7 +25,7 @@ _NAMES_SHOWN_MAX = 3
 @option(
     "--sample",
     "share",
-    callback=share_of,
+    callback=parse_percentage,
     default="",
     metavar="PERCENT",
     help="Also verify the data of this percentage of the result files",
@@ -57,7 +57,7 @@ def diagnose(context: CommandContext, is_full: bool, share: float, is_repairing:
         diagnosis = diagnose_store(store, is_full=is_full, share=share)
     context.print(diagnosis, _lines(diagnosis))
     if diagnosis.damaged and not signal_status:
-        message = f"{count_of(len(diagnosis.damaged), 'file')} of the store {_are(len(diagnosis.damaged))} damaged"
+        message = f"{count_text(len(diagnosis.damaged), 'file')} of the store {_are(len(diagnosis.damaged))} damaged"
         raise StoreCorrupt(message, hint=diagnosis.damaged[0].hint)
     return signal_status
 
@@ -66,19 +66,19 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
     for word, listed in (("repaired", diagnosis.repaired), ("damaged", diagnosis.damaged)):
         for damage in listed:
             yield f"{word:8} {_names(damage)}: {damage.problem}"
-    files = f"{count_of(diagnosis.files, 'shard file')} ({count_of(diagnosis.names, 'path')})"
-    batches = count_of(diagnosis.batches, "batch", "batches")
+    files = f"{count_text(diagnosis.files, 'shard file')} ({count_text(diagnosis.names, 'path')})"
+    batches = count_text(diagnosis.batches, "batch", "batches")
     counts = {"damaged": len(diagnosis.damaged), "repaired": len(diagnosis.repaired)}
     outcome = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count) or "no damage"
     if outcome == "no damage" and not diagnosis.full:
         sampled = f" or in the data of {diagnosis.fully_read:,} of these files" if diagnosis.fully_read else ""
         outcome += f" found in metadata and sizes{sampled}; verify all data with --full"
-    yield f"{batches}, {count_of(diagnosis.snapshots, 'snapshot')}, {files}: {outcome}"
+    yield f"{batches}, {count_text(diagnosis.snapshots, 'snapshot')}, {files}: {outcome}"
 
 
 def _names(damage: Damage) -> str:
     more = len(damage.names) - _NAMES_SHOWN_MAX
-    return ", ".join(damage.names[:_NAMES_SHOWN_MAX]) + (f" and {count_of(more, 'more name')}" if more > 0 else "")
+    return ", ".join(damage.names[:_NAMES_SHOWN_MAX]) + (f" and {count_text(more, 'more name')}" if more > 0 else "")
 
 
 def _are(count: int) -> str:

@@ -7,14 +7,14 @@ import click
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.context import CommandContext, batch_option, with_common_options
 from codebatch.cli.framework.groups import Group, group_with_common_options
-from codebatch.model.text.quantities import count_of, human_bytes
+from codebatch.model.text.quantities import count_text, human_bytes
 from codebatch.operations.runs.indexing import IndexAnswer, verify_index
 from codebatch.operations.runs.indexing import build_index as build
 
 
 @command("index-build")
 @batch_option
-@option("--rebuild", "is_anew", is_flag=True, help="Read all records again, and reuse no index data")
+@option("--rebuild", "rebuilds", is_flag=True, help="Read all records again, and reuse no index data")
 @option(
     "--verify",
     "is_verifying",
@@ -22,7 +22,7 @@ from codebatch.operations.runs.indexing import build_index as build
     help="Verify the existing index; with --rebuild, rebuild it first",
 )
 @with_common_options
-def index_build(context: CommandContext, batch_reference: str | None, is_anew: bool, is_verifying: bool) -> None:
+def index_build(context: CommandContext, batch_reference: str | None, rebuilds: bool, is_verifying: bool) -> None:
     """Build the index of a batch.
 
     The index lists the result files that contain each name, rule ID, and target of an import or call, so that queries
@@ -30,8 +30,8 @@ def index_build(context: CommandContext, batch_reference: str | None, is_anew: b
     """
     store, batch = context.batch(batch_reference)
     context.phase("indexing")
-    is_made = is_anew or not is_verifying
-    answer = build(store, batch, is_anew=is_anew, note=context.report) if is_made else None
+    is_made = rebuilds or not is_verifying
+    answer = build(store, batch, rebuilds=rebuilds, note=context.report) if is_made else None
     if answer is None or is_verifying:
         answer = verify_index(store, batch, context.report)
     context.print(answer, _lines(answer, is_verifying=is_verifying))
@@ -47,14 +47,14 @@ index.add_command(index_build, "build")
 
 
 def _lines(answer: IndexAnswer, *, is_verifying: bool) -> list[str]:
-    scope = f"{count_of(answer.terms, 'term')} of {count_of(answer.shard_files - answer.reused, 'shard file')}"
-    damaged = f"; {count_of(answer.damaged, 'shard file')} damaged and not indexed" if answer.damaged else ""
+    scope = f"{count_text(answer.terms, 'term')} of {count_text(answer.shard_files - answer.reused, 'shard file')}"
+    damaged = f"; {count_text(answer.damaged, 'shard file')} damaged and not indexed" if answer.damaged else ""
     if is_verifying:
         return [f"the index of {answer.batch_id} matches its records: {scope}{damaged}"]
-    read = f"{count_of(answer.decoded, 'shard file')} read"
+    read = f"{count_text(answer.decoded, 'shard file')} read"
     if answer.reused == answer.shard_files > 0:
         return [
-            (f"indexed {answer.batch_id}: an older index covers all {count_of(answer.reused, 'shard file')}{damaged}")
+            (f"indexed {answer.batch_id}: an older index covers all {count_text(answer.reused, 'shard file')}{damaged}")
         ]
     suffix = f"; an older index covers the other {answer.reused:,}" if answer.reused else ""
     return [f"indexed {answer.batch_id}: {scope}, {read}, {human_bytes(answer.bytes)}{suffix}{damaged}"]

@@ -17,7 +17,7 @@ from codebatch.model.digest import DIGEST_PATTERN, Digest
 _OF_VERSION_1 = "sha256:"
 
 
-class ObjectShown(msgspec.Struct, frozen=True, kw_only=True):
+class CatObjectAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch cat-object`. `bytes` is the size of the object."""
 
     object: str
@@ -51,8 +51,10 @@ def cat_object(context: CommandContext, name: str) -> None:
         )
     content = objects.read(Digest(digest))
     if context.as_json or sys.stdout.isatty():
-        shown = ObjectShown(object=digest, bytes=len(content), content_b64=base64.b64encode(content).decode("ascii"))
-        context.print(shown, content.decode("utf-8", "backslashreplace").split("\n"))
+        answer = CatObjectAnswer(
+            object=digest, bytes=len(content), content_b64=base64.b64encode(content).decode("ascii")
+        )
+        context.print(answer, content.decode("utf-8", "backslashreplace").split("\n"))
         return
     context.display.make_way()
     sys.stdout.buffer.write(content)

@@ -11,31 +11,31 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict
 
-from codebatch.cli.answers.schemas import FileRow, ListedSnapshot, SkippedPath, SnapshotTaken, WhyTaken
-from codebatch.cli.framework.answers import ask, emit_rows
+from codebatch.cli.answers.schemas import FileRow, PathSelectionAnswer, SkippedPath, SnapshotListRow, SnapshotTakeAnswer
+from codebatch.cli.framework.answers import emit_rows, open_queried_batch
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.context import CommandContext, SourcePath, table, whole_batch_option, with_common_options
 from codebatch.cli.framework.groups import FLAGS, Group, group_with_common_options
 from codebatch.cli.framework.read_report import explain_option
-from codebatch.cli.output.records import counted
+from codebatch.cli.output.records import number_text
 from codebatch.errors import InvalidInput, StoreCorrupt, UnknownId
 from codebatch.model.entry import Entry, EntryLine, display_path, entry_line, path_row
 from codebatch.model.record import FileClass, ParseState
-from codebatch.model.text.quantities import count_of, human_bytes
+from codebatch.model.text.quantities import count_text, human_bytes
 from codebatch.operations.project import project_snapshot
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.path_selection import explain
 from codebatch.query.filters.filters import JsonRecord
 from codebatch.store.batches.snapshot_references import resolve_snapshot
 from codebatch.store.batches.store import StoreDir
-from codebatch.store.snapshots.snapshots import SnapshotSource, load_snapshot, mark_as_taken, snapshot_ids
+from codebatch.store.snapshots.snapshots import SnapshotSource, load_snapshot, reset_snapshot_age, snapshot_ids
 
 FILE_CLASSES: tuple[FileClass, ...] = get_args(FileClass)
 PARSE_STATES: tuple[ParseState, ...] = get_args(ParseState)
 
 
-class SnapshotShown(msgspec.Struct, frozen=True, kw_only=True):
+class SnapshotShowAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch snapshot show`. `listing` is set with --files."""
 
     snapshot_id: str
@@ -90,26 +90,26 @@ def take(
     A snapshot without a batch is removed 14 days after it was last taken, unless it is pinned with `codebatch pin`.
     """
     rules = project_snapshot.rules_for(load_configuration(Path.cwd()), include, exclude, rehash=rehash)
-    store = context.place.open_or_make(context.note)
+    store = context.place.open_or_create(context.note)
     with store.writing():
-        taken = project_snapshot.take(store, paths, rules, context.phase)
-        mark_as_taken(store.files, store.root, taken.snapshot_id)
-    for note in taken.notes:
+        result = project_snapshot.take_snapshot_of_paths(store, paths, rules, context.phase)
+        reset_snapshot_age(store.files, store.root, result.snapshot_id)
+    for note in result.notes:
         context.note(note)
     context.print(
-        SnapshotTaken(
-            snapshot_id=taken.snapshot_id,
-            digest=taken.digest,
-            files=taken.files,
-            bytes=taken.bytes,
-            entries=taken.entries,
-            read_files=taken.read_files,
-            reused=taken.reused,
-            skipped=tuple(_skipped(skipped_path.path, skipped_path.reason) for skipped_path in taken.skipped),
+        SnapshotTakeAnswer(
+            snapshot_id=result.snapshot_id,
+            digest=result.digest,
+            files=result.files,
+            bytes=result.bytes,
+            entries=result.entries,
+            read_files=result.read_files,
+            reused=result.reused,
+            skipped=tuple(_skipped(skipped_path.path, skipped_path.reason) for skipped_path in result.skipped),
         ),
-        [f"snapshot {taken.snapshot_id}: {count_of(taken.files, 'file')}, {human_bytes(taken.bytes)}"],
+        [f"snapshot {result.snapshot_id}: {count_text(result.files, 'file')}, {human_bytes(result.bytes)}"],
     )
-    context.note(f"next: codebatch batch init --snapshot {taken.snapshot_id}")
+    context.note(f"next: codebatch batch init --snapshot {result.snapshot_id}")
 
 
 @snapshot.command("list")
@@ -136,23 +136,23 @@ def snapshot_show(context: CommandContext, reference: str, with_files: bool) -> 
     store = context.place.open()
     resolved = resolve_snapshot(store, reference, context.note)
     about = resolved.document
-    shown = msgspec.convert(about, SnapshotShown, from_attributes=True)
+    answer = msgspec.convert(about, SnapshotShowAnswer, from_attributes=True)
     if with_files:
-        shown = msgspec.structs.replace(shown, listing=tuple(map(entry_line, resolved.entries)))
-    cells = asdict(shown) | {"source": ", ".join(about.source.roots)}
+        answer = msgspec.structs.replace(answer, listing=tuple(map(entry_line, resolved.entries)))
+    cells = asdict(answer) | {"source": ", ".join(about.source.roots)}
     del cells["listing"]
     lines = [f"{name.ljust(12)} {value}" for name, value in cells.items()]
-    context.print(shown, [*lines, *(entry.text for entry in resolved.entries if with_files)])
+    context.print(answer, [*lines, *(entry.text for entry in resolved.entries if with_files)])
 
 
-def _snapshot_row(context: CommandContext, store: StoreDir, snapshot_id: str) -> ListedSnapshot:
+def _snapshot_row(context: CommandContext, store: StoreDir, snapshot_id: str) -> SnapshotListRow:
     """Return a row about a snapshot. If the snapshot is unreadable, its status is DAMAGED."""
     try:
         document = load_snapshot(store.files, store.root, snapshot_id).document
     except (StoreCorrupt, UnknownId) as error:
         context.note(f"{snapshot_id}: {error.message}")
-        return ListedSnapshot(snapshot_id=snapshot_id, created_at="", status="DAMAGED", files=0, bytes=0, source="")
-    return ListedSnapshot(
+        return SnapshotListRow(snapshot_id=snapshot_id, created_at="", status="DAMAGED", files=0, bytes=0, source="")
+    return SnapshotListRow(
         snapshot_id=document.snapshot_id,
         created_at=document.created_at,
         status="READY",
@@ -227,10 +227,12 @@ def files(
         lines = (entry.text for entry in snapshot.entries[:limit])
         context.print(rows, lines, if_none="no files", name="files-snapshot")
         return 0
-    answer = ask(context, batch_reference).entries(limit, parse=parse or None, file_class=file_class or None)
+    answer = open_queried_batch(context, batch_reference).entries(
+        limit, parse=parse or None, file_class=file_class or None
+    )
     rows = [_file_row(entry, record or {}) for entry, record in answer.found]
     lines = (
-        f"{entry.text}  {properties.get('lang', '?')}  {counted(properties.get('lines'), 'line')}"
+        f"{entry.text}  {properties.get('lang', '?')}  {number_text(properties.get('lines'), 'line')}"
         for entry, properties in ((entry, record or {}) for entry, record in answer.found)
     )
     return emit_rows(context, answer, rows, lines, if_none="no matching files" if parse or file_class else "no files")
@@ -242,7 +244,7 @@ def _answer_why(context: CommandContext, path: Path, include: tuple[str, ...], e
     mode = f" (listing: {answer.mode})" if answer.mode else ""
     name = os.fsencode(path)
     context.print(
-        WhyTaken(**path_row(name), included=answer.included, rule=answer.rule, mode=answer.mode),
+        PathSelectionAnswer(**path_row(name), included=answer.included, rule=answer.rule, mode=answer.mode),
         [f"{display_path(name)}: {'included' if answer.included else 'excluded'}: {answer.rule}{mode}"],
         name="files-why",
     )

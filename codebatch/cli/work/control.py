@@ -20,9 +20,9 @@ from codebatch.errors import InvalidInput
 from codebatch.model.outcome import CommandReport
 from codebatch.model.text.quantities import human_bytes, human_seconds
 from codebatch.work.control import requests, run
-from codebatch.work.control.attempts import AttemptInfo, attempts_of
+from codebatch.work.control.attempts import AttemptInfo, list_attempts
 from codebatch.work.control.batches import WorkBatch, load_work_batch, refuse_unnamed, resolve_live
-from codebatch.work.control.list_changes import warn_of_changes
+from codebatch.work.control.list_changes import warn_about_changes
 from codebatch.work.definition.tables import NUMBER_MAX
 
 tasks_argument = click.argument("tasks", metavar="TASK...", nargs=-1, required=True, shell_complete=complete_command)
@@ -95,7 +95,7 @@ def retry(
     listener = WorkProgressListener(context, output)
     if work_batch.standing.coordinator is not None or no_run:
         if not no_run:
-            warn_of_changes(work_batch, listener)
+            warn_about_changes(work_batch, listener)
         return _answer(context, work_batch)
     result = explaining_untrusted_commands(
         context, lambda: run.continue_batch(store, batch, reloads=reloads, is_trusted=is_trusted, listener=listener)
@@ -186,18 +186,18 @@ def attempts(context: CommandContext, tasks: tuple[str, ...], batch_reference: s
     tasks.
     """
     work_batch = load_work_batch(*context.batch(batch_reference, "work"))
-    attempt_infos = attempts_of(work_batch, tasks)
+    attempt_infos = list_attempts(work_batch, tasks)
     context.batches.append(work_batch.batch)
     columns = ("task", "attempt", "try", "started", "duration", "outcome", "reason", "memory", "cost", "message")
-    shown = len(columns) if any(info.said for info in attempt_infos) else columns.index("cost")
-    rows = (_cells(info)[:shown] for info in attempt_infos)
-    context.print([_row(info) for info in attempt_infos], table(rows, columns[:shown]))
+    columns_count = len(columns) if any(info.report for info in attempt_infos) else columns.index("cost")
+    rows = (_cells(info)[:columns_count] for info in attempt_infos)
+    context.print([_row(info) for info in attempt_infos], table(rows, columns[:columns_count]))
     if not attempt_infos:
         context.note("no task has started")
 
 
 def _cells(info: AttemptInfo) -> tuple[str, ...]:
-    report = info.said or CommandReport()
+    report = info.report or CommandReport()
     return (
         info.task,
         str(info.round),
@@ -219,7 +219,7 @@ def _why(info: AttemptInfo) -> str:
 
 
 def _row(info: AttemptInfo) -> AttemptRow:
-    report = info.said or CommandReport()
+    report = info.report or CommandReport()
     return AttemptRow(
         task=info.task,
         round=info.round,

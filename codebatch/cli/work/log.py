@@ -18,7 +18,7 @@ from codebatch.errors import InvalidInput
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store.work.logs import last_lines
 from codebatch.work.control.batches import WorkBatch, load_work_batch
-from codebatch.work.control.logs import AttemptLogFile, find_log, iter_log, log_of
+from codebatch.work.control.logs import AttemptLogFile, find_log, iter_log, last_attempt_log
 
 _LINES_IN_JSON = 20
 
@@ -71,7 +71,7 @@ def log(
     work_batch = load_work_batch(*context.batch(batch_reference, "work"))
     failed = (CommandState.FAILED, CommandState.BLOCKED)
     logs = (
-        [log_of(work_batch, attempt_log) for attempt_log in work_batch.of(*failed)]
+        [last_attempt_log(work_batch, attempt_log) for attempt_log in work_batch.commands_in(*failed)]
         if task is None
         else [find_log(work_batch, task, round_)]
     )

@@ -21,7 +21,7 @@ from codebatch.errors import InvalidInput
 from codebatch.model.work.question import QUESTION_TEXT_BYTES_MAX
 from codebatch.work.control import run
 from codebatch.work.control.batches import load_work_batch, resolve_live
-from codebatch.work.control.list_changes import warn_of_changes
+from codebatch.work.control.list_changes import warn_about_changes
 from codebatch.work.control.questions import OpenQuestion, answer_question, open_questions
 
 _DIGITS_SHOWN = 8
@@ -97,7 +97,7 @@ def answer(
     work_batch = answer_question(store, batch, task, answer_text, question=question)
     listener = WorkProgressListener(context, output)
     if work_batch.standing.coordinator is not None:
-        warn_of_changes(work_batch, listener)
+        warn_about_changes(work_batch, listener)
     elif resumes:
         result = explaining_untrusted_commands(
             context, lambda: run.continue_batch(store, batch, is_trusted=is_trusted, listener=listener)

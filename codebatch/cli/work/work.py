@@ -13,12 +13,12 @@ from codebatch.cli.answers.dry_run import answer_rehearsal
 from codebatch.cli.answers.trust import explaining_untrusted_commands
 from codebatch.cli.answers.work_analysis import Form, answer_work_analysis
 from codebatch.cli.answers.work_progress import WorkProgressListener
-from codebatch.cli.answers.work_result import answer_nothing_left, answer_run
+from codebatch.cli.answers.work_result import answer_run, report_all_done
 from codebatch.cli.answers.work_status import answer_work
 from codebatch.cli.framework.commands import option
 from codebatch.cli.framework.context import CommandContext, with_common_options
 from codebatch.cli.framework.groups import Group, group_with_common_options
-from codebatch.cli.framework.work_lists import Listing, list_options
+from codebatch.cli.framework.work_lists import TaskListOptions, list_options
 from codebatch.cli.framework.work_options import Output, ResumeOptions, output_option, trust_option
 from codebatch.cli.work import control, log, questions
 from codebatch.errors import NothingLeft
@@ -98,7 +98,7 @@ def work() -> None:
     help="Set an environment variable for every task",
     details="Without VALUE, the value is taken from your environment and is not stored.",
 )
-@option("--parallel-batches", "is_beside", is_flag=True, help="Run even if another batch runs in the same directory")
+@option("--parallel-batches", "is_parallel", is_flag=True, help="Run even if another batch runs in the same directory")
 @option(
     "--yes",
     "is_sure",
@@ -122,11 +122,11 @@ def work_run(
     failures_max: int | None,
     halt: Halt | None,
     timeout: float | None,
-    listing: Listing,
+    listing: TaskListOptions,
     retry: int | None,
     wait_answers: bool,
     variables: tuple[str, ...],
-    is_beside: bool,
+    is_parallel: bool,
     is_sure: bool,
     is_looked_at: bool,
     is_rehearsed: bool,
@@ -139,8 +139,7 @@ def work_run(
     Runs each TASK and the tasks that it needs, by default all tasks. Each run is stored as a new batch. Options
     override the settings in the file.
 
-    `codebatch resume` continues a batch that was interrupted or in which a task failed. Exit status 3 if a task is not
-    done.
+    `codebatch resume` continues a batch if it was interrupted or a task failed. Exit status 3 if a task is not done.
     """
     options = WorkOptions(
         tasks=tasks,
@@ -167,12 +166,14 @@ def work_run(
     try:
         if not is_detached:
             result = run.run_files(
-                paths, options, place, keep=keep, is_beside=is_beside, is_trusted=is_trusted, listener=listener
+                paths, options, place, keep=keep, is_parallel=is_parallel, is_trusted=is_trusted, listener=listener
             )
             return answer_run(context, result)
-        work_batch = run_detached(paths, options, place, is_beside=is_beside, is_trusted=is_trusted, listener=listener)
+        work_batch = run_detached(
+            paths, options, place, is_parallel=is_parallel, is_trusted=is_trusted, listener=listener
+        )
     except NothingLeft as left:
-        return answer_nothing_left(context, left)
+        return report_all_done(context, left)
     answer_work(context, work_batch, [work_batch.batch.id])
     context.note(f"follow it with: codebatch follow --batch {work_batch.batch.id}")
     return 0
@@ -205,7 +206,7 @@ def work_analyze(
     context: CommandContext,
     tasks: tuple[str, ...],
     paths: tuple[Path, ...],
-    listing: Listing,
+    listing: TaskListOptions,
     max_parallel: int | None,
     strategy: Strategy | None,
     form: Form,

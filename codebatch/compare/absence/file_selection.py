@@ -8,12 +8,12 @@ from __future__ import annotations
 from functools import cached_property
 from itertools import chain
 
-from codebatch.compare.matching.trees import Side, TreeComparison, other_side
+from codebatch.compare.matching.trees import Side, TreeComparison, opposite_side
 from codebatch.errors import ObjectMissing
-from codebatch.model.nearest_directories import parent_of
+from codebatch.model.nearest_directories import parent_directory
 from codebatch.query.sources.records import BatchRecords
 from codebatch.snapshotting.selection import SelectionRules, SourceRules
-from codebatch.snapshotting.staleness import rules_of
+from codebatch.snapshotting.staleness import read_source_rules
 from codebatch.snapshotting.stat_cache import IGNORE_FILE
 from codebatch.snapshotting.walk import GITIGNORE
 
@@ -26,19 +26,19 @@ class FileSelectionDiff:
     def __init__(self, trees: TreeComparison) -> None:
         self._trees = trees
 
-    def is_left_out(self, side: Side, path: bytes) -> bool:
+    def is_excluded_by(self, side: Side, path: bytes) -> bool:
         """Return whether a path is excluded from one batch but not from the other, according to their selection rules.
 
         `side` is the batch that excludes it. Raises StoreCorrupt.
         """
         if not self._differ:
             return False
-        other = other_side(side)
+        other = opposite_side(side)
         return self._selections[side].leaves_out(path) and not self._selections[other].leaves_out(path)
 
     @cached_property
     def _differ(self) -> bool:
-        differing = chain(*self._trees.unlike)
+        differing = chain(*self._trees.differing_files)
         if any(path.rpartition(b"/")[2] in _IGNORE_FILES for path in differing):
             return True
         # The name of a stat cache is derived from the source and the patterns. So equal names mean equal patterns.
@@ -58,7 +58,8 @@ class FileSelectionDiff:
         """
         batches = self._trees.old, self._trees.new
         old, new = (
-            rules_of(records.store.files, records.store.root, records.batch.about.stat_cache) for records in batches
+            read_source_rules(records.store.files, records.store.root, records.batch.about.stat_cache)
+            for records in batches
         )
         return old or new or SourceRules(), new or old or SourceRules()
 
@@ -76,18 +77,18 @@ class FileSelection:
         self._directories: set[bytes] = set()
 
     @classmethod
-    def of(cls, records: BatchRecords) -> FileSelection:
+    def from_records(cls, records: BatchRecords) -> FileSelection:
         """Return the selection of a batch. If its patterns are no longer stored, only its ignore files are used."""
         store, batch = records.store, records.batch
-        return cls(records, rules_of(store.files, store.root, batch.about.stat_cache) or SourceRules())
+        return cls(records, read_source_rules(store.files, store.root, batch.about.stat_cache) or SourceRules())
 
     def leaves_out(self, path: bytes) -> bool:
         """Return whether the rules of the batch exclude a path. Raises StoreCorrupt."""
-        directory = parent_of(path)
+        directory = parent_directory(path)
         while directory not in self._directories:
             self._directories.add(directory)
             self._add_ignore_files(directory)
-            directory = parent_of(directory)
+            directory = parent_directory(directory)
         return any(rules.leaves_out(path) is not None for rules in self._rules.values())
 
     def _add_ignore_files(self, directory: bytes) -> None:
@@ -95,6 +96,6 @@ class FileSelection:
             entry = self._records.snapshot.entry(directory + b"/" + name if directory else name)
             if entry is not None and entry.kind == "file":
                 try:
-                    rules.heed(entry.path, self._records.read_object(entry))
+                    rules.apply_ignore_file(entry.path, self._records.read_object(entry))
                 except ObjectMissing:
                     continue

@@ -8,24 +8,24 @@ from functools import cached_property, partial
 from typing import NamedTuple
 
 from codebatch.compare.absence.file_selection import FileSelectionDiff
-from codebatch.compare.absence.suppression_comments import OtherLine, places_there, silenced
+from codebatch.compare.absence.suppression_comments import MatchedLine, matching_lines, silenced
 from codebatch.compare.absence.unreported import UnreportedFindings
 from codebatch.compare.batches import read_items
-from codebatch.compare.matching.finding_pairs import ReportedFinding, ToldByPath
-from codebatch.compare.matching.trees import Side, TreeComparison, other_side
-from codebatch.compare.rules import LINT, switch_of
+from codebatch.compare.matching.finding_pairs import FindingsByPath, ReportedFinding
+from codebatch.compare.matching.trees import Side, TreeComparison, opposite_side
+from codebatch.compare.rules import LINT, make_rule_switch
 from codebatch.compare.states import Reason
 from codebatch.errors import StoreCorrupt
-from codebatch.model.analysis.imports import way_of
+from codebatch.model.analysis.imports import task_configuration
 from codebatch.model.entry import display_path
 from codebatch.model.plan import PlannedTask
-from codebatch.model.record import File, Located, Metric
+from codebatch.model.record import BaseRecord, File, Metric
 from codebatch.plugins.worker_services import RuleSwitch
 from codebatch.query.sources.records import BatchRecords
 from codebatch.scheduling.outcome_counts import OutcomeCounts
 
 _PARSE = "parse"
-_NONE: ToldByPath = {}
+_NONE: FindingsByPath = {}
 # Files of these classes are checked by few rules or by none.
 _RARELY_CHECKED_CLASSES = frozenset(("binary", "huge", "minified", "generated", "vendored"))
 
@@ -52,148 +52,154 @@ class AbsenceReasons:
         self,
         trees: TreeComparison,
         side: Side,
-        left: Iterable[ReportedFinding] = (),
-        there: ToldByPath = _NONE,
+        unmatched: Iterable[ReportedFinding] = (),
+        other_findings: FindingsByPath = _NONE,
         *,
         paths: Iterable[bytes] = (),
     ) -> None:
         self._trees = trees
         self._side = side
-        self._mine, self._other = BatchContext(trees.batch(side)), BatchContext(trees.batch(other_side(side)))
+        self._mine, self._other = BatchContext(trees.batch(side)), BatchContext(trees.batch(opposite_side(side)))
         self._files: dict[bytes, list[ReportedFinding]] = defaultdict(list)
         self._is_way_equal: dict[tuple[str, bytes], bool] = {}
         self._has_other: dict[str, bool] = {}
         self._off: set[ReportedFinding] = set()
-        self._unreported = UnreportedFindings(trees, side, there)
+        self._unreported = UnreportedFindings(trees, side, other_findings)
         self._selections = FileSelectionDiff(trees)
-        for finding in left:
+        for finding in unmatched:
             self._files[finding.path].append(finding)
         for path in dict.fromkeys((*self._files, *paths)):
-            its_other = trees.path_in_other(side, path)
-            if its_other is not None:
+            matching_path = trees.matching_path(side, path)
+            if matching_path is not None:
                 self._mine.paths.append(path)
-                self._other.paths.append(its_other)
+                self._other.paths.append(matching_path)
 
-    def found(self) -> list[Absence]:
+    def absences(self) -> list[Absence]:
         """Return each unmatched finding with the reason why the other batch lacks it. Raises StoreCorrupt."""
         reasons: dict[ReportedFinding, Reason | None] = {}
-        for path, left in self._files.items():
-            its_other = self._trees.path_in_other(self._side, path)
-            reason = self._missing_file_reason(path, its_other)
-            if reason is not None or its_other is None:
-                reasons.update(dict.fromkeys(left, reason))
+        for path, unmatched in self._files.items():
+            matching_path = self._trees.matching_path(self._side, path)
+            reason = self._missing_file_reason(path, matching_path)
+            if reason is not None or matching_path is None:
+                reasons.update(dict.fromkeys(unmatched, reason))
             else:
-                reasons.update(self._file_reasons(path, its_other, left))
-        self._unreported.ask(self._other.tasks.get(LINT), self._other.every_context)
+                reasons.update(self._file_reasons(path, matching_path, unmatched))
+        self._unreported.compute_reasons(self._other.tasks.get(LINT), self._other.every_context)
         reasons.update(self._unreported.reasons)
         return [
             Absence(finding, reason, is_suppressed=reason == "suppressed" or finding in self._off)
             for finding, reason in reasons.items()
         ]
 
-    def of_task(self, task: str, record: Located) -> Reason | None:
+    def task_absences(self, task: str, record: BaseRecord) -> Reason | None:
         """Return the reason why the other batch may lack a record of a task, or None. Raises StoreCorrupt.
 
         None means that a change of the source removed the record.
         """
         path = record.path_bytes
-        its_other = self._trees.path_in_other(self._side, path)
-        reason = self._missing_file_reason(path, its_other)
-        if reason is not None or its_other is None:
+        matching_path = self._trees.matching_path(self._side, path)
+        reason = self._missing_file_reason(path, matching_path)
+        if reason is not None or matching_path is None:
             return reason
         is_of_file = isinstance(record, Metric) and not record.symbol
-        has_line = partial(self._trees.has_line, self._side, path, its_other, getattr(record, "line", 0))
-        if not self._other.has_result(task, its_other) or self._is_skipped(path, its_other, has_line):
+        has_line = partial(self._trees.has_line, self._side, path, matching_path, getattr(record, "line", 0))
+        if not self._other.has_result(task, matching_path) or self._is_skipped(path, matching_path, has_line):
             return "not_checked"
-        if self._is_broken(path, its_other) and (is_of_file or has_line()):
+        if self._is_broken(path, matching_path) and (is_of_file or has_line()):
             return "not_checked"
-        return "configuration" if self._has_other_tool(task) else None
+        return "configuration" if self._has_tool_changed(task) else None
 
-    def is_in_part(self, path: bytes) -> bool:
+    def is_partially_parsed_once(self, path: bytes) -> bool:
         """Return whether a file is partially parsed in one batch and fully parsed in the other. Raises StoreCorrupt."""
-        its_other = self._trees.path_in_other(self._side, path)
-        mine, other = self._mine.file(path), None if its_other is None else self._other.file(its_other)
+        matching_path = self._trees.matching_path(self._side, path)
+        mine, other = self._mine.file(path), None if matching_path is None else self._other.file(matching_path)
         return mine is not None and other is not None and (_is_broken(mine, other) or _is_broken(other, mine))
 
-    def _missing_file_reason(self, path: bytes, its_other: bytes | None) -> Reason | None:
+    def _missing_file_reason(self, path: bytes, matching_path: bytes | None) -> Reason | None:
         """Return the reason why the other batch may lack a file although it existed, or None.
 
-        `its_other` is the path of the matching file in the other batch, or None if there is none.
+        `matching_path` is the path of the matching file in the other batch, or None if there is none.
         """
-        if not self._other.looks_at(path if its_other is None else its_other):
+        if not self._other.covers(path if matching_path is None else matching_path):
             return "not_checked"
-        if its_other is None and self._selections.is_left_out(other_side(self._side), path):
+        if matching_path is None and self._selections.is_excluded_by(opposite_side(self._side), path):
             return "not_checked"
-        return "unknown" if its_other is None and self._trees.may_have_moved else None
+        return "unknown" if matching_path is None and self._trees.may_have_moved else None
 
-    def _is_skipped(self, path: bytes, its_other: bytes, has_line: Callable[[], bool]) -> bool:
+    def _is_skipped(self, path: bytes, matching_path: bytes, has_line: Callable[[], bool]) -> bool:
         """Return whether the other batch checks a finding's file with fewer rules or with other rules.
 
         Fewer rules check rarely checked classes. Other rules check a file of another language. This matters only for
         lines that both files have, or if the other language is not supported.
         """
-        mine, other = self._mine.file(path), self._other.file(its_other)
+        mine, other = self._mine.file(path), self._other.file(matching_path)
         if mine is None or other is None:
             return False
         if _is_rarely_checked(other) and not _is_rarely_checked(mine):
             return True
         return mine.lang != other.lang and (other.parse == "unsupported" or has_line())
 
-    def _is_broken(self, path: bytes, its_other: bytes) -> bool:
-        mine, other = self._mine.file(path), self._other.file(its_other)
+    def _is_broken(self, path: bytes, matching_path: bytes) -> bool:
+        mine, other = self._mine.file(path), self._other.file(matching_path)
         return mine is not None and other is not None and _is_broken(other, mine)
 
     def _file_reasons(
-        self, path: bytes, its_other: bytes, left: Sequence[ReportedFinding]
+        self, path: bytes, matching_path: bytes, unmatched: Sequence[ReportedFinding]
     ) -> Iterator[tuple[ReportedFinding, Reason | None]]:
-        places = places_there(self._trees, self._side, path, its_other, [finding.about.line for finding in left])
-        suppressions = silenced(self._trees, self._side, path, its_other, left, places, self._other.every_context)
-        unexplained: dict[ReportedFinding, OtherLine] = {}
-        for finding, place, is_suppressed in zip(left, places, suppressions, strict=True):
-            if not self._other.has_result(finding.task, its_other):
+        places = matching_lines(
+            self._trees, self._side, path, matching_path, [finding.about.line for finding in unmatched]
+        )
+        suppressions = silenced(
+            self._trees, self._side, path, matching_path, unmatched, places, self._other.every_context
+        )
+        unexplained: dict[ReportedFinding, MatchedLine] = {}
+        for finding, place, is_suppressed in zip(unmatched, places, suppressions, strict=True):
+            if not self._other.has_result(finding.task, matching_path):
                 yield finding, "not_checked"
-            elif self._is_off(finding, its_other):
+            elif self._is_off(finding, matching_path):
                 self._off.add(finding)
                 yield finding, "configuration"
             elif is_suppressed:
                 yield finding, "suppressed"
-            elif self._is_skipped(path, its_other, partial(getattr, place, "is_same")) or (
-                finding.about.tool != "ruff" and place.is_same and self._is_broken(path, its_other)
+            elif self._is_skipped(path, matching_path, partial(getattr, place, "is_same")) or (
+                finding.about.tool != "ruff" and place.is_same and self._is_broken(path, matching_path)
             ):
                 yield finding, "not_checked"
             else:
                 unexplained[finding] = place
-                yield finding, "configuration" if self._has_changed(finding, its_other, place) else None
+                yield finding, "configuration" if self._has_line_changed(finding, matching_path, place) else None
         lint_places = {finding: place for finding, place in unexplained.items() if finding.task == LINT}
-        other = self._other.file(its_other)
-        self._unreported.add(path, its_other, lint_places, has_errors=other is None or other.parse == "errors")
+        other = self._other.file(matching_path)
+        self._unreported.add(path, matching_path, lint_places, has_errors=other is None or other.parse == "errors")
 
-    def _is_off(self, finding: ReportedFinding, its_other: bytes) -> bool:
+    def _is_off(self, finding: ReportedFinding, matching_path: bytes) -> bool:
         """Return whether the rule of a finding is off for the file in the other batch.
 
         If the other configuration does not know the rule, it counts as off if this configuration knows it.
         """
-        is_off = self._other.has_off(finding.task, finding.code, its_other)
+        is_off = self._other.has_off(finding.task, finding.code, matching_path)
         return self._mine.has_off(finding.task, finding.code, finding.path) is not None if is_off is None else is_off
 
-    def _has_changed(self, finding: ReportedFinding, its_other: bytes, place: OtherLine) -> bool:
+    def _has_line_changed(self, finding: ReportedFinding, matching_path: bytes, place: MatchedLine) -> bool:
         """Return whether the other batch used another version of the tool.
 
         For a finding whose line is unchanged, a difference in the configuration counts too.
         """
-        if self._has_other_tool(finding.task) or not place.is_same:
-            return self._has_other_tool(finding.task)
+        if self._has_tool_changed(finding.task) or not place.is_same:
+            return self._has_tool_changed(finding.task)
         if (finding.task, finding.path) not in self._is_way_equal:
-            mine, others = self._mine.needed_for(finding.task), self._other.needed_for(finding.task)
+            own_tasks, other_tasks = self._mine.needed_for(finding.task), self._other.needed_for(finding.task)
             self._is_way_equal[finding.task, finding.path] = all(
-                way_of(task) == way_of(others[name]) for name, task in mine.items()
-            ) and self._mine.contexts(finding.task, finding.path) == self._other.contexts(finding.task, its_other)
+                task_configuration(task) == task_configuration(other_tasks[name]) for name, task in own_tasks.items()
+            ) and self._mine.contexts(finding.task, finding.path) == self._other.contexts(finding.task, matching_path)
         return not self._is_way_equal[finding.task, finding.path]
 
-    def _has_other_tool(self, task: str) -> bool:
+    def _has_tool_changed(self, task: str) -> bool:
         if task not in self._has_other:
-            mine, others = self._mine.needed_for(task), self._other.needed_for(task)
-            self._has_other[task] = any(_tool(planned) != _tool(others.get(name)) for name, planned in mine.items())
+            own_tasks, other_tasks = self._mine.needed_for(task), self._other.needed_for(task)
+            self._has_other[task] = any(
+                _tool(planned) != _tool(other_tasks.get(name)) for name, planned in own_tasks.items()
+            )
         return self._has_other[task]
 
 
@@ -208,7 +214,7 @@ class BatchContext:
         self._done: dict[tuple[str, bytes], bool] = {}
         self._tallies: dict[str, OutcomeCounts] = {}
 
-    def looks_at(self, path: bytes) -> bool:
+    def covers(self, path: bytes) -> bool:
         """Return whether the batch covers a path.
 
         A batch that is restricted covers only files at or below one of its paths.
@@ -240,7 +246,7 @@ class BatchContext:
         Return None if the configuration does not know the rule. `code` is the tool and the rule ID.
         """
         if task not in self._switches:
-            self._switches[task] = switch_of(self.tasks[task])
+            self._switches[task] = make_rule_switch(self.tasks[task])
         is_off = self._switches[task]
         return None if is_off is None else is_off(path, *code)
 
@@ -262,7 +268,7 @@ class BatchContext:
 
     def every_context(self, path: bytes) -> Mapping[str, bytes]:
         """Return the contexts of a file that are not empty."""
-        return self.records.plan.context_of(self._item(path))
+        return self.records.plan.item_contexts(self._item(path))
 
     @cached_property
     def tasks(self) -> dict[str, PlannedTask]:
@@ -297,7 +303,7 @@ def _is_rarely_checked(file: File) -> bool:
     return file.class_ in _RARELY_CHECKED_CLASSES or file.parse == "skipped"
 
 
-def is_looked_at_in_part(file: File) -> bool:
+def is_partially_checked(file: File) -> bool:
     """Return whether some rules do not check a file, or check only a part of it."""
     return _is_rarely_checked(file) or file.parse in ("errors", "unsupported")
 

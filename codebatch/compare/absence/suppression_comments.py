@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from codebatch.compare.matching.finding_pairs import ReportedFinding
 from codebatch.compare.matching.lines import NOWHERE
-from codebatch.compare.matching.trees import Side, TreeComparison, other_side
+from codebatch.compare.matching.trees import Side, TreeComparison, opposite_side
 from codebatch.compare.rules import has_notes
 from codebatch.errors import CodebatchError
 from codebatch.plugins.worker_services import absence_services
@@ -20,7 +20,7 @@ ContextsOf = Callable[[bytes], Mapping[str, bytes]]
 _LINES_MAX = 200
 
 
-class OtherLine(NamedTuple):
+class MatchedLine(NamedTuple):
     """The location of a line in the other batch.
 
     `line` is its number from 1, or 0 if there is none. `is_same` is set if the line is unchanged.
@@ -30,32 +30,35 @@ class OtherLine(NamedTuple):
     is_same: bool
 
 
-_NOWHERE = OtherLine(0, False)
+_NOWHERE = MatchedLine(0, False)
 
 
-def places_there(
-    trees: TreeComparison, side: Side, path: bytes, its_other: bytes, lines: Iterable[int]
-) -> list[OtherLine]:
+def matching_lines(
+    trees: TreeComparison, side: Side, path: bytes, matching_path: bytes, lines: Iterable[int]
+) -> list[MatchedLine]:
     """Return the locations of lines of a file in the matching file of the other batch. Raises StoreCorrupt.
 
     Lines are numbered from 1. If a line was edited, its location is the first line in the same gap that begins with its
     text. So a line is found even if a suppression comment was appended.
     """
-    paired = trees.lines(side, path, its_other)
+    paired = trees.lines(side, path, matching_path)
     if paired is None:
         return [_NOWHERE for _ in lines]
-    edited: _Edited | None = None
+    edited: _UnmatchedLines | None = None
     places = []
     for line in lines:
         if not 0 < line <= len(paired):
             places.append(_NOWHERE)
         elif paired[line - 1] != NOWHERE:
-            places.append(OtherLine(paired[line - 1] + 1, True))
+            places.append(MatchedLine(paired[line - 1] + 1, True))
         else:
             if edited is None:
-                ours, theirs = trees.lines_of(side, path), trees.lines_of(other_side(side), its_other)
-                edited = _Edited(paired, ours, theirs)
-            places.append(OtherLine(edited.line_there(line), False))
+                own_lines, matching_file_lines = (
+                    trees.file_lines(side, path),
+                    trees.file_lines(opposite_side(side), matching_path),
+                )
+                edited = _UnmatchedLines(paired, own_lines, matching_file_lines)
+            places.append(MatchedLine(edited.edited_line(line), False))
     return places
 
 
@@ -63,27 +66,29 @@ def silenced(
     trees: TreeComparison,
     side: Side,
     path: bytes,
-    its_other: bytes,
-    left: Sequence[ReportedFinding],
-    places: Sequence[OtherLine],
+    matching_path: bytes,
+    unmatched: Sequence[ReportedFinding],
+    places: Sequence[MatchedLine],
     contexts_of: ContextsOf,
 ) -> list[bool]:
     """Return for each finding of a file whether a comment suppresses it in the other batch.
 
     `places` are the locations of the findings in the other batch. Raises StoreCorrupt.
     """
-    other = other_side(side)
-    content = None if trees.object(side, path) == trees.object(other, its_other) else trees.content(other, its_other)
+    other = opposite_side(side)
+    content = (
+        None if trees.object(side, path) == trees.object(other, matching_path) else trees.content(other, matching_path)
+    )
     if content is None or not has_notes(content):
-        return [False] * len(left)
-    asked = [(place.line, finding.about.code) for place, finding in zip(places, left, strict=True)]
+        return [False] * len(unmatched)
+    line_codes = [(place.line, finding.about.code) for place, finding in zip(places, unmatched, strict=True)]
     try:
-        return absence_services().are_silenced(its_other, content, contexts_of(its_other), asked)
+        return absence_services().are_silenced(matching_path, content, contexts_of(matching_path), line_codes)
     except CodebatchError:  # The file can no longer be parsed.
-        return [False] * len(left)
+        return [False] * len(unmatched)
 
 
-class _Edited:
+class _UnmatchedLines:
     """The lines of a file without an equal line in the other file.
 
     Results are cached, because neighbouring lines are queried in sequence.
@@ -96,7 +101,7 @@ class _Edited:
         self._edited_to: dict[int, int] = {}
         self._cached_lines = lru_cache(1)(self._stripped_lines)
 
-    def line_there(self, line: int) -> int:
+    def edited_line(self, line: int) -> int:
         """Return the number of the line in the other file to which a line was edited, or 0.
 
         Lines are numbered from 1.

@@ -76,9 +76,9 @@ def _first(files: Mapping[bytes, str]) -> dict[bytes, str]:
     return dict(islice(files.items(), CANDIDATES_MAX))
 
 
-def _pair_equal_contents(ones: Mapping[bytes, str], others: Mapping[bytes, str]) -> Iterator[tuple[bytes, bytes]]:
+def _pair_equal_contents(ones: Mapping[bytes, str], contents: Mapping[bytes, str]) -> Iterator[tuple[bytes, bytes]]:
     groups: dict[str, tuple[list[bytes], list[bytes]]] = defaultdict(lambda: ([], []))
-    for side, files in enumerate((ones, others)):
+    for side, files in enumerate((ones, contents)):
         for path, digest in files.items():
             groups[digest][side].append(path)
     for removed, added in groups.values():
@@ -93,16 +93,16 @@ def _nearest_first(removed: Sequence[bytes], added: Sequence[bytes]) -> Iterator
     if len(removed) * len(added) <= CANDIDATES_MAX:
         yield from _choose_pairs((-_nearness(*pair), *pair) for pair in product(removed, added))
         return
-    left: tuple[list[bytes], list[bytes]] = ([], [])
+    remaining: tuple[list[bytes], list[bytes]] = ([], [])
     names: dict[bytes, tuple[list[bytes], list[bytes]]] = defaultdict(lambda: ([], []))
     for side, paths in enumerate((removed, added)):
         for path in paths:
             names[path.rpartition(b"/")[2]][side].append(path)
-    for ours, theirs in names.values():
-        yield from zip(ours, theirs, strict=False)
-        left[0].extend(ours[len(theirs) :])
-        left[1].extend(theirs[len(ours) :])
-    yield from zip(sorted(left[0]), sorted(left[1]), strict=False)
+    for old_paths, new_paths in names.values():
+        yield from zip(old_paths, new_paths, strict=False)
+        remaining[0].extend(old_paths[len(new_paths) :])
+        remaining[1].extend(new_paths[len(old_paths) :])
+    yield from zip(sorted(remaining[0]), sorted(remaining[1]), strict=False)
 
 
 def _nearness(one: bytes, other: bytes) -> int:
@@ -110,16 +110,16 @@ def _nearness(one: bytes, other: bytes) -> int:
 
     Paths with the same file name are nearer than all others.
     """
-    ours, theirs = one.split(b"/"), other.split(b"/")
-    equal_prefix = _count_equal(ours[:-1], theirs[:-1])
-    equal_suffix = _count_equal(ours[::-1], theirs[::-1])
-    return equal_prefix + equal_suffix + (len(ours) + len(theirs) if equal_suffix else 0)
+    left_parts, right_parts = one.split(b"/"), other.split(b"/")
+    equal_prefix = _count_equal(left_parts[:-1], right_parts[:-1])
+    equal_suffix = _count_equal(left_parts[::-1], right_parts[::-1])
+    return equal_prefix + equal_suffix + (len(left_parts) + len(right_parts) if equal_suffix else 0)
 
 
-def _count_equal(ours: Sequence[bytes], theirs: Sequence[bytes]) -> int:
+def _count_equal(left: Sequence[bytes], right: Sequence[bytes]) -> int:
     return next(
-        (index for index, (one, other) in enumerate(zip(ours, theirs, strict=False)) if one != other),
-        min(len(ours), len(theirs)),
+        (index for index, (one, other) in enumerate(zip(left, right, strict=False)) if one != other),
+        min(len(left), len(right)),
     )
 
 
@@ -166,27 +166,27 @@ def _candidates(
 def _name_and_extension(path: bytes) -> tuple[bytes, bytes]:
     """Return the parts of a file name that are compared: `name.`, up to the first dot, and `.extension`."""
     name = path.rpartition(b"/")[2]
-    first, *rest = name[1:].split(b".")
-    return name[:1] + first + b".", b"." + b"".join(rest[-1:])
+    first, *extensions = name[1:].split(b".")
+    return name[:1] + first + b".", b"." + b"".join(extensions[-1:])
 
 
-def _common(ours: Lines, theirs: Lines) -> int:
-    if len(theirs) < len(ours):
-        ours, theirs = theirs, ours
-    return sum(min(times, theirs[line]) for line, times in ours.items() if line in theirs)
+def _common(left: Lines, right: Lines) -> int:
+    if len(right) < len(left):
+        left, right = right, left
+    return sum(min(times, right[line]) for line, times in left.items() if line in right)
 
 
 def _choose_pairs(ranked: Iterable[tuple[int, bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
     """Yield the best pairs by rank, then by path. Each path is in at most one pair."""
     ones: set[bytes] = set()
-    others: set[bytes] = set()
+    paired_new: set[bytes] = set()
     for _, one, other in sorted(ranked):
-        if one not in ones and other not in others:
+        if one not in ones and other not in paired_new:
             ones.add(one)
-            others.add(other)
+            paired_new.add(other)
             yield one, other
 
 
-def counted_lines(content: bytes) -> Counter[bytes]:
+def line_frequencies(content: bytes) -> Counter[bytes]:
     """Return the number of occurrences of each line in a content. Blank lines are not counted."""
     return Counter(filter(None, map(bytes.strip, content.split(b"\n"))))

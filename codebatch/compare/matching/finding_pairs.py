@@ -45,7 +45,7 @@ class ReportedFinding(msgspec.Struct, frozen=True, eq=False, gc=False):
         return self.about.tool, self.about.code
 
 
-ToldByPath = Mapping[bytes, Sequence[ReportedFinding]]
+FindingsByPath = Mapping[bytes, Sequence[ReportedFinding]]
 
 
 class ReportedPair(NamedTuple):
@@ -56,7 +56,7 @@ class ReportedPair(NamedTuple):
     by: Pass
 
 
-class Paired(NamedTuple):
+class FindingMatches(NamedTuple):
     """The matching findings, and the findings of the old and the new batch without a match."""
 
     pairs: list[ReportedPair]
@@ -64,22 +64,22 @@ class Paired(NamedTuple):
     new: list[ReportedFinding]
 
 
-def match_findings(trees: TreeComparison, old: ToldByPath, new: ToldByPath) -> Paired:
+def match_findings(trees: TreeComparison, old: FindingsByPath, new: FindingsByPath) -> FindingMatches:
     """Match the findings of two batches, in the files whose findings differ. Raises StoreCorrupt.
 
     If several tasks report findings of the same rule, as two imports of one program do, each task is matched separately
     first. Otherwise, if the other batch lacks a task, its findings could take the matches of another task's findings.
     """
     pairs: list[ReportedPair] = []
-    for task in _tasks_alike(old, new):
-        pairs += _Pairing(trees, _of_task(old, task), _of_task(new, task)).paired().pairs
-        taken = {finding for pair in pairs for finding in (pair.old, pair.new)}
-        old, new = _without(old, taken), _without(new, taken)
-    last = _Pairing(trees, old, new).paired()
+    for task in _overlapping_tasks(old, new):
+        pairs += _Pairing(trees, _task_findings(old, task), _task_findings(new, task)).matches().pairs
+        matched_findings = {finding for pair in pairs for finding in (pair.old, pair.new)}
+        old, new = _exclude_findings(old, matched_findings), _exclude_findings(new, matched_findings)
+    last = _Pairing(trees, old, new).matches()
     return last._replace(pairs=[*pairs, *last.pairs])
 
 
-def _tasks_alike(*sides: ToldByPath) -> list[str]:
+def _overlapping_tasks(*sides: FindingsByPath) -> list[str]:
     """Return the tasks that report findings of a rule that another task reports too."""
     findings = [*chain.from_iterable(chain.from_iterable(side.values()) for side in sides)]
     if len({finding.task for finding in findings}) < 2:
@@ -89,14 +89,16 @@ def _tasks_alike(*sides: ToldByPath) -> list[str]:
     return sorted({task for tool, code, task in rules if tasks[tool, code] > 1})
 
 
-def _of_task(by_path: ToldByPath, task: str) -> ToldByPath:
-    selected = {path: [each for each in findings if each.task == task] for path, findings in by_path.items()}
+def _task_findings(by_path: FindingsByPath, task: str) -> FindingsByPath:
+    selected = {path: [finding for finding in findings if finding.task == task] for path, findings in by_path.items()}
     return {path: findings for path, findings in selected.items() if findings}
 
 
-def _without(by_path: ToldByPath, taken: Collection[ReportedFinding]) -> ToldByPath:
-    left = {path: [each for each in findings if each not in taken] for path, findings in by_path.items()}
-    return {path: findings for path, findings in left.items() if findings}
+def _exclude_findings(by_path: FindingsByPath, excluded: Collection[ReportedFinding]) -> FindingsByPath:
+    remaining = {
+        path: [finding for finding in findings if finding not in excluded] for path, findings in by_path.items()
+    }
+    return {path: findings for path, findings in remaining.items() if findings}
 
 
 class _Findings(NamedTuple):
@@ -113,7 +115,7 @@ class _Pairing:
     without unmatched findings stays, with an empty list.
     """
 
-    def __init__(self, trees: TreeComparison, old: ToldByPath, new: ToldByPath) -> None:
+    def __init__(self, trees: TreeComparison, old: FindingsByPath, new: FindingsByPath) -> None:
         self._trees = trees
         self._left: dict[Side, dict[bytes, Sequence[ReportedFinding]]] = {"old": {**old}, "new": {**new}}
         self._scopes: dict[Side, Mapping[bytes, Scopes]] = {"old": {}, "new": {}}
@@ -122,27 +124,27 @@ class _Pairing:
         self._without_lines: set[bytes] = set()
         self._matchables: dict[ReportedFinding, MatchableFinding] = {}
 
-    def paired(self) -> Paired:
+    def matches(self) -> FindingMatches:
         files = [(old, new) for old in self._left["old"] if (new := self._trees.new_path(old)) in self._left["new"]]
         for old, new in files:
             if new is not None and not _rules(self._left["old"][old]).isdisjoint(_rules(self._left["new"][new])):
                 self._pair_on_lines(old, new)
-        left = [(old, new) for old, new in files if new is not None and self._common(old, new)]
+        common_files = [(old, new) for old, new in files if new is not None and self._common(old, new)]
         if have_scopes(self._trees.old, self._trees.new):
-            self._scopes["old"] = read_scopes(self._trees.old, [old for old, _ in left])
-            self._scopes["new"] = read_scopes(self._trees.new, [new for _, new in left])
-        for old, new in left:
+            self._scopes["old"] = read_scopes(self._trees.old, [old for old, _ in common_files])
+            self._scopes["new"] = read_scopes(self._trees.new, [new for _, new in common_files])
+        for old, new in common_files:
             self._pair_in_file(old, new)
             self._pair_once(old, new)
         self._pair_anywhere()
-        return Paired(self._pairs, self._all_left("old"), self._all_left("new"))
+        return FindingMatches(self._pairs, self._remaining_findings("old"), self._remaining_findings("new"))
 
     def _common(self, old: bytes, new: bytes) -> Codes:
         return _codes(self._left["old"][old]) & _codes(self._left["new"][new])
 
     def _pair_on_lines(self, old: bytes, new: bytes) -> None:
         """Match findings whose lines match. The texts of the lines are not needed."""
-        ours, theirs = self._left["old"][old], self._left["new"][new]
+        old_findings, new_findings = self._left["old"][old], self._left["new"][new]
         if self._is_exchanged_for(old, new):
             lines = self._trees.lines("new", new, old)
         else:
@@ -150,26 +152,26 @@ class _Pairing:
         if lines is None:
             self._without_lines.add(old)
             return
-        records = [finding.about for finding in ours], [finding.about for finding in theirs]
+        records = [finding.about for finding in old_findings], [finding.about for finding in new_findings]
         if self._is_exchanged_for(old, new):
             other_of = {one: other for other, one in pair_on_lines(*records[::-1], lines).items()}
         else:
             other_of = pair_on_lines(*records, lines)
-        self._pairs += [ReportedPair(ours[one], theirs[other], "line") for one, other in other_of.items()]
-        taken = {*other_of.values()}
-        self._left["old"][old] = [finding for index, finding in enumerate(ours) if index not in other_of]
-        self._left["new"][new] = [finding for index, finding in enumerate(theirs) if index not in taken]
+        self._pairs += [ReportedPair(old_findings[one], new_findings[other], "line") for one, other in other_of.items()]
+        matched_indexes = {*other_of.values()}
+        self._left["old"][old] = [finding for index, finding in enumerate(old_findings) if index not in other_of]
+        self._left["new"][new] = [finding for index, finding in enumerate(new_findings) if index not in matched_indexes]
 
     def _pair_in_file(self, old: bytes, new: bytes) -> None:
         """Match the remaining findings of a file by text and by message."""
         codes = self._common(old, new)
-        ours, theirs = self._of_file("old", old, codes), self._of_file("new", new, codes)
+        old_findings, new_findings = self._file_findings("old", old, codes), self._file_findings("new", new, codes)
         lines = None if old in self._without_lines else ()
         if self._is_exchanged_for(old, new):
-            pairing = _exchanged(pair_in_file(theirs.matchable, ours.matchable, lines))
+            pairing = _exchanged(pair_in_file(new_findings.matchable, old_findings.matchable, lines))
         else:
-            pairing = pair_in_file(ours.matchable, theirs.matchable, lines)
-        self._accept(ours.reported, theirs.reported, pairing)
+            pairing = pair_in_file(old_findings.matchable, new_findings.matchable, lines)
+        self._accept(old_findings.reported, new_findings.reported, pairing)
 
     def _pair_once(self, old: bytes, new: bytes) -> None:
         """Match findings of rules that lint reports once per file, or once per name in a file.
@@ -178,26 +180,27 @@ class _Pairing:
         match if the other file has the line of neither finding: then one was fixed and another was introduced.
         """
         codes = self._common(old, new)
-        ours, theirs = (
-            [finding for finding in left if finding.code in codes and finding.task == LINT]
-            for left in (self._left["old"][old], self._left["new"][new])
+        old_findings, new_findings = (
+            [finding for finding in remaining if finding.code in codes and finding.task == LINT]
+            for remaining in (self._left["old"][old], self._left["new"][new])
         )
-        lines = self._trees.lines("old", old, new) if ours and theirs else None
+        lines = self._trees.lines("old", old, new) if old_findings and new_findings else None
         if lines is None:
             return
         matched_lines = lines if isinstance(lines, range) else {*lines}
         of_names, of_files, _ = absence_services().per_file_limits()
-        by_key = {_once_key(finding, of_names, of_files): index for index, finding in enumerate(theirs)}
+        by_key = {_once_key(finding, of_names, of_files): index for index, finding in enumerate(new_findings)}
         pairs = []
-        for index, finding in enumerate(ours):
+        for index, finding in enumerate(old_findings):
             key, line = _once_key(finding, of_names, of_files), finding.about.line
             match = None if key is None else by_key.get(key)
             if match is not None and (
-                (0 < line <= len(lines) and lines[line - 1] != NOWHERE) or theirs[match].about.line - 1 in matched_lines
+                (0 < line <= len(lines) and lines[line - 1] != NOWHERE)
+                or new_findings[match].about.line - 1 in matched_lines
             ):
                 del by_key[key]
                 pairs.append(FindingPair(index, match, "once"))
-        self._accept(ours, theirs, Pairing(pairs, [], []))
+        self._accept(old_findings, new_findings, Pairing(pairs, [], []))
 
     def _is_exchanged_for(self, old: bytes, new: bytes) -> bool:
         """Return whether the old and the new file are exchanged for matching.
@@ -206,19 +209,23 @@ class _Pairing:
         old.
         """
         if (old, new) not in self._is_exchanged:
-            index, its_other = (self._trees.object("old", old), old), (self._trees.object("new", new), new)
-            self._is_exchanged[old, new] = its_other < index
-            if its_other == index:
-                ours, theirs = ([*map(_sort_key, left)] for left in (self._left["old"][old], self._left["new"][new]))
-                self._is_exchanged[old, new] = theirs < ours
+            old_key, new_key = (self._trees.object("old", old), old), (self._trees.object("new", new), new)
+            self._is_exchanged[old, new] = new_key < old_key
+            if new_key == old_key:
+                old_findings, new_findings = (
+                    [*map(_sort_key, remaining)] for remaining in (self._left["old"][old], self._left["new"][new])
+                )
+                self._is_exchanged[old, new] = new_findings < old_findings
         return self._is_exchanged[old, new]
 
     def _pair_anywhere(self) -> None:
-        codes = _codes(self._all_left("old")) & _codes(self._all_left("new"))
-        ours, theirs = self._of_all("old", codes), self._of_all("new", codes)
-        self._accept(ours.reported, theirs.reported, pair_anywhere(ours.matchable, theirs.matchable))
+        codes = _codes(self._remaining_findings("old")) & _codes(self._remaining_findings("new"))
+        old_findings, new_findings = self._all_findings("old", codes), self._all_findings("new", codes)
+        self._accept(
+            old_findings.reported, new_findings.reported, pair_anywhere(old_findings.matchable, new_findings.matchable)
+        )
 
-    def _of_file(self, side: Side, path: bytes, codes: Codes) -> _Findings:
+    def _file_findings(self, side: Side, path: bytes, codes: Codes) -> _Findings:
         """Return the findings of a file with some rules, and their data for matching.
 
         If there are none, the file is not read.
@@ -226,31 +233,36 @@ class _Pairing:
         findings = [finding for finding in self._left[side][path] if finding.code in codes]
         unknown = [finding for finding in findings if finding not in self._matchables]
         if unknown:
-            texts = Texts(self._trees.lines_of(side, path))
+            texts = Texts(self._trees.file_lines(side, path))
             scopes = self._scopes[side].get(path, NO_SCOPES)
             self._matchables.update(
                 (finding, texts.finding(finding.about, scopes.at(finding.about.line))) for finding in unknown
             )
         return _Findings(findings, [self._matchables[finding] for finding in findings])
 
-    def _of_all(self, side: Side, codes: Codes) -> _Findings:
-        by_file = [self._of_file(side, path, codes) for path in self._left[side]]
+    def _all_findings(self, side: Side, codes: Codes) -> _Findings:
+        by_file = [self._file_findings(side, path, codes) for path in self._left[side]]
         return _Findings(
-            [*chain(*(each.reported for each in by_file))], [*chain(*(each.matchable for each in by_file))]
+            [*chain(*(file_findings.reported for file_findings in by_file))],
+            [*chain(*(file_findings.matchable for file_findings in by_file))],
         )
 
-    def _accept(self, ours: Sequence[ReportedFinding], theirs: Sequence[ReportedFinding], pairing: Pairing) -> None:
-        pairs = [ReportedPair(ours[index], theirs[other_index], by) for index, other_index, by in pairing.pairs]
+    def _accept(
+        self, old_findings: Sequence[ReportedFinding], new_findings: Sequence[ReportedFinding], pairing: Pairing
+    ) -> None:
+        pairs = [
+            ReportedPair(old_findings[index], new_findings[other_index], by) for index, other_index, by in pairing.pairs
+        ]
         self._pairs += pairs
         self._drop("old", {pair.old for pair in pairs})
         self._drop("new", {pair.new for pair in pairs})
 
-    def _drop(self, side: Side, taken: Collection[ReportedFinding]) -> None:
-        left = self._left[side]
-        for path in {finding.path for finding in taken}:
-            left[path] = [finding for finding in left[path] if finding not in taken]
+    def _drop(self, side: Side, matched: Collection[ReportedFinding]) -> None:
+        remaining = self._left[side]
+        for path in {finding.path for finding in matched}:
+            remaining[path] = [finding for finding in remaining[path] if finding not in matched]
 
-    def _all_left(self, side: Side) -> list[ReportedFinding]:
+    def _remaining_findings(self, side: Side) -> list[ReportedFinding]:
         return [*chain(*self._left[side].values())]
 
 

@@ -148,22 +148,26 @@ def _match_on_lines(
     left: Mapping[int, OnLine], right: Mapping[int, OnLine], paired_lines: Sequence[int]
 ) -> dict[int, int]:
     matches = _match_unmoved(left, right, paired_lines)
-    taken = {*matches.values()}
-    theirs = _group_by_line({index: finding for index, finding in right.items() if index not in taken})
-    ours = _group_by_line({index: finding for index, finding in left.items() if index not in matches}) if theirs else {}
-    for (tool, code, line), ones in ours.items():
-        its_other = paired_lines[line - 1] if 0 < line <= len(paired_lines) else -1
-        others = theirs.get((tool, code, its_other + 1), []) if its_other >= 0 else []
-        if len(ones) * len(others) > _PAIRS_MAX:
+    matched_right = {*matches.values()}
+    right_groups = _group_by_line({index: finding for index, finding in right.items() if index not in matched_right})
+    left_groups = (
+        _group_by_line({index: finding for index, finding in left.items() if index not in matches})
+        if right_groups
+        else {}
+    )
+    for (tool, code, line), ones in left_groups.items():
+        paired_line = paired_lines[line - 1] if 0 < line <= len(paired_lines) else -1
+        same_line = right_groups.get((tool, code, paired_line + 1), []) if paired_line >= 0 else []
+        if len(ones) * len(same_line) > _PAIRS_MAX:
             ones.sort(key=lambda index: left[index].column)
-            others.sort(key=lambda index: right[index].column)
-            matches.update(zip(ones, others, strict=False))
-        elif others:
+            same_line.sort(key=lambda index: right[index].column)
+            matches.update(zip(ones, same_line, strict=False))
+        elif same_line:
             matches.update(
                 _choose_nearest(
                     (abs(left[one].column - right[other].column), left[one].message != right[other].message, one, other)
                     for one in ones
-                    for other in others
+                    for other in same_line
                 )
             )
     return matches
@@ -177,20 +181,24 @@ def _match_unmoved(
     No match can be nearer. Nearly all findings match in this way.
     """
     lines = len(paired_lines)
-    theirs = _index_of_unique(
+    right_indexes = _unique_indexes(
         (finding.line, finding.column, finding.message, finding.code, finding.tool) for finding in right.values()
     )
-    ours = _index_of_unique(
+    left_indexes = _unique_indexes(
         (paired_lines[finding.line - 1] + 1, finding.column, finding.message, finding.code, finding.tool)
         if 0 < finding.line <= lines
         else None
         for finding in left.values()
     )
-    ones, others = [*left], [*right]
-    return {ones[index]: others[theirs[key]] for key, index in ours.items() if key in theirs and key and key[0] > 0}
+    left_keys, right_keys = [*left], [*right]
+    return {
+        left_keys[index]: right_keys[right_indexes[key]]
+        for key, index in left_indexes.items()
+        if key in right_indexes and key and key[0] > 0
+    }
 
 
-def _index_of_unique(keys: Iterable[K]) -> dict[K, int]:
+def _unique_indexes(keys: Iterable[K]) -> dict[K, int]:
     """Return for each key that occurs exactly once its index in `keys`."""
     all_keys = [*keys]
     index_by_key = dict(zip(all_keys, count()))
@@ -209,11 +217,11 @@ def _group_by_line(findings: Mapping[int, OnLine]) -> dict[tuple[str, str, int],
 
 def _choose_nearest(ranked: Iterable[tuple[int, bool, int, int]]) -> Iterator[tuple[int, int]]:
     ones: set[int] = set()
-    others: set[int] = set()
+    matched_right: set[int] = set()
     for _, _, one, other in sorted(ranked):
-        if one not in ones and other not in others:
+        if one not in ones and other not in matched_right:
             ones.add(one)
-            others.add(other)
+            matched_right.add(other)
             yield one, other
 
 
@@ -233,9 +241,9 @@ def _match_by(key: Callable[[MatchableFinding], Hashable]) -> _Matcher:
     def matcher(
         left: Mapping[int, MatchableFinding], right: Mapping[int, MatchableFinding]
     ) -> Iterator[tuple[int, int]]:
-        theirs = _group(right, key)
+        right_groups = _group(right, key)
         for value, ones in _group(left, key).items():
-            yield from zip(ones, theirs.get(value, ()), strict=False)
+            yield from zip(ones, right_groups.get(value, ()), strict=False)
 
     return matcher
 
@@ -243,11 +251,11 @@ def _match_by(key: Callable[[MatchableFinding], Hashable]) -> _Matcher:
 def _match_unique_contexts(
     left: Mapping[int, MatchableFinding], right: Mapping[int, MatchableFinding]
 ) -> Iterator[tuple[int, int]]:
-    theirs = _group(right, _context_key)
+    right_groups = _group(right, _context_key)
     for value, ones in _group(left, _context_key).items():
-        others = theirs.get(value, ())
-        if len(ones) == len(others) == 1 and left[ones[0]].text:
-            yield ones[0], others[0]
+        candidates = right_groups.get(value, ())
+        if len(ones) == len(candidates) == 1 and left[ones[0]].text:
+            yield ones[0], candidates[0]
 
 
 def _group(findings: Mapping[int, MatchableFinding], key: Callable[[MatchableFinding], K]) -> dict[K, list[int]]:

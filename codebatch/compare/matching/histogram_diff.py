@@ -23,7 +23,7 @@ class Gap(NamedTuple):
 
     start: int
     end: int
-    other: int
+    other_start: int
     other_end: int
 
 
@@ -33,7 +33,7 @@ def pair_runs(old: Sequence[Hashable], new: Sequence[Hashable], paired: array[in
     remaining = list(gaps)
     while remaining and steps > 0:
         gap = remaining.pop()
-        if gap.start == gap.end or gap.other == gap.other_end:
+        if gap.start == gap.end or gap.other_start == gap.other_end:
             continue
         search = _Search(old, new, gap)
         run = search.best()
@@ -41,8 +41,8 @@ def pair_runs(old: Sequence[Hashable], new: Sequence[Hashable], paired: array[in
         if run is None:
             continue
         for offset in range(run.end - run.start):
-            paired[run.start + offset] = run.other + offset
-        remaining.append(Gap(gap.start, run.start, gap.other, run.other))
+            paired[run.start + offset] = run.other_start + offset
+        remaining.append(Gap(gap.start, run.start, gap.other_start, run.other_start))
         remaining.append(Gap(run.end, gap.end, run.other_end, gap.other_end))
 
 
@@ -59,11 +59,11 @@ class _Search:
         self._places: Mapping[Hashable, Sequence[int]] = places
         self._best: Gap | None = None
         self._rarest = _PLACES_MAX
-        self.steps = gap.end - gap.start + gap.other_end - gap.other
+        self.steps = gap.end - gap.start + gap.other_end - gap.other_start
 
     def best(self) -> Gap | None:
         """Return the best run, or None if the gap has no rare line."""
-        other = self._gap.other
+        other = self._gap.other_start
         while other < self._gap.other_end:
             places = self._places.get(self._new[other], ())
             other = self._examine_runs(places, other) if 0 < len(places) <= self._rarest else other + 1
@@ -89,11 +89,11 @@ class _Search:
     def _run(self, place: int, other: int, rarity: int) -> tuple[Gap, int]:
         """Return the run around a pair of equal lines, and the number of occurrences of its rarest line."""
         old, new, gap = self._old, self._new, self._gap
-        start, its_other = place, other
-        while start > gap.start and its_other > gap.other and old[start - 1] == new[its_other - 1]:
-            start, its_other = start - 1, its_other - 1
+        start, other_start = place, other
+        while start > gap.start and other_start > gap.other_start and old[start - 1] == new[other_start - 1]:
+            start, other_start = start - 1, other_start - 1
         end, other_end = place + 1, other + 1
         while end < gap.end and other_end < gap.other_end and old[end] == new[other_end]:
             end, other_end = end + 1, other_end + 1
         rarity = min(rarity, *(len(self._places[old[line]]) for line in range(start, end))) if rarity > 1 else 1
-        return Gap(start, end, its_other, other_end), rarity
+        return Gap(start, end, other_start, other_end), rarity

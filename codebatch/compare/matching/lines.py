@@ -28,19 +28,19 @@ LINES_MAX = 200_000
 NOWHERE = -1
 
 
-class TextLines(NamedTuple):
+class SplitText(NamedTuple):
     """The lines of a text without their LF, and its size in bytes."""
 
     lines: Sequence[bytes]
     size: int
 
 
-def written_in(text: bytes) -> TextLines:
+def split_text(text: bytes) -> SplitText:
     """Split a text into lines. There is one line more than there are LFs."""
-    return TextLines(text.split(b"\n"), len(text))
+    return SplitText(text.split(b"\n"), len(text))
 
 
-def pair_lines(old: TextLines, new: TextLines) -> array[int]:
+def pair_lines(old: SplitText, new: SplitText) -> array[int]:
     """Return for each line of `old` the index of the matching line of `new`, or NOWHERE.
 
     Lines are counted from 0. The indexes ascend.
@@ -56,7 +56,7 @@ def pair_sequences(left: Sequence[bytes], right: Sequence[bytes], *, is_whole: b
     """
     paired = array("l", [NOWHERE]) * len(left)
     gap = _pair_ends(left, right, paired, Gap(0, len(left), 0, len(right)))
-    if is_whole and gap.start < gap.end and gap.other < gap.other_end:
+    if is_whole and gap.start < gap.end and gap.other_start < gap.other_end:
         old, new = _number_lines(left, right, gap)
         pair_runs(old, new, paired, [*_between_anchors(old, new, paired, gap)])
     return paired
@@ -71,7 +71,7 @@ def _number_lines(left: Sequence[bytes], right: Sequence[bytes], gap: Gap) -> tu
     head = [NOWHERE] * gap.start
     first: dict[bytes, int] = {}
     old = map(first.setdefault, left[gap.start : gap.end], count(gap.start))
-    return [*head, *old], [*head, *map(first.get, right[gap.other : gap.other_end], repeat(NOWHERE))]
+    return [*head, *old], [*head, *map(first.get, right[gap.other_start : gap.other_end], repeat(NOWHERE))]
 
 
 def _between_anchors(old: Sequence[int], new: Sequence[int], paired: array[int], gap: Gap) -> Iterator[Gap]:
@@ -79,16 +79,16 @@ def _between_anchors(old: Sequence[int], new: Sequence[int], paired: array[int],
 
     Most adjacent anchors have the same distance in both texts. The lines between such anchors are compared in one step.
     """
-    anchors, others = _anchors(old, new, gap)
-    offsets = [*map(sub, others, anchors)]
-    start, other = gap.start, gap.other
+    anchors, new_anchors = _anchors(old, new, gap)
+    offsets = [*map(sub, new_anchors, anchors)]
+    start, other = gap.start, gap.other_start
     for first, end in pairwise((0, *compress(count(1), map(ne, offsets, islice(offsets, 1, None))), len(anchors))):
         stretch = anchors[first:end]
         if not stretch:
             continue
-        anchor, other_anchor = stretch[0], others[first]
+        anchor, other_anchor = stretch[0], new_anchors[first]
         yield _pair_ends(old, new, paired, Gap(start, anchor, other, other_anchor))
-        start, other = stretch[-1] + 1, others[end - 1] + 1
+        start, other = stretch[-1] + 1, new_anchors[end - 1] + 1
         yield from _pair_stretch(old, new, paired, Gap(anchor, start, other_anchor, other), stretch)
     yield _pair_ends(old, new, paired, Gap(start, gap.end, other, gap.other_end))
 
@@ -101,10 +101,10 @@ def _pair_stretch(
     A stretch begins and ends with an anchor. Its lines are matched one to one, except between two anchors with
     different lines.
     """
-    ours, theirs = old[gap.start : gap.end], new[gap.other : gap.other_end]
-    paired[gap.start : gap.end] = array("l", range(gap.other, gap.other_end))
-    differing = [] if ours == theirs else [*compress(range(gap.start, gap.end), map(ne, ours, theirs))]
-    offset = gap.other - gap.start
+    old_lines, new_lines = old[gap.start : gap.end], new[gap.other_start : gap.other_end]
+    paired[gap.start : gap.end] = array("l", range(gap.other_start, gap.other_end))
+    differing = [] if old_lines == new_lines else [*compress(range(gap.start, gap.end), map(ne, old_lines, new_lines))]
+    offset = gap.other_start - gap.start
     at = 0
     while at < len(differing):
         first, behind = differing[at], anchors[bisect_left(anchors, differing[at])]
@@ -119,10 +119,10 @@ def _pair_ends(old: Sequence[L], new: Sequence[L], paired: array[int], gap: Gap)
     start, end, other, other_end = gap
     if start == end or other == other_end:
         return gap
-    ours, theirs = old[start:end], new[other:other_end]
-    both = min(len(ours), len(theirs))
-    head = next(compress(count(), map(ne, ours, theirs)), both)
-    tail = min(next(compress(count(), map(ne, reversed(ours), reversed(theirs))), both), both - head)
+    old_lines, new_lines = old[start:end], new[other:other_end]
+    both = min(len(old_lines), len(new_lines))
+    head = next(compress(count(), map(ne, old_lines, new_lines)), both)
+    tail = min(next(compress(count(), map(ne, reversed(old_lines), reversed(new_lines))), both), both - head)
     paired[start : start + head] = array("l", range(other, other + head))
     paired[end - tail : end] = array("l", range(other_end - tail, other_end))
     return Gap(start + head, end - tail, other + head, other_end - tail)
@@ -133,14 +133,14 @@ def _anchors(old: Sequence[int], new: Sequence[int], gap: Gap) -> tuple[list[int
 
     Only anchors that are in the same order on both sides are returned, as many as possible.
     """
-    ours, theirs = old[gap.start : gap.end], new[gap.other : gap.other_end]
-    index_of = dict(zip(theirs, count(gap.other)))
-    repeated = {NOWHERE, *compress(ours, map(ne, ours, count(gap.start)))}
-    repeated.update(compress(theirs, map(ne, map(index_of.__getitem__, theirs), count(gap.other))))
+    old_lines, new_lines = old[gap.start : gap.end], new[gap.other_start : gap.other_end]
+    index_of = dict(zip(new_lines, count(gap.other_start)))
+    repeated = {NOWHERE, *compress(old_lines, map(ne, old_lines, count(gap.start)))}
+    repeated.update(compress(new_lines, map(ne, map(index_of.__getitem__, new_lines), count(gap.other_start))))
     anchors = sorted(index_of.keys() - repeated)
-    others = [*map(index_of.__getitem__, anchors)]
-    chosen = _longest_ascending(others)
-    return [anchors[index] for index in chosen], [others[index] for index in chosen]
+    new_anchors = [*map(index_of.__getitem__, anchors)]
+    chosen = _longest_ascending(new_anchors)
+    return [anchors[index] for index in chosen], [new_anchors[index] for index in chosen]
 
 
 def _longest_ascending(numbers: Sequence[int]) -> Sequence[int]:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Literal
 
-from codebatch.compare.matching.files import FilePair, counted_lines, pair_files
-from codebatch.compare.matching.lines import BYTES_MAX, NOWHERE, TextLines, pair_lines, written_in
+from codebatch.compare.matching.files import FilePair, line_frequencies, pair_files
+from codebatch.compare.matching.lines import BYTES_MAX, NOWHERE, SplitText, pair_lines, split_text
 from codebatch.errors import ObjectMissing, StoreCorrupt
 from codebatch.model.entry import Entry, display_path
 from codebatch.query.sources.records import BatchRecords
@@ -36,8 +36,8 @@ class TreeComparison:
         self.lost: set[tuple[Side, bytes]] = set()
         # A content is needed twice: to match its lines, and later for findings without a match.
         self._contents: dict[tuple[Side, bytes], bytes] = {}
-        self._kept_bytes = 0
-        self._written: dict[tuple[Side, bytes], TextLines] = {}
+        self._cached_bytes = 0
+        self._written: dict[tuple[Side, bytes], SplitText] = {}
         self._written_bytes = 0
         # Line matches are needed twice: to match records, and later to explain unmatched records.
         self._paired: dict[tuple[str, str], Sequence[int]] = {}
@@ -46,20 +46,20 @@ class TreeComparison:
         self._last_lines: tuple[tuple[Side, bytes, bytes] | None, Sequence[int] | None] = (None, None)
 
     @cached_property
-    def unlike(self) -> tuple[Mapping[bytes, Entry], Mapping[bytes, Entry]]:
+    def differing_files(self) -> tuple[Mapping[bytes, Entry], Mapping[bytes, Entry]]:
         """The files of the old and of the new tree that the other tree lacks or has with other content.
 
         Both are mappings by path. Raises StoreCorrupt.
         """
-        old, new = self.old.snapshot.entries_unlike(self.new.snapshot)
-        ours = {path: entry for path, entry in old.items() if entry.kind == "file" and new.get(path) != entry}
-        theirs = {path: entry for path, entry in new.items() if entry.kind == "file" and old.get(path) != entry}
-        return ours, theirs
+        old, new = self.old.snapshot.differing_entries(self.new.snapshot)
+        old_files = {path: entry for path, entry in old.items() if entry.kind == "file" and new.get(path) != entry}
+        new_files = {path: entry for path, entry in new.items() if entry.kind == "file" and old.get(path) != entry}
+        return old_files, new_files
 
     @cached_property
     def moved(self) -> list[FilePair]:
         """The pairs of matching files whose paths differ. Raises StoreCorrupt."""
-        old, new = self.unlike
+        old, new = self.differing_files
         removed = {path: entry.object for path, entry in old.items() if path not in new}
         added = {path: entry.object for path, entry in new.items() if path not in old}
         side_and_path: dict[str, tuple[Side, bytes]] = {digest: ("old", path) for path, digest in removed.items()}
@@ -67,22 +67,22 @@ class TreeComparison:
 
         def lines_of(digest: str) -> Mapping[bytes, int]:
             content = self.content(*side_and_path[digest])
-            return Counter() if content is None or len(content) > BYTES_MAX else counted_lines(content)
+            return Counter() if content is None or len(content) > BYTES_MAX else line_frequencies(content)
 
         return pair_files(removed, added, lines_of)[0]
 
     @property
-    def are_strangers(self) -> bool:
+    def are_unrelated(self) -> bool:
         """Whether the trees have nothing in common: no file path and no file content.
 
         It is false if a tree has no files. Raises StoreCorrupt.
         """
-        ours, theirs = self.unlike
-        if not ours or not theirs or ours.keys() & theirs.keys():
+        old_files, new_files = self.differing_files
+        if not old_files or not new_files or old_files.keys() & new_files.keys():
             return False
-        if len(ours) < self.old.snapshot.files or len(theirs) < self.new.snapshot.files:
+        if len(old_files) < self.old.snapshot.files or len(new_files) < self.new.snapshot.files:
             return False
-        return {entry.object for entry in ours.values()}.isdisjoint(entry.object for entry in theirs.values())
+        return {entry.object for entry in old_files.values()}.isdisjoint(entry.object for entry in new_files.values())
 
     @property
     def may_have_moved(self) -> bool:
@@ -90,27 +90,27 @@ class TreeComparison:
 
         Raises StoreCorrupt.
         """
-        ours, theirs = self.unlike
-        others = {"old": theirs, "new": ours}
-        return any(path not in others[side] for side, path in self.lost)
+        old_files, new_files = self.differing_files
+        candidates = {"old": new_files, "new": old_files}
+        return any(path not in candidates[side] for side, path in self.lost)
 
     def new_path(self, old: bytes) -> bytes | None:
         """Return the path in the new tree of a file of the old tree. Return None if it was removed.
 
         Raises StoreCorrupt.
         """
-        ours, theirs = self.unlike
-        return old if old in theirs or old not in ours else self._moved_to.get(old)
+        old_files, new_files = self.differing_files
+        return old if old in new_files or old not in old_files else self._moved_to.get(old)
 
     def old_path(self, new: bytes) -> bytes | None:
         """Return the path in the old tree of a file of the new tree. Return None if it was added.
 
         Raises StoreCorrupt.
         """
-        ours, theirs = self.unlike
-        return new if new in ours or new not in theirs else self._moved_from.get(new)
+        old_files, new_files = self.differing_files
+        return new if new in old_files or new not in new_files else self._moved_from.get(new)
 
-    def path_in_other(self, side: Side, path: bytes) -> bytes | None:
+    def matching_path(self, side: Side, path: bytes) -> bytes | None:
         """Return the path in the other tree of a file of one tree, or None. Raises StoreCorrupt."""
         return self.new_path(path) if side == "old" else self.old_path(path)
 
@@ -119,7 +119,7 @@ class TreeComparison:
 
         Return an empty text if the other tree has the same file with the same content. Raises StoreCorrupt.
         """
-        entry = self.unlike[side == "new"].get(path)
+        entry = self.differing_files[side == "new"].get(path)
         return "" if entry is None else entry.object
 
     def content(self, side: Side, path: bytes) -> bytes | None:
@@ -130,20 +130,20 @@ class TreeComparison:
             except ObjectMissing:
                 self.lost.add((side, path))
                 return None
-            self._kept_bytes += len(content)
-            if self._kept_bytes > _KEPT_BYTES_MAX:
+            self._cached_bytes += len(content)
+            if self._cached_bytes > _KEPT_BYTES_MAX:
                 self._contents.clear()
-                self._kept_bytes = len(content)
+                self._cached_bytes = len(content)
             self._contents[side, path] = content
         return self._contents[side, path]
 
-    def written(self, side: Side, path: bytes) -> TextLines | None:
+    def split_lines(self, side: Side, path: bytes) -> SplitText | None:
         """Return the lines of a file of a tree, or None if its content is lost. Raises StoreCorrupt."""
         if (side, path) not in self._written:
             content = self.content(side, path)
             if content is None:
                 return None
-            written = written_in(content)
+            written = split_text(content)
             cached_bytes = written.size + _LINE_BYTES * len(written.lines)
             self._written_bytes += cached_bytes
             if self._written_bytes > _KEPT_WRITTEN_BYTES_MAX:
@@ -152,37 +152,37 @@ class TreeComparison:
             self._written[side, path] = written
         return self._written[side, path]
 
-    def lines_of(self, side: Side, path: bytes) -> Sequence[bytes]:
+    def file_lines(self, side: Side, path: bytes) -> Sequence[bytes]:
         """Return the lines of a file of a tree, or none if its content is lost. Raises StoreCorrupt."""
-        written = self.written(side, path)
+        written = self.split_lines(side, path)
         return () if written is None else written.lines
 
-    def lines(self, side: Side, path: bytes, its_other: bytes) -> Sequence[int] | None:
+    def lines(self, side: Side, path: bytes, matching_path: bytes) -> Sequence[int] | None:
         """Return the matching lines of two files, like `lines.pair_lines`. Return None if a content is lost.
 
         The file with the lesser digest is always matched against the other, so the result does not depend on the side.
         Raises StoreCorrupt.
         """
-        if self._last_lines[0] != (side, path, its_other):
-            self._last_lines = (side, path, its_other), self._pair_lines(side, path, its_other)
+        if self._last_lines[0] != (side, path, matching_path):
+            self._last_lines = (side, path, matching_path), self._pair_lines(side, path, matching_path)
         return self._last_lines[1]
 
-    def _pair_lines(self, side: Side, path: bytes, its_other: bytes) -> Sequence[int] | None:
-        other = other_side(side)
-        ours, theirs = self.object(side, path), self.object(other, its_other)
-        if ours == theirs:
+    def _pair_lines(self, side: Side, path: bytes, matching_path: bytes) -> Sequence[int] | None:
+        other = opposite_side(side)
+        object_id, matching_object_id = self.object(side, path), self.object(other, matching_path)
+        if object_id == matching_object_id:
             return _ALL_LINES
-        is_turned = theirs < ours
-        key = (theirs, ours) if is_turned else (ours, theirs)
+        is_turned = matching_object_id < object_id
+        key = (matching_object_id, object_id) if is_turned else (object_id, matching_object_id)
         if key not in self._paired:
-            written, its_written = self.written(side, path), self.written(other, its_other)
+            written, its_written = self.split_lines(side, path), self.split_lines(other, matching_path)
             if written is None or its_written is None:
                 return None
             self._cache(key, pair_lines(its_written, written) if is_turned else pair_lines(written, its_written))
         paired = self._paired[key]
         if not is_turned:
             return paired
-        written = self.written(side, path)
+        written = self.split_lines(side, path)
         return None if written is None else _invert(paired, len(written.lines))
 
     def _cache(self, key: tuple[str, str], paired: Sequence[int]) -> None:
@@ -196,16 +196,16 @@ class TreeComparison:
         """Return the batch of a side."""
         return self.old if side == "old" else self.new
 
-    def has_line(self, side: Side, path: bytes, its_other: bytes, line: int) -> bool:
+    def has_line(self, side: Side, path: bytes, matching_path: bytes, line: int) -> bool:
         """Return whether a line of a file has a match in the other file. Lines are numbered from 1.
 
         Raises StoreCorrupt.
         """
-        paired = self.lines(side, path, its_other)
+        paired = self.lines(side, path, matching_path)
         return paired is not None and 0 < line <= len(paired) and paired[line - 1] != NOWHERE
 
     def _entry(self, side: Side, path: bytes) -> Entry:
-        entry = self.unlike[side == "new"].get(path) or self.batch(side).snapshot.entry(path)
+        entry = self.differing_files[side == "new"].get(path) or self.batch(side).snapshot.entry(path)
         if entry is None:
             raise StoreCorrupt(
                 f"a record refers to file {display_path(path)}, which is not in the snapshot of the batch"
@@ -221,7 +221,7 @@ class TreeComparison:
         return {pair.new: pair.old for pair in self.moved}
 
 
-def other_side(side: Side) -> Side:
+def opposite_side(side: Side) -> Side:
     """Return the opposite side."""
     return "new" if side == "old" else "old"
 

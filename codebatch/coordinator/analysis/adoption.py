@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from codebatch.model.analysis.result_key import Items, result_key, same_items
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import Outcome, Unit
-from codebatch.model.plan import Plan, PlannedTask, contexts_seen
+from codebatch.model.plan import Plan, PlannedTask, visible_contexts
 from codebatch.model.shard import ProjectWork, Shard, ShardId
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.protocol.messages import Served
@@ -27,7 +27,7 @@ from codebatch.store import layout
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.damage import treating_damage_as_missing
-from codebatch.store.results.bases import Held, ReuseBase, ShardPlace, SnapshotItems, open_base
+from codebatch.store.results.bases import BaseResults, ReuseBase, ShardPlace, SnapshotItems, open_base
 from codebatch.store.results.ledgers import load_ledger
 from codebatch.store.results.outcomes import Committer, EncodedOutcome, Outcomes, join_parts
 from codebatch.store.results.shard_adoption import adopt_shard
@@ -41,7 +41,7 @@ _MISSES_WORTH_A_BASE = 1 / 256
 _COST_OF_SERVING = 0.05
 
 
-class Promised(msgspec.Struct):
+class PendingReuse(msgspec.Struct):
     """Results that workers copy from older batches, so the tasks are not executed for them.
 
     `runs` maps a shard and a task to ranges of items, sorted by start. `projects` maps a project task to an older
@@ -97,7 +97,7 @@ class Reuse(msgspec.Struct, frozen=True):
     untrusted: frozenset[Digest] = frozenset()
     snapshot: Snapshot | None = None
 
-    def take_over(
+    def adopt_results(
         self,
         batch: BatchDir,
         plan: Plan,
@@ -106,14 +106,14 @@ class Reuse(msgspec.Struct, frozen=True):
         *,
         tasks: frozenset[str] | None,
         shards: frozenset[ShardId] | None,
-    ) -> Promised:
+    ) -> PendingReuse:
         """Commit every shard that an older batch has completely. Return the other results that can be reused.
 
         `tasks` and `shards` restrict the work; None means all. On return, the commits are durable. A base that is
         missing or damaged is skipped. Raises StoreUnwritable.
         """
         if not self.bases:
-            return Promised()
+            return PendingReuse()
         usable = [task for task in plan.tasks if self._is_usable(plan, task) and (tasks is None or task.name in tasks)]
         snapshot_items = (
             SnapshotItems(self.snapshot, items.entries) if self.snapshot is not None and not plan.paths else None
@@ -124,13 +124,13 @@ class Reuse(msgspec.Struct, frozen=True):
             if not search.is_worth_a_base:
                 break
             with treating_damage_as_missing():
-                search.take_results(base, [task for task in usable if task.scope == "file"])
+                search.adopt_base_results(base, [task for task in usable if task.scope == "file"])
         search.commit(committer)
         likeliest = sorted(bases, key=lambda base: base.snapshot_id != plan.snapshot_id) if shards is None else []
         for base, task in product(likeliest, usable):
             if task.scope == "project":
                 with treating_damage_as_missing():
-                    search.take_project_result(base, task)
+                    search.adopt_project_result(base, task)
                 search.commit(committer)
         return search.promised
 
@@ -141,8 +141,8 @@ class Reuse(msgspec.Struct, frozen=True):
         that it needs.
         """
         needed = plan.needed_for(task.name) if task.scope == "project" else {task.name}
-        keys = {result_key(each) for each in plan.tasks if each.name in needed}
-        place = self.catalogue.own_places.get(task.name)
+        keys = {result_key(planned) for planned in plan.tasks if planned.name in needed}
+        place = self.catalogue.custom_locations.get(task.name)
         return (place is None or place.reuse) and keys.isdisjoint(self.untrusted)
 
     def _open_bases(self) -> list[ReuseBase]:
@@ -157,17 +157,22 @@ class _BaseSearch:
     """A search for missing results in the bases. It collects shards to commit and ranges to reuse."""
 
     def __init__(
-        self, batch: BatchDir, plan: Plan, items: Items, beside: SnapshotItems | None, shards: frozenset[ShardId] | None
+        self,
+        batch: BatchDir,
+        plan: Plan,
+        items: Items,
+        base_items: SnapshotItems | None,
+        shards: frozenset[ShardId] | None,
     ) -> None:
         self._batch = batch
         self._plan = plan
         self._items = items
-        self._beside = beside
-        self._seen = contexts_seen(plan.tasks)
+        self._current_items = base_items
+        self._visible_contexts = visible_contexts(plan.tasks)
         self._outcomes = Outcomes(batch.files, batch.root)
         ledger = self._ledger()
         self._adopted: list[Outcome] = []
-        self.promised = Promised()
+        self.promised = PendingReuse()
         self._projects: set[ShardId] = set()
         holes = {
             (shard, task): ledger.holes(shard, task)
@@ -187,33 +192,37 @@ class _BaseSearch:
         missing = sum(self._open.values())
         return missing > 0 and missing >= self._pairs * _MISSES_WORTH_A_BASE
 
-    def take_results(self, base: ReuseBase, tasks: Sequence[PlannedTask]) -> None:
+    def adopt_base_results(self, base: ReuseBase, tasks: Sequence[PlannedTask]) -> None:
         """Take all missing results of file tasks that a base has. Raises StoreError if the base cannot be read."""
         keys = {task.name: result_key(task) for task in base.plan.tasks}
         same: dict[frozenset[str], list[int]] = {}
-        items = base.items(self._beside)
+        items = base.items(self._current_items)
         for task in tasks:
             if keys.get(task.name) != result_key(task):
                 continue
-            contexts = self._seen[task.name]
+            contexts = self._visible_contexts[task.name]
             if contexts not in same:
                 same[contexts] = same_items(self._items, items, contexts)
-            held = [each for each in base.held(task.name) if not each.unkeyed]
-            missing_objects = base.without_objects(task.name)
+            base_results = [
+                base_result for base_result in base.task_results(task.name) if not base_result.uncovered_inputs
+            ]
+            missing_objects = base.items_with_missing_objects(task.name)
             for shard in self._plan.shards:
                 if (shard.id, task.name) in self._open:
                     places = same[contexts][shard.start : shard.end]
                     if missing_objects:
                         places = [-1 if place in missing_objects else place for place in places]
-                    self._take_from(base, task.name, shard, places, held)
+                    self._adopt_from_base(base, task.name, shard, places, base_results)
 
-    def _take_from(self, base: ReuseBase, task: str, shard: Shard, places: Sequence[int], held: Sequence[Held]) -> None:
+    def _adopt_from_base(
+        self, base: ReuseBase, task: str, shard: Shard, places: Sequence[int], base_results: Sequence[BaseResults]
+    ) -> None:
         key = (shard.id, task)
-        first = bisect.bisect_right(held, next((place for place in places if place >= 0), 0), key=_start) - 1
-        runs = list(_runs(places, held[max(first, 0) :], base.id, task))
+        first = bisect.bisect_right(base_results, next((place for place in places if place >= 0), 0), key=_start) - 1
+        runs = list(_runs(places, base_results[max(first, 0) :], base.id, task))
         known = self.promised.runs.get(key, [])
         if key in self._untouched and len(runs) == 1 and runs[0].end - runs[0].start == shard.items:
-            candidate = held[max(first, 0)]
+            candidate = base_results[max(first, 0)]
             if candidate.file is not None and (candidate.start, candidate.end - candidate.start) == (
                 runs[0].first,
                 shard.items,
@@ -222,27 +231,27 @@ class _BaseSearch:
                     self.promised.runs.pop(key, None)
                     del self._open[key]
                 return  # If the shard file is damaged, nothing is taken, because another base may have an intact one.
-        taken = {item for run in known for item in range(run.start, run.end)}
-        missing = [-1 if item in taken else place for item, place in enumerate(places)]
-        fresh = list(_runs(missing, held[max(first, 0) :], base.id, task)) if taken else runs
+        known_items = {item for run in known for item in range(run.start, run.end)}
+        missing = [-1 if item in known_items else place for item, place in enumerate(places)]
+        fresh = list(_runs(missing, base_results[max(first, 0) :], base.id, task)) if known_items else runs
         self.promised.runs[key] = sorted([*known, *fresh], key=lambda run: run.start)
         self._open[key] = max(0, self._open[key] - sum(run.end - run.start for run in fresh))
 
-    def take_project_result(self, base: ReuseBase, task: PlannedTask) -> None:
+    def adopt_project_result(self, base: ReuseBase, task: PlannedTask) -> None:
         """Take the result of a project task if the base has the same snapshot, and results for all its files.
 
         If the snapshot differs, schedule the result for an incremental update by the task.
         """
         work = ProjectWork(task.name)
         needed = sorted(self._plan.needed_for(task.name) - {task.name})
-        known = {each.name: each.key for each in base.plan.tasks}
+        known = {planned_task.name: planned_task.key for planned_task in base.plan.tasks}
         if (
             not self._plan.shards
             or work.id in self._projects
             or known.get(task.name) != task.key
             or base.plan.paths != self._plan.paths
             or any(not base.has_all(name) for name in (task.name, *needed))
-            or any(held.unkeyed for name in (task.name, *needed) for held in base.held(name))
+            or any(held.uncovered_inputs for name in (task.name, *needed) for held in base.task_results(name))
         ):
             return
         if base.plan.snapshot_digest != self._plan.snapshot_digest:
@@ -265,13 +274,13 @@ class _BaseSearch:
         ):
             return
         parts: list[EncodedOutcome] = []
-        for shard, held in zip(self._plan.shards, base.held(task.name), strict=True):
+        for shard, held in zip(self._plan.shards, base.task_results(task.name), strict=True):
             part = adopt_shard(self._batch.files, self._outcomes, shard, task.name, held.file) if held.file else None
             if part is None:
                 return
             parts.append(part)
-        whole = Outcome(shard=work.id, task=task.name, start=0, end=1, type="result", inputs=ledger.inputs(task.name))
-        self._adopted.append(join_parts(whole, parts).outcome)
+        outcome = Outcome(shard=work.id, task=task.name, start=0, end=1, type="result", inputs=ledger.inputs(task.name))
+        self._adopted.append(join_parts(outcome, parts).outcome)
         self._projects.add(work.id)
 
     def _adopt(self, shard: Shard, task: str, place: ShardPlace) -> bool:
@@ -291,16 +300,16 @@ class _BaseSearch:
         self._adopted.clear()
 
 
-def _start(held: Held) -> int:
-    return held.start
+def _start(result: BaseResults) -> int:
+    return result.start
 
 
-def _runs(places: Sequence[int], held: Sequence[Held], base: str, task: str) -> Iterator[Served]:
+def _runs(places: Sequence[int], base_results: Sequence[BaseResults], base: str, task: str) -> Iterator[Served]:
     """Yield the longest ranges of items that are consecutive in the base and have results there.
 
     `places` has for each item of a shard its index in the base, or -1.
     """
-    ranges = iter(held)
+    ranges = iter(base_results)
     at = next(ranges, None)
     start = 0
     while start < len(places):

@@ -49,9 +49,9 @@ def estimate(plan: Plan, items: Sequence[Entry], shuffle_seed: int | None) -> di
         for item in items[shard.start : shard.end]:
             column.append(column[-1] + factor * (_source_bytes(item) + COST_PER_FILE))
         costs[shard.id] = column
-    whole = sum(column[-1] for column in costs.values())
+    total_cost = sum(column[-1] for column in costs.values())
     for task in plan.project_tasks:
-        costs[ProjectWork(task).id] = [0.0, _PROJECT_SHARES.get(task, PROJECT_SHARE) * whole]
+        costs[ProjectWork(task).id] = [0.0, _PROJECT_SHARES.get(task, PROJECT_SHARE) * total_cost]
     return costs
 
 

@@ -15,13 +15,13 @@ from codebatch.coordinator.analysis.process_backend import ProcessWorkerBackend
 from codebatch.coordinator.analysis.progress_counter import RunScope
 from codebatch.coordinator.processes.limits import ResourceLimits
 from codebatch.errors import Stopped, StoreCorrupt
-from codebatch.model.plan import Plan, items_of
+from codebatch.model.plan import Plan, plan_items
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.protocol.launch import WorkerSettings
-from codebatch.store.batches.batches import BatchDir, snapshot_of
+from codebatch.store.batches.batches import BatchDir, load_batch_snapshot
 from codebatch.store.batches.holders import HolderFile
 from codebatch.store.batches.store import StoreDir
-from codebatch.store.results.ledgers import tally_of
+from codebatch.store.results.ledgers import count_ledger_outcomes
 from codebatch.store.results.outputs import Outputs
 from codebatch.store.results.untrusted import untrusted_keys
 from codebatch.store.snapshots.snapshots import Snapshot
@@ -71,10 +71,10 @@ def execute(
     plan = batch.plan()
     catalogue = catalogue.with_imports(batch.about.imports)
     check_tools(catalogue, plan)
-    snapshot = snapshot or snapshot_of(store, batch)
+    snapshot = snapshot or load_batch_snapshot(store, batch)
     assert snapshot.id == plan.snapshot_id
     reuse = Reuse(store, catalogue, batch.about.bases, untrusted_keys(store), snapshot) if reuses else None
-    items = items_of(snapshot.entries, plan.paths)
+    items = plan_items(snapshot.entries, plan.paths)
     about = HolderFile(
         holder=workers.coordinator, role="coordinator", pid=os.getpid(), host=this_host(), since_ns=wall_ns()
     )
@@ -104,7 +104,7 @@ def execute(
         run_and_merge(coordinator, batch, plan, watcher)
     except StoreCorrupt as damage:
         if crew.exit_status:
-            raise Stopped.before_mending(damage, crew.exit_status) from damage
+            raise Stopped.before_repair(damage, crew.exit_status) from damage
         raise
     done = coordinator.progress
     of_files = sum(count for task, count in done.done.items() if task not in plan.project_tasks)
@@ -120,7 +120,7 @@ def run_and_merge(
     """
     try:
         coordinator.run()
-        if tally_of(coordinator.ledger).open:
+        if count_ledger_outcomes(coordinator.ledger).open:
             return None
         if watcher is not None:
             watcher.phase("merging")

@@ -12,12 +12,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from codebatch.coordinator.analysis.adoption import Promised, Reuse
+from codebatch.coordinator.analysis.adoption import PendingReuse, Reuse
 from codebatch.coordinator.analysis.progress_counter import Phase, ProgressCounter, RunningUnit, RunProgress, RunScope
 from codebatch.coordinator.analysis.remote_holders import blocked_by_remote_holders
-from codebatch.coordinator.analysis.worker_deaths import death_entry, items_at_death, last_words, task_at_death
+from codebatch.coordinator.analysis.worker_deaths import death_entry, items_at_death, last_error_line, task_at_death
 from codebatch.coordinator.processes.worker_backend import (
-    DrainAsked,
+    DrainRequest,
     MessageReceived,
     Tick,
     WorkerBackend,
@@ -27,13 +27,13 @@ from codebatch.coordinator.processes.worker_backend import (
     position,
     positions,
 )
-from codebatch.errors import CodebatchError, EnvironmentBroken, StoreError, error_of
+from codebatch.errors import CodebatchError, EnvironmentBroken, StoreError, make_error
 from codebatch.model.analysis.result_key import Items
 from codebatch.model.entry import Entry, display_path
 from codebatch.model.outcome import Register, Unit
 from codebatch.model.plan import Plan
-from codebatch.model.shard import ProjectWork, ShardId, path_of
-from codebatch.model.text.quantities import count_of
+from codebatch.model.shard import ProjectWork, ShardId, work_item_path
+from codebatch.model.text.quantities import count_text
 from codebatch.protocol import messages
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.scheduling.actions import AssignUnit, Break, Fail, Retire, ShrinkUnit, Spawn, SurveyWorker
@@ -117,9 +117,9 @@ class Coordinator:
             self._outcomes = Outcomes(batch.files, batch.root)
             self._leases = LeaseReader(batch.files, batch.root, take_over=scope.take_over)
             self._sweep()
-            self._reused = Promised()
+            self._reused = PendingReuse()
             if reuse:
-                self._reused = reuse.take_over(
+                self._reused = reuse.adopt_results(
                     batch, plan, Items(items, plan.contexts), self._committer, tasks=scope.tasks, shards=scope.shards
                 )
             self.ledger = load_ledger(plan, self._outcomes)
@@ -208,7 +208,7 @@ class Coordinator:
                     self._receive(worker, message)
                 case WorkerExited():
                     self._handle_exit(event)
-                case DrainAsked(reason):
+                case DrainRequest(reason):
                     self._journal.write(journal.Drained(reason=reason))
                     self._drain()
                 case Tick(seconds):
@@ -216,8 +216,8 @@ class Coordinator:
                         (worker, self._session.running_unit(worker), self._units[worker]) for worker in self._workers
                     ]
                     self._handle(ProgressReport(seconds, positions(self._backend, units)))
-        if self._session.is_waiting_for_others and self._driver.end is None:
-            self._check_foreign()
+        if self._session.is_waiting_for_processes and self._driver.end is None:
+            self._check_other_processes()
         if self._watcher is not None:
             self._watcher.update(self.progress)
 
@@ -262,7 +262,7 @@ class Coordinator:
             if self._watcher is not None and self._refused == 1:
                 self._watcher.note(
                     f"cannot start another worker: {error.strerror}; "
-                    f"continuing with {count_of(len(self._workers), 'worker')}"
+                    f"continuing with {count_text(len(self._workers), 'worker')}"
                 )
             self._handle(WorkerLost(worker, None, "crash"))
             return
@@ -288,7 +288,7 @@ class Coordinator:
             case messages.Finished(is_worn=is_worn):
                 self._idle(worker, UnitDone(worker, is_worn))
             case messages.GaveUp(code=code, message=text, hint=hint):
-                self._error = self._error or error_of(code, text, hint)
+                self._error = self._error or make_error(code, text, hint)
                 self._drain()
 
     def _idle(self, worker: WorkerId, event: Ready | LeaseRefused | UnitDone) -> None:
@@ -312,7 +312,7 @@ class Coordinator:
             # The worker may have published an outcome by link(2) and died before it reported the outcome.
             self._read_commits()
         member = self._workers.pop(died.worker)
-        self._last_stderr = last_words(died)
+        self._last_stderr = last_error_line(died)
         unit = self._session.running_unit(died.worker)
         if died.returncode == 0 and (unit is None or self._driver.end is not None):
             if self._driver.end is None:
@@ -327,7 +327,7 @@ class Coordinator:
 
     def _fail(self, action: Fail) -> None:
         work = self._work[action.shard]
-        path = path_of(work, action.item, self._items)
+        path = work_item_path(work, action.item, self._items)
         encoded = [
             failed_outcome(
                 path,
@@ -362,33 +362,38 @@ class Coordinator:
         if scanned.commits or scanned.unreadable:
             self._handle(OutcomesCommitted(tuple(scanned.commits), tuple(scanned.unreadable)))
 
-    def _check_foreign(self) -> None:
+    def _check_other_processes(self) -> None:
         """Check units that other processes have leased.
 
         Read the commits of these processes, and release units of dead and stuck holders. This is called while all
         remaining work is leased by other processes.
         """
         self._read_commits()
-        if not self._session.foreign or self._driver.end is not None:
+        if not self._session.leased_elsewhere or self._driver.end is not None:
             return
         leases = self._leases.leases()
-        held: dict[UnitKey, HolderFile] = {}
-        for key in sorted(self._session.foreign):
+        leased_units: dict[UnitKey, HolderFile] = {}
+        for key in sorted(self._session.leased_elsewhere):
             lease = leases.get(key)
             if lease is None or not lease.is_live or self._backend.is_stuck(lease.holder):
                 self._handle(UnitReleased(key, lease.epoch if lease else 0))
             else:
-                held[key] = lease.holder
-        silent = [self._backend.is_silent(holder, self._commits_read) for holder in held.values()]
-        if held and all(silent) and held.keys() == self._session.foreign and not self._session.is_working:
-            self._error = blocked_by_remote_holders(self._batch.id, held)
+                leased_units[key] = lease.holder
+        silent = [self._backend.is_silent(holder, self._commits_read) for holder in leased_units.values()]
+        if (
+            leased_units
+            and all(silent)
+            and leased_units.keys() == self._session.leased_elsewhere
+            and not self._session.is_working
+        ):
+            self._error = blocked_by_remote_holders(self._batch.id, leased_units)
             self._drain()
 
     def _sweep(self) -> None:
         """Kill the orphaned processes of dead holders, and remove their orphaned files."""
         leftovers = BatchLeftovers(self._batch.files, self._batch.root)
         holders = self._leases.holders()
-        self._backend.kill_left_of(
+        self._backend.kill_orphans(
             {holder.holder for holder, is_live in holders if not is_live and holder.role == "worker"}
         )
         leftovers.sweep(holders, self._holder.id)

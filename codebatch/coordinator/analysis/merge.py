@@ -13,7 +13,7 @@ from pathlib import Path
 from codebatch.model.analysis.item_table import make_row, result_digest, task_digest
 from codebatch.model.digest import Digest
 from codebatch.model.documents import encode_document
-from codebatch.model.outcome import Outcome, first_unkeyed
+from codebatch.model.outcome import Outcome, first_uncovered_input
 from codebatch.model.plan import Plan, PlannedTask
 from codebatch.model.record_counts import add_counts
 from codebatch.protocol.record_frames import FrameWriter
@@ -77,7 +77,7 @@ def _merge_task(
         for place, (shard, items, links) in enumerate(ledger.pieces(planned.name)):
             assert planned.scope == "project" or not links or links[-1].end == items, "a chain that ends early"
             path = directory / layout.shard_file_name(place, shard)
-            if (adopted := _adopted(links)) is not None:
+            if (adopted := _adopted_outcome(links)) is not None:
                 trailer = outcomes.read_trailer(adopted)
                 hardlink_or_copy(batch.files, outcomes.adopted_path(adopted.file), path)
             else:
@@ -94,7 +94,7 @@ def _merge_task(
                     failed=sum(link.type == "failed" for link in links),
                     cancelled=sum(link.end - link.start for link in links if link.type == "cancelled"),
                     reused=items if adopted is not None else sum(link.outcome.reused for link in links),
-                    inputs_outside_key=first_unkeyed(link.outcome for link in links),
+                    inputs_outside_key=first_uncovered_input(link.outcome for link in links),
                     counts=add_counts(link.outcome.counts for link in links),
                 )
             )
@@ -114,7 +114,7 @@ def _merge_task(
     )
 
 
-def _adopted(links: Sequence[Link]) -> Outcome | None:
+def _adopted_outcome(links: Sequence[Link]) -> Outcome | None:
     """Return the outcome of a shard if it is the only one and is stored as a shard file. Otherwise return None."""
     return links[0].outcome if len(links) == 1 and links[0].outcome.file else None
 

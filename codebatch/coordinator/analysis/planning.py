@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from codebatch.errors import InvalidConfiguration, InvalidInput
 from codebatch.model.analysis.shard_boundaries import cut_shards
-from codebatch.model.plan import ContextTable, Plan, PlannedTask, items_of, order_tasks, plan_digest, task_key
+from codebatch.model.plan import ContextTable, Plan, PlannedTask, order_tasks, plan_digest, plan_items, task_key
 from codebatch.model.shard import ShardRule
 from codebatch.model.task import PIPELINES, Context, Json, Pipeline
 from codebatch.model.text.suggestions import did_you_mean
@@ -20,7 +20,7 @@ from codebatch.plugins.entry_points import (
     mismatch,
     tool_versions,
 )
-from codebatch.plugins.settings import configure, contexts_of, evaluate_context, prepare
+from codebatch.plugins.settings import configure, evaluate_context, prepare, task_contexts
 from codebatch.store.snapshots.snapshots import Snapshot
 
 
@@ -37,7 +37,7 @@ def find_pipeline(name: str, configured: Iterable[str] = ()) -> Pipeline:
 def check_overrides(catalogue: TaskCatalogue, overrides: Mapping[str, Mapping[str, Json]]) -> None:
     """Check settings by task. Raises InvalidConfiguration for an unknown task or setting, or for an invalid value."""
     if catalogue.isolated is not None:
-        catalogue.isolated.look_ahead(overrides)
+        catalogue.isolated.prefetch(overrides)
     for name, settings in overrides.items():
         effective_config(catalogue, name, settings)
 
@@ -47,7 +47,7 @@ def effective_config(catalogue: TaskCatalogue, name: str, settings: Mapping[str,
 
     Raises InvalidConfiguration.
     """
-    isolated = catalogue.isolation_of(name)
+    isolated = catalogue.task_isolation(name)
     if isolated is not None:
         return isolated.configure(name, settings)
     return configure(load_declaration(catalogue, name), settings)
@@ -66,7 +66,7 @@ def prepare_tasks(
     """
     prepared, notes = dict(overrides), []
     for name in names:
-        settings, isolated = overrides.get(name, {}), catalogue.isolation_of(name)
+        settings, isolated = overrides.get(name, {}), catalogue.task_isolation(name)
         if isolated is not None:
             changed = isolated.prepare(name, settings, is_project=is_project)
         else:
@@ -123,10 +123,10 @@ def resolve_tasks(
 
 def _context_names(catalogue: TaskCatalogue, name: str, config: Mapping[str, Json]) -> Iterable[str]:
     """Return the names of the contexts that a task declares with this configuration."""
-    isolated = catalogue.isolation_of(name)
+    isolated = catalogue.task_isolation(name)
     if isolated is not None:
         return isolated.context_names(name, config)
-    return contexts_of(load_declaration(catalogue, name), config)
+    return task_contexts(load_declaration(catalogue, name), config)
 
 
 def missing_tools(catalogue: TaskCatalogue, tasks: Sequence[PlannedTask]) -> dict[str, str]:
@@ -151,14 +151,14 @@ def make_plan(
 
     `paths` restrict the items. Contexts are still computed from the whole snapshot.
     """
-    items = items_of(snapshot.entries, paths)
+    items = plan_items(snapshot.entries, paths)
     functions: dict[str, Context] = {}
     contexts: dict[str, ContextTable] = {}
     for task in tasks:
-        if catalogue.isolation_of(task.name) is None:
-            functions.update(contexts_of(load_declaration(catalogue, task.name), task.config))
+        if catalogue.task_isolation(task.name) is None:
+            functions.update(task_contexts(load_declaration(catalogue, task.name), task.config))
     for task in tasks:
-        isolated = catalogue.isolation_of(task.name)
+        isolated = catalogue.task_isolation(task.name)
         if isolated is not None and not functions.keys() >= set(task.contexts):
             contexts |= isolated.evaluate_contexts(task.name, task.config, snapshot, items)
     contexts |= {name: evaluate_context(context, snapshot, items) for name, context in functions.items()}

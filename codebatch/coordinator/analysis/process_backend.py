@@ -10,7 +10,7 @@ from codebatch.coordinator.processes.channels import Channels
 from codebatch.coordinator.processes.descriptors import enough_descriptors
 from codebatch.coordinator.processes.limits import Guard, ResourceLimits
 from codebatch.coordinator.processes.signals import SignalCounter
-from codebatch.coordinator.processes.worker_backend import DrainAsked, Heard, Tick, WorkerExited, WorkerHandle
+from codebatch.coordinator.processes.worker_backend import DrainRequest, Heard, Tick, WorkerExited, WorkerHandle
 from codebatch.coordinator.processes.workers import WorkerProcess, start_worker
 from codebatch.errors import StoreError
 from codebatch.model.outcome import HolderId
@@ -32,8 +32,8 @@ _TICK_EVERY_NS = 100_000_000
 class ProcessWorkerBackend:
     """Implementation of WorkerBackend. It must be used in one thread. Signals are handled only in the main thread.
 
-    The first signal is reported as DrainAsked. The second signal terminates the process groups of the workers, and the
-    third kills them. A Cancel request of the batch is also reported as DrainAsked.
+    The first signal is reported as DrainRequest. The second signal terminates the process groups of the workers and the
+    third kills them. A Cancel request of the batch is also reported as DrainRequest.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class ProcessWorkerBackend:
 
     def wait(self) -> list[Heard | Tick]:
         received, is_any = self._channels.receive()
-        self._guard.look(self._running_ns() / 1e9)
+        self._guard.begin_turn(self._running_ns() / 1e9)
         events: list[Heard | Tick] = [
             self._reap(event) if isinstance(event, WorkerProcess) else event for event in received
         ]
@@ -124,7 +124,7 @@ class ProcessWorkerBackend:
     def is_silent(self, holder: HolderFile, commits: int) -> bool:
         return self._guard.is_silent(self._batch, holder, commits)
 
-    def kill_left_of(self, dead: set[HolderId]) -> None:
+    def kill_orphans(self, dead: set[HolderId]) -> None:
         if dead:
             kill_marked(HOLDER_VARIABLE, dead)
 
@@ -132,7 +132,7 @@ class ProcessWorkerBackend:
         self._channels.remove(worker)
         step = worker.step()
         death = worker.bury()
-        reason, is_from_outside = self._guard.reason_of(worker, death)
+        reason, is_from_outside = self._guard.death_reason(worker, death)
         return WorkerExited(
             worker=worker.id,
             returncode=death.returncode,
@@ -156,7 +156,7 @@ class ProcessWorkerBackend:
         if seen_before or not self._signals_seen:
             return []
         assert self._signals.first is not None, "a signal was counted"
-        return [DrainAsked(self._signals.first.name)]
+        return [DrainRequest(self._signals.first.name)]
 
     def _read_requests(self) -> list[Heard]:
         """Return a drain request if a Cancel request of the batch was found.
@@ -168,7 +168,7 @@ class ProcessWorkerBackend:
         self._requests_looked_ns = self._running_ns()
         with contextlib.suppress(StoreError):  # A damaged requests file is ignored.
             self._is_cancelled = is_cancelled(self._batch.files, self._batch.root)
-        return [DrainAsked("cancel")] if self._is_cancelled else []
+        return [DrainRequest("cancel")] if self._is_cancelled else []
 
     def _tick(self) -> list[Tick]:
         passed_ns = self._running_ns() - self._ticked_ns

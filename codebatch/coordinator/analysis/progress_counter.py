@@ -122,11 +122,11 @@ class ProgressCounter:
         self._changed.clear()
         results, cost = self._results_done, self._cost_done
         for unit, items in running:
-            held = sum(
+            leased_count = sum(
                 not self._ledger.has_outcome(Register(unit.shard, unit.start, task, unit.round)) for task in unit.tasks
             )
-            results += held * items
-            cost += held * self._cost(unit.shard, unit.start, unit.start + items)
+            results += leased_count * items
+            cost += leased_count * self._cost(unit.shard, unit.start, unit.start + items)
         return RunProgress(
             planned=self._planned,
             done=dict(self._done),

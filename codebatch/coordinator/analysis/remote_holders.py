@@ -6,20 +6,20 @@ import datetime
 from collections.abc import Mapping
 
 from codebatch.errors import BatchIncomplete
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 from codebatch.scheduling.events import UnitKey
 from codebatch.store.batches.holders import HolderFile
 
 _SHOWN_MAX = 3
 
 
-def blocked_by_remote_holders(batch_id: str, held: Mapping[UnitKey, HolderFile]) -> BatchIncomplete:
+def blocked_by_remote_holders(batch_id: str, holders_by_unit: Mapping[UnitKey, HolderFile]) -> BatchIncomplete:
     """Return the error of a run that waited for other hosts without success.
 
     It lists the holders, each with its host, start time and number of units.
     """
-    holders = {holder.holder: holder for holder in held.values()}
-    counts = {name: sum(holder.holder == name for holder in held.values()) for name in holders}
+    holders = {holder.holder: holder for holder in holders_by_unit.values()}
+    counts = {name: sum(holder.holder == name for holder in holders_by_unit.values()) for name in holders}
     leased = [_describe(holder, counts[name]) for name, holder in list(holders.items())[:_SHOWN_MAX]]
     more = f", and {len(holders) - _SHOWN_MAX} more" if len(holders) > _SHOWN_MAX else ""
     return BatchIncomplete(
@@ -31,7 +31,5 @@ def blocked_by_remote_holders(batch_id: str, held: Mapping[UnitKey, HolderFile])
 
 def _describe(holder: HolderFile, units: int) -> str:
     since = datetime.datetime.fromtimestamp(holder.since_ns / 1e9, tz=datetime.timezone.utc)
-    what = count_of(units, "unit")
-    return (
-        f"{what} leased by pid {holder.pid} on {holder.host.name!r} since {since:%Y-%m-%dT%H:%M:%SZ} ({holder.holder})"
-    )
+    process = f"pid {holder.pid} on {holder.host.name!r}"
+    return f"{count_text(units, 'unit')} leased by {process} since {since:%Y-%m-%dT%H:%M:%SZ} ({holder.holder})"

@@ -8,14 +8,14 @@ from codebatch.coordinator.processes.worker_backend import NONSENSE, WorkerExite
 from codebatch.model.entry import Entry, display_path
 from codebatch.model.outcome import Unit
 from codebatch.model.plan import Plan
-from codebatch.model.shard import Work, path_of
+from codebatch.model.shard import Work, work_item_path
 from codebatch.store.batches import journal
 from codebatch.system.processes.progress_cell import NO_TASK, PHASE_COMMIT, PHASE_NAMES
 
 LAST_WORDS_CHARACTERS_MAX = 200
 
 
-def last_words(died: WorkerExited) -> str:
+def last_error_line(died: WorkerExited) -> str:
     """Return the last line of a worker's standard error. If it wrote none, return how it ended."""
     return died.stderr.strip().rpartition("\n")[2][:LAST_WORDS_CHARACTERS_MAX] or died.how
 
@@ -54,7 +54,7 @@ def death_entry(
     """
     path = None
     if work is not None and items is not None and items[1] == items[0] + 1:
-        path = display_path(path_of(work, items[0], entries))
+        path = display_path(work_item_path(work, items[0], entries))
     phase = f"phase: {PHASE_NAMES[died.step.phase]}" if died.step else ""
     return journal.Lost(
         worker=member.holder,

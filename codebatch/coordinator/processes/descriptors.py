@@ -8,7 +8,7 @@ import resource
 from collections.abc import Iterator
 
 from codebatch.errors import StoreUnwritable
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 from codebatch.protocol.launch import WORKER_DESCRIPTORS_MIN
 from codebatch.system.files.os_errors import FILES_OPEN
 
@@ -30,18 +30,18 @@ def enough_descriptors(workers: int) -> Iterator[None]:
     if the hard limit is too low.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    own = _open_descriptors() + SPARE_DESCRIPTORS
-    needed = max(WORKER_DESCRIPTORS_MIN, own + DESCRIPTORS_PER_WORKER * workers)
+    required = _open_descriptors() + SPARE_DESCRIPTORS
+    needed = max(WORKER_DESCRIPTORS_MIN, required + DESCRIPTORS_PER_WORKER * workers)
     if _is_enough(soft, needed):
         yield
         return
     if not _is_enough(hard, needed):
-        fewer = (hard - own) // DESCRIPTORS_PER_WORKER
+        fewer = (hard - required) // DESCRIPTORS_PER_WORKER
         remedy = f"raise the limit of open files: ulimit -n {max(FILES_OPEN, needed)}"
         if hard >= WORKER_DESCRIPTORS_MIN and fewer > 0:
             remedy += f", or start fewer workers: -j {fewer}"
         raise StoreUnwritable(
-            f"cannot start {count_of(workers, 'worker')}: {needed} open files are needed, and the limit is {hard}",
+            f"cannot start {count_text(workers, 'worker')}: {needed} open files are needed, and the limit is {hard}",
             hint=f"{remedy}; then run the same command again",
         )
     resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))

@@ -22,12 +22,14 @@ _READ_BYTES = 1 << 16
 class HelperProcess:
     """One running helper program."""
 
-    def __init__(self, arguments: Sequence[str], given: bytes, seconds: float, environment: Mapping[str, str]) -> None:
-        """Start the program with `given` on its standard input. It may run for `seconds`. Raises OSError."""
+    def __init__(
+        self, arguments: Sequence[str], input_bytes: bytes, seconds: float, environment: Mapping[str, str]
+    ) -> None:
+        """Start the program with `input_bytes` on its standard input. It may run for `seconds`. Raises OSError."""
         self._deadline_ns = running_ns() + round(seconds * 1e9)
         self._output = b""
         with tempfile.TemporaryFile() as stdin:
-            stdin.write(given)
+            stdin.write(input_bytes)
             stdin.seek(0)
             self._process = subprocess.Popen(
                 arguments, stdin=stdin, stdout=subprocess.PIPE, env=dict(environment), start_new_session=True

@@ -15,7 +15,7 @@ from codebatch.scheduling.events import WorkerId
 from codebatch.store import layout
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.holders import HolderFile
-from codebatch.system.host import is_here
+from codebatch.system.host import is_this_machine
 from codebatch.system.processes.memory import available_memory, oom_kills, resident_bytes
 from codebatch.system.processes.progress_cell import PHASE_PROJECT, ProgressCell, Step
 from codebatch.system.stopwatch import Stopwatch
@@ -69,12 +69,12 @@ class Guard:
         self._memory_looked_at = self._children_looked_at = 0.0
         self._oom_kills = oom_kills()
 
-    def look(self, now: float) -> None:
+    def begin_turn(self, now: float) -> None:
         """Begin a turn at the time `now`, in seconds of a clock that stops while the system is suspended."""
         self._now = now
-        self._working.look(now)
-        self._waiting.look(now)
-        self._partial_messages.look(now)
+        self._working.observe(now)
+        self._waiting.observe(now)
+        self._partial_messages.observe(now)
 
     def enforce(self, workers: Collection[WorkerProcess]) -> None:
         """Kill the workers that exceed a limit."""
@@ -93,7 +93,7 @@ class Guard:
             self._memory_looked_at = self._now
             self._enforce_memory({worker.process.pid: worker for worker in workers})
 
-    def reason_of(self, worker: WorkerProcess, death: Death) -> tuple[FailureReason, bool]:
+    def death_reason(self, worker: WorkerProcess, death: Death) -> tuple[FailureReason, bool]:
         """Return the cause of a worker's death, and whether another process killed it.
 
         This is assumed for SIGKILL that neither the coordinator nor the OOM killer sent.
@@ -110,8 +110,8 @@ class Guard:
 
     def is_stuck(self, batch: BatchDir, holder: HolderFile) -> bool:
         """Return whether a live holder on this machine has exceeded the time limit of its step."""
-        step = _step_of(batch, holder)
-        if step is None or not is_here(holder.host):
+        step = _read_step(batch, holder)
+        if step is None or not is_this_machine(holder.host):
             return False
         patience = self._limits.seconds_for(step) + PATIENCE_SECONDS
         return self._waiting.seconds(holder.holder, step.since_ns) > patience
@@ -122,10 +122,10 @@ class Guard:
         New commits, and a new step in its progress cell, are progress. `commits` is the number of commits of other
         coordinators so far. During a step nothing changes, so the wait is at least the time limit of the step.
         """
-        step = _step_of(batch, holder)
+        step = _read_step(batch, holder)
         of_step = 0.0 if step is None else self._limits.seconds_for(step) + PATIENCE_SECONDS
         patience = max(self._limits.host_seconds, of_step)
-        return not is_here(holder.host) and self._waiting.seconds(holder.holder, (commits, step)) > patience
+        return not is_this_machine(holder.host) and self._waiting.seconds(holder.holder, (commits, step)) > patience
 
     def _enforce_memory(self, workers: dict[int, WorkerProcess]) -> None:
         with_children = self._now >= self._children_looked_at + CHILDREN_TICK_SECONDS
@@ -136,7 +136,7 @@ class Guard:
                 workers[pid].kill("memory")
 
 
-def _step_of(batch: BatchDir, holder: HolderFile) -> Step | None:
+def _read_step(batch: BatchDir, holder: HolderFile) -> Step | None:
     try:
         cell = ProgressCell(batch.files, batch.root / layout.HOLDERS / layout.cell_name(holder.holder), create=False)
     except FileNotFoundError:

@@ -47,7 +47,7 @@ class SignalCounter:
         for number in (*HANDLED, signal.SIGTSTP):
             # If a signal is ignored, it must stay ignored: nohup(1) and background jobs of shells rely on this.
             if signal.getsignal(number) is not signal.SIG_IGN:
-                self._before[number] = signal.signal(number, self._handler_of(number))
+                self._before[number] = signal.signal(number, self._make_handler(number))
 
     def end(self) -> None:
         """Restore the previous handlers."""
@@ -56,7 +56,7 @@ class SignalCounter:
         os.close(self.wakeup)
         os.close(self._write)
 
-    def _handler_of(self, number: signal.Signals) -> Callable[[int, FrameType | None], None]:
+    def _make_handler(self, number: signal.Signals) -> Callable[[int, FrameType | None], None]:
         if number is signal.SIGTSTP:
             return self._handle_suspension
         return self._pass if number is signal.SIGHUP and not self._hears_hangup else self._handle

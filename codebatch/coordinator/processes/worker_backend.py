@@ -71,13 +71,13 @@ class Tick(msgspec.Struct, frozen=True):
     seconds: float
 
 
-class DrainAsked(msgspec.Struct, frozen=True):
+class DrainRequest(msgspec.Struct, frozen=True):
     """A request to begin no further units. `reason` is for people."""
 
     reason: str
 
 
-Heard = MessageReceived | WorkerExited | DrainAsked
+Heard = MessageReceived | WorkerExited | DrainRequest
 
 
 class WorkerBackend(Protocol):
@@ -116,7 +116,7 @@ class WorkerBackend(Protocol):
         New commits, and a new step in its progress cell, are progress.
         """
 
-    def kill_left_of(self, dead: set[HolderId]) -> None:
+    def kill_orphans(self, dead: set[HolderId]) -> None:
         """Kill the orphaned processes of dead workers."""
 
 

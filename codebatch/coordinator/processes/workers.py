@@ -30,7 +30,7 @@ from codebatch.store import layout
 from codebatch.store.batches.batches import NEW_BATCH_HINT, BatchDir
 from codebatch.store.batches.holders import new_holder_id
 from codebatch.system.files.memory_scratch import sweep_memory_scratch
-from codebatch.system.processes.environment import given_environment
+from codebatch.system.processes.environment import original_environment
 from codebatch.system.processes.memory import kill_marked
 from codebatch.system.processes.processes import has_ended, kill_group, reap, start_process
 from codebatch.system.processes.progress_cell import ProgressCell, Step
@@ -172,7 +172,7 @@ def start_worker(worker: WorkerId, batch: BatchDir, settings: WorkerSettings) ->
             cwd=scratch,
             environment=worker_environment(os.environ, holder, settings.hash_seed)
             if settings.role == "tasks"
-            else {**given_environment(), HOLDER_VARIABLE: holder},
+            else {**original_environment(), HOLDER_VARIABLE: holder},
             inherited=[fd for fd in (worker_channel.fileno(), settings.store_lock) if fd is not None],
             stderr=stderr_write,
         )

@@ -11,7 +11,7 @@ from codebatch.store import layout
 from codebatch.store.work.attempts import CommandPlaces
 
 
-def assign_of(conductor: Conductor, start: StartCommand, places: CommandPlaces) -> Assign:
+def make_assign(conductor: Conductor, start: StartCommand, places: CommandPlaces) -> Assign:
     """Return the message that assigns an attempt to a worker.
 
     It includes the attempts that the worker starts afterwards.
@@ -21,17 +21,17 @@ def assign_of(conductor: Conductor, start: StartCommand, places: CommandPlaces) 
         unit=Unit(shard=shard, start=item, end=item + 1, tasks=(WORK_TASK,), round=start.round),
         epoch=start.epoch,
         requests=start.requests,
-        brief=brief_of(conductor, start, places),
+        brief=make_brief(conductor, start, places),
         is_repeatable=start.epoch == 1 and conductor.agenda.policies[start.item].is_repeatable,
-        then=tuple(assign_of(conductor, each, places) for each in start.then),
+        then=tuple(make_assign(conductor, follower, places) for follower in start.then),
     )
 
 
-def brief_of(conductor: Conductor, start: StartCommand, places: CommandPlaces) -> Brief:
+def make_brief(conductor: Conductor, start: StartCommand, places: CommandPlaces) -> Brief:
     """Return the brief of an attempt that is about to start."""
     previous = conductor.previous(start.item)
     return Brief(
-        tried=start.tried,
+        tried=start.failed_tries,
         previous_round=0 if previous is None else previous.round,
         previous_log=_log(conductor, start.item, places),
         needs=tuple(_need(conductor, need.item, places) for need in conductor.agenda.needs[start.item]),

@@ -14,7 +14,7 @@ from collections.abc import Collection, Sequence
 from codebatch.coordinator.processes.channels import Channels
 from codebatch.coordinator.processes.helper_process import HelperProcess
 from codebatch.coordinator.processes.signals import SignalCounter
-from codebatch.coordinator.processes.worker_backend import DrainAsked, WorkerExited, WorkerHandle
+from codebatch.coordinator.processes.worker_backend import DrainRequest, WorkerExited, WorkerHandle
 from codebatch.coordinator.processes.workers import WorkerProcess, start_worker
 from codebatch.coordinator.work.interfaces import CommandHeard, ForcedStopRequested, HelperExited, TimerFired
 from codebatch.coordinator.work.stopped_workers import WatchedWorker, WorkerWatch
@@ -25,11 +25,11 @@ from codebatch.scheduling.events import WorkerId
 from codebatch.store import layout
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.holders import HolderFile, LeaseReader
-from codebatch.store.work.child_processes import child_of
+from codebatch.store.work.child_processes import read_running_child
 from codebatch.system.clock import running_ns, wall_ns
-from codebatch.system.host import is_here
+from codebatch.system.host import is_this_machine
 from codebatch.system.processes import proc
-from codebatch.system.processes.environment import given_environment
+from codebatch.system.processes.environment import original_environment
 from codebatch.system.processes.memory import kill_marked
 from codebatch.system.processes.processes import describe_end
 from codebatch.system.processes.progress_cell import Child
@@ -38,7 +38,7 @@ from codebatch.system.processes.progress_cell import Child
 class ProcessCommandBackend:
     """The workers of one coordinator of a work batch. It must be used in one thread.
 
-    Signals are handled only in the main thread. The first signal is reported as DrainAsked. The second terminates
+    Signals are handled only in the main thread. The first signal is reported as DrainRequest. The second terminates
     commands, with their grace period, and the third kills them. SIGHUP is ignored, so a batch continues without a
     terminal. It has many methods.
     """
@@ -120,7 +120,7 @@ class ProcessCommandBackend:
         else:
             heapq.heappush(self._timers, (running_ns() + round(seconds * 1e9), item, round_))
 
-    def help(self, arguments: Sequence[str], given: bytes, seconds: float) -> None:
+    def help(self, arguments: Sequence[str], input_bytes: bytes, seconds: float) -> None:
         """Run a helper program in the background. Its end is reported as HelperExited.
 
         The first call also kills helper programs of dead coordinators.
@@ -130,16 +130,16 @@ class ProcessCommandBackend:
             dead = {holder.holder for holder, is_live in holders if not is_live and holder.role == "coordinator"}
             kill_marked(HOLDER_VARIABLE, dead)
             self._are_old_helpers_killed = True
-        environment = {**given_environment(), HOLDER_VARIABLE: self._settings.coordinator}
+        environment = {**original_environment(), HOLDER_VARIABLE: self._settings.coordinator}
         try:
-            self._helper = HelperProcess(arguments, given, seconds, environment)
+            self._helper = HelperProcess(arguments, input_bytes, seconds, environment)
         except (OSError, ValueError):
             self._has_helper_failed = True
 
     def _check_stopped(self) -> list[CommandHeard]:
         workers = {worker.holder: worker for worker in self._channels.workers.values()}
-        own = [self._watch(holder, worker.process.pid) for holder, worker in workers.items()]
-        all_stopped = self._stopped.check(running_ns(), own + self._adopted)
+        watched_workers = [self._watch(holder, worker.process.pid) for holder, worker in workers.items()]
+        all_stopped = self._stopped.check(running_ns(), watched_workers + self._adopted)
         for stopped in all_stopped:
             if stopped.is_killed and stopped.holder in workers:
                 workers[stopped.holder].killed_for = "stopped"
@@ -165,28 +165,28 @@ class ProcessCommandBackend:
         helper, self._helper = self._helper, None
         return [HelperExited(helper.output)]
 
-    def take_on(self, holders: Collection[HolderFile]) -> None:
+    def adopt(self, holders: Collection[HolderFile]) -> None:
         """Adopt live workers of an earlier coordinator.
 
         If the earlier coordinator had stopped them and their commands (Ctrl-Z), they are continued.
         """
         for holder in holders:
-            if is_here(holder.host):
-                self._signal_child(child_of(self._batch, holder.holder), signal.SIGCONT)
+            if is_this_machine(holder.host):
+                self._signal_child(read_running_child(self._batch, holder.holder), signal.SIGCONT)
                 _signal(holder.pid, signal.SIGCONT)
                 self._adopted.append(self._watch(holder.holder, holder.pid))
 
-    def kill_left_of(self, marks: Collection[str], dead: Collection[HolderId]) -> None:
+    def kill_orphans(self, marks: Collection[str], dead: Collection[HolderId]) -> None:
         """Kill orphans of dead workers: the process groups of their commands, and all processes with one of `marks`."""
         for holder in dead:
-            self._signal_child(child_of(self._batch, holder), signal.SIGKILL)
+            self._signal_child(read_running_child(self._batch, holder), signal.SIGKILL)
         if marks:
             kill_marked(ATTEMPT_VARIABLE, marks)
 
     def _reap(self, worker: WorkerProcess) -> WorkerExited:
         self._channels.remove(worker)
         marks = self._marks.pop(worker.id, None)
-        child = child_of(self._batch, worker.holder)
+        child = read_running_child(self._batch, worker.holder)
         # The command may trace the worker (ptrace). Then the worker cannot be reaped before the command is killed.
         if worker.killed_for == "stopped":
             self._kill_command(child, marks)
@@ -226,7 +226,7 @@ class ProcessCommandBackend:
             worker.kill("interrupted")
         assert self._signals.first is not None, "a signal was counted"
         reason = self._signals.first.name
-        requests: list[CommandHeard] = [] if seen_before else [DrainAsked(reason)]
+        requests: list[CommandHeard] = [] if seen_before else [DrainRequest(reason)]
         return requests if self._signals_seen == 1 else [*requests, ForcedStopRequested(reason, is_killed)]
 
     def _suspend(self) -> None:
@@ -241,7 +241,7 @@ class ProcessCommandBackend:
     def _signal_all(self, number: int) -> None:
         for worker in self._channels.workers.values():
             _signal(worker.process.pid, number)
-            self._signal_child(child_of(self._batch, worker.holder), number)
+            self._signal_child(read_running_child(self._batch, worker.holder), number)
 
 
 def _signal(pid: int, number: int) -> None:

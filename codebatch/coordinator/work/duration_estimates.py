@@ -11,15 +11,15 @@ from codebatch.errors import StoreError
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.documents import DocumentError
 from codebatch.model.entry import Entry
-from codebatch.model.plan import items_of
+from codebatch.model.plan import plan_items
 from codebatch.model.work.command import CommandId, decode_command, encode_command
 from codebatch.model.work.request import reloaded_command
 from codebatch.model.work.work_batch import Work
 from codebatch.scheduling.work.command_plan import CommandPlan
 from codebatch.scheduling.work.estimate import Forecast, RemainingWork, forecast
-from codebatch.store.batches.batches import BatchDir, snapshot_of
+from codebatch.store.batches.batches import BatchDir, load_batch_snapshot
 from codebatch.store.batches.store import StoreDir
-from codebatch.store.work.durations import CommandDuration, Durations, program_of
+from codebatch.store.work.durations import CommandDuration, Durations, program_name
 from codebatch.store.work.work_batches import iter_reloads
 
 PROGRAMS_READ_MAX = 500
@@ -29,7 +29,7 @@ If there are more such commands, none of their definitions is read.
 """
 
 
-class Defined(NamedTuple):
+class DefinedCommand(NamedTuple):
     """A command and the digest of its definition.
 
     `program` is a function that reads the name of its program. It is called only if the command's durations are
@@ -44,11 +44,11 @@ class Defined(NamedTuple):
 class Estimator:
     """Estimator of the durations of the commands of one batch."""
 
-    def __init__(self, durations: Durations, work: Work, commands: Sequence[Defined]) -> None:
+    def __init__(self, durations: Durations, work: Work, commands: Sequence[DefinedCommand]) -> None:
         """Load known durations. `commands` are the commands of the batch in item order."""
         self._durations = durations
         self._commands = commands
-        self._known = [durations.of_command(each.id, each.definition) for each in commands]
+        self._known = [durations.command_seconds(each.id, each.definition) for each in commands]
         unseen = [item for item, known in enumerate(self._known) if not known]
         self._programs: dict[int, str] = {}
         for item in unseen if len(unseen) <= PROGRAMS_READ_MAX else ():
@@ -56,7 +56,7 @@ class Estimator:
                 self._programs[item] = commands[item].program()
         for item in unseen:
             declared = work.policy(commands[item].id).expected_seconds
-            self._known[item] = (declared,) if declared else durations.of_program(self._programs.get(item, ""))
+            self._known[item] = (declared,) if declared else durations.program_seconds(self._programs.get(item, ""))
         self._seen_seconds: list[float] = []
         self._ratios: list[float] = []
 
@@ -66,9 +66,9 @@ class Estimator:
 
         If the duration of an item is unknown, it is the mean of the known ones.
         """
-        known = [_median(each) for each in self._known if each]
+        known = [_median(durations) for durations in self._known if durations]
         other = sum(known) / len(known) if known else 1.0
-        return [_median(each) if each else other for each in self._known]
+        return [_median(durations) if durations else other for durations in self._known]
 
     def expected(self, item: int) -> float | None:
         """Return the estimated seconds of an item.
@@ -99,20 +99,20 @@ class Estimator:
         return forecast(agenda, RemainingWork(waiting=waiting, running=running, samples=samples, ratios=self._ratios))
 
 
-def estimator_of(store: StoreDir, batch: BatchDir, work: Work) -> Estimator:
+def load_estimator(store: StoreDir, batch: BatchDir, work: Work) -> Estimator:
     """Return an estimator for a work batch. Raises StoreCorrupt."""
     objects = store.objects()
     reloads = list(iter_reloads(batch))
 
-    def defined(entry: Entry) -> Defined:
+    def defined(entry: Entry) -> DefinedCommand:
         command = reloaded_command(reloads, entry.text)
         if command is not None:
             digest = digest_bytes(encode_command(command))
-            return Defined(command.id, digest, functools.partial(program_of, command))
+            return DefinedCommand(command.id, digest, functools.partial(program_name, command))
         read = functools.partial(objects.read, entry.object, entry.size)
-        return Defined(CommandId(entry.text), entry.object, lambda: program_of(decode_command(read())))
+        return DefinedCommand(CommandId(entry.text), entry.object, lambda: program_name(decode_command(read())))
 
-    entries = items_of(snapshot_of(store, batch).entries)
+    entries = plan_items(load_batch_snapshot(store, batch).entries)
     return Estimator(Durations(store, work.root), work, [defined(entry) for entry in entries])
 
 

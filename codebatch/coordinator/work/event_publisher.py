@@ -22,10 +22,16 @@ from codebatch.coordinator.work.duration_estimates import Estimator
 from codebatch.coordinator.work.notifications import Notifier
 from codebatch.errors import StoreError
 from codebatch.model.digest import Digest
-from codebatch.model.outcome import HolderId, Used
+from codebatch.model.outcome import HolderId, ResourceUsage
 from codebatch.model.work import event as events
 from codebatch.model.work.event import TaskEvent
-from codebatch.model.work.question import OUR_CHOICES, OUR_TEXTS, OurQuestion, Question, our_question
+from codebatch.model.work.question import (
+    OUR_CHOICES,
+    OUR_TEXTS,
+    CoordinatorQuestion,
+    Question,
+    coordinator_question_digest,
+)
 from codebatch.model.work.request import Answer, Pause, Request, Set, Stop, Unpause
 from codebatch.model.work.work_batch import Work
 from codebatch.scheduling.actions import Break, Complete, Drained
@@ -33,26 +39,26 @@ from codebatch.scheduling.lifecycle import CommandState
 from codebatch.scheduling.work.conductor import Conductor
 from codebatch.scheduling.work.estimate import Eta, Forecast
 from codebatch.scheduling.work.event_projection import (
-    Adopted,
-    AskedLive,
     AttemptEnded,
     AttemptInterrupted,
     AttemptStopped,
+    CommandAdopted,
     CommandBegan,
+    CommandMarked,
+    CommandQueued,
     CommandSkipped,
-    Counted,
     EventProjector,
     Happening,
-    Queued,
-    RequestMade,
+    LiveQuestionAsked,
+    RequestReceived,
 )
 from codebatch.scheduling.work.events import CommandEvent, Concluded, Conclusion, StartCommand
 from codebatch.store import layout
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.holders import Lease
 from codebatch.store.work.attempts import CommandPlaces
-from codebatch.store.work.child_processes import child_of
-from codebatch.store.work.event_history import ToldBefore, used_by_the_journals
+from codebatch.store.work.child_processes import read_running_child
+from codebatch.store.work.event_history import PreviousEvents, read_journal_usage
 from codebatch.store.work.events import EventWriter
 from codebatch.store.work.logs import last_lines
 
@@ -102,7 +108,7 @@ class EventPublisher:
         self._running_ns = running_ns
         self._estimator = estimator
         self._notifier = notifier
-        self._before = ToldBefore(batch, epoch, {id_: item for item, id_ in enumerate(self._ids)})
+        self._before = PreviousEvents(batch, epoch, {id_: item for item, id_ in enumerate(self._ids)})
         self._projector = EventProjector(conductor, requests, self._before.told)
         self._writer = EventWriter(batch.files, batch.root, epoch)
         self._seq = 0
@@ -113,13 +119,13 @@ class EventPublisher:
         self._since: dict[int, int] = {}
         self._ended: dict[int, int] = {}
         self._members: dict[int, tuple[HolderId, int]] = {}
-        self._used: dict[tuple[int, int], Used] = {}
+        self._used: dict[tuple[int, int], ResourceUsage] = {}
         self._emit_past(concluded, requests)
 
     def _emit_past(self, concluded: Concluded, requests: Sequence[Request]) -> None:
         unreported = {(one.item, one.round) for one in concluded.conclusions} - self._before.told.ends
         if unreported:
-            self._used.update(used_by_the_journals(self._batch, self._places, unreported))
+            self._used.update(read_journal_usage(self._batch, self._places, unreported))
         opened = tuple(self._ids[item] for item in self._projector.opened_before)
         happened = self._projector.initial_events(concluded)
         if self._before.last is None:
@@ -137,34 +143,34 @@ class EventPublisher:
         else:
             self._emit(
                 events.BatchResumed,
-                after=self._before.left_by,
+                after=self._before.ending_cause,
                 reopened=opened,
-                adopted=tuple(self._ids[item] for item in sorted(self._conductor.foreign)),
+                adopted=tuple(self._ids[item] for item in sorted(self._conductor.adopted)),
                 requests=len(requests),
             )
         self._emit_all(happened)
         self._writer.flush()
 
-    def starts(self, start: StartCommand, member: WorkerHandle) -> None:
+    def record_assignment(self, start: StartCommand, member: WorkerHandle) -> None:
         """Record that a command is assigned to a worker."""
         self._members[start.item] = member.holder, member.pid
         self._projector.start(start)
 
-    def record_use(self, ended: Sequence[Conclusion], used: Sequence[Used]) -> None:
+    def record_use(self, ended: Sequence[Conclusion], used: Sequence[ResourceUsage]) -> None:
         """Record the resources that ended attempts used.
 
         This must be called before the ends of the attempts are handled.
         """
         self._used.update({(one.item, one.round): each for one, each in zip(ended, used, strict=False)})
 
-    def handled(self, event: CommandEvent) -> None:
+    def on_event_handled(self, event: CommandEvent) -> None:
         """Emit the events that follow from a scheduler event.
 
         This must be called after the actions for the scheduler event were executed.
         """
         self._emit_all(self._projector.effects(event))
 
-    def turned(self) -> None:
+    def on_turn_end(self) -> None:
         """Finish a turn: write the events. If they are due, emit a progress event and save durations."""
         now = self._running_ns()
         if now >= self._next_progress_ns and (self._conductor.running or self._conductor.closed_pools):
@@ -206,7 +212,9 @@ class EventPublisher:
             return None
         forecast, at_ns = self._forecast
         past = (self._running_ns() - at_ns) / 1e9
-        low, middle, high = (max(0.0, round(each - past, 1)) for each in (forecast.low, forecast.middle, forecast.high))
+        low, middle, high = (
+            max(0.0, round(estimate - past, 1)) for estimate in (forecast.low, forecast.middle, forecast.high)
+        )
         return Eta((low, middle, high), forecast.unknown)
 
     def record_drain(self, reason: str) -> None:
@@ -217,7 +225,7 @@ class EventPublisher:
         """Emit the last event. `why` is the error with which the coordinator ends, or empty."""
         self._emit_all(self._projector.remaining())
         if isinstance(how, Complete) and self._conductor.verdict().is_final:
-            self._emit_end_of_batch()
+            self._emit_batch_end()
         else:
             self._emit(events.BatchDrained, signal=self._signal, error="" if self._signal else why)
         self._writer.finish()
@@ -248,38 +256,38 @@ class EventPublisher:
             task=id_,
             title=self._work.titles.get(id_, ""),
             round=round_,
-            try_=self._try_of(item, round_),
+            try_=self._try_number(item, round_),
             tries_max=1 + self._conductor.agenda.policies[item].retries,
             **fields,
         )
 
-    def _try_of(self, item: int, round_: int) -> int:
+    def _try_number(self, item: int, round_: int) -> int:
         """Return the try number of a round: 1, plus the number of failed attempts before it.
 
         Only attempts since a request last reset the command are counted.
         """
-        last, tried = self._conductor.conclusion(item), self._conductor.rule.tried(item)
+        last, failed_tries = self._conductor.conclusion(item), self._conductor.state_rule.failed_try_count(item)
         if last is None or last.round < round_:
-            return tried + 1
-        counts = last.type == "failed" and not self._conductor.rule.is_limited(item)
-        return max(1, (tried if counts else tried + 1) - (last.round - round_))
+            return failed_tries + 1
+        counts = last.type == "failed" and not self._conductor.state_rule.is_limited(item)
+        return max(1, (failed_tries if counts else failed_tries + 1) - (last.round - round_))
 
     def _emit_all(self, happenings: Sequence[Happening]) -> None:
         """Emit the events for these happenings, in order."""
         for happening in happenings:
             match happening:
-                case Queued(item, round_, position):
+                case CommandQueued(item, round_, position):
                     self._emit_task(events.TaskQueued, item, round_, position=position)
                 case CommandBegan(start):
                     self._emit_start(start)
-                case Adopted(item):
+                case CommandAdopted(item):
                     self._emit_adopted(item)
                 case AttemptEnded(conclusion, goes_on, asks):
                     self._emit_end(conclusion, goes_on=goes_on, asks=asks)
-                case AskedLive(item, round_, question):
+                case LiveQuestionAsked(item, round_, question):
                     question_field = self._question_field(Digest(question))
                     self._emit_task(events.TaskBlocked, item, round_, question=question_field, is_live=True)
-                case Counted() | CommandSkipped():
+                case CommandMarked() | CommandSkipped():
                     self._emit_state(happening)
                 case AttemptInterrupted(item, epoch, then):
                     round_ = self._conductor.attempt(item)[0]
@@ -287,15 +295,15 @@ class EventPublisher:
                 case AttemptStopped(item, epoch, (cause, detail, _)):
                     round_ = self._conductor.attempt(item)[0]
                     self._emit_task(events.TaskStopped, item, round_, epoch=epoch, cause=cause, detail=detail)
-                case RequestMade(request):
+                case RequestReceived(request):
                     self._emit_request(request)
 
-    def _emit_state(self, happening: Counted | CommandSkipped) -> None:
+    def _emit_state(self, happening: CommandMarked | CommandSkipped) -> None:
         """Emit the event for a command whose state changed although no attempt ended."""
         match happening:
-            case Counted(item, round_, is_done=True):
+            case CommandMarked(item, round_, is_done=True):
                 self._emit_task(events.TaskCompleted, item, round_, marked_done=True)
-            case Counted(item, round_):
+            case CommandMarked(item, round_):
                 self._emit_task(events.TaskFailed, item, round_, reason="answer")
             case CommandSkipped(item, round_, cause):
                 cause_id = "request" if cause is None else self._ids[cause]
@@ -341,7 +349,7 @@ class EventPublisher:
                     exit_status=status,
                 )
             case "failed" if not asks:
-                wait = self._wait_of(conclusion) if goes_on else {}
+                wait = self._wait_fields(conclusion) if goes_on else {}
                 self._emit_task(
                     events.TaskRetrying if goes_on else events.TaskFailed,
                     conclusion.item,
@@ -360,7 +368,7 @@ class EventPublisher:
             case "cancelled":
                 self._emit_task(events.TaskCancelled, conclusion.item, conclusion.round, seconds=seconds)
 
-    def _wait_of(self, conclusion: Conclusion) -> dict[str, object]:
+    def _wait_fields(self, conclusion: Conclusion) -> dict[str, object]:
         """Return the event fields that describe how long a failed command waits before its next try."""
         item = conclusion.item
         is_last = self._conductor.conclusion(item) is conclusion
@@ -374,13 +382,13 @@ class EventPublisher:
     def _question(self, conclusion: Conclusion) -> events.AskedQuestion:
         if conclusion.question:
             return self._question_field(conclusion.question)
-        kind: OurQuestion = "interrupted"
+        kind: CoordinatorQuestion = "interrupted"
         if conclusion.type == "failed":
             has_stalled = (
                 conclusion.reason == "stall" and self._conductor.agenda.policies[conclusion.item].on_stall == "ask"
             )
             kind = "stall" if has_stalled else "exhausted"
-        digest = our_question(kind, self._ids[conclusion.item], conclusion.round)
+        digest = coordinator_question_digest(kind, self._ids[conclusion.item], conclusion.round)
         return events.AskedQuestion(digest=digest, text=OUR_TEXTS[kind], choices=OUR_CHOICES, human=True)
 
     def _question_field(self, digest: Digest) -> events.AskedQuestion:
@@ -422,7 +430,7 @@ class EventPublisher:
         now = self._running_ns()
         return {item: (now - self._since.get(item, self._began_ns)) / 1e9 for item in self._conductor.running}
 
-    def _emit_end_of_batch(self) -> None:
+    def _emit_batch_end(self) -> None:
         """Emit the event for the end of the batch."""
         seconds = (self._running_ns() - self._began_ns) / 1e9
         self._emit(
@@ -437,7 +445,7 @@ class EventPublisher:
         holder, _ = self._members.get(item, ("", 0))
         child = None
         with contextlib.suppress(StoreError, OSError):
-            child = child_of(self._batch, HolderId(holder)) if holder else None
+            child = read_running_child(self._batch, HolderId(holder)) if holder else None
         return events.TaskAtWork(
             task=self._ids[item],
             seconds=round((self._running_ns() - self._since.get(item, self._began_ns)) / 1e9, 1),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codebatch.coordinator.work.command_backend import ProcessCommandBackend
-from codebatch.coordinator.work.duration_estimates import estimator_of
+from codebatch.coordinator.work.duration_estimates import load_estimator
 from codebatch.coordinator.work.interfaces import CommandWatcher
 from codebatch.coordinator.work.loop import WorkCoordinator
 from codebatch.coordinator.work.notifications import Notifier
@@ -19,10 +19,10 @@ from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.holders import HolderFile, new_holder_id
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.work.attempts import Attempts
-from codebatch.store.work.work_batches import commands_of, read_command, read_work
+from codebatch.store.work.work_batches import read_command, read_command_ids, read_work
 from codebatch.system.clock import wall_ns
 from codebatch.system.host import this_host
-from codebatch.system.processes.environment import given_environment
+from codebatch.system.processes.environment import original_environment
 from codebatch.system.processes.garbage_collector import collector_paused
 
 
@@ -56,8 +56,8 @@ def run_work_batch(
     """
     with collector_paused():
         work, plan = read_work(batch), batch.plan()
-        commands = commands_of(store, batch, work)
-        estimator = estimator_of(store, batch, work)
+        commands = read_command_ids(store, batch, work)
+        estimator = load_estimator(store, batch, work)
     with _notifying(work, watcher) as notifier:
         while True:
             about = HolderFile(
@@ -84,7 +84,7 @@ def run_work_batch(
                     wall_ns=wall_ns,
                     estimator=estimator,
                     notifier=notifier,
-                    text_of=lambda command: read_command(store, batch, command).text,
+                    read_text=lambda command: read_command(store, batch, command).text,
                     waits_for_answers=waits_for_answers,
                 )
             try:
@@ -102,7 +102,7 @@ def _notifying(work: Work, watcher: CommandWatcher | None) -> Iterator[Notifier 
         yield None
         return
     directory = Path(os.fsdecode(work.root))
-    notifier = Notifier(work.notify, directory=directory, environment=given_environment())
+    notifier = Notifier(work.notify, directory=directory, environment=original_environment())
     notifier.begin()
     try:
         yield notifier
@@ -110,4 +110,4 @@ def _notifying(work: Work, watcher: CommandWatcher | None) -> Iterator[Notifier 
         notifier.close()
         if watcher is not None:
             for problem in notifier.problems:
-                watcher.warned(problem)
+                watcher.on_warning(problem)

@@ -85,42 +85,42 @@ class CommandBackend(Protocol):
         It comes after `seconds` of running time or, if `until_ns` is set, at this wall-clock time.
         """
 
-    def help(self, arguments: Sequence[str], given: bytes, seconds: float) -> None:
-        """Run a helper program with `given` on its standard input. After `seconds`, it is killed.
+    def help(self, arguments: Sequence[str], input_bytes: bytes, seconds: float) -> None:
+        """Run a helper program with `input_bytes` on its standard input. After `seconds`, it is killed.
 
         Its end is reported as HelperExited. At most one helper program may run at a time.
         """
 
-    def take_on(self, holders: Collection[HolderFile]) -> None:
+    def adopt(self, holders: Collection[HolderFile]) -> None:
         """Adopt live workers of an earlier coordinator. Those that are stopped are continued."""
 
-    def kill_left_of(self, marks: Collection[str], dead: Collection[HolderId]) -> None:
+    def kill_orphans(self, marks: Collection[str], dead: Collection[HolderId]) -> None:
         """Kill orphans of dead workers: their commands, and all processes with one of the attempt marks in `marks`."""
 
 
 class CommandWatcher(Protocol):
     """Receiver of the progress of a work batch."""
 
-    def conducting(self, conductor: Conductor) -> None:
+    def on_start(self, conductor: Conductor) -> None:
         """Receive the conductor. This is called once, at the start.
 
         The state of the conductor may be read at any time.
         """
 
-    def handled(self, event: CommandEvent) -> None:
+    def on_event_handled(self, event: CommandEvent) -> None:
         """Report that an event was handled. This is called after each event."""
 
-    def turned(self, eta: Eta | None) -> None:
+    def on_turn_end(self, eta: Eta | None) -> None:
         """Report the end of a turn. This is called at least ten times a second.
 
         `eta` is the estimated remaining time, or None if it is unknown.
         """
 
-    def insisted(self, is_killed: bool) -> None:
+    def on_forced_stop(self, is_killed: bool) -> None:
         """Report a forced stop. Running commands were terminated or, if `is_killed` is set, killed."""
 
-    def noted(self, text: str) -> None:
+    def on_note(self, text: str) -> None:
         """Report a note for the user."""
 
-    def warned(self, text: str) -> None:
+    def on_warning(self, text: str) -> None:
         """Report a warning. Unlike a note, it is shown even if the user wants no notes."""

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from codebatch.coordinator.processes.worker_backend import DrainAsked, MessageReceived, WorkerExited, WorkerHandle
-from codebatch.coordinator.work.attempt_context import assign_of
+from codebatch.coordinator.processes.worker_backend import DrainRequest, MessageReceived, WorkerExited, WorkerHandle
+from codebatch.coordinator.work.attempt_context import make_assign
 from codebatch.coordinator.work.duration_estimates import Estimator
 from codebatch.coordinator.work.event_publisher import EventPublisher
 from codebatch.coordinator.work.interfaces import (
@@ -30,7 +30,7 @@ from codebatch.coordinator.work.notifications import Notifier
 from codebatch.coordinator.work.question_inbox import QuestionInbox
 from codebatch.coordinator.work.stop_requests import StopRequests
 from codebatch.coordinator.work.stopped_workers import stopped_worker_text
-from codebatch.errors import BatchRunning, CodebatchError, EnvironmentBroken, StoreCorrupt, StoreError, error_of
+from codebatch.errors import BatchRunning, CodebatchError, EnvironmentBroken, StoreCorrupt, StoreError, make_error
 from codebatch.model.outcome import Unit
 from codebatch.model.plan import Plan
 from codebatch.model.work.command import CommandId
@@ -51,7 +51,6 @@ from codebatch.scheduling.work.events import (
     Consult,
     Consulted,
     DeliverAnswer,
-    Due,
     MakeRequest,
     NextStarted,
     QueuedReturned,
@@ -61,6 +60,7 @@ from codebatch.scheduling.work.events import (
     Signalled,
     StartCommand,
     TerminateCommand,
+    WaitEnded,
     Wake,
     WorkerDied,
 )
@@ -69,7 +69,7 @@ from codebatch.store.batches import journal
 from codebatch.store.batches.batches import BatchDir, make_batch_directories
 from codebatch.store.batches.holders import Holder, HolderFile, Lease, LeaseReader
 from codebatch.store.batches.leftovers import BatchLeftovers
-from codebatch.store.results.outcomes import Committer, Outcomes, attempt_outcome, lost_outcomes
+from codebatch.store.results.outcomes import Committer, Outcomes, attempt_outcome, removed_outcomes_error
 from codebatch.store.work.attempts import Attempts, read_leases
 from codebatch.store.work.requests import Requests
 from codebatch.system.clock import running_ns
@@ -81,7 +81,7 @@ _QUIET_TURN = 20
 _READ_NS = 20_000_000  # While events keep arriving, requests and questions are read only at this interval.
 
 
-def _message_of(action: RecallQueued | TerminateCommand | DeliverAnswer | Retire) -> messages.ToWorker:
+def _action_message(action: RecallQueued | TerminateCommand | DeliverAnswer | Retire) -> messages.ToWorker:
     match action:
         case RecallQueued():
             return messages.Drain()
@@ -107,7 +107,7 @@ class WorkCoordinator:
         about: HolderFile,
         watcher: CommandWatcher | None,
         wall_ns: Callable[[], int],
-        text_of: Callable[[str], str],
+        read_text: Callable[[str], str],
         waits_for_answers: bool = False,
         now_ns: Callable[[], int] = running_ns,
         estimator: Estimator | None = None,
@@ -115,7 +115,7 @@ class WorkCoordinator:
     ) -> None:
         """Take the lease of the batch and read its state. Raises BatchRunning if another process has the lease.
 
-        `commands` are in plan order, `about` is the holder file of this process, `text_of` returns a command's text.
+        `commands` are in plan order, `about` is the holder file of this process, `read_text` returns a command's text.
         """
         self._batch = batch
         self._backend = crew
@@ -137,10 +137,10 @@ class WorkCoordinator:
             leased = read_leases(self._leases, self.attempts.places)
             concluded = self.attempts.read()
             self._kill_orphans(leased.unended(concluded))
-            self._backend.take_on([lease.holder for lease in leased.leases.values() if lease.is_live])
+            self._backend.adopt([lease.holder for lease in leased.leases.values() if lease.is_live])
             requests = list(self._requests.read())
             self._inbox = QuestionInbox(
-                batch, work, self.attempts.places, self._requests, text_of=text_of, start=crew.help, wall_ns=wall_ns
+                batch, work, self.attempts.places, self._requests, read_text=read_text, start=crew.help, wall_ns=wall_ns
             )
             self._stops = StopRequests(self._requests, self._leases, self.attempts, commands, about.pid, wall_ns)
             agenda = make_command_plan(work, commands, batch.id, () if estimator is None else estimator.lengths)
@@ -150,7 +150,7 @@ class WorkCoordinator:
                 epochs=leased.epochs,
                 foreign=leased.live,
                 requests=requests,
-                asked=self._inbox.read(),
+                live_questions=self._inbox.read(),
             )
             self._publisher = EventPublisher(
                 batch, work, self.conductor, self.attempts.places, self.epoch, concluded=concluded, requests=requests,
@@ -164,7 +164,7 @@ class WorkCoordinator:
         self._end: Complete | Drained | Break | None = None
         self._spawned = self._since_look = 0
         self._now_ns, self._read_ns = now_ns, 0
-        self._requests_handed = self.conductor.requests_seen
+        self._requests_handed = self.conductor.handled_request_count
         self._error: CodebatchError | None = None
 
     def run(self) -> None:
@@ -174,7 +174,7 @@ class WorkCoordinator:
         """
         self._journal.write(journal.Started(pid=self._holder.about.pid))
         if self._watcher is not None:
-            self._watcher.conducting(self.conductor)
+            self._watcher.on_start(self.conductor)
         self._backend.begin()
         try:
             try:
@@ -198,7 +198,7 @@ class WorkCoordinator:
         if self._error is not None:
             return self._error
         if self._inodes() != self._places:
-            return lost_outcomes(self._batch.files, self._batch.root)
+            return removed_outcomes_error(self._batch.files, self._batch.root)
         if isinstance(self._end, Break):
             return EnvironmentBroken(
                 f"{self._end.deaths} workers died in a row before any task ended",
@@ -214,7 +214,7 @@ class WorkCoordinator:
     @property
     def has_unseen_requests(self) -> bool:
         """Whether new requests arrived. To avoid a race, check this after the lease was released."""
-        return len(self._requests.read()) > self.conductor.requests_seen
+        return len(self._requests.read()) > self.conductor.handled_request_count
 
     def close(self) -> None:
         """Release the lease of the batch."""
@@ -234,9 +234,10 @@ class WorkCoordinator:
         if leader is None and self._holder.try_lead(epoch + 1):
             return epoch + 1
         _, leader = self._leases.leader()
-        who = f"process {leader.pid} on {leader.host.name}" if leader is not None else "another process"
+        owner_text = f"process {leader.pid} on {leader.host.name}" if leader is not None else "another process"
         raise BatchRunning(
-            f"batch {self._batch.id} is already running ({who})", hint=f"see: codebatch status --batch {self._batch.id}"
+            f"batch {self._batch.id} is already running ({owner_text})",
+            hint=f"see: codebatch status --batch {self._batch.id}",
         )
 
     def _turn(self) -> None:
@@ -247,15 +248,15 @@ class WorkCoordinator:
         if not events or self._now_ns() - self._read_ns >= _READ_NS:
             self._read_ns = self._now_ns()
             self._read_requests()
-            for asked in self._inbox.read() if self._end is None else ():
-                self._handle(asked)
+            for question in self._inbox.read() if self._end is None else ():
+                self._handle(question)
         self._since_look += 1 if events else _QUIET_TURN
-        if self.conductor.foreign and self._since_look >= _LOOK_EVERY and self._end is None:
+        if self.conductor.adopted and self._since_look >= _LOOK_EVERY and self._end is None:
             self._since_look = 0
-            self._check_foreign()
-        self._publisher.turned()
+            self._check_adopted_workers()
+        self._publisher.on_turn_end()
         if self._watcher is not None:
-            self._watcher.turned(self._publisher.eta)
+            self._watcher.on_turn_end(self._publisher.eta)
 
     def _handle_backend_event(self, event: CommandHeard) -> None:
         match event:
@@ -263,21 +264,21 @@ class WorkCoordinator:
                 self._receive(worker, message)
             case WorkerExited():
                 self._handle_exit(event)
-            case DrainAsked(reason):
+            case DrainRequest(reason):
                 self._publisher.record_drain(reason)
                 self._journal.write(journal.Drained(reason=reason))
                 self._handle(DrainRequested())
                 self._handle(Signalled(reason, ends=False))
             case ForcedStopRequested(reason, is_killed):
                 if self._watcher is not None:
-                    self._watcher.insisted(is_killed)
+                    self._watcher.on_forced_stop(is_killed)
                 self._handle(Signalled(reason, ends=True))
             case StoppedWorker():
                 self._note_stopped_worker(event)
             case TimerFired(item, round_):
-                self._handle(Due(item, round_))
+                self._handle(WaitEnded(item, round_))
             case HelperExited(output):
-                self._consult(lambda: self._inbox.handle_output(output))
+                self._consult_rules(lambda: self._inbox.handle_output(output))
 
     def _note_stopped_worker(self, stopped: StoppedWorker) -> None:
         self._journal.write(
@@ -289,9 +290,9 @@ class WorkCoordinator:
             leases = read_leases(self._leases, self.attempts.places).leases
             items = self.conductor.running & leases.keys()
             ids = [self.conductor.agenda.ids[item] for item in items if leases[item].holder.holder == stopped.holder]
-            self._watcher.noted(stopped_worker_text(stopped, ids[0] if ids else ""))
+            self._watcher.on_note(stopped_worker_text(stopped, ids[0] if ids else ""))
 
-    def _consult(self, consult: Callable[[], Consulted | None]) -> None:
+    def _consult_rules(self, consult: Callable[[], Consulted | None]) -> None:
         """Ask the answering rules or program. If the disk refuses access, drain; the question is left to people."""
         try:
             consulted = consult()
@@ -324,9 +325,9 @@ class WorkCoordinator:
             event = self._events[0]
             for action in self.conductor.handle(event):
                 self._execute(action)
-            self._publisher.handled(event)
+            self._publisher.on_event_handled(event)
             if self._watcher is not None:
-                self._watcher.handled(event)
+                self._watcher.on_event_handled(event)
             self._events.popleft()
 
     def _execute(self, action: CommandAction) -> None:
@@ -337,12 +338,12 @@ class WorkCoordinator:
                 member = self._workers[worker] = self._backend.start(worker)
                 self._journal.write(journal.Spawned(worker=member.holder, pid=member.pid))
             case StartCommand():
-                self._backend.send(action.worker, assign_of(self.conductor, action, self.attempts.places))
-                self._publisher.starts(action, self._workers[action.worker])
+                self._backend.send(action.worker, make_assign(self.conductor, action, self.attempts.places))
+                self._publisher.record_assignment(action, self._workers[action.worker])
             case CommandAdvanced(start):
-                self._publisher.starts(start, self._workers[start.worker])
+                self._publisher.record_assignment(start, self._workers[start.worker])
             case RecallQueued() | TerminateCommand() | DeliverAnswer() | Retire():
-                self._backend.send(action.worker, _message_of(action))
+                self._backend.send(action.worker, _action_message(action))
             case Settle():
                 self._settle(action)
             case MakeRequest(body):
@@ -350,7 +351,7 @@ class WorkCoordinator:
             case Wake(item, round_, seconds, until_ns):
                 self._backend.wake(item, round_, seconds, until_ns)
             case Consult():
-                self._consult(lambda: self._inbox.consult(action))
+                self._consult_rules(lambda: self._inbox.consult(action))
             case Complete() | Drained() | Break():
                 self._end = action
 
@@ -358,7 +359,7 @@ class WorkCoordinator:
         """Append requests. If the disk refuses them and `ends` is set, attempts end anyway and count as interrupted."""
         ids = self.conductor.agenda.ids
         try:
-            append({ids[item]: epoch for item, (epoch, _) in self.conductor.given.items()})
+            append({ids[item]: epoch for item, (epoch, _) in self.conductor.leased_items.items()})
         except StoreError as error:
             self._give_up(error)
             for worker in self._workers if ends else ():
@@ -378,7 +379,7 @@ class WorkCoordinator:
                 self._advance_all(worker)
                 self._idle(worker, LeaseRefused(worker, epoch))
             case messages.Committed(commit=commit, lost=lost, used=used):
-                ended = self.attempts.hear(commit)
+                ended = self.attempts.record_reported(commit)
                 self._publisher.record_use(ended, used)
                 for one in ended:
                     while one.item != self.conductor.running_item(worker) and self._advance(worker):
@@ -394,12 +395,12 @@ class WorkCoordinator:
                 self._idle(worker, UnitDone(worker))
             case messages.Delayed(message=text, seconds=seconds):
                 if self._watcher is not None:
-                    self._watcher.noted(
+                    self._watcher.on_note(
                         f"{text}: the outcome of a task cannot be written; "
                         f"free some space within {seconds:.0f} s, or the run stops"
                     )
             case messages.GaveUp(code=code, message=text, hint=hint):
-                self._give_up(error_of(code, text, hint))
+                self._give_up(make_error(code, text, hint))
 
     def _advance_all(self, worker: WorkerId) -> None:
         """Record that a worker has begun all its queued commands, one after another."""
@@ -415,7 +416,7 @@ class WorkCoordinator:
 
     def _give_up(self, error: CodebatchError) -> None:
         if self._watcher is not None and self._error is None:
-            self._watcher.noted(error.message)
+            self._watcher.on_note(error.message)
         self._error = self._error or error
         self._handle(DrainRequested())
 
@@ -472,7 +473,7 @@ class WorkCoordinator:
         unit = Unit(shard=shard, start=item, end=item + 1, tasks=(WORK_TASK,), round=action.round)
         encoded = attempt_outcome(unit, action.type, "interrupted")
         commit = self._committer.commit([encoded], epoch=action.epoch, round_=action.round)
-        self._handle(Concluded(self.attempts.hear(commit)))
+        self._handle(Concluded(self.attempts.record_reported(commit)))
         if not commit.outcomes:
             self._read_commits()
 
@@ -482,10 +483,10 @@ class WorkCoordinator:
         if concluded.conclusions or concluded.unreadable:
             self._handle(concluded)
 
-    def _check_foreign(self) -> None:
+    def _check_adopted_workers(self) -> None:
         """Handle commits of adopted workers. If an adopted worker is dead, kill its command and release its item."""
         leases = read_leases(self._leases, self.attempts.places).leases
-        dead = {item: leases[item] for item in self.conductor.foreign if item in leases and not leases[item].is_live}
+        dead = {item: leases[item] for item in self.conductor.adopted if item in leases and not leases[item].is_live}
         self._kill_orphans(dead)
         self._read_requests()
         self._read_commits()
@@ -496,4 +497,4 @@ class WorkCoordinator:
         """Kill all orphaned processes of the attempts that dead workers leased."""
         place = self.attempts.places.place
         marks = {attempt_mark(lease.holder.holder, *place(item), lease.epoch) for item, lease in leases.items()}
-        self._backend.kill_left_of(marks, {lease.holder.holder for lease in leases.values()})
+        self._backend.kill_orphans(marks, {lease.holder.holder for lease in leases.values()})

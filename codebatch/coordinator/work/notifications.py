@@ -21,8 +21,8 @@ from pathlib import Path
 
 import msgspec
 
-from codebatch.model.text.quantities import count_of
-from codebatch.model.work.event import BatchDrained, BatchEnded, BatchEvent, name_of
+from codebatch.model.text.quantities import count_text
+from codebatch.model.work.event import BatchDrained, BatchEnded, BatchEvent, event_name
 from codebatch.model.work.work_batch import Notify
 
 WAITING_MAX = 1000
@@ -37,7 +37,7 @@ class Notifier:
     def __init__(self, notify: Notify, *, directory: Path, environment: Mapping[str, str]) -> None:
         """Set up the delivery thread. The command runs in `directory` with `environment`."""
         self._notify = notify
-        self._wanted = frozenset(notify.events)
+        self._event_names = frozenset(notify.events)
         self._directory = directory
         self._environment = environment
         self._thread = threading.Thread(target=self._deliver_all, name="notify", daemon=True)
@@ -56,7 +56,7 @@ class Notifier:
         with self._changed:
             problems = [] if self._problem is None else [self._problem]
             if self._lost_count:
-                lost = f"{self._lost_count:,} of {count_of(self._wanted_count, 'event')} were not delivered"
+                lost = f"{self._lost_count:,} of {count_text(self._wanted_count, 'event')} were not delivered"
                 problems.append(f"notify: {lost}, because the command takes too long")
             return problems
 
@@ -69,7 +69,7 @@ class Notifier:
 
     def add(self, event: BatchEvent) -> None:
         """Queue an event for delivery if the user wants events of its type. Never blocks."""
-        if name_of(event) not in self._wanted:
+        if event_name(event) not in self._event_names:
             return
         with self._changed:
             self._wanted_count += 1
@@ -130,7 +130,7 @@ class Notifier:
         process = subprocess.Popen(
             ["/bin/sh", "-c", run] if isinstance(run, str) else run,
             cwd=self._directory,
-            env={**self._environment, "CODEBATCH_BATCH": event.batch_id, "CODEBATCH_EVENT": name_of(event)},
+            env={**self._environment, "CODEBATCH_BATCH": event.batch_id, "CODEBATCH_EVENT": event_name(event)},
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

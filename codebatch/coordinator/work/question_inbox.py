@@ -58,20 +58,20 @@ class QuestionInbox:
         places: CommandPlaces,
         requests: Requests,
         *,
-        text_of: Callable[[str], str],
+        read_text: Callable[[str], str],
         start: Callable[[Sequence[str], bytes, float], None],
         wall_ns: Callable[[], int],
     ) -> None:
         """Set up the inbox.
 
-        `text_of` returns the text of a command. `start` runs a program in the background. The output of the program is
-        passed to `handle_output` later.
+        `read_text` returns the text of a command. `start` runs a program in the background. The output of the program
+        is passed to `handle_output` later.
         """
         self._batch = batch
         self._work = work
         self._places = places
         self._requests = requests
-        self._text_of = text_of
+        self._text_of = read_text
         self._start = start
         self._wall_ns = wall_ns
         self._questions = Questions(batch.files, batch.root)
@@ -81,7 +81,7 @@ class QuestionInbox:
         rules = () if work.answering is None else work.answering.rules
         self._rules = [(re.compile(rule.match), rule) for rule in rules]
         self._waiting: deque[Question] = deque()
-        self._asked: Question | None = None
+        self._current_question: Question | None = None
 
     def read(self) -> list[QuestionAsked]:
         """Return the live questions that are new since the last call.
@@ -131,7 +131,7 @@ class QuestionInbox:
         if not self._answering.command:
             return Consulted(question.digest)
         self._waiting.append(question)
-        self._ask_program()
+        self._start_answering_program()
         return None
 
     def handle_output(self, output: bytes | None) -> Consulted | None:
@@ -139,10 +139,10 @@ class QuestionInbox:
 
         Raises StoreUnwritable or StoreCorrupt.
         """
-        if self._asked is None:
+        if self._current_question is None:
             return None
-        question, self._asked = self._asked, None
-        self._ask_program()
+        question, self._current_question = self._current_question, None
+        self._start_answering_program()
         reply = _reply(output)
         return self._answer(question, "" if reply.human else reply.answer, PROGRAM)
 
@@ -165,16 +165,18 @@ class QuestionInbox:
             for request in self._requests.read()
         )
 
-    def _ask_program(self) -> None:
+    def _start_answering_program(self) -> None:
         """Start the program for the next question, unless the program is already running."""
-        if self._asked is not None or not self._waiting or self._answering is None:
+        if self._current_question is not None or not self._waiting or self._answering is None:
             return
-        self._asked = self._waiting.popleft()
+        self._current_question = self._waiting.popleft()
         run = self._answering.command
         arguments = ["/bin/sh", "-c", run] if isinstance(run, str) else list(run)
-        self._start(arguments, msgspec.json.encode(self._query_of(self._asked)), self._answering.timeout_seconds)
+        self._start(
+            arguments, msgspec.json.encode(self._make_query(self._current_question)), self._answering.timeout_seconds
+        )
 
-    def _query_of(self, question: Question) -> ProgramQuery:
+    def _make_query(self, question: Question) -> ProgramQuery:
         place, _ = self._known[question.digest]
         log = self._batch.root / layout.LOGS / layout.log_name(place.shard, place.item, place.round, place.epoch)
         size = self._batch.files.size(log) or 0

@@ -45,28 +45,30 @@ class StopRequests:
         """Whether requests for attempts without a lease are still waiting."""
         return bool(self._waiting)
 
-    def append(self, stop: Stop, given: Mapping[CommandId, int]) -> None:
+    def append(self, stop: Stop, leased_epochs: Mapping[CommandId, int]) -> None:
         """Append a request. On return, it is durable. Raises StoreUnwritable or StoreCorrupt.
 
-        `given` maps each command to the epoch that a live worker of this coordinator holds or may still lease. Any
-        other attempt without a lease has never begun, so no request is needed for it.
+        `leased_epochs` maps each command to the epoch that a live worker of this coordinator holds or may still lease.
+        Any other attempt without a lease has never begun, so no request is needed for it.
         """
-        self._append(stop, given, is_due=stop.cause == "timeout")
+        self._append(stop, leased_epochs, is_due=stop.cause == "timeout")
 
-    def append_waiting(self, given: Mapping[CommandId, int]) -> None:
+    def append_waiting(self, leased_epochs: Mapping[CommandId, int]) -> None:
         """Append the waiting requests for attempts that have taken their lease in the meantime.
 
         Raises the errors of `append`.
         """
         waiting, self._waiting = self._waiting, []
         for stop in waiting:
-            self._append(stop, given, is_due=False)
+            self._append(stop, leased_epochs, is_due=False)
 
-    def _append(self, stop: Stop, given: Mapping[CommandId, int], *, is_due: bool) -> None:
+    def _append(self, stop: Stop, leased_epochs: Mapping[CommandId, int], *, is_due: bool) -> None:
         leased = self._leased(stop)
-        rest = {id_: epoch for id_, epoch in stop.attempts.items() - leased.items() if given.get(id_) == epoch}
-        if rest:
-            self._waiting.append(replace(stop, attempts=rest))
+        unleased = {
+            id_: epoch for id_, epoch in stop.attempts.items() - leased.items() if leased_epochs.get(id_) == epoch
+        }
+        if unleased:
+            self._waiting.append(replace(stop, attempts=unleased))
         if leased or is_due:
             self._requests.append(replace(stop, attempts=leased), by=self._by, at_ns=self._wall_ns())
 

@@ -56,16 +56,18 @@ class WorkerWatch:
         return [stopped for worker in workers if (stopped := self._check(worker)) is not None]
 
     def _check(self, worker: WatchedWorker) -> StoppedWorker | None:
-        found = proc.stat(worker.pid)
-        if found is None or not found.is_stopped:
+        process_stat = proc.stat(worker.pid)
+        if process_stat is None or not process_stat.is_stopped:
             self._looks[worker.holder] = 0
             return None
         looks = self._looks[worker.holder] = self._looks.get(worker.holder, 0) + 1
-        stops = self._stops[worker.holder] = self._stops.get(worker.holder, 0) + (looks == 1 and not found.is_traced)
+        stops = self._stops[worker.holder] = self._stops.get(worker.holder, 0) + (
+            looks == 1 and not process_stat.is_traced
+        )
         if looks >= LOOKS_MAX or stops > STOPS_MAX:
             is_killed = kill_holder(worker.pid, worker.file)
-            return StoppedWorker(worker.holder, worker.pid, found.is_traced, is_killed) if is_killed else None
-        if found.is_traced or not proc.has_open(worker.pid, worker.file):
+            return StoppedWorker(worker.holder, worker.pid, process_stat.is_traced, is_killed) if is_killed else None
+        if process_stat.is_traced or not proc.has_open(worker.pid, worker.file):
             return None
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(worker.pid, signal.SIGCONT)
@@ -74,7 +76,7 @@ class WorkerWatch:
 
 def stopped_worker_text(stopped: StoppedWorker, task: str) -> str:
     """Return a message about a stopped worker. `task` is the command that the worker runs, or empty."""
-    what = f"the worker of {task}" if task else "a worker"
+    subject = f"the worker of {task}" if task else "a worker"
     how = "traced by another process" if stopped.is_traced else "stopped"
     reaction = "it cannot be continued and is killed" if stopped.is_killed else "it is continued"
-    return f"{what} (process {stopped.pid}) was {how}: {reaction}"
+    return f"{subject} (process {stopped.pid}) was {how}: {reaction}"

@@ -85,7 +85,9 @@ def item_differences(new: Items, item: int, old: Items, place: int, contexts: It
         old_value, new_value = (_context(items, name, index) for items, index in ((old, place), (new, item)))
         if old_value != new_value:
             differences.append(
-                FieldDifference(field="context", name=name, old=_displayed(old_value), new=_displayed(new_value))
+                FieldDifference(
+                    field="context", name=name, old=_display_bytes(old_value), new=_display_bytes(new_value)
+                )
             )
     return tuple(differences)
 
@@ -112,11 +114,12 @@ def nearest(candidates: Sequence[tuple[str, Differences]]) -> tuple[str, Differe
     after all others.
     """
     return min(
-        candidates, key=lambda candidate: (any(each.field in _ABSENT for each in candidate[1]), len(candidate[1]))
+        candidates,
+        key=lambda candidate: (any(difference.field in _ABSENT for difference in candidate[1]), len(candidate[1])),
     )
 
 
-def resting_on(description: str, task: str = "") -> FieldDifference:
+def uncovered_input_difference(description: str, task: str = "") -> FieldDifference:
     """Return the difference that an older result cannot be reused, because inputs are outside its key.
 
     `description` names these inputs.
@@ -124,7 +127,7 @@ def resting_on(description: str, task: str = "") -> FieldDifference:
     return FieldDifference(field="outside_key", name=task, old=_cut(description))
 
 
-def without_values_of_files(differences: Differences) -> Differences:
+def without_item_values(differences: Differences) -> Differences:
     """Return the differences without the values of inputs that vary between files.
 
     Files that differ in the same inputs then have equal differences, so callers can group them.
@@ -153,7 +156,7 @@ def _mapping_differences(
             continue
         before, after = (_json(values[key]) if key in values else None for values in (old, new))
         if before != after:
-            yield FieldDifference(field=field, name=name, old=_displayed(before), new=_displayed(after))
+            yield FieldDifference(field=field, name=name, old=_display_bytes(before), new=_display_bytes(after))
 
 
 def _json(value: Json) -> bytes:
@@ -165,7 +168,7 @@ def _context(items: Items, name: str, index: int) -> bytes | None:
     return None if table is None else table.values[table.items[index]]
 
 
-def _displayed(value: bytes | None) -> str | None:
+def _display_bytes(value: bytes | None) -> str | None:
     return None if value is None else _cut(display_path(value))
 
 

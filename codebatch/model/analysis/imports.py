@@ -85,12 +85,12 @@ def is_import(task: PlannedTask) -> bool:
     return task.config.keys() == _FIELDS
 
 
-def imports_in(tasks: Iterable[PlannedTask]) -> dict[str, Digest]:
+def imported_objects(tasks: Iterable[PlannedTask]) -> dict[str, Digest]:
     """Map the names of imports to the objects that they import."""
     return {task.name: Digest(str(task.config["object"])) for task in tasks if is_import(task)}
 
 
-def way_of(task: PlannedTask) -> dict[str, Json]:
+def task_configuration(task: PlannedTask) -> dict[str, Json]:
     """Return the configuration of a task, which determines its rules.
 
     Empty for an import, because the rules of the other program are unknown.
@@ -98,13 +98,13 @@ def way_of(task: PlannedTask) -> dict[str, Json]:
     return {} if is_import(task) else task.config
 
 
-def for_tree_of(others: Sequence[PlannedTask], tasks: Iterable[PlannedTask]) -> list[PlannedTask]:
+def adapt_imports(target_tasks: Sequence[PlannedTask], tasks: Iterable[PlannedTask]) -> list[PlannedTask]:
     """Return the tasks of a batch, changed so that they can run on the tree of another batch.
 
-    `others` are the tasks of the other batch. Each import gets the content that it has in `others`. Imports that
-    `others` does not have are omitted.
+    `target_tasks` are the tasks of the other batch. Each import gets the content that it has in `target_tasks`. Imports
+    that `target_tasks` does not have are omitted.
     """
-    other_configs = {task.name: task.config for task in others if is_import(task)}
+    other_configs = {task.name: task.config for task in target_tasks if is_import(task)}
     return [
         with_config(task, other_configs[task.name]) if is_import(task) else task
         for task in tasks
@@ -112,11 +112,11 @@ def for_tree_of(others: Sequence[PlannedTask], tasks: Iterable[PlannedTask]) -> 
     ]
 
 
-def are_alike(others: Sequence[PlannedTask], tasks: Sequence[PlannedTask]) -> bool:
+def have_equal_tasks(other_tasks: Sequence[PlannedTask], tasks: Sequence[PlannedTask]) -> bool:
     """Return whether two batches have the same tasks. The content of imports, and imports of only one, are ignored."""
     names = {task.name for task in tasks}
-    other_keys = [task.key for task in others if not is_import(task) or task.name in names]
-    return other_keys == [task.key for task in for_tree_of(others, tasks)]
+    other_keys = [task.key for task in other_tasks if not is_import(task) or task.name in names]
+    return other_keys == [task.key for task in adapt_imports(other_tasks, tasks)]
 
 
 _FIELDS = set(ImportConfig.__struct_fields__)

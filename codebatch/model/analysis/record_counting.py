@@ -12,7 +12,7 @@ from codebatch.model.record import TAGS, Diagnostic, File, Record
 from codebatch.model.record_counts import Counts
 
 
-class _CountedLine(msgspec.Struct):
+class _RecordCountMembers(msgspec.Struct):
     """The members of a record by which it is counted."""
 
     kind: str
@@ -21,7 +21,7 @@ class _CountedLine(msgspec.Struct):
     lang: str = ""
 
 
-_line_decoder = msgspec.json.Decoder(_CountedLine)
+_line_decoder = msgspec.json.Decoder(_RecordCountMembers)
 
 
 def count_records(results: Sequence[Sequence[Record]], types: Iterable[Sequence[type[Record]]]) -> Counts:
@@ -47,7 +47,9 @@ def count_lines(lines: bytes) -> Counts:
 
 
 def _counts(
-    kinds: Counter[str], diagnostics: Sequence[Diagnostic | _CountedLine], files: Sequence[File | _CountedLine]
+    kinds: Counter[str],
+    diagnostics: Sequence[Diagnostic | _RecordCountMembers],
+    files: Sequence[File | _RecordCountMembers],
 ) -> Counts:
     by_severity: dict[str, dict[str, int]] = {}
     for (severity, code), number in sorted(Counter((record.severity, record.code) for record in diagnostics).items()):

@@ -7,7 +7,7 @@ import msgspec
 from codebatch.model.task import Json
 
 
-class Searched(msgspec.Struct, frozen=True, kw_only=True):
+class FileSearchResult(msgspec.Struct, frozen=True, kw_only=True):
     """The matches in a file: `rows` as JSON objects, or only their number in `places` if the caller asked for a count.
 
     - `unread`: the reason why the file was not searched, or empty.

@@ -13,7 +13,7 @@ _ESCAPE = (
 _SHORT = {"t": "\t", "n": "\n", "r": "\r"}
 
 
-def paths_shown_as(displayed: str) -> tuple[str, ...]:
+def paths_displayed_as(displayed: str) -> tuple[str, ...]:
     r"""Return the paths, as strings of `os`, that are displayed as a text. The text itself is omitted.
 
     `\x85` may be a byte or a control character, so there may be two paths.

@@ -42,13 +42,13 @@ class Section(NamedTuple):
 
 def split_front_matter(text: str) -> FrontMatter | None:
     """Return the front matter of a file, or None if it has none. Raises ValueError if it does not end."""
-    first, _, rest = text.partition("\n")
+    first, _, body_text = text.partition("\n")
     language = _KINDS.get(first.rstrip())
     if language is None:
         return None
     at = len(first) + 1
     line = 2
-    while at <= len(text) and rest:
+    while at <= len(text) and body_text:
         end = text.find("\n", at)
         end = len(text) if end < 0 else end
         if text[at:end].rstrip() in _ENDS[language]:
@@ -78,17 +78,17 @@ def first_heading(text: str) -> str:
     return next((_NAMED.sub("", words) for _, _, level, words in iter_headings(text) if level == 1), "")
 
 
-def sections_of(text: str) -> list[Section]:
+def level_2_sections(text: str) -> list[Section]:
     """Return the sections of level 2, in order."""
     sections: list[Section] = []
-    headings = [each for each in iter_headings(text) if each[2] <= 2]
+    headings = [heading for heading in iter_headings(text) if heading[2] <= 2]
     for place, (at, line, level, words) in enumerate(headings):
         if level != 2:
             continue
         end = headings[place + 1][0] if place + 1 < len(headings) else len(text)
         body = text[at:end].partition("\n")[2].strip("\r\n")
         named = _NAMED.search(words)
-        first = next((each for each in body.split("\n") if each.strip()), "")
+        first = next((heading for heading in body.split("\n") if heading.strip()), "")
         title = _NAMED.sub("", words).strip()
         sections.append(Section(title, named[1] if named else "", body, line, _CHECKED.match(first) is not None))
     return sections

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 
-def count_of(count: int, noun: str, plural: str = "") -> str:
+def count_text(count: int, noun: str, plural: str = "") -> str:
     """Return a count with its noun: `1 file`, `2 files`. `plural` is for nouns that do not take an `s`."""
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
-def percent_of(part: int, whole: int) -> float:
+def percentage_of(part: int, total: int) -> float:
     """Return a percentage to one decimal, rounded down. 100 if the whole is 0."""
-    return 1000 * part // whole / 10 if whole else 100.0
+    return 1000 * part // total / 10 if total else 100.0
 
 
 def human_bytes(count: int) -> str:
@@ -27,8 +27,8 @@ def human_seconds(seconds: float) -> str:
     """Return a duration: `0.4s`, `32s`, `4m 18s`, `2h 03m`."""
     if seconds < 10:
         return f"{seconds:.1f}s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole}s"
-    minutes, rest = divmod(whole, 60)
-    return f"{minutes}m {rest:02d}s" if minutes < 60 else f"{minutes // 60}h {minutes % 60:02d}m"
+    total_seconds = round(seconds)
+    if total_seconds < 60:
+        return f"{total_seconds}s"
+    minutes, remainder = divmod(total_seconds, 60)
+    return f"{minutes}m {remainder:02d}s" if minutes < 60 else f"{minutes // 60}h {minutes % 60:02d}m"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from codebatch.model.text.line_numbers import LinedTable
+from codebatch.model.text.line_numbers import TableWithLines
 
 if TYPE_CHECKING:
     import yaml
@@ -31,7 +31,7 @@ class YamlError(ValueError):
 def parse_yaml(text: str, *, length_max: int, line: int = 1, texts: Collection[str] = ()) -> object:
     """Return the only document of a YAML text, or None if there is none. Raises YamlError.
 
-    Tables are returned as LinedTable. `line` is the number of the text's first line. `texts` are top-level keys. The
+    Tables are TableWithLines. `line` is the number of the text's first line. `texts` are top-level keys. The
     scalar of such a key, or each scalar in its list, is read as text whatever its form. Only null stays None.
     """
     if len(text) > length_max:
@@ -62,7 +62,7 @@ class _Builder:
         self._loader = loader
         self._first_line = first_line
         self._texts = texts
-        self._open: list[LinedTable | list[object]] = []
+        self._open: list[TableWithLines | list[object]] = []
         # First characters of plain scalars that may have another type than text. An empty scalar is null.
         self._first_characters = {*loader.yaml_implicit_resolvers, ""}
         # For each open table: the key whose value comes next, or None. For each open list: the key of the list.
@@ -96,7 +96,7 @@ class _Builder:
         is_table = isinstance(event, yaml.MappingStartEvent)
         if event.tag is not None and event.tag not in ("!", f"tag:yaml.org,2002:{'map' if is_table else 'seq'}"):
             raise self._error(f"unsupported tag {_truncated(event.tag)}", event)
-        collection: LinedTable | list[object] = LinedTable(self._line(event)) if is_table else []
+        collection: TableWithLines | list[object] = TableWithLines(self._line(event)) if is_table else []
         key = self._keys[-1] if self._keys else None
         self._put(collection, event, documents)
         self._open.append(collection)
@@ -105,13 +105,13 @@ class _Builder:
             raise self._error("it is nested too deeply", event)
 
     def _scalar(self, event: yaml.ScalarEvent, documents: list[object]) -> None:
-        is_key = bool(self._open) and isinstance(self._open[-1], LinedTable) and self._keys[-1] is None
+        is_key = bool(self._open) and isinstance(self._open[-1], TableWithLines) and self._keys[-1] is None
         value = self._value(event)
         if not is_key:
             self._put(event.value if value is not None and self._is_text() else value, event, documents)
             return
         table = self._open[-1]
-        assert isinstance(table, LinedTable)
+        assert isinstance(table, TableWithLines)
         if not isinstance(value, str):
             raise self._error(f"the key {_truncated(event.value)} is not text: quote it", event)
         if value in table:
@@ -149,7 +149,7 @@ class _Builder:
             tag = str(self._loader.resolve(yaml.ScalarNode, event.value, event.implicit))  # type: ignore[no-untyped-call]
         name = tag.removeprefix("tag:yaml.org,2002:")
         if name == "str":
-            if not event.value.isascii() and any("\ud800" <= each <= "\udfff" for each in event.value):
+            if not event.value.isascii() and any("\ud800" <= character <= "\udfff" for character in event.value):
                 # PyYAML's Python parser accepts surrogates.
                 raise self._error("it has an incomplete surrogate pair", event)
             return event.value

@@ -146,15 +146,15 @@ class Command(Document, frozen=True, kw_only=True):
         """Return the variables of `env`, then those of each layer under it. Variables from files are not included."""
         return [self.env, *(layer.env for layer in self.env_under or ())]
 
-    def escalation(self, tried: int) -> Try:
-        """Return the changes to apply after `tried` failed tries."""
-        return self.tries[min(tried, len(self.tries)) - 1] if tried and self.tries else Try()
+    def escalation(self, failed_tries: int) -> Try:
+        """Return the changes to apply after `failed_tries` failed tries."""
+        return self.tries[min(failed_tries, len(self.tries)) - 1] if failed_tries and self.tries else Try()
 
-    def at_try(self, tried: int) -> Command:
-        """Return the command to run after `tried` failed tries. The text of the command is not changed."""
-        if not (tried and self.tries):
+    def at_try(self, failed_tries: int) -> Command:
+        """Return the command to run after `failed_tries` failed tries. The text of the command is not changed."""
+        if not (failed_tries and self.tries):
             return self
-        changes = self.escalation(tried)
+        changes = self.escalation(failed_tries)
         return msgspec.structs.replace(
             self,
             run=changes.run or self.run,

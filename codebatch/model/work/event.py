@@ -390,7 +390,7 @@ ENDS: dict[str, type[BatchCompleted] | type[BatchPartial] | type[BatchFailed] | 
 """The type of the last event of a batch, by the final state of the batch."""
 
 
-def name_of(event: type[BatchEvent] | BatchEvent) -> str:
+def event_name(event: type[BatchEvent] | BatchEvent) -> str:
     """Return the name of an event."""
     tag = event.__struct_config__.tag
     assert isinstance(tag, str)

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from codebatch.model.text.suggestions import closest
-from codebatch.model.work.shell_quoting import Inside, iter_places
+from codebatch.model.work.shell_quoting import ShellContext, iter_places
 
 NAMES = ("id", "title", "text", "text_file", "try", "answers_file", "previous_log", "session")
 NAMES_OF_EACH = ("file", "files", "value", "line")
@@ -41,9 +41,9 @@ class PlaceholderError(ValueError):
 
 
 class Problem(NamedTuple):
-    """A problem with a placeholder: `told`, a sentence without its subject, and a hint what to do."""
+    """A problem with a placeholder: `text`, a sentence without its subject, and a hint what to do."""
 
-    told: str
+    text: str
     hint: str
 
 
@@ -75,7 +75,7 @@ def shell_script(run: str) -> str:
     pieces: list[str] = []
     at = 0
     for match, inside in iter_places(run, _IN_SCRIPT):
-        if match[2] and inside is not Inside.SCRIPT:
+        if match[2] and inside is not ShellContext.SCRIPT:
             raise PlaceholderError(f"{match[0]} is inside {inside.value}")
         pieces += run[at : match.start()], _shell_word(match[2]) if match[2] else f"{{{match[1]}}}"
         at = match.end()
@@ -96,7 +96,7 @@ def shell_variables(values: Mapping[str, str]) -> dict[str, str]:
     return variables
 
 
-def names_used(run: str | Sequence[str]) -> set[str]:
+def used_placeholders(run: str | Sequence[str]) -> set[str]:
     """Return the names of the placeholders in a `run`, which must have no problems."""
     if isinstance(run, str):
         return {match[2] for match, _ in iter_places(run, _IN_SCRIPT) if match[2]}
@@ -109,9 +109,13 @@ def problems(run: str | Sequence[str]) -> list[Problem]:
         return []
     if isinstance(run, str):
         places = [(match, inside) for match, inside in iter_places(run, _IN_SCRIPT) if match[2]]
-        problems_found = [_inside_quotes(match[2], inside) for match, inside in places if inside is not Inside.SCRIPT]
+        problems_found = [
+            _quoted_placeholder_problem(match[2], inside)
+            for match, inside in places
+            if inside is not ShellContext.SCRIPT
+        ]
         return problems_found or [
-            _IN_A_WORD for match, _ in places if match[2] == "files" and not _is_alone(run, match)
+            _IN_A_WORD for match, _ in places if match[2] == "files" and not _is_separate_word(run, match)
         ]
     problems_found = [
         _unknown(match[2])
@@ -119,8 +123,10 @@ def problems(run: str | Sequence[str]) -> list[Problem]:
         for match in _IN_LIST.finditer(argument)
         if match[2] and not _is_known(match[2])
     ]
-    problems_found += [_IN_A_WORD for argument in run if argument != _FILES and "files" in names_used([argument])]
-    return problems_found + _in_scripts_of_lists(run)
+    problems_found += [
+        _IN_A_WORD for argument in run if argument != _FILES and "files" in used_placeholders([argument])
+    ]
+    return problems_found + _script_argument_problems(run)
 
 
 def longest_argument(run: str | Sequence[str], values: Mapping[str, str]) -> int:
@@ -132,7 +138,7 @@ def longest_argument(run: str | Sequence[str], values: Mapping[str, str]) -> int
         used = {match[2] for match, _ in iter_places(run, _IN_SCRIPT) if match[2] in values}
         variables = [len(_variable(name)) + 1 + len(_check(values[name])) for name in used]
         return max(len(_check(shell_script(run))), *variables, 0)
-    missing = dict.fromkeys(names_used(run) - values.keys(), "")
+    missing = dict.fromkeys(used_placeholders(run) - values.keys(), "")
     return max((len(_check(argument)) for argument in expand_arguments(run, {**missing, **values})), default=0)
 
 
@@ -164,13 +170,13 @@ def _is_known(name: str) -> bool:
     return name.partition(".")[0] in (*NAMES, *NAMES_OF_EACH) and ("." not in name or name.startswith("value."))
 
 
-def _is_alone(script: str, match: re.Match[str]) -> bool:
+def _is_separate_word(script: str, match: re.Match[str]) -> bool:
     """Return whether a placeholder is a separate word."""
     neighbors = script[match.start() - 1 : match.start()] + script[match.end() : match.end() + 1]
     return set(neighbors) <= _AROUND_A_WORD
 
 
-def _inside_quotes(name: str, inside: Inside) -> Problem:
+def _quoted_placeholder_problem(name: str, inside: ShellContext) -> Problem:
     value = f"placeholders are quoted automatically: close the quotes before it, or write {_shell_word(name)} yourself"
     hint = f"{value}; for a literal {{{name}}} write {{{{{name}}}}}"
     return Problem(f"has {{{name}}} inside {inside.value}", hint)
@@ -186,7 +192,7 @@ def _unknown(name: str) -> Problem:
     return Problem(f"has {{{name}}}, which is not a placeholder", hint)
 
 
-def _in_scripts_of_lists(run: Sequence[str]) -> list[Problem]:
+def _script_argument_problems(run: Sequence[str]) -> list[Problem]:
     """Return the problems of lists like `["sh", "-c", "… {text}"]`, in which the shell would execute the value.
 
     `{id}` is allowed, because IDs contain only safe characters.

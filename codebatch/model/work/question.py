@@ -19,10 +19,10 @@ QUESTION_FORMAT = 1
 QUESTION_TEXT_BYTES_MAX = 64 * 1024
 CHOICES_MAX = 100
 
-OurQuestion = Literal["interrupted", "stall", "exhausted"]
+CoordinatorQuestion = Literal["interrupted", "stall", "exhausted"]
 OUR_CHOICES = ("again", "failed", "done")
 """Answers to questions of the coordinator: retry, or count the task as failed or done."""
-OUR_TEXTS: dict[OurQuestion, str] = {
+OUR_TEXTS: dict[CoordinatorQuestion, str] = {
     "interrupted": "it was interrupted because its worker or the machine died: retry it?",
     "stall": "it printed nothing for too long and was stopped: retry it?",
     "exhausted": "it failed, and no retries are left: retry it?",
@@ -53,7 +53,7 @@ class Question(Document, frozen=True, kw_only=True):
         return digest_bytes(f"asked\0{self.task}\0{self.round}\0{self.epoch}\0{self.number}\0{self.text}".encode())
 
 
-class AskedQuestionText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ReportedQuestion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A question as reported by a command."""
 
     text: str
@@ -61,7 +61,7 @@ class AskedQuestionText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     is_human: bool = False
 
 
-def our_question(kind: OurQuestion, command: CommandId, round_: int) -> Digest:
+def coordinator_question_digest(kind: CoordinatorQuestion, command: CommandId, round_: int) -> Digest:
     """Return the digest of the coordinator's question about the end of a round. Each round has another digest."""
     return digest_bytes(f"{kind}\0{command}\0{round_}".encode())
 

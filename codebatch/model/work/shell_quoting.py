@@ -18,7 +18,7 @@ _DELIMITER = re.compile(r"""<<(-?)[ \t]*(?:(['"])([^'"\\$`\n]*)\2|(\\?)([^\s;&|<
 _BEFORE_A_WORD = " \t\n;&|()<>"
 
 
-class Inside(Enum):
+class ShellContext(Enum):
     """The construct that contains a position of a script. The value is its name for people."""
 
     SCRIPT = ""
@@ -33,23 +33,23 @@ class Inside(Enum):
     DOUBTFUL = "text whose quoting only a shell can determine"
 
 
-_QUOTES = {"'": Inside.SINGLE, '"': Inside.DOUBLE, "`": Inside.BACKQUOTES}
+_QUOTES = {"'": ShellContext.SINGLE, '"': ShellContext.DOUBLE, "`": ShellContext.BACKQUOTES}
 # The text that ends each construct. Then: the constructs in which a backslash is not special, and those in which a
 # quote or a `$` has the same meaning as in a script.
 _ENDS = {
-    Inside.SINGLE: "'",
-    Inside.DOLLAR_SINGLE: "'",
-    Inside.DOUBLE: '"',
-    Inside.BACKQUOTES: "`",
-    Inside.PARAMETER: "}",
-    Inside.COMMENT: "\n",
+    ShellContext.SINGLE: "'",
+    ShellContext.DOLLAR_SINGLE: "'",
+    ShellContext.DOUBLE: '"',
+    ShellContext.BACKQUOTES: "`",
+    ShellContext.PARAMETER: "}",
+    ShellContext.COMMENT: "\n",
 }
-_WITHOUT_BACKSLASH = {Inside.SINGLE, Inside.COMMENT}
-_WITH_QUOTES = {Inside.SCRIPT, Inside.PARAMETER, Inside.ARITHMETIC}
-_WITH_DOLLAR = {*_WITH_QUOTES, Inside.DOUBLE}
+_WITHOUT_BACKSLASH = {ShellContext.SINGLE, ShellContext.COMMENT}
+_WITH_QUOTES = {ShellContext.SCRIPT, ShellContext.PARAMETER, ShellContext.ARITHMETIC}
+_WITH_DOLLAR = {*_WITH_QUOTES, ShellContext.DOUBLE}
 
 
-def iter_places(script: str, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], Inside]]:
+def iter_places(script: str, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], ShellContext]]:
     """Yield each match of a pattern that no backslash precedes, and the construct that contains it.
 
     The pattern must begin with `{`. The time is linear in the length of the script.
@@ -60,24 +60,28 @@ def iter_places(script: str, pattern: re.Pattern[str]) -> Iterator[tuple[re.Matc
 class _ScriptReader:
     def __init__(self, script: str, pattern: re.Pattern[str]) -> None:
         self._script = script
-        self._wanted = pattern
-        self._open: list[tuple[Inside, int]] = [(Inside.SCRIPT, 0)]  # Each with the number of its open parentheses.
+        self._place_pattern = pattern
+        self._open: list[tuple[ShellContext, int]] = [
+            (ShellContext.SCRIPT, 0)
+        ]  # Each with the number of its open parentheses.
         # Pending here-documents: delimiter, is the text indented (`<<-`), is the delimiter quoted, and depth of the
         # stack.
         self._documents: list[tuple[str, bool, bool, int]] = []
         self._is_doubtful = False
         self._in_word_at = 0  # A position inside a word, whatever precedes it.
 
-    def places(self) -> Iterator[tuple[re.Match[str], Inside]]:
+    def places(self) -> Iterator[tuple[re.Match[str], ShellContext]]:
         at = 0
         while special := _SPECIAL.search(self._script, at):
             at = special.start()
-            if match := self._wanted.match(self._script, at):
-                yield match, Inside.DOUBTFUL if self._is_doubtful else self._open[-1][0]
+            if match := self._place_pattern.match(self._script, at):
+                yield match, ShellContext.DOUBTFUL if self._is_doubtful else self._open[-1][0]
                 at = match.end()
-            elif special[0] == "\n" and self._open[-1][0] is Inside.SCRIPT and self._documents:
-                end = self._end_of_documents(at + 1)
-                yield from ((match, Inside.HERE_DOCUMENT) for match in self._wanted.finditer(self._script, at, end))
+            elif special[0] == "\n" and self._open[-1][0] is ShellContext.SCRIPT and self._documents:
+                end = self._here_documents_end(at + 1)
+                yield from (
+                    (match, ShellContext.HERE_DOCUMENT) for match in self._place_pattern.finditer(self._script, at, end)
+                )
                 at = end
             else:
                 at = self._step(at, special[0])
@@ -89,45 +93,47 @@ class _ScriptReader:
             return self._escape(at)
         if special == _ENDS.get(inside):
             self._open.pop()
-            return at if inside is Inside.COMMENT else at + 1  # The newline may also begin here-documents.
-        if special in _QUOTES and (inside in _WITH_QUOTES or (inside is Inside.DOUBLE and special == "`")):
+            return at if inside is ShellContext.COMMENT else at + 1  # The newline may also begin here-documents.
+        if special in _QUOTES and (inside in _WITH_QUOTES or (inside is ShellContext.DOUBLE and special == "`")):
             # In "${x:-'}", whether ' begins a quotation depends on the text before it.
-            is_character = special == "'" and inside is not Inside.SCRIPT and self._open[-2][0] is Inside.DOUBLE
+            is_character = (
+                special == "'" and inside is not ShellContext.SCRIPT and self._open[-2][0] is ShellContext.DOUBLE
+            )
             self._is_doubtful |= is_character
             return self._open_construct(_QUOTES[special], at + 1)
         if special == "$" and inside in _WITH_DOLLAR:
             return self._dollar(at)
-        if special in "()" and inside in (Inside.SCRIPT, Inside.ARITHMETIC):
+        if special in "()" and inside in (ShellContext.SCRIPT, ShellContext.ARITHMETIC):
             self._parenthesis(at, special)
-        elif inside is Inside.SCRIPT:
+        elif inside is ShellContext.SCRIPT:
             return self._word(at, special)
         return at + 1
 
-    def _open_construct(self, inside: Inside, at: int, parentheses: int = 0) -> int:
+    def _open_construct(self, inside: ShellContext, at: int, parentheses: int = 0) -> int:
         self._open.append((inside, parentheses))
         return at
 
     def _escape(self, at: int) -> int:
         if self._script.startswith("\n", at + 1):
             before = self._script[at - 1 : at]
-            is_in_word = before not in _BEFORE_A_WORD and self._open[-1][0] is Inside.SCRIPT
+            is_in_word = before not in _BEFORE_A_WORD and self._open[-1][0] is ShellContext.SCRIPT
             self._is_doubtful |= is_in_word or before in ("$", "<")
         else:
             self._in_word_at = at + 2
         # Shells without `$'` take the backslash as a character, and the next quote ends the string.
-        self._is_doubtful |= self._open[-1][0] is Inside.DOLLAR_SINGLE
+        self._is_doubtful |= self._open[-1][0] is ShellContext.DOLLAR_SINGLE
         return at + 2
 
     def _dollar(self, at: int) -> int:
-        is_in_double = self._open[-1][0] is Inside.DOUBLE
+        is_in_double = self._open[-1][0] is ShellContext.DOUBLE
         if self._script.startswith("((", at + 1):
-            return self._open_construct(Inside.ARITHMETIC, at + 3, 2)
+            return self._open_construct(ShellContext.ARITHMETIC, at + 3, 2)
         if self._script.startswith("(", at + 1):
-            return self._open_construct(Inside.SCRIPT, at + 2)
+            return self._open_construct(ShellContext.SCRIPT, at + 2)
         if self._script.startswith("{", at + 1):
-            return self._open_construct(Inside.PARAMETER, at + 2)
+            return self._open_construct(ShellContext.PARAMETER, at + 2)
         if self._script.startswith("'", at + 1) and not is_in_double:
-            return self._open_construct(Inside.DOLLAR_SINGLE, at + 2)
+            return self._open_construct(ShellContext.DOLLAR_SINGLE, at + 2)
         return at + 2 if self._script.startswith("$", at + 1) else at + 1
 
     def _parenthesis(self, at: int, special: str) -> None:
@@ -135,11 +141,11 @@ class _ScriptReader:
         open_parentheses = parentheses + (1 if special == "(" else -1)
         if len(self._open) == 0:
             self._open.append((inside, 0))
-        elif open_parentheses >= (1 if inside is Inside.ARITHMETIC else 0):
+        elif open_parentheses >= (1 if inside is ShellContext.ARITHMETIC else 0):
             self._open.append((inside, open_parentheses))
             # `$((a) b)` is a command substitution, not arithmetic.
             is_script = (
-                inside is Inside.ARITHMETIC and open_parentheses == 1 and not self._script.startswith(")", at + 1)
+                inside is ShellContext.ARITHMETIC and open_parentheses == 1 and not self._script.startswith(")", at + 1)
             )
             self._is_doubtful |= is_script
         else:
@@ -147,15 +153,15 @@ class _ScriptReader:
 
     def _word(self, at: int, special: str) -> int:
         if special == "#" and at != self._in_word_at and (at == 0 or self._script[at - 1] in _BEFORE_A_WORD):
-            return self._open_construct(Inside.COMMENT, at + 1)
+            return self._open_construct(ShellContext.COMMENT, at + 1)
         if special == "<" and self._script.startswith("<<<", at):
             return at + 3
         if special == "<" and self._script.startswith("<<", at):
-            return self._here_document(at)
+            return self._read_here_document(at)
         self._is_doubtful |= special == "case" and len(self._open) > 1
         return at + len(special)
 
-    def _here_document(self, at: int) -> int:
+    def _read_here_document(self, at: int) -> int:
         match = _DELIMITER.match(self._script, at)
         if match is None:
             self._is_doubtful = True
@@ -164,7 +170,7 @@ class _ScriptReader:
         self._documents.append((delimiter, match[1] == "-", bool(match[2] or match[4]), len(self._open)))
         return match.end()
 
-    def _end_of_documents(self, at: int) -> int:
+    def _here_documents_end(self, at: int) -> int:
         """Return the end of the pending here-documents. The first one begins at a position after a newline."""
         while self._documents and at < len(self._script):
             delimiter, is_indented, is_quoted, depth = self._documents[0]

@@ -20,8 +20,8 @@ def expand_value(value: str, scope: Mapping[str, str], between: Callable[[str], 
 
     Raises VariableError.
     """
-    whole = _WHOLE.match(value)
-    return expand_variables(value if whole is None else f"${{{whole[1]}}}", scope, between)
+    full_match = _WHOLE.match(value)
+    return expand_variables(value if full_match is None else f"${{{full_match[1]}}}", scope, between)
 
 
 def expand_variables(value: str, scope: Mapping[str, str], between: Callable[[str], str] = str) -> str:
@@ -40,7 +40,7 @@ def expand_variables(value: str, scope: Mapping[str, str], between: Callable[[st
         elif match[1] is None:
             raise VariableError("${ without a name and }")
         else:
-            pieces.append(_value_of(match[1], match[2], scope))
+            pieces.append(_lookup_value(match[1], match[2], scope))
     return "".join([*pieces, between(value[at:])])
 
 
@@ -49,7 +49,7 @@ def bare_variables(value: str) -> list[str]:
     return [] if _WHOLE.match(value) else [match[1] for match in _BARE.finditer(value)]
 
 
-def _value_of(name: str, default: str | None, scope: Mapping[str, str]) -> str:
+def _lookup_value(name: str, default: str | None, scope: Mapping[str, str]) -> str:
     value = scope.get(name)
     if value is None and default is None:
         raise VariableError(f"${{{name}}} is not set")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from codebatch.errors import BatchIncomplete
 from codebatch.operations.api.record_queries import AnyAnswer, RecordQueries
-from codebatch.operations.queries.batch_query import Answer, BatchQuery, ask, check_reference
+from codebatch.operations.queries.batch_query import Answer, BatchQuery, check_reference, open_batch_query
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from codebatch.operations.queries.impact import Impact
     from codebatch.operations.queries.records import FileContent, FileRecords
     from codebatch.operations.queries.references import Progress
-    from codebatch.operations.queries.search_volume import SearchedVolume
+    from codebatch.operations.queries.search_volume import SearchVolume
     from codebatch.operations.queries.source_line import InspectedLine, SourceLine
     from codebatch.operations.queries.sql import Rows
     from codebatch.query.answers.dependencies import Cycle, FileImport
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from codebatch.query.fields import JsonRecord
     from codebatch.query.filters.filters import RecordFilter
     from codebatch.query.filters.paths import Paths
-    from codebatch.query.filters.record_options import Filters, OutputFilters, Several
+    from codebatch.query.filters.record_options import Filters, OneOrMany, OutputFilters
 
 
 class Batch(RecordQueries):
@@ -140,8 +140,8 @@ class Batch(RecordQueries):
         self,
         *,
         severity: Severity | Sequence[Severity] | None = None,
-        code: Several = None,
-        tool: Several = None,
+        code: OneOrMany = None,
+        tool: OneOrMany = None,
         **filters: Unpack[Filters],
     ) -> Answer[FindingsByRule]:
         """Return findings grouped by rule, the most severe rules first.
@@ -149,9 +149,9 @@ class Batch(RecordQueries):
         The filters are the same as in `diagnostics`. Hints are left out, unless `severity` selects them.
         """
         from codebatch.operations.queries.findings import find
-        from codebatch.query.filters.record_options import Filters, filter_of
+        from codebatch.query.filters.record_options import Filters, make_filter
 
-        record_filter = filter_of(
+        record_filter = make_filter(
             filters, Filters, {"kind": "diagnostic", "severity": severity, "code": code, "tool": tool}
         )
         return self.check(find(self.question, record_filter, filters.get("task")))
@@ -172,14 +172,14 @@ class Batch(RecordQueries):
 
         return self.check(records.rank(self.question, by, limit=limit, task=task))
 
-    def looked_at(self, kinds: Collection[str], task: str | None = None) -> SearchedVolume:
+    def count_searched(self, kinds: Collection[str], task: str | None = None) -> SearchVolume:
         """Return how much a query searches: the number of records of some types, and the number of files.
 
         The number of files is None while the batch is running.
         """
-        from codebatch.operations.queries.search_volume import searched_volume
+        from codebatch.operations.queries.search_volume import count_searched
 
-        return searched_volume(self.question, kinds, task)
+        return count_searched(self.question, kinds, task)
 
     def describe_codes(self, codes: Collection[str], task: str | None = None) -> Answer[dict[str, tuple[str, str]]]:
         """Return for each given rule ID its severity in this batch and the message of its first finding."""
@@ -188,7 +188,7 @@ class Batch(RecordQueries):
         return self.check(records.describe_codes(self.question, codes, task))
 
     def entries(
-        self, limit: int | None = None, *, parse: Several = None, file_class: Several = None
+        self, limit: int | None = None, *, parse: OneOrMany = None, file_class: OneOrMany = None
     ) -> Answer[list[tuple[Entry, JsonRecord | None]]]:
         """Return the files of the batch in path order, each with its `file` record.
 
@@ -202,16 +202,16 @@ class Batch(RecordQueries):
         classes = () if file_class is None else as_tuple("file_class", file_class)
         return self.check(records.list_files(self.question, limit, parse=states, classes=classes))
 
-    def find_paths(self, given: Sequence[str]) -> tuple[str, ...]:
+    def find_paths(self, path_arguments: Sequence[str]) -> tuple[str, ...]:
         """Convert files, directories and patterns to paths in the project, for use as `path` arguments.
 
         Files and directories are relative to the current directory or to the project.
         """
         from codebatch.operations.queries.path_arguments import find_paths
 
-        return find_paths(self.question.records, given, self.question.note)
+        return find_paths(self.question.records, path_arguments, self.question.note)
 
-    def inspect(self, path: str, *, kind: Several = None, for_machines: bool = True) -> Answer[FileRecords]:
+    def inspect(self, path: str, *, kind: OneOrMany = None, for_machines: bool = True) -> Answer[FileRecords]:
         """Return all records of a file. With `kind`, only records of these types are returned.
 
         If `for_machines` is False, fingerprints are left out, because they are only useful for programs.
@@ -221,8 +221,10 @@ class Batch(RecordQueries):
         from codebatch.query.filters.record_options import KINDS_FOR_PEOPLE, as_tuple
 
         named = () if kind is None else as_tuple("kind", kind)
-        shown = () if for_machines else KINDS_FOR_PEOPLE
-        return self.check(records.inspect(self.question, path, RecordFilter(kinds=named or shown), kinds=named))
+        displayed_kinds = () if for_machines else KINDS_FOR_PEOPLE
+        return self.check(
+            records.inspect(self.question, path, RecordFilter(kinds=named or displayed_kinds), kinds=named)
+        )
 
     def overview(self, path: str) -> Answer[Overview]:
         """Return a summary of a file: its rank by complexity, its most complex functions, and its findings."""
@@ -230,16 +232,16 @@ class Batch(RecordQueries):
 
         return self.check(overview(self.question, path))
 
-    def split_place(self, given: str) -> tuple[str, int | None]:
+    def split_place(self, argument: str) -> tuple[str, int | None]:
         """Split `FILE:LINE` or `FILE:LINE:COLUMN` into a file and a line.
 
         If the batch has a file whose name is the whole text, the file is returned and the line is None.
         """
         from codebatch.operations.queries.source_line import split_place
 
-        return split_place(self.question, given)
+        return split_place(self.question, argument)
 
-    def inspect_line(self, path: str, line: int, *, kind: Several = None) -> Answer[InspectedLine]:
+    def inspect_line(self, path: str, line: int, *, kind: OneOrMany = None) -> Answer[InspectedLine]:
         """Return the definitions that enclose a line, and the records about the line.
 
         With `kind`, only records of these types are returned.
@@ -281,7 +283,7 @@ class Batch(RecordQueries):
         return self.check(callers(self.question, name))
 
     def references(
-        self, name: str, *, role: Several = None, path: Paths = "", progress: Progress | None = None
+        self, name: str, *, role: OneOrMany = None, path: Paths = "", progress: Progress | None = None
     ) -> Answer[list[JsonRecord]]:
         """Return all occurrences of a name, or only occurrences in some roles: `definition`, `import`, `call` or
         `reference`.
@@ -342,9 +344,9 @@ class Batch(RecordQueries):
 
         Use this method in a `with` statement. The rows are available until the block ends.
         """
-        from codebatch.operations.queries.sql import ask_sql
+        from codebatch.operations.queries.sql import execute_sql
 
-        with ask_sql(self.question, statement) as answer:
+        with execute_sql(self.question, statement) as answer:
             yield self.check(answer)
 
     def hotspots(
@@ -355,7 +357,7 @@ class Batch(RecordQueries):
         least: int | None = None,
         limit: int = 10,
         path: Paths = "",
-        lang: Several = None,
+        lang: OneOrMany = None,
         everything: bool = False,
     ) -> Answer[Hotspots]:
         """Return the functions or files that are hardest to change, highest score first.
@@ -399,7 +401,7 @@ class Batch(RecordQueries):
             find_copies(self.question, least=least, first=first, limit=limit, path=path, everything=everything)
         )
 
-    def source_of_copies(self, block: DuplicateBlock) -> list[tuple[DuplicateLocation, tuple[SourceLine, ...]]]:
+    def copy_sources(self, block: DuplicateBlock) -> list[tuple[DuplicateLocation, tuple[SourceLine, ...]]]:
         """Return the first locations of a duplicate block, each with its source or the beginning of its source."""
         from codebatch.operations.queries.duplicates import read_copies
 
@@ -416,7 +418,7 @@ class Batch(RecordQueries):
 
         check_reference(named)
         store, note = self.question.store, self.question.note
-        revision = find_revision(store, named, partial(ask, store, note=note), note, of_files=of_files)
+        revision = find_revision(store, named, partial(open_batch_query, store, note=note), note, of_files=of_files)
         return Batch(revision, self._check_open, partial=self._is_partial)
 
     def compare(self, old: Batch | str, **filters: Unpack[OutputFilters]) -> Comparison:
@@ -428,14 +430,14 @@ class Batch(RecordQueries):
         """
         from msgspec import structs
 
-        from codebatch.operations.comparison.comparison import kinds_of, of_files_alone
-        from codebatch.query.filters.record_options import filter_of
+        from codebatch.operations.comparison.comparison import compared_kinds, compares_only_files
+        from codebatch.query.filters.record_options import make_filter
 
-        record_filter = filter_of(filters)
-        kinds = kinds_of(record_filter)
-        old = self.older(old, of_files=of_files_alone(kinds))
+        record_filter = make_filter(filters)
+        kinds = compared_kinds(record_filter)
+        old = self.older(old, of_files=compares_only_files(kinds))
         record_filter = structs.replace(record_filter, kinds=())
-        return compare_batches(old, self, kinds, asked=record_filter, task=filters.get("task"))
+        return compare_batches(old, self, kinds, record_filter=record_filter, task=filters.get("task"))
 
     def impact(self, path: str, depth: int | None = None) -> Answer[Impact]:
         """Return the files that depend on a file. `depth` limits the number of import steps, by default unlimited."""
@@ -467,18 +469,18 @@ def compare_batches(
     new: Batch,
     kinds: Collection[str] = ("diagnostic",),
     *,
-    asked: RecordFilter | None = None,
+    record_filter: RecordFilter | None = None,
     task: str | None = None,
 ) -> Comparison:
     """Compare two batches, the later one `new`, for some record types.
 
-    The result has the rows with a record that passes the filter `asked`. Raises InvalidInput, also for batches of
-    different projects, StoreCorrupt, and BatchIncomplete for an incomplete batch that was not opened with `partial`.
+    The result has the rows with a record that passes the filter `record_filter`. Raises InvalidInput, also for batches
+    of different projects, StoreCorrupt, and BatchIncomplete for an incomplete batch that was not opened with `partial`.
     """
-    from codebatch.operations.comparison.comparison import compare, refuse_strangers
+    from codebatch.operations.comparison.comparison import compare, refuse_unrelated_batches
 
-    comparison = compare(old.question, new.question, kinds, asked=asked, task=task)
+    comparison = compare(old.question, new.question, kinds, asked=record_filter, task=task)
     old.check(comparison.old)
     new.check(comparison.new)
-    refuse_strangers(comparison)
+    refuse_unrelated_batches(comparison)
     return comparison

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     )
     from codebatch.query.fields import JsonRecord
     from codebatch.query.filters.filters import RecordFilter
-    from codebatch.query.filters.record_options import OutputFilters, OutputRecordOptions, RecordOptions, Several
+    from codebatch.query.filters.record_options import OneOrMany, OutputFilters, OutputRecordOptions, RecordOptions
     from codebatch.query.filters.shaping import Groups
 
 R = TypeVar("R", bound="Record", covariant=True)
@@ -45,15 +45,15 @@ class Records(Answer[Iterable["JsonRecord"]], Generic[R]):
         self,
         answer: Answer[Iterable[JsonRecord]],
         records: Iterable[JsonRecord],
-        asked: RecordFilter,
+        record_filter: RecordFilter,
         check_open: Callable[[], object],
     ) -> None:
-        """Wrap an answer and its complete records. `asked` is the filter that these records pass.
+        """Wrap an answer and its complete records. `record_filter` is the filter that these records pass.
 
         In `answer`, the records may have only some of their fields. In `records`, they have all fields.
         """
-        super().__init__(question=answer.question, found=answer.found, whole=answer.whole)
-        self.asked = asked
+        super().__init__(question=answer.question, result=answer.found, completeness=answer.whole)
+        self.asked = record_filter
         self._records = records
         self._check_open = check_open
 
@@ -110,8 +110,8 @@ class RecordQueries(ABC):
         self,
         *,
         severity: Severity | Sequence[Severity] | None = None,
-        code: Several = None,
-        tool: Several = None,
+        code: OneOrMany = None,
+        tool: OneOrMany = None,
         **options: Unpack[RecordOptions],
     ) -> Records[Diagnostic]:
         """Return findings. `code` is exact, or a prefix that ends with `*`."""
@@ -120,7 +120,7 @@ class RecordQueries(ABC):
     def symbols(
         self,
         *,
-        name: Several = None,
+        name: OneOrMany = None,
         symbol_type: SymbolType | Sequence[SymbolType] | None = None,
         **options: Unpack[RecordOptions],
     ) -> Records[Symbol]:
@@ -131,7 +131,7 @@ class RecordQueries(ABC):
         """Return imports, calls, inheritance and dependencies between files."""
         return self._query(options, "edge")
 
-    def metrics(self, *, metric: Several = None, **options: Unpack[RecordOptions]) -> Records[Metric]:
+    def metrics(self, *, metric: OneOrMany = None, **options: Unpack[RecordOptions]) -> Records[Metric]:
         """Return metrics of files and functions."""
         return self._query(options, "metric", metric=metric)
 
@@ -150,30 +150,30 @@ class RecordQueries(ABC):
     def stats(self, by: str = "kind", **filters: Unpack[OutputFilters]) -> Answer[Groups]:
         """Return the number of records for each value of a field."""
         from codebatch.operations.queries.records import count_by
-        from codebatch.query.filters.record_options import filter_of
+        from codebatch.query.filters.record_options import make_filter
 
-        record_filter = filter_of(filters)
+        record_filter = make_filter(filters)
         task = filters.get("task")
         return self.check(count_by(self.question, record_filter, by, task=task, kinds=record_filter.named_kinds))
 
     def _query(
-        self, options: RecordOptions, kind: str | None, *, for_machines: bool = True, **own: Several
+        self, options: RecordOptions, kind: str | None, *, for_machines: bool = True, **own_options: OneOrMany
     ) -> Records[R]:
         from msgspec import structs
 
         from codebatch.operations.queries.records import search
-        from codebatch.query.fields import chosen
+        from codebatch.query.fields import select_fields
         from codebatch.query.filters.record_options import (
             KINDS_FOR_PEOPLE,
             OutputRecordOptions,
             RecordOptions,
-            filter_of,
-            shape_of,
+            make_filter,
+            make_shape,
         )
 
-        own = {"kind": kind, **own} if kind else own
-        record_filter = filter_of(options, RecordOptions if kind else OutputRecordOptions, own)
-        shape, task = shape_of(options), options.get("task")
+        own_options = {"kind": kind, **own_options} if kind else own_options
+        record_filter = make_filter(options, RecordOptions if kind else OutputRecordOptions, own_options)
+        shape, task = make_shape(options), options.get("task")
         named_kinds = record_filter.named_kinds
         if not record_filter.kinds and not for_machines:
             record_filter = structs.replace(record_filter, kinds=KINDS_FOR_PEOPLE)
@@ -186,12 +186,12 @@ class RecordQueries(ABC):
         records = _RepeatableIterable(lambda: first_iterators.pop() if first_iterators else ask().found)
         languages = self.question.records.languages_for(record_filter, shape.fields)
         shaped_records = (
-            _RepeatableIterable(lambda: (chosen(record, shape.fields, languages) for record in records))
+            _RepeatableIterable(lambda: (select_fields(record, shape.fields, languages) for record in records))
             if shape.fields
             else records
         )
         shaped: Answer[Iterable[JsonRecord]] = Answer(
-            question=answer.question, found=shaped_records, whole=answer.whole
+            question=answer.question, result=shaped_records, completeness=answer.whole
         )
         return Records(shaped, records, record_filter, lambda: self.question)
 

@@ -44,14 +44,14 @@ class Store:
                 print(listed.state, store.root)
     """
 
-    def __init__(self, store: StoreDir, note: Note, passed_over: Note | None = None) -> None:
+    def __init__(self, store: StoreDir, note: Note, on_skipped: Note | None = None) -> None:
         """Wrap a store.
 
-        `passed_over` receives notes about newer batches that are skipped; by default `note` receives them.
+        `on_skipped` receives notes about newer batches that are skipped; by default `note` receives them.
         """
         self._store = store
         self._note = note
-        self._passed_over = passed_over or note
+        self._passed_over = on_skipped or note
         self._is_open = True
 
     @property
@@ -80,12 +80,12 @@ class Store:
         self.check_open()
         if reference is not None:
             batch_query.check_reference(reference)
-        return self.open_batch(self.ask(reference), partial=partial)
+        return self.open_batch(self.open_query(reference), partial=partial)
 
-    def ask(self, reference: str | None = None) -> batch_query.BatchQuery:
+    def open_query(self, reference: str | None = None) -> batch_query.BatchQuery:
         """Return the internal query object of a batch. `reference` and the errors are the same as in `batch`."""
         self.check_open()
-        return batch_query.ask(self._store, reference, self._note, self._passed_over)
+        return batch_query.open_batch_query(self._store, reference, self._note, self._passed_over)
 
     def open_batch(self, question: batch_query.BatchQuery, *, partial: bool = False) -> Batch:
         """Return an open batch for a query object that `ask` returned."""
@@ -105,7 +105,7 @@ class Store:
         from codebatch.operations.comparison.revisions import find_revision
 
         batch_query.check_reference(reference)
-        revision = find_revision(self.store, reference, self.ask, self._note, of_files=of_files)
+        revision = find_revision(self.store, reference, self.open_query, self._note, of_files=of_files)
         return self.open_batch(revision, partial=partial)
 
     def batches(self) -> Iterator[ListedBatch]:

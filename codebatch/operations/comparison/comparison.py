@@ -11,18 +11,18 @@ from typing import get_args
 import msgspec
 
 from codebatch.compare.absence.reasons import AbsenceReasons
-from codebatch.compare.batches import records_of, records_unlike
-from codebatch.compare.differences import Change, Counts, Thing, place_of
-from codebatch.compare.matching.finding_pairs import ReportedFinding, ToldByPath, match_findings
+from codebatch.compare.batches import differing_records, read_task_records
+from codebatch.compare.differences import Change, ComparedRecord, Counts, change_sort_key
+from codebatch.compare.matching.finding_pairs import FindingsByPath, ReportedFinding, match_findings
 from codebatch.compare.matching.trees import TreeComparison
-from codebatch.compare.records import COMPARED_KINDS, compare_kind, groups_of, is_missing
-from codebatch.compare.states import State, state_of_new, state_of_old, state_of_pair
-from codebatch.compare.tree_files import of_entry
+from codebatch.compare.records import COMPARED_KINDS, compare_kind, is_missing, matching_groups
+from codebatch.compare.states import State, matched_state, new_finding_state, old_finding_state
+from codebatch.compare.tree_files import tree_file_from_entry
 from codebatch.errors import InvalidInput
 from codebatch.model.record import Diagnostic, Duplicate
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.query.answers.counting import count_records
-from codebatch.query.completeness import check_kinds, completeness, tasks_that_give
+from codebatch.query.completeness import check_kinds, completeness, emitting_tasks
 from codebatch.query.filters.arguments import refuse_unknown
 from codebatch.query.filters.filters import RecordFilter
 from codebatch.query.sources.records import BatchRecords
@@ -46,14 +46,19 @@ class Comparison:
     """
 
     def __init__(
-        self, old: Answer[None], new: Answer[None], kinds: Collection[str], asked: RecordFilter, task: str | None
+        self,
+        old: Answer[None],
+        new: Answer[None],
+        kinds: Collection[str],
+        record_filter: RecordFilter,
+        task: str | None,
     ) -> None:
         self.old = old
         self.new = new
         self.trees = TreeComparison(old.question.records, new.question.records)
         self.kinds = kinds
-        self._record_filter = asked
-        self._has_no_filter = asked == _ALL
+        self._record_filter = record_filter
+        self._has_no_filter = record_filter == _ALL
         self._task = task
 
     @property
@@ -69,7 +74,7 @@ class Comparison:
         """
         changes = [change for change in chain.from_iterable(self._by_kind.values()) if change.state in states]
         changes += self._unchanged_findings() if "unchanged" in states else ()
-        changes.sort(key=place_of)
+        changes.sort(key=change_sort_key)
         return iter(changes) if self._has_no_filter else filter(self._is_requested, changes)
 
     @cached_property
@@ -93,12 +98,12 @@ class Comparison:
             total = (
                 len(new.items)
                 if self._has_no_filter
-                else sum(self._passes(new, of_entry(entry)) for entry in new.items)
+                else sum(self._passes(new, tree_file_from_entry(entry)) for entry in new.items)
             )
             return total - len(changes)
         if kind == "duplicate":
             return len(
-                groups_of(new, names, record_filter)
+                matching_groups(new, names, record_filter)
                 - {change.new.group for change in changes if isinstance(change.new, Duplicate)}
             )
         return count_records(new, names, record_filter, "kind").total - len(changes)
@@ -115,9 +120,9 @@ class Comparison:
     @cached_property
     def _by_kind(self) -> dict[str, list[Change]]:
         """All changes by record type. Changes that do not pass the requested filter are included."""
-        return {kind: [*self._changes_of_kind(kind)] for kind in sorted(self.kinds)}
+        return {kind: [*self._kind_changes(kind)] for kind in sorted(self.kinds)}
 
-    def _changes_of_kind(self, kind: str) -> Iterator[Change]:
+    def _kind_changes(self, kind: str) -> Iterator[Change]:
         return self._matched_diagnostics() if kind == "diagnostic" else compare_kind(self.trees, kind, self._tasks)
 
     def _is_requested(self, change: Change) -> bool:
@@ -125,7 +130,7 @@ class Comparison:
             self._has_no_filter or self._passes(self.trees.old, change.old) or self._passes(self.trees.new, change.new)
         )
 
-    def _passes(self, records: BatchRecords, record: Thing | None) -> bool:
+    def _passes(self, records: BatchRecords, record: ComparedRecord | None) -> bool:
         if record is None or self._has_no_filter:
             return record is not None
         return self._record_filter.matches(msgspec.to_builtins(record), records.languages_for(self._record_filter))
@@ -135,26 +140,26 @@ class Comparison:
             matching = match_findings(self.trees, *self._changed_findings)
         for pair in matching.pairs:
             old, new = pair.old.about, pair.new.about
-            yield Change(state_of_pair(old, new, pair.by), old, new, pair.by)
+            yield Change(matched_state(old, new, pair.by), old, new, pair.by)
         for finding, reason, is_suppressed in AbsenceReasons(
             self.trees, "old", matching.old, self._changed_findings[1]
-        ).found():
+        ).absences():
             is_file_gone = self.trees.new_path(finding.path) is None
-            state = state_of_old(reason, is_suppressed=is_suppressed, is_file_gone=is_file_gone)
+            state = old_finding_state(reason, is_suppressed=is_suppressed, is_file_gone=is_file_gone)
             yield Change(state, finding.about, None, reason=reason)
-        for finding, reason, _ in AbsenceReasons(self.trees, "new", matching.new, self._changed_findings[0]).found():
-            yield Change(state_of_new(reason), None, finding.about, reason=reason)
+        for finding, reason, _ in AbsenceReasons(self.trees, "new", matching.new, self._changed_findings[0]).absences():
+            yield Change(new_finding_state(reason), None, finding.about, reason=reason)
 
     def _unchanged_findings(self) -> Iterator[Change]:
         """Yield the findings of items whose findings are equal in both batches."""
         for task in self._tasks if "diagnostic" in self.kinds else ():
             changed_findings = self._changed_findings[1]
-            for path, findings in records_of(self.trees.new, task, Diagnostic).items():
+            for path, findings in read_task_records(self.trees.new, task, Diagnostic).items():
                 if all(finding.task != task for finding in changed_findings.get(path, ())):
                     yield from (Change("unchanged", about, about, "line") for about in findings)
 
     @cached_property
-    def _changed_findings(self) -> tuple[ToldByPath, ToldByPath]:
+    def _changed_findings(self) -> tuple[FindingsByPath, FindingsByPath]:
         """The findings of both batches by path, the older batch first.
 
         Only paths at which a task reported different findings in the two batches are included.
@@ -164,7 +169,7 @@ class Comparison:
             defaultdict(list),
         )
         for task in self._tasks:
-            sides = records_unlike(self.trees.old, self.trees.new, task, Diagnostic)
+            sides = differing_records(self.trees.old, self.trees.new, task, Diagnostic)
             for side, by_path in zip(findings_by_path, sides, strict=True):
                 for path, diagnostics in by_path.items():
                     side[path] += [ReportedFinding(path, task, about) for about in diagnostics]
@@ -177,7 +182,7 @@ class Comparison:
         return [task for task in tasks if self._task in (None, task)]
 
 
-def kinds_of(record_filter: RecordFilter) -> tuple[str, ...]:
+def compared_kinds(record_filter: RecordFilter) -> tuple[str, ...]:
     """Return the record types that a filter selects, by name or through a field that only some types have.
 
     The default is `diagnostic`.
@@ -185,7 +190,7 @@ def kinds_of(record_filter: RecordFilter) -> tuple[str, ...]:
     return record_filter.named_kinds or ("diagnostic",)
 
 
-def of_files_alone(kinds: Collection[str]) -> bool:
+def compares_only_files(kinds: Collection[str]) -> bool:
     """Return whether only files are compared. A snapshot lists them, so no batch is needed."""
     return {*kinds} == {"file"}
 
@@ -200,16 +205,20 @@ def compare(
 ) -> Comparison:
     """Compare two batches for some record types. `new` is the newer one. Raises InvalidInput or StoreCorrupt.
 
-    The result has the rows with a record that passes the filter. Call `refuse_strangers` before using it.
+    The result has the rows with a record that passes the filter. Call `refuse_unrelated_batches` before using it.
     """
     refuse_unknown("kind", kinds, KINDS)
     record_filter = (asked or RecordFilter()).check()
     return Comparison(
-        _completeness_of(old, kinds, task), _completeness_of(new, kinds, task), kinds, record_filter, task
+        _comparison_completeness(old, kinds, task),
+        _comparison_completeness(new, kinds, task),
+        kinds,
+        record_filter,
+        task,
     )
 
 
-def refuse_strangers(comparison: Comparison) -> None:
+def refuse_unrelated_batches(comparison: Comparison) -> None:
     """Raise InvalidInput if the batches are of different projects.
 
     Two batches are of different projects if both conditions are true: their trees have no file in common, and their
@@ -217,18 +226,18 @@ def refuse_strangers(comparison: Comparison) -> None:
     """
     old, new = comparison.old.question.batch, comparison.new.question.batch
     are_of_one_work_tree = old.about.sources == new.about.sources and bool(old.about.commit and new.about.commit)
-    if comparison.trees.are_strangers and not are_of_one_work_tree:
+    if comparison.trees.are_unrelated and not are_of_one_work_tree:
         raise InvalidInput(
             f"{old.id} and {new.id} are of different projects: they have no file path and no file content in common",
             hint="list batches with their sources: codebatch batch list",
         )
 
 
-def _completeness_of(question: BatchQuery, kinds: Collection[str], task: str | None) -> Answer[None]:
+def _comparison_completeness(question: BatchQuery, kinds: Collection[str], task: str | None) -> Answer[None]:
     """Return the completeness of the results of a batch that a comparison of some record types needs."""
     records = question.records
     names = records.choose_tasks(task)
     kinds = [kind for kind in kinds if kind != "file"]
     check_kinds(lambda: question.catalogue, records, kinds)
-    needed = () if not kinds else names if records.source.is_done else tasks_that_give(question.catalogue, names, kinds)
-    return Answer(question=question, found=None, whole=completeness(records, needed))
+    needed = () if not kinds else names if records.source.is_done else emitting_tasks(question.catalogue, names, kinds)
+    return Answer(question=question, result=None, completeness=completeness(records, needed))

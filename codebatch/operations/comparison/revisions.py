@@ -19,11 +19,11 @@ from codebatch.errors import AmbiguousId, InvalidId, NotInStore, UnknownId
 from codebatch.git.ancestry import Repository
 from codebatch.model.digest import Digest
 from codebatch.operations import Note
-from codebatch.operations.history.checkouts import repository_of
+from codebatch.operations.history.checkouts import find_source_repository
 from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.query.sources.records import BatchRecords
 from codebatch.query.sources.sources import EmptySource
-from codebatch.snapshotting.staleness import stat_cache_of
+from codebatch.snapshotting.staleness import find_stat_cache
 from codebatch.store.batches.batches import BatchDir, BatchFile, BatchId, iter_batches
 from codebatch.store.batches.snapshot_references import resolve_snapshot
 from codebatch.store.batches.store import StoreDir
@@ -46,11 +46,11 @@ class NamedCommit(NamedTuple):
         return short if self.id.startswith(self.name) else f"{self.name} ({short})"
 
 
-Ask = Callable[[str], BatchQuery]
+OpenQuery = Callable[[str], BatchQuery]
 """A function that returns the query of a batch for its reference, as `Store.batch` does."""
 
 
-def find_revision(store: StoreDir, reference: str, ask: Ask, note: Note, *, of_files: bool = False) -> BatchQuery:
+def find_revision(store: StoreDir, reference: str, ask: OpenQuery, note: Note, *, of_files: bool = False) -> BatchQuery:
     """Return the batch that a reference names. For a snapshot or a commit, return its latest batch.
 
     Batches with uncommitted changes do not count as batches of a commit. Nothing is analysed: a commit without a batch
@@ -60,7 +60,7 @@ def find_revision(store: StoreDir, reference: str, ask: Ask, note: Note, *, of_f
     revision = name_revision(store, reference, ask, note, of_files=of_files)
     if isinstance(revision, BatchQuery):
         return revision
-    batch = find_batch_of(store, revision)
+    batch = find_commit_batch(store, revision)
     if batch is None:
         hint = f"to analyse the commit, run this command in the git work tree: codebatch diff {revision.id[:12]} latest"
         raise UnknownId(f"no batch of {revision.label}", hint=hint)
@@ -68,7 +68,7 @@ def find_revision(store: StoreDir, reference: str, ask: Ask, note: Note, *, of_f
 
 
 def name_revision(
-    store: StoreDir, reference: str, ask: Ask, note: Note, *, of_files: bool = False
+    store: StoreDir, reference: str, ask: OpenQuery, note: Note, *, of_files: bool = False
 ) -> BatchQuery | NamedCommit:
     """Return the batch that a reference names, otherwise the commit that it names.
 
@@ -79,7 +79,7 @@ def name_revision(
     names_snapshot = reference.startswith(_SNAPSHOT)
     try:
         if names_snapshot:
-            query = _query_of_snapshot(store, reference, ask, note, of_files=of_files)
+            query = _open_snapshot_query(store, reference, ask, note, of_files=of_files)
         else:
             query = ask(reference)
     except (InvalidId, UnknownId, AmbiguousId) as error:
@@ -93,14 +93,14 @@ def name_revision(
     return query
 
 
-def find_batch_of(store: StoreDir, commit: NamedCommit) -> BatchDir | None:
+def find_commit_batch(store: StoreDir, commit: NamedCommit) -> BatchDir | None:
     """Return the latest batch of a commit without uncommitted changes, or None. It may be of any source directory."""
     return next(
         (batch for batch in iter_batches(store) if batch.about.is_clean and batch.about.commit == commit.id), None
     )
 
 
-def _query_of_snapshot(store: StoreDir, reference: str, ask: Ask, note: Note, *, of_files: bool) -> BatchQuery:
+def _open_snapshot_query(store: StoreDir, reference: str, ask: OpenQuery, note: Note, *, of_files: bool) -> BatchQuery:
     snapshot = resolve_snapshot(store, reference)
     batches = (batch for batch in iter_batches(store, kind="any") if batch.about.snapshot_id == snapshot.id)
     batch = next(batches, None)
@@ -121,7 +121,7 @@ def _query_without_batch(store: StoreDir, snapshot: Snapshot, note: Note) -> Bat
         pipeline="",
         plan_digest=Digest(""),
         sources=tuple(sorted(map(os.fsencode, document.source.roots))),
-        stat_cache=stat_cache_of(store.files, store.root, snapshot.id, document.source.base),
+        stat_cache=find_stat_cache(store.files, store.root, snapshot.id, document.source.base),
         created_at_ns=0,
         shards=0,
         items=document.files,
@@ -135,7 +135,7 @@ def _query_without_batch(store: StoreDir, snapshot: Snapshot, note: Note) -> Bat
 def _current_repository() -> Repository | None:
     """Return the work tree of the current directory, or None if there is none or git is missing."""
     with contextlib.suppress(FileNotFoundError):  # The current directory was removed.
-        repository_and_directory = repository_of((os.getcwdb(),))
+        repository_and_directory = find_source_repository((os.getcwdb(),))
         return None if repository_and_directory is None else Repository(*repository_and_directory)
     return None
 

@@ -11,26 +11,26 @@ import msgspec
 from codebatch.errors import InvalidInput
 from codebatch.interchange.checkstyle import export_checkstyle
 from codebatch.interchange.ctags import export_ctags
-from codebatch.interchange.findings import Export, ExportedFindings, Form, Outgoing
+from codebatch.interchange.findings import Export, ExportedFinding, ExportedFindings, Form
 from codebatch.interchange.github import export_github
 from codebatch.interchange.gitlab import export_gitlab
 from codebatch.interchange.rdjson import export_rdjson
 from codebatch.interchange.sarif import export_sarif
-from codebatch.interchange.scanning_limits import by_tool, cut
+from codebatch.interchange.scanning_limits import cut, group_by_tool
 from codebatch.model.record import Severity
 from codebatch.model.text.suggestions import did_you_mean
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.comparison.comparison import Comparison
 from codebatch.operations.export.findings import with_fingerprints, worst_first
-from codebatch.operations.export.notebooks import on_lines_of_files
+from codebatch.operations.export.notebooks import relocate_notebook_findings
 from codebatch.operations.export.regressions import not_comparable, regressions, suppressed
 from codebatch.operations.export.sources import BatchSources
-from codebatch.operations.export.tools import summaries_of, tools_of
+from codebatch.operations.export.tools import possible_tools, rule_summaries
 from codebatch.operations.queries.batch_query import Answer
 from codebatch.operations.queries.findings import SHOWN
-from codebatch.query.completeness import Completeness, tasks_that_give
+from codebatch.query.completeness import Completeness, emitting_tasks
 from codebatch.query.filters.filters import path_bytes
-from codebatch.query.filters.record_options import Filters, Several, as_tuple
+from codebatch.query.filters.record_options import Filters, OneOrMany, as_tuple
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -42,8 +42,8 @@ def make_export(
     *,
     than: Batch | str | None = None,
     severity: Severity | Sequence[Severity] | None = None,
-    code: Several = None,
-    tool: Several = None,
+    code: OneOrMany = None,
+    tool: OneOrMany = None,
     **filters: Unpack[Filters],
 ) -> Answer[Export]:
     """Return the findings of a batch in the format of another program.
@@ -60,30 +60,31 @@ def make_export(
                 raise InvalidInput(f"`{name}` cannot be used with ctags, which lists definitions")
         symbols = batch.symbols(**filters)
         tags = export_ctags((path_bytes(symbol), symbol) for symbol in symbols.found)
-        return Answer(question=batch.question, found=tags, whole=symbols.whole)
+        return Answer(question=batch.question, result=tags, completeness=symbols.whole)
     if form not in get_args(Form):
         raise InvalidInput(f"unknown format {form!r}", hint=did_you_mean(form, get_args(Form)))
     severity = severity or SHOWN
     if than is None:
         answer = batch.diagnostics(severity=severity, code=code, tool=tool, **filters)
-        chosen = _ExportInput([Outgoing(diagnostic, diagnostic.path_bytes) for diagnostic in answer], answer)
+        chosen = _ExportInput([ExportedFinding(diagnostic, diagnostic.path_bytes) for diagnostic in answer], answer)
     else:
         comparison = batch.compare(than, kind="diagnostic", severity=severity, code=code, tool=tool, **filters)
         chosen = _choose_regressions(comparison, form)
-    tools = tools_of(batch, filters.get("task"), () if tool is None else as_tuple("tool", tool))
+    tools = possible_tools(batch, filters.get("task"), () if tool is None else as_tuple("tool", tool))
     return batch.check(_build_export(batch, form, chosen, tools))
 
 
 class _ExportInput(NamedTuple):
     """The findings to export, with what is known about their completeness.
 
-    `answer` has the completeness, `lost` are files with missing content, and `left_out` are notes on omitted findings.
+    `answer` has the completeness, `lost` are files with missing content, and `omission_notes` are notes on omitted
+    findings.
     """
 
-    findings: list[Outgoing]
+    findings: list[ExportedFinding]
     answer: Answer[object]
     lost: frozenset[bytes] = frozenset()
-    left_out: tuple[str, ...] = ()
+    omission_notes: tuple[str, ...] = ()
 
 
 def _choose_regressions(comparison: Comparison, form: Form) -> _ExportInput:
@@ -103,33 +104,35 @@ def _build_export(batch: Batch, form: Form, chosen: _ExportInput, tools: dict[st
     sources = BatchSources(records, chosen.lost)
     findings = worst_first(records, chosen.findings) if form in ("sarif", "github") else chosen.findings
 
-    def identify(chosen_findings: Sequence[Outgoing]) -> list[Outgoing]:
-        tasks = tasks_that_give(batch.question.catalogue, records.task_names, ("diagnostic",))
-        return on_lines_of_files(with_fingerprints(records, tasks, chosen_findings, sources), sources)
+    def identify(chosen_findings: Sequence[ExportedFinding]) -> list[ExportedFinding]:
+        tasks = emitting_tasks(batch.question.catalogue, records.task_names, ("diagnostic",))
+        return relocate_notebook_findings(with_fingerprints(records, tasks, chosen_findings, sources), sources)
 
     def exported_findings() -> ExportedFindings:
-        placed = on_lines_of_files(findings, sources)
-        lacking = _completeness_of(chosen.answer, sources).lacking
-        if lacking and chosen.answer.question is not batch.question:
-            lacking = f"the older batch, {chosen.answer.question.batch.id}: {lacking}"
-        return ExportedFindings(findings=tuple(placed), tools=tools, incomplete=lacking)
+        placed = relocate_notebook_findings(findings, sources)
+        missing_text = _export_completeness(chosen.answer, sources).missing_text
+        if missing_text and chosen.answer.question is not batch.question:
+            missing_text = f"the older batch, {chosen.answer.question.batch.id}: {missing_text}"
+        return ExportedFindings(findings=tuple(placed), tools=tools, incomplete=missing_text)
 
     match form:
         case "sarif":
-            accepted = cut(by_tool(findings, tools))
-            identified = by_tool(identify([*chain(*accepted.values())]), dict.fromkeys(accepted, ""))
-            export = export_sarif(exported_findings(), identified, summaries_of(accepted))
+            accepted = cut(group_by_tool(findings, tools))
+            identified = group_by_tool(identify([*chain(*accepted.values())]), dict.fromkeys(accepted, ""))
+            export = export_sarif(exported_findings(), identified, rule_summaries(accepted))
         case "github":
             export = export_github(exported_findings())
         case "gitlab":
             export = export_gitlab(identify(findings))
         case "checkstyle":
-            export = export_checkstyle(on_lines_of_files(findings, sources))
+            export = export_checkstyle(relocate_notebook_findings(findings, sources))
         case _:
-            export = export_rdjson(on_lines_of_files(findings, sources), sources.content)
-    export = msgspec.structs.replace(export, excluded=(*chosen.left_out, *export.excluded))
-    return Answer(question=chosen.answer.question, found=export, whole=_completeness_of(chosen.answer, sources))
+            export = export_rdjson(relocate_notebook_findings(findings, sources), sources.content)
+    export = msgspec.structs.replace(export, excluded=(*chosen.omission_notes, *export.excluded))
+    return Answer(
+        question=chosen.answer.question, result=export, completeness=_export_completeness(chosen.answer, sources)
+    )
 
 
-def _completeness_of(answer: Answer[object], sources: BatchSources) -> Completeness:
+def _export_completeness(answer: Answer[object], sources: BatchSources) -> Completeness:
     return msgspec.structs.replace(answer.whole, lost=len(sources.lost))

@@ -9,41 +9,41 @@ from codebatch.compare.batches import read_items
 from codebatch.compare.matching.fingerprints import fingerprints
 from codebatch.compare.matching.scopes import NO_SCOPES, Scopes, have_scopes, read_scopes
 from codebatch.compare.matching.texts import Texts
-from codebatch.interchange.findings import Outgoing
+from codebatch.interchange.findings import ExportedFinding
 from codebatch.model.record import SEVERITIES, Diagnostic
 from codebatch.operations.export.sources import BatchSources
 from codebatch.query.secondary_files import SecondaryFiles
-from codebatch.query.sources.parsed_files import files_apart
+from codebatch.query.sources.parsed_files import secondary_categories
 from codebatch.query.sources.records import BatchRecords
 
 
-def worst_first(records: BatchRecords, outgoing: Iterable[Outgoing]) -> list[Outgoing]:
+def worst_first(records: BatchRecords, outgoing: Iterable[ExportedFinding]) -> list[ExportedFinding]:
     """Sort findings by four criteria: changed lines first, most severe first, production files first, then by location.
 
     Raises StoreCorrupt.
     """
-    non_production = SecondaryFiles(files_apart(records.files))
+    non_production = SecondaryFiles(secondary_categories(records.files))
 
-    def rank(outgoing: Outgoing) -> tuple[bool, int, bool, bytes, int, int, str, str]:
-        is_apart, found = non_production.of(outgoing.path) is not None, outgoing.found
-        severity_rank = _RANKS[found.severity]
+    def rank(outgoing: ExportedFinding) -> tuple[bool, int, bool, bytes, int, int, str, str]:
+        is_secondary, finding = non_production.category_of(outgoing.path) is not None, outgoing.diagnostic
+        severity_rank = _RANKS[finding.severity]
         return (
             not outgoing.is_changed,
             severity_rank,
-            is_apart,
+            is_secondary,
             outgoing.path,
-            found.line,
-            found.column,
-            found.code,
-            found.message,
+            finding.line,
+            finding.column,
+            finding.code,
+            finding.message,
         )
 
     return sorted(outgoing, key=rank)
 
 
 def with_fingerprints(
-    records: BatchRecords, tasks: Iterable[str], outgoing: Sequence[Outgoing], sources: BatchSources
-) -> list[Outgoing]:
+    records: BatchRecords, tasks: Iterable[str], outgoing: Sequence[ExportedFinding], sources: BatchSources
+) -> list[ExportedFinding]:
     """Return the findings with fingerprints. Files with missing content are added to `sources`. Raises StoreCorrupt.
 
     Equal findings of a file are numbered. All findings of `tasks` in the file are numbered, not only exported ones. So
@@ -63,14 +63,14 @@ def with_fingerprints(
     for path, indexes in files.items():
         content = sources.content(path)
         if content is not None:
-            of_file = _fingerprints_of(every[path], Texts(content.split(b"\n")), scopes.get(path, NO_SCOPES))
+            of_file = _finding_fingerprints(every[path], Texts(content.split(b"\n")), scopes.get(path, NO_SCOPES))
             for index in indexes:
-                if left := of_file.get(outgoing[index].found):
-                    identified[index] = outgoing[index]._replace(fingerprint=left.pop(0))
+                if remaining := of_file.get(outgoing[index].diagnostic):
+                    identified[index] = outgoing[index]._replace(fingerprint=remaining.pop(0))
     return identified
 
 
-def _fingerprints_of(every: Sequence[Diagnostic], texts: Texts, scopes: Scopes) -> dict[Diagnostic, list[str]]:
+def _finding_fingerprints(every: Sequence[Diagnostic], texts: Texts, scopes: Scopes) -> dict[Diagnostic, list[str]]:
     """Return the fingerprints of the findings of a file. Equal findings are one key with several fingerprints."""
     by_finding: dict[Diagnostic, list[str]] = defaultdict(list)
     findings = [texts.finding(diagnostic, scopes.at(diagnostic.line)) for diagnostic in every]

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from codebatch.interchange.findings import Outgoing
+from codebatch.interchange.findings import ExportedFinding
 from codebatch.model.record import Diagnostic
 from codebatch.operations.export.sources import BatchSources
-from codebatch.operations.queries.source_text import lines_of_cells
+from codebatch.operations.queries.source_text import notebook_cell_lines
 
 _SOURCE = re.compile(rb'\s*"source"\s*:')
 _AROUND = b" \t\r[],"
@@ -25,16 +25,16 @@ _AROUND = b" \t\r[],"
 _Notebook = tuple[list[bytes], list[list[str]]]
 
 
-def on_lines_of_files(outgoing: Sequence[Outgoing], sources: BatchSources) -> list[Outgoing]:
+def relocate_notebook_findings(outgoing: Sequence[ExportedFinding], sources: BatchSources) -> list[ExportedFinding]:
     """Move findings in notebooks to lines of the notebook files. Return all findings. Raises StoreCorrupt."""
     notebooks: dict[bytes, _Notebook] = {}
-    for path in {finding.path for finding in outgoing if finding.found.cell is not UNSET}:
+    for path in {finding.path for finding in outgoing if finding.diagnostic.cell is not UNSET}:
         content = sources.content(path) or b""
-        notebooks[path] = content.split(b"\n"), lines_of_cells(content)
+        notebooks[path] = content.split(b"\n"), notebook_cell_lines(content)
     return [
         finding
-        if finding.found.cell is UNSET
-        else finding._replace(found=_relocate(finding.found, *notebooks[finding.path]))
+        if finding.diagnostic.cell is UNSET
+        else finding._replace(diagnostic=_relocate(finding.diagnostic, *notebooks[finding.path]))
         for finding in outgoing
     ]
 

@@ -8,24 +8,24 @@ import msgspec
 
 from codebatch.compare.matching.lines import NOWHERE
 from codebatch.compare.states import REGRESSIONS
-from codebatch.interchange.findings import Outgoing
+from codebatch.interchange.findings import ExportedFinding
 from codebatch.model.entry import path_fields
 from codebatch.model.record import Diagnostic
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 from codebatch.operations.comparison.comparison import Comparison
 
 
-def regressions(comparison: Comparison) -> Iterator[Outgoing]:
+def regressions(comparison: Comparison) -> Iterator[ExportedFinding]:
     """Yield the regressions: new findings, and findings with a raised severity. Raises StoreCorrupt."""
     for change in comparison.differences(REGRESSIONS):
         if isinstance(change.new, Diagnostic):
             path = change.new.path_bytes
-            yield Outgoing(
+            yield ExportedFinding(
                 change.new, path, change.state, is_changed=_is_changed(comparison.lines(path), change.new.line)
             )
 
 
-def suppressed(comparison: Comparison) -> Iterator[Outgoing]:
+def suppressed(comparison: Comparison) -> Iterator[ExportedFinding]:
     """Yield suppressed findings at their location in the newer batch.
 
     Such a finding is hidden by a disabled rule or a suppression comment. If its line was edited, for example to add the
@@ -38,7 +38,7 @@ def suppressed(comparison: Comparison) -> Iterator[Outgoing]:
         path = comparison.trees.new_path(old_path)
         if path is not None:
             line = _counterpart_line(comparison.trees.lines("old", old_path, path), change.old.line)
-            yield Outgoing(_relocate(change.old, path, line), path, change.state, reason=change.reason)
+            yield ExportedFinding(_relocate(change.old, path, line), path, change.state, reason=change.reason)
 
 
 def not_comparable(comparison: Comparison) -> Iterator[str]:
@@ -49,7 +49,7 @@ def not_comparable(comparison: Comparison) -> Iterator[str]:
     count = sum(change.new is not None for change in comparison.differences({"not_comparable"}))
     if count:
         old, new = comparison.old.question.batch.id, comparison.new.question.batch.id
-        skipped = f"{count_of(count, 'finding')} not comparable with the older batch"
+        skipped = f"{count_text(count, 'finding')} not comparable with the older batch"
         yield f"omitted: {skipped}; see: codebatch diff {old} {new} --state not_comparable"
 
 

@@ -6,33 +6,33 @@ import contextlib
 from collections.abc import Collection
 
 from codebatch.errors import StoreCorrupt, UnknownId
-from codebatch.model.analysis.imports import imports_in
+from codebatch.model.analysis.imports import imported_objects
 from codebatch.operations.api.batch import Batch
-from codebatch.operations.queries.tools import OURS, RUFF, named_tools, tools_of_task
+from codebatch.operations.queries.tools import OURS, RUFF, task_tools, tools_in_findings
 from codebatch.plugins.worker_services import language_services
-from codebatch.query.completeness import tasks_that_give
+from codebatch.query.completeness import emitting_tasks
 from codebatch.query.sources.records import BatchRecords
 from codebatch.store.batches.batches import open_batch
 
 
-def tools_of(batch: Batch, task: str | None, wanted: Collection[str]) -> dict[str, str]:
+def possible_tools(batch: Batch, task: str | None, reported_tools: Collection[str]) -> dict[str, str]:
     """Return the versions of the tools that may have reported findings in a batch, by tool. Unknown versions are empty.
 
-    `task` and `wanted` restrict the tools. For custom tasks, tools are known only from findings: those of this batch,
-    and those of its bases that were not imported. Raises InvalidInput or StoreCorrupt.
+    `task` and `reported_tools` restrict the tools. For custom tasks, tools are known only from findings: those of this
+    batch, and those of its bases that were not imported. Raises InvalidInput or StoreCorrupt.
     """
     records = batch.question.records
     planned = {planned_task.name: planned_task for planned_task in records.plan.tasks}
-    imported = imports_in(planned.values())
+    imported = imported_objects(planned.values())
     versions: dict[str, str] = {}
-    for name in tasks_that_give(batch.question.catalogue, records.choose_tasks(task), ("diagnostic",)):
+    for name in emitting_tasks(batch.question.catalogue, records.choose_tasks(task), ("diagnostic",)):
         if name not in imported:
-            tools = tools_of_task(records, name)
+            tools = task_tools(records, name)
             more = _tools_in_bases(batch, name) if name in tools else ()
             versions.update(
                 (tool, planned[name].tools.get(RUFF, "") if tool == RUFF else "") for tool in (*tools, *more)
             )
-    return {tool: version for tool, version in sorted(versions.items()) if not wanted or tool in wanted}
+    return {tool: version for tool, version in sorted(versions.items()) if not reported_tools or tool in reported_tools}
 
 
 def _tools_in_bases(batch: Batch, task: str) -> Collection[str]:
@@ -42,12 +42,12 @@ def _tools_in_bases(batch: Batch, task: str) -> Collection[str]:
     for base in batch.question.batch.about.bases:
         with contextlib.suppress(StoreCorrupt, UnknownId):
             records = BatchRecords(store, open_batch(store, base))
-            if task in records.task_names and task not in imports_in(records.plan.tasks):
-                names |= named_tools(records, task)
+            if task in records.task_names and task not in imported_objects(records.plan.tasks):
+                names |= tools_in_findings(records, task)
     return names
 
 
-def summaries_of(tools: Collection[str]) -> dict[tuple[str, str], str]:
+def rule_summaries(tools: Collection[str]) -> dict[tuple[str, str], str]:
     """Return the summaries of the rules of this installation by tool and rule ID. `tools` are the tools to include."""
     summaries: dict[tuple[str, str], str] = {}
     if OURS in tools:

@@ -17,18 +17,25 @@ from codebatch.coordinator.analysis.planning import check_tools, make_plan
 from codebatch.coordinator.analysis.progress_counter import RunScope
 from codebatch.errors import BatchIncomplete, CodebatchError, Stopped, StoreCorrupt, ToolMismatch, UnknownId
 from codebatch.git.ancestry import Repository
-from codebatch.git.commit_tree import tree_of
+from codebatch.git.commit_tree import check_out_commit
 from codebatch.git.repository import GitError
-from codebatch.model.analysis.imports import are_alike, for_tree_of
+from codebatch.model.analysis.imports import adapt_imports, have_equal_tasks
 from codebatch.model.entry import display_path
 from codebatch.model.plan import plan_digest
-from codebatch.operations.comparison.revisions import NamedCommit, find_batch_of
-from codebatch.operations.history.checkouts import repository_of
-from codebatch.operations.project.project_snapshot import rules_for, take
+from codebatch.operations.comparison.revisions import NamedCommit, find_commit_batch
+from codebatch.operations.history.checkouts import find_source_repository
+from codebatch.operations.project.project_snapshot import rules_for, take_snapshot_of_paths
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.query.status.batch_status import read_current_state
-from codebatch.snapshotting.staleness import rules_of
-from codebatch.store.batches.batches import NO_CHECKOUT, BatchDir, Checkout, create_batch, iter_batches, snapshot_of
+from codebatch.snapshotting.staleness import read_source_rules
+from codebatch.store.batches.batches import (
+    NO_CHECKOUT,
+    BatchDir,
+    Checkout,
+    create_batch,
+    iter_batches,
+    load_batch_snapshot,
+)
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.results.bases import find_bases
 from codebatch.store.snapshots.snapshots import Snapshot, load_snapshot
@@ -53,7 +60,7 @@ def run_snapshot_as(
     plan = head.plan()
     catalogue = execution.configuration.catalogue.with_imports(head.about.imports)
     check_tools(catalogue, plan)
-    tasks = for_tree_of(known.plan().tasks if known is not None else (), plan.tasks)
+    tasks = adapt_imports(known.plan().tasks if known is not None else (), plan.tasks)
     key = plan_digest(snapshot.digest, tasks, plan.paths), head.about.place
     with store.writing() as lock:
         batch = _find(store, key)
@@ -70,7 +77,7 @@ def run_snapshot_as(
                     before=head.id,
                     for_comparison=True,
                 )
-        if not read_current_state(batch).is_over:
+        if not read_current_state(batch).is_settled_and_merged:
             executed = execution.execute(store, lock, batch, RunScope(), listener, snapshot)
             if executed.signal_status:
                 hint = "to continue, run the same command again: finished results are reused"
@@ -78,7 +85,7 @@ def run_snapshot_as(
     return batch
 
 
-def under_tasks_of(
+def rerun_with_head_tasks(
     store: StoreDir, head: BatchDir, batch: BatchDir, execution: ExecutionSettings, listener: Listener
 ) -> BatchDir:
     """Return a batch with the tree of `batch` and the tasks of `head`.
@@ -86,14 +93,14 @@ def under_tasks_of(
     If the tasks are already equal, or both batches have the same snapshot, return `batch`. Raises ToolMismatch if this
     installation would execute the tasks differently. Raises Stopped at a signal, and StoreError.
     """
-    if are_alike(batch.plan().tasks, head.plan().tasks) or batch.about.snapshot_id == head.about.snapshot_id:
+    if have_equal_tasks(batch.plan().tasks, head.plan().tasks) or batch.about.snapshot_id == head.about.snapshot_id:
         return batch
     checkout = Checkout(batch.about.commit, batch.about.is_clean)
     try:
         listener.note(
             f"batch {batch.id} was made with different tasks; re-analysing its files with the tasks of {head.id}"
         )
-        return run_snapshot_as(store, head, snapshot_of(store, batch), execution, listener, checkout, batch)
+        return run_snapshot_as(store, head, load_batch_snapshot(store, batch), execution, listener, checkout, batch)
     except ToolMismatch as error:
         message = (
             f"batch {batch.id} was made with different tasks, and its files cannot be re-analysed with the tasks of "
@@ -113,15 +120,17 @@ def run_commit_as(
     """
     listener.note(f"no batch of {label}; analysing this commit with the tasks of {head.id}")
     known = max(
-        batches_of_commit(store, head, commit),
+        list_commit_batches(store, head, commit),
         key=lambda each: len(head.about.imports.keys() & each.about.imports.keys()),
         default=None,
     )
-    snapshot = freeze_commit(store, head, commit, execution, listener) if known is None else snapshot_of(store, known)
+    snapshot = (
+        freeze_commit(store, head, commit, execution, listener) if known is None else load_batch_snapshot(store, known)
+    )
     return run_snapshot_as(store, head, snapshot, execution, listener, Checkout(commit, True), known)
 
 
-def batch_of_commit(
+def obtain_commit_batch(
     store: StoreDir, head: BatchDir, commit: NamedCommit, execution: ExecutionSettings, listener: Listener
 ) -> BatchDir:
     """Return a finished batch of a named commit. If no batch comparable to `head` exists, the commit is analysed.
@@ -130,16 +139,16 @@ def batch_of_commit(
     returned, with a note. If there is none, the error depends on the reason: BatchIncomplete if the tasks of `head`
     cannot be executed here, otherwise UnknownId. Raises Stopped at a signal, and StoreError.
     """
-    ended = [batch for batch in batches_of_commit(store, head, commit.id) if has_ended(batch)]
+    ended = [batch for batch in list_commit_batches(store, head, commit.id) if has_ended(batch)]
     if ended:
-        return max(ended, key=lambda batch: are_alike(batch.plan().tasks, head.plan().tasks))
+        return max(ended, key=lambda batch: have_equal_tasks(batch.plan().tasks, head.plan().tasks))
     try:
         return run_commit_as(store, head, commit.id, execution, listener, label=commit.label)
     except Stopped:
         raise
     except (GitError, CodebatchError, OSError) as error:
         message = f"no batch of {commit.label}, and this commit cannot be analysed: {error}"
-        existing = find_batch_of(store, commit)
+        existing = find_commit_batch(store, commit)
         if existing is not None:
             listener.note(
                 f"{commit.label} cannot be analysed: {error}; "
@@ -154,12 +163,12 @@ def batch_of_commit(
         raise UnknownId(message, hint=hint) from error
 
 
-def batches_of_commit(store: StoreDir, head: BatchDir, commit: str) -> list[BatchDir]:
+def list_commit_batches(store: StoreDir, head: BatchDir, commit: str) -> list[BatchDir]:
     """Return the batches of a commit without uncommitted changes that are comparable to `head`, latest first.
 
     A batch is comparable if its sources, paths, file patterns and submodules are those of `head`. It may be unfinished.
     """
-    patterns = ("", _stat_cache_like(store, head))
+    patterns = ("", _similar_stat_cache(store, head))
     return [
         batch
         for batch in iter_batches(store)
@@ -178,7 +187,7 @@ def have_same_submodules(store: StoreDir, left: BatchDir, right: BatchDir) -> bo
     """
     try:
         first, second = (
-            {entry.path for entry in snapshot_of(store, batch).entries if entry.kind == "submodule"}
+            {entry.path for entry in load_batch_snapshot(store, batch).entries if entry.kind == "submodule"}
             for batch in (left, right)
         )
     except (StoreCorrupt, UnknownId):
@@ -192,23 +201,23 @@ def freeze_commit(
     """Store the tree of a commit as a snapshot. Only files that the patterns of `head` select are included.
 
     The snapshot covers the directory of `head`. Raises GitError if git cannot provide the tree, OSError, and the errors
-    of `take`.
+    of `take_snapshot_of_paths`.
     """
-    repository_and_directory = repository_of(head.about.sources)
+    repository_and_directory = find_source_repository(head.about.sources)
     if repository_and_directory is None:
         raise GitError(f"the files of batch {head.id} are not from a single directory in a git work tree")
     repository = Repository(*repository_and_directory)
     if repository.find(commit) is None:
         raise GitError(f"the commit is not in the git repository of {display_path(repository.directory)}")
-    rules = rules_of(store.files, store.root, _stat_cache_like(store, head))
-    with tree_of(repository, commit) as directory:
-        result = take(
+    rules = read_source_rules(store.files, store.root, _similar_stat_cache(store, head))
+    with check_out_commit(repository, commit) as directory:
+        result = take_snapshot_of_paths(
             store, [Path(os.fsdecode(directory))], rules or rules_for(execution.configuration, (), ()), listener.phase
         )
     return load_snapshot(store.files, store.root, result.snapshot_id)
 
 
-def _stat_cache_like(store: StoreDir, head: BatchDir) -> str:
+def _similar_stat_cache(store: StoreDir, head: BatchDir) -> str:
     """Return the name of a stat cache that has the file patterns of `head`, or an empty string.
 
     A batch that was created for a comparison has no stat cache. For such a batch, the stat cache of the latest batch
@@ -222,7 +231,7 @@ def has_ended(batch: BatchDir) -> bool:
     """Return whether a batch is readable and all its work has ended."""
     try:
         batch.plan()
-        return read_current_state(batch).is_over
+        return read_current_state(batch).is_settled_and_merged
     except (StoreCorrupt, UnknownId):
         return False
 

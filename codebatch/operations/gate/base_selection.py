@@ -12,11 +12,11 @@ from codebatch.git.repository import GitError
 from codebatch.model.analysis.imports import is_import
 from codebatch.model.plan import Plan
 from codebatch.operations.gate.base_runs import has_ended, have_same_submodules, run_commit_as
-from codebatch.operations.history.branch_point import Beginning, beginning_of
-from codebatch.operations.history.checkouts import repository_of
+from codebatch.operations.history.branch_point import BranchPoint, find_branch_point
+from codebatch.operations.history.checkouts import find_source_repository
 from codebatch.operations.history.newest_commit import is_in_repository
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
-from codebatch.store.batches.batches import BatchDir, iter_batches, snapshot_of
+from codebatch.store.batches.batches import BatchDir, iter_batches, load_batch_snapshot
 from codebatch.store.batches.store import StoreDir
 
 _IS_FIRST = "first run: the store has no other batch of this source"
@@ -54,50 +54,51 @@ def choose_base(
     is analysed.
     """
     known = [batch for batch in iter_batches(store, listener.note) if _has_another_tree(batch, head)]
-    others = [batch for batch in known if batch.about.stat_cache in ("", head.about.stat_cache)]
-    repository_and_directory = repository_of(head.about.sources)
+    comparable_batches = [batch for batch in known if batch.about.stat_cache in ("", head.about.stat_cache)]
+    repository_and_directory = find_source_repository(head.about.sources)
     repository = None if repository_and_directory is None else Repository(*repository_and_directory)
-    is_first = not known and (repository is None or not _has_been_elsewhere(store, head, repository))
+    is_first = not known and (repository is None or not _was_elsewhere(store, head, repository))
     if is_first and (repository is None or not environment.get("GITHUB_BASE_REF")):
         return NoBase(_IS_FIRST, is_first=True)
     if repository is None:
-        return _find_previous_batch(head, others)
+        return _find_previous_batch(head, comparable_batches)
     try:
-        beginning = beginning_of(head, repository, environment)
+        beginning = find_branch_point(head, repository, environment)
     except GitError as error:
         base: ComparisonBase | NoBase = NoBase(str(error))
     else:
-        base = _find_base_at_commit(store, head, others, repository, beginning, execution, listener)
+        base = _find_base_at_commit(store, head, comparable_batches, repository, beginning, execution, listener)
     return NoBase(f"{_IS_FIRST}; {base.why}", is_first=True) if is_first and isinstance(base, NoBase) else base
 
 
-def _has_been_elsewhere(store: StoreDir, head: BatchDir, repository: Repository) -> bool:
+def _was_elsewhere(store: StoreDir, head: BatchDir, repository: Repository) -> bool:
     """Return whether the store has a batch of this repository in another directory.
 
     CI restores caches in any directory. Such a batch is recognised by its commit, which this repository has too. A
     shallow clone has few commits. So there, a batch also counts if `head` has more than half of its paths.
     """
-    others = [
+    other_batches = [
         batch
         for batch in iter_batches(store)
         if is_commit(batch.about.commit)
         and batch.about.paths == head.about.paths
         and batch.about.snapshot_id != head.about.snapshot_id
     ]
-    if any(repository.find(batch.about.commit) is not None for batch in others):
+    if any(repository.find(batch.about.commit) is not None for batch in other_batches):
         return True
-    if not others or not repository.is_shallow:
+    if not other_batches or not repository.is_shallow:
         return False
-    latest = {batch.about.sources: batch for batch in reversed(others)}
-    paths = _paths_of(store, head)
+    latest = {batch.about.sources: batch for batch in reversed(other_batches)}
+    paths = _batch_paths(store, head)
     return any(
-        2 * len(paths & theirs) > len(theirs) for theirs in (_paths_of(store, batch) for batch in latest.values())
+        2 * len(paths & other_paths) > len(other_paths)
+        for other_paths in (_batch_paths(store, batch) for batch in latest.values())
     )
 
 
-def _paths_of(store: StoreDir, batch: BatchDir) -> set[bytes]:
+def _batch_paths(store: StoreDir, batch: BatchDir) -> set[bytes]:
     try:
-        return {entry.path for entry in snapshot_of(store, batch).entries}
+        return {entry.path for entry in load_batch_snapshot(store, batch).entries}
     except (StoreError, UnknownId):
         return set()
 
@@ -105,13 +106,13 @@ def _paths_of(store: StoreDir, batch: BatchDir) -> set[bytes]:
 def _find_base_at_commit(
     store: StoreDir,
     head: BatchDir,
-    others: list[BatchDir],
+    other_batches: list[BatchDir],
     repository: Repository,
-    beginning: Beginning,
+    beginning: BranchPoint,
     execution: ExecutionSettings,
     listener: Listener,
 ) -> ComparisonBase | NoBase:
-    candidates = _nearest(head, others, repository, beginning.commit)
+    candidates = _nearest(head, other_batches, repository, beginning.commit)
     nearest = next((batch for batch in candidates if have_same_submodules(store, batch, head)), None)
     description = f"commit {beginning.commit[:12]}, {beginning.description}"
     if nearest is not None and nearest.about.commit == beginning.commit:
@@ -131,10 +132,10 @@ def _find_base_at_commit(
     )
 
 
-def _nearest(head: BatchDir, others: list[BatchDir], repository: Repository, commit: str) -> Iterator[BatchDir]:
+def _nearest(head: BatchDir, candidates: list[BatchDir], repository: Repository, commit: str) -> Iterator[BatchDir]:
     """Yield the ended batches of a commit or its ancestors that have the tasks of `head`, nearest commit first."""
     by_commit: dict[str, list[BatchDir]] = defaultdict(list)
-    for batch in others:
+    for batch in candidates:
         if batch.about.is_clean and batch.about.commit:
             by_commit[batch.about.commit].append(batch)
     plan = head.plan()
@@ -148,11 +149,11 @@ def _nearest(head: BatchDir, others: list[BatchDir], repository: Repository, com
             yield from filter(lambda batch: _has_same_tasks(batch, plan), by_commit.get(ancestor, []))
 
 
-def _find_previous_batch(head: BatchDir, others: list[BatchDir]) -> ComparisonBase | NoBase:
+def _find_previous_batch(head: BatchDir, candidates: list[BatchDir]) -> ComparisonBase | NoBase:
     """Return the previous finished batch of the same sources, paths and pipeline. Outside of git, this is the base."""
     comparable = (
         batch
-        for batch in others
+        for batch in candidates
         if batch.about.pipeline == head.about.pipeline and batch.id < head.id and not batch.about.for_comparison
     )
     previous = next(filter(has_ended, comparable), None)

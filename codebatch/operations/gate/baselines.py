@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from codebatch.compare.absence.file_selection import FileSelection
-from codebatch.compare.absence.reasons import BatchContext, is_looked_at_in_part
+from codebatch.compare.absence.reasons import BatchContext, is_partially_checked
 from codebatch.compare.baselines import (
     BaselineEntry,
     BaselineEntryPair,
@@ -21,7 +21,7 @@ from codebatch.compare.baselines import (
     baseline_entry,
     decode_baseline,
     encode_baseline,
-    hash_of,
+    line_hash,
     match_baseline,
 )
 from codebatch.compare.matching.findings import MatchableFinding
@@ -38,11 +38,11 @@ from codebatch.system.files.files import RealFiles
 BASELINE_BYTES_MAX = 256 << 20
 
 
-class HeldFindings(NamedTuple):
+class BaselineFindings(NamedTuple):
     """The findings of a batch, sorted by path and line, and the baseline entry of each finding."""
 
     findings: Sequence[Diagnostic]
-    kept: Sequence[BaselineEntry]
+    entries: Sequence[BaselineEntry]
 
 
 class Update(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,7 +58,7 @@ class Update(msgspec.Struct, frozen=True, kw_only=True):
     not_comparable: int
 
 
-def all_findings(batch: Batch) -> Answer[HeldFindings]:
+def all_findings(batch: Batch) -> Answer[BaselineFindings]:
     """Return all findings of a batch with their baseline entries.
 
     Raises StoreCorrupt for damaged data, and if the content of a file is missing. Raises BatchIncomplete if findings
@@ -82,8 +82,8 @@ def all_findings(batch: Batch) -> Answer[HeldFindings]:
         diagnostics.sort(key=lambda finding: (finding.line, finding.column))
         findings += diagnostics
         matchable += ((path, texts.finding(finding, scopes_of_file.at(finding.line))) for finding in diagnostics)
-    batch_findings = HeldFindings(findings, baseline_entry(matchable))
-    return Answer(question=answer.question, found=batch_findings, whole=answer.whole)
+    batch_findings = BaselineFindings(findings, baseline_entry(matchable))
+    return Answer(question=answer.question, result=batch_findings, completeness=answer.whole)
 
 
 def read_baseline(path: Path) -> list[BaselineEntry]:
@@ -91,18 +91,18 @@ def read_baseline(path: Path) -> list[BaselineEntry]:
 
     Raises InvalidInput if the file is missing or invalid. For an invalid file, the message has the line number.
     """
-    shown_path = display_path(os.fsencode(path))
+    displayed_path = display_path(os.fsencode(path))
     try:
-        with open(path, "rb", opener=_open_without_waiting) as file:
+        with open(path, "rb", opener=_open_nonblocking) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise InvalidInput(f"{shown_path} is not a regular file")
+                raise InvalidInput(f"{displayed_path} is not a regular file")
             data = file.read(BASELINE_BYTES_MAX + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         hint = "create one with: codebatch baseline create FILE"
-        raise InvalidInput(f"cannot read {shown_path}: {reason}", hint=hint) from error
+        raise InvalidInput(f"cannot read {displayed_path}: {reason}", hint=hint) from error
     if len(data) > BASELINE_BYTES_MAX:
-        raise InvalidInput(f"{shown_path} has more than {BASELINE_BYTES_MAX:,} bytes, the limit for baselines")
+        raise InvalidInput(f"{displayed_path} has more than {BASELINE_BYTES_MAX:,} bytes, the limit for baselines")
     try:
         return decode_baseline(data.removeprefix(codecs.BOM_UTF8))
     except BaselineError as error:
@@ -113,10 +113,10 @@ def read_baseline(path: Path) -> list[BaselineEntry]:
                 f"keep the lines of both sides of the conflict; to have git do this, add this line to .gitattributes: "
                 f"{name} merge=union"
             )
-        raise InvalidInput(f"line {error.line} of {shown_path} {error}", hint=hint) from error
+        raise InvalidInput(f"line {error.line} of {displayed_path} {error}", hint=hint) from error
 
 
-def _open_without_waiting(path: str, flags: int) -> int:
+def _open_nonblocking(path: str, flags: int) -> int:
     """Open a file without blocking. Opening a FIFO would otherwise wait for a writer."""
     return os.open(path, flags | os.O_NONBLOCK)
 
@@ -127,7 +127,7 @@ def ignore_baseline_file(batch: Batch, path: Path) -> None:
     It is not source code, so its changes do not matter.
     """
     directory, name = os.path.split(os.path.abspath(os.fsencode(path)))
-    batch.question.beside = (os.path.join(os.path.realpath(directory), name),)
+    batch.question.ignored_paths = (os.path.join(os.path.realpath(directory), name),)
 
 
 def create_baseline(batch: Batch, path: Path) -> Answer[int]:
@@ -142,8 +142,8 @@ def create_baseline(batch: Batch, path: Path) -> Answer[int]:
         raise InvalidInput(f"{display_path(os.fsencode(path))} already exists", hint=hint)
     _check_place(batch, path)
     answer = _require_complete(all_findings(batch))
-    RealFiles().write_atomic(path, encode_baseline(answer.found.kept))
-    return Answer(question=answer.question, found=len({*answer.found.kept}), whole=answer.whole)
+    RealFiles().write_atomic(path, encode_baseline(answer.found.entries))
+    return Answer(question=answer.question, result=len({*answer.found.entries}), completeness=answer.whole)
 
 
 def update_baseline(batch: Batch, path: Path, *, accept_new: bool = False) -> Answer[Update]:
@@ -156,9 +156,9 @@ def update_baseline(batch: Batch, path: Path, *, accept_new: bool = False) -> An
     ignore_baseline_file(batch, path)
     _check_place(batch, path)
     answer = _require_complete(all_findings(batch))
-    entries = answer.found.kept
+    entries = answer.found.entries
     pairs = match_baseline(before, entries)
-    known = {pair.found for pair in pairs}
+    known = {pair.finding_index for pair in pairs}
     new_entries = [entry for index, entry in enumerate(entries) if index not in known]
     not_comparable = _not_comparable(batch, before, pairs)
     updated = {*(entries[index] for index in known), *not_comparable, *(new_entries if accept_new else ())}
@@ -173,10 +173,10 @@ def update_baseline(batch: Batch, path: Path, *, accept_new: bool = False) -> An
         excluded=0 if accept_new else len(new_entries),
         not_comparable=len(not_comparable),
     )
-    return Answer(question=answer.question, found=update, whole=answer.whole)
+    return Answer(question=answer.question, result=update, completeness=answer.whole)
 
 
-def counted_by_rule(entries: Sequence[BaselineEntry]) -> list[tuple[str, str, int, int]]:
+def count_by_rule(entries: Sequence[BaselineEntry]) -> list[tuple[str, str, int, int]]:
     """Return the numbers of findings and of files for each tool and code of a baseline, most findings first."""
     by_rule: dict[tuple[str, str], list[BaselineEntry]] = defaultdict(list)
     for entry in entries:
@@ -196,11 +196,11 @@ class BaselineDiff(NamedTuple):
     not_comparable: int
 
 
-def diff_baseline(batch: Batch, entries: Sequence[BaselineEntry]) -> tuple[Answer[HeldFindings], BaselineDiff]:
+def diff_baseline(batch: Batch, entries: Sequence[BaselineEntry]) -> tuple[Answer[BaselineFindings], BaselineDiff]:
     """Return the findings of a batch, and their differences from a baseline. Raises StoreCorrupt."""
     answer = all_findings(batch)
-    pairs = match_baseline(entries, answer.found.kept)
-    known = {pair.found for pair in pairs}
+    pairs = match_baseline(entries, answer.found.entries)
+    known = {pair.finding_index for pair in pairs}
     new_findings = [finding for index, finding in enumerate(answer.found.findings) if index not in known]
     not_comparable = len(_not_comparable(batch, entries, pairs))
     return answer, BaselineDiff(new_findings, len(entries) - len(pairs) - not_comparable, not_comparable)
@@ -231,7 +231,7 @@ class _Reach:
         self._records = question.records
         self._context = BatchContext(self._records, paths)
         self._tasks_by_tool = ToolTasks(question)
-        self._selection = FileSelection.of(self._records)
+        self._selection = FileSelection.from_records(self._records)
         self._tasks_of_tools: dict[str, list[str]] = {}
 
     def not_comparable(self, path: bytes, lines: Sequence[BaselineEntry]) -> Iterable[BaselineEntry]:
@@ -245,21 +245,21 @@ class _Reach:
         - The file was checked only in part, and it still contains the line of the entry.
         """
         entry = self._records.snapshot.entry(path)
-        if not self._context.looks_at(path) or (entry is None and self._selection.leaves_out(path)):
+        if not self._context.covers(path) or (entry is None and self._selection.leaves_out(path)):
             return lines
         if entry is None:
             return ()
         hashes: set[str] = set()
         file = self._context.file(path)
-        if file is not None and is_looked_at_in_part(file):
+        if file is not None and is_partially_checked(file):
             content = self._records.read_object(entry)
-            hashes = {hash_of(b"".join(line.split())) for line in content.split(b"\n")}
+            hashes = {line_hash(b"".join(line.split())) for line in content.split(b"\n")}
         return [entry for entry in lines if entry.hash in hashes or not self._is_checked(entry)]
 
     def _is_checked(self, entry: BaselineEntry) -> bool:
         """Return whether all tasks that could report a finding have checked its file with its rule enabled."""
         if entry.tool not in self._tasks_of_tools:
-            self._tasks_of_tools[entry.tool] = self._tasks_by_tool.tasks_of(entry.tool)
+            self._tasks_of_tools[entry.tool] = self._tasks_by_tool.reporting_tasks(entry.tool)
         tasks = self._tasks_of_tools[entry.tool]
         return bool(tasks) and not any(
             self._context.has_off(task, (entry.tool, entry.code), entry.path)
@@ -268,7 +268,7 @@ class _Reach:
         )
 
 
-def _require_complete(answer: Answer[HeldFindings]) -> Answer[HeldFindings]:
+def _require_complete(answer: Answer[BaselineFindings]) -> Answer[BaselineFindings]:
     if answer.shortfall is not None:
         raise answer.shortfall
     return answer

@@ -13,7 +13,7 @@ from codebatch.git.ancestry import Repository
 from codebatch.git.changed_lines import touched_lines
 from codebatch.git.repository import GitError
 from codebatch.model.record import Diagnostic
-from codebatch.operations.history.checkouts import repository_of
+from codebatch.operations.history.checkouts import find_source_repository
 from codebatch.store.batches.batches import BatchDir
 
 
@@ -36,7 +36,7 @@ def touched_since(head: BatchDir, commit: str | None) -> TouchedLines | None:
     """
     if commit is None:
         return None
-    repository_and_directory = repository_of(head.about.sources)
+    repository_and_directory = find_source_repository(head.about.sources)
     try:
         if repository_and_directory is None:
             raise GitError("the directory is no longer in a git repository")

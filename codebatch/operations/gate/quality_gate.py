@@ -28,13 +28,13 @@ from codebatch.compare.states import REGRESSIONS, State
 from codebatch.errors import BatchIncomplete, InvalidInput, ToolMismatch
 from codebatch.model.entry import display_path
 from codebatch.model.record import Diagnostic
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 from codebatch.model.text.suggestions import did_you_mean
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.api.store import Store
 from codebatch.operations.comparison.comparison import Comparison
 from codebatch.operations.comparison.revisions import NamedCommit
-from codebatch.operations.gate.base_runs import batch_of_commit, under_tasks_of
+from codebatch.operations.gate.base_runs import obtain_commit_batch, rerun_with_head_tasks
 from codebatch.operations.gate.base_selection import ComparisonBase, NoBase, choose_base
 from codebatch.operations.gate.baselines import diff_baseline, ignore_baseline_file, read_baseline
 from codebatch.operations.gate.changed_lines import TouchedLines, touched_since
@@ -43,7 +43,7 @@ from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.stores import StorePlace
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.query.answers.sql_views import FILE_METRICS, FUNCTION_METRICS
-from codebatch.query.filters.arguments import path_of, refuse_text
+from codebatch.query.filters.arguments import path_argument, refuse_text
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.resolution import resolve_batch
 from codebatch.store.batches.store import StoreDir
@@ -52,7 +52,7 @@ from codebatch.store.batches.store import StoreDir
 _KNOWN = frozenset({*FILE_METRICS, *FUNCTION_METRICS, *UNLESS_0})
 
 
-class KeptBase(NamedTuple):
+class BaselineReference(NamedTuple):
     """A baseline file as the base of a comparison. `why` describes it."""
 
     why: str
@@ -74,7 +74,7 @@ class CheckResult(NamedTuple):
     """
 
     head: Batch
-    base: ComparisonBase | NoBase | KeptBase
+    base: ComparisonBase | NoBase | BaselineReference
     comparison: Comparison | None
     judged: Sequence[ConditionResult]
     forbidden: Sequence[Change]
@@ -89,9 +89,9 @@ class CheckResult(NamedTuple):
         return not isinstance(self.base, NoBase)
 
     @property
-    def is_passed(self) -> bool:
+    def has_passed(self) -> bool:
         """Whether no condition is violated."""
-        return all(each.verdict == "passed" for each in self.judged)
+        return all(result.verdict == "passed" for result in self.judged)
 
 
 class Checker(NamedTuple):
@@ -126,14 +126,14 @@ class Checker(NamedTuple):
         for condition in conditions:
             _check_metric(newer, condition.metric)
         chosen_base = (
-            self._named(base, batch)
+            self._find_named_base(base, batch)
             if base is not None
             else choose_base(store, batch, self.execution, self.listener, self.environment)
         )
         if isinstance(chosen_base, NoBase):
             return CheckResult(newer, chosen_base, None, (), (), (), {})
-        chosen_base = self._under_tasks_of(store, batch, chosen_base)
-        kinds = dict.fromkeys(("diagnostic", *(each.kind for each in conditions)))
+        chosen_base = self._rerun_base(store, batch, chosen_base)
+        kinds = dict.fromkeys(("diagnostic", *(parsed_condition.kind for parsed_condition in conditions)))
         comparison = newer.compare(self.store.batch(chosen_base.batch.id, partial=True), kind=tuple(kinds))
         lines = _ChangeFilter(
             comparison, touched_since(batch, chosen_base.change_begins), changed_lines_only=changed_lines
@@ -154,11 +154,11 @@ class Checker(NamedTuple):
             if condition.text == SEVERITY_RAISED or condition.kind != "diagnostic"
         ]
         if unknown:
-            told = (
+            note = (
                 f"--fail-on {', '.join(unknown)} cannot be used with a baseline: baselines contain "
                 "neither severities nor metrics"
             )
-            raise InvalidInput(told, hint="compare with a batch: codebatch check BASE")
+            raise InvalidInput(note, hint="compare with a batch: codebatch check BASE")
         entries = read_baseline(path)
         newer = self._head(head)
         ignore_baseline_file(newer, path)
@@ -168,7 +168,9 @@ class Checker(NamedTuple):
         counts: dict[State, int] = {"unchanged": known, "new": len(difference.new), "fixed": difference.gone}
         if difference.not_comparable:
             counts["not_comparable"] = difference.not_comparable
-        base = KeptBase(f"{count_of(len(entries), 'finding')} in the baseline {display_path(os.fsencode(path))}")
+        base = BaselineReference(
+            f"{count_text(len(entries), 'finding')} in the baseline {display_path(os.fsencode(path))}"
+        )
         return CheckResult(newer, base, None, *verdicts, counts)
 
     def _head(self, reference: str | None) -> Batch:
@@ -181,7 +183,7 @@ class Checker(NamedTuple):
             return side
         return open_commit(self.store, side, self.store.batch(partial=True).question.batch, self._run_commit)
 
-    def _named(self, reference: str, head: BatchDir) -> ComparisonBase:
+    def _find_named_base(self, reference: str, head: BatchDir) -> ComparisonBase:
         side = name_revision(self.store, reference)
         if isinstance(side, Batch):
             return ComparisonBase(side.question.batch, "given on the command line")
@@ -190,12 +192,12 @@ class Checker(NamedTuple):
         )
 
     def _run_commit(self, store: StoreDir, head: BatchDir, commit: NamedCommit) -> BatchDir:
-        return batch_of_commit(store, head, commit, self.execution, self.listener)
+        return obtain_commit_batch(store, head, commit, self.execution, self.listener)
 
-    def _under_tasks_of(self, store: StoreDir, head: BatchDir, base: ComparisonBase) -> ComparisonBase:
+    def _rerun_base(self, store: StoreDir, head: BatchDir, base: ComparisonBase) -> ComparisonBase:
         """Return the base. If its tasks differ from those of HEAD, analyse its tree again with the tasks of HEAD."""
         try:
-            reanalysed = under_tasks_of(store, head, base.batch, self.execution, self.listener)
+            reanalysed = rerun_with_head_tasks(store, head, base.batch, self.execution, self.listener)
         except ToolMismatch as error:
             if self.allow_incomparable:
                 return base
@@ -247,16 +249,16 @@ def check(
     Raises InvalidInput, UnknownId, BatchIncomplete, Stopped or StoreError.
     """
     refuse_text(fail_on=fail_on)
-    conditions = conditions_of(fail_on)
+    conditions = parse_conditions(fail_on)
     execution = ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs)
     listener = listener or Listener()
-    opened = Store(StorePlace(None if store is None else path_of(store)).open(), listener.note)
+    opened = Store(StorePlace(None if store is None else path_argument(store)).open(), listener.note)
     checker = Checker(opened, execution, listener, os.environ, allow_incomparable)
     if baseline is None:
         return checker.check(conditions, base, head, changed_lines=changed_lines)
     if base is not None or changed_lines:
         raise InvalidInput("`baseline` replaces the base batch and cannot be used with `base` or `changed_lines`")
-    return checker.check_baseline(conditions, path_of(baseline), head)
+    return checker.check_baseline(conditions, path_argument(baseline), head)
 
 
 class _ChangeFilter:
@@ -296,7 +298,7 @@ def _check_metric(batch: Batch, metric: str) -> None:
     raise InvalidInput(f"the batch has no metric {metric!r}", hint=did_you_mean(metric, sorted({*_KNOWN, *known})))
 
 
-def conditions_of(texts: Sequence[str]) -> list[Condition]:
+def parse_conditions(texts: Sequence[str]) -> list[Condition]:
     """Parse conditions. The default condition forbids new errors. Raises InvalidInput."""
     try:
         return [parse_condition(text) for text in dict.fromkeys(texts or (DEFAULT,))]

@@ -25,7 +25,9 @@ def name_revision(opened: Store, reference: str, *, of_files: bool = False) -> B
 
     Raises the errors of `Store.batch`.
     """
-    batch_or_commit = revisions.name_revision(opened.store, reference, opened.ask, opened.note, of_files=of_files)
+    batch_or_commit = revisions.name_revision(
+        opened.store, reference, opened.open_query, opened.note, of_files=of_files
+    )
     return (
         opened.open_batch(batch_or_commit, partial=True) if isinstance(batch_or_commit, BatchQuery) else batch_or_commit
     )

@@ -15,14 +15,14 @@ _MERGE_OF_GITHUB = re.compile(r"refs/pull/\d+/merge\Z", re.ASCII)
 _DEFAULT_BRANCH = "origin/HEAD"
 
 
-class Beginning(NamedTuple):
+class BranchPoint(NamedTuple):
     """The commit at which a change begins, with a description such as "the merge base with origin/main"."""
 
     commit: str
     description: str
 
 
-def beginning_of(head: BatchDir, repository: Repository, environment: Mapping[str, str]) -> Beginning:
+def find_branch_point(head: BatchDir, repository: Repository, environment: Mapping[str, str]) -> BranchPoint:
     """Return the commit at which the change in a batch begins.
 
     If `environment` has the variables of a GitHub job, they determine the branch. Raises GitError if the commit is
@@ -34,7 +34,7 @@ def beginning_of(head: BatchDir, repository: Repository, environment: Mapping[st
     parents = repository.parents(commit)
     is_merge = _MERGE_OF_GITHUB.match(environment.get("GITHUB_REF", "")) and environment.get("GITHUB_SHA") == commit
     if is_merge and len(parents) == 2:
-        return Beginning(parents[0], "the first parent of GitHub's merge commit")
+        return BranchPoint(parents[0], "the first parent of GitHub's merge commit")
     branch = environment.get("GITHUB_BASE_REF", "")
     name = f"origin/{branch}" if branch else _DEFAULT_BRANCH
     branch_head = repository.find(f"refs/remotes/{name}")
@@ -46,13 +46,13 @@ def beginning_of(head: BatchDir, repository: Repository, environment: Mapping[st
         except GitError as error:
             raise GitError(f"no merge base with {name}: {error}; fetch more: {_fetch(repository)}") from error
         if base != commit:
-            return Beginning(base, f"the merge base with {name}")
+            return BranchPoint(base, f"the merge base with {name}")
     if not head.about.is_clean:
-        return Beginning(commit, "HEAD, because there may be uncommitted changes")
+        return BranchPoint(commit, "HEAD, because there may be uncommitted changes")
     if not parents:
         raise GitError(f"commit {commit[:12]} has no parent")
     why = f"{name} contains HEAD" if branch_head is not None else f"{name} does not exist"
-    return Beginning(parents[0], f"the commit before HEAD, because {why}")
+    return BranchPoint(parents[0], f"the commit before HEAD, because {why}")
 
 
 def _fetch(repository: Repository, branch: str = "") -> str:

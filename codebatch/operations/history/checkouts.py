@@ -6,8 +6,8 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 
-from codebatch.git.checkout import AskedCheckout
-from codebatch.git.history import begins_in, find_head
+from codebatch.git.checkout import CheckoutComparison
+from codebatch.git.history import find_head, is_repository_top
 from codebatch.git.repository import GitError, find_git
 from codebatch.operations import Note
 from codebatch.operations.history.newest_commit import is_in_repository
@@ -15,7 +15,7 @@ from codebatch.operations.project.project_snapshot import ProjectSnapshot
 from codebatch.store.batches.batches import NO_CHECKOUT, Checkout
 
 
-def repository_of(sources: Sequence[bytes]) -> tuple[str, bytes] | None:
+def find_source_repository(sources: Sequence[bytes]) -> tuple[str, bytes] | None:
     """Return the path of the git executable and the source directory of a batch.
 
     Return None if the batch has several sources, or if git or a work tree is missing.
@@ -29,25 +29,25 @@ def repository_of(sources: Sequence[bytes]) -> tuple[str, bytes] | None:
 
 def find_commit(sources: Sequence[bytes]) -> str:
     """Return the commit at HEAD of a work tree, or an empty string if it is unknown."""
-    repository_and_directory = repository_of(sources)
+    repository_and_directory = find_source_repository(sources)
     with contextlib.suppress(GitError):
         return "" if repository_and_directory is None else find_head(*repository_and_directory).commit
     return ""
 
 
 @contextlib.contextmanager
-def asking_checkout(frozen: ProjectSnapshot, commit: str, note: Note) -> Iterator[Callable[[], Checkout]]:
+def comparing_checkout(frozen: ProjectSnapshot, commit: str, note: Note) -> Iterator[Callable[[], Checkout]]:
     """Yield a function that returns whether a snapshot equals a commit.
 
     git works in the background until the function is called. If git fails, the checkout counts as not clean, and a note
     has the reason.
     """
-    repository_and_directory = repository_of(frozen.sources) if commit else None
+    repository_and_directory = find_source_repository(frozen.sources) if commit else None
     if repository_and_directory is None:
         yield lambda: NO_CHECKOUT
         return
     git, directory = repository_and_directory
-    checkout_query: AskedCheckout | None = None
+    checkout_query: CheckoutComparison | None = None
 
     def answer() -> Checkout:
         if checkout_query is None:
@@ -60,7 +60,7 @@ def asking_checkout(frozen: ProjectSnapshot, commit: str, note: Note) -> Iterato
             return Checkout(commit, False)
 
     try:
-        checkout_query = AskedCheckout(git, directory, is_top=begins_in(directory))
+        checkout_query = CheckoutComparison(git, directory, is_top=is_repository_top(directory))
     except GitError as error:
         note(f"cannot tell whether the working tree is clean: {error}")
     try:

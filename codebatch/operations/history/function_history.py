@@ -39,7 +39,7 @@ class CommitChanges(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return self.name != b"" and len(self.parents) < 2
 
 
-class Lines(msgspec.Struct, frozen=True):
+class LineRange(msgspec.Struct, frozen=True):
     """A range of lines of a file; `end` is exclusive."""
 
     start: int
@@ -81,31 +81,31 @@ def select_changes(
     return tuple(selected), frozenset(paths)
 
 
-FunctionKey = tuple[Version, Lines]
+FunctionKey = tuple[Version, LineRange]
 
 
-class Count(NamedTuple):
+class ChangeCount(NamedTuple):
     """The number of known changes, and whether it is exact."""
 
     known: int
     is_exact: bool
 
 
-class Counting(NamedTuple):
+class ChangeCounts(NamedTuple):
     """The change counts by function, and the pairs of versions that must be compared to make all counts exact."""
 
-    counts: dict[FunctionKey, Count]
-    lacking: dict[Pair, CommitComparison]
+    counts: dict[FunctionKey, ChangeCount]
+    missing: dict[Pair, CommitComparison]
 
 
 def count_changes(
     commits: Iterable[CommitChanges],
     hunks: Mapping[Pair, Sequence[Hunk]],
-    functions: Mapping[Version, Collection[Lines]],
+    functions: Mapping[Version, Collection[LineRange]],
     *,
     is_whole: bool = True,
     merges_ahead: int = 0,
-) -> Counting:
+) -> ChangeCounts:
     """Count for each function the commits that changed it. Merges do not count.
 
     A function is given by its lines in a version of a file. Its count is not exact in two cases: hunks between two
@@ -119,8 +119,8 @@ def count_changes(
             walk.trace_change(commit, change)
     if not is_whole:
         walk.inexact.update(key for followed in walk.followed.values() for key in followed)
-    counts = {key: Count(count, key not in walk.inexact) for key, count in walk.counted.items()}
-    return Counting(counts, walk.lacking)
+    counts = {key: ChangeCount(count, key not in walk.inexact) for key, count in walk.counted.items()}
+    return ChangeCounts(counts, walk.missing_hunks)
 
 
 class _FollowedLines(msgspec.Struct, frozen=True):
@@ -129,7 +129,7 @@ class _FollowedLines(msgspec.Struct, frozen=True):
     `ahead` is the number of merges with missing hunks through which tracing may continue.
     """
 
-    lines: Lines
+    lines: LineRange
     ahead: int
 
 
@@ -139,7 +139,7 @@ class _Walk:
     def __init__(
         self,
         hunks: Mapping[Pair, Sequence[Hunk]],
-        functions: Mapping[Version, Collection[Lines]],
+        functions: Mapping[Version, Collection[LineRange]],
         merges_ahead: int,
     ) -> None:
         self._hunks = hunks
@@ -149,12 +149,12 @@ class _Walk:
         }
         self.counted: dict[FunctionKey, int] = {key: 0 for lines in self.followed.values() for key in lines}
         self.inexact: set[FunctionKey] = set()
-        self.lacking: dict[Pair, CommitComparison] = {}
+        self.missing_hunks: dict[Pair, CommitComparison] = {}
 
     def trace_change(self, commit: CommitChanges, change: FileVersionChange) -> None:
         """Trace the functions of a version of a file to the versions of the parent commits."""
         for key, place in self.followed.pop(change.new, {}).items():
-            origins: list[tuple[Version, Lines]] = []
+            origins: list[tuple[Version, LineRange]] = []
             is_known = True
             for number, old in enumerate(change.old):
                 lines = place.lines
@@ -195,7 +195,7 @@ class _Walk:
         has_all_parents = len(change.old) == len(commit.parents)
         old = change.old[number]
         parent = commit.parents[number] if has_all_parents else None
-        self.lacking.setdefault((old.blob, change.new.blob), CommitComparison(commit.name, parent))
+        self.missing_hunks.setdefault((old.blob, change.new.blob), CommitComparison(commit.name, parent))
         ahead = place.ahead - (len(commit.parents) > 1)
         if ahead >= 0:
             self._follow(old, key, _FollowedLines(place.lines, ahead))
@@ -204,17 +204,17 @@ class _Walk:
         older = self.followed.setdefault(version, {})
         other = older.get(key, place)
         start, end = min(place.lines.start, other.lines.start), max(place.lines.end, other.lines.end)
-        older[key] = _FollowedLines(Lines(start, end), max(place.ahead, other.ahead))
+        older[key] = _FollowedLines(LineRange(start, end), max(place.ahead, other.ahead))
 
 
 class _Origin(NamedTuple):
     """The lines of an older version that correspond to some lines. If the older version has none, `lines` is None."""
 
-    lines: Lines | None
+    lines: LineRange | None
     is_changed: bool
 
 
-def _map_lines(hunks: Iterable[Hunk], lines: Lines) -> _Origin:
+def _map_lines(hunks: Iterable[Hunk], lines: LineRange) -> _Origin:
     start, end, is_changed = lines.start, lines.end, False
     for hunk in hunks:
         if hunk.new_end <= lines.start:
@@ -225,4 +225,4 @@ def _map_lines(hunks: Iterable[Hunk], lines: Lines) -> _Origin:
             if hunk.new_start <= lines.start:
                 start = hunk.old_start
             end = hunk.old_end + max(lines.end - hunk.new_end, 0)
-    return _Origin(Lines(start, end) if start < end else None, is_changed)
+    return _Origin(LineRange(start, end) if start < end else None, is_changed)

@@ -26,21 +26,21 @@ from codebatch.git.history import (
 from codebatch.git.patches import Hunk, Pair
 from codebatch.git.repository import GitError, find_git
 from codebatch.model.digest import digest_bytes
-from codebatch.operations import TellPhase, ignore_phase
+from codebatch.operations import PhaseCallback, ignore_phase
 from codebatch.operations.history.function_history import (
+    ChangeCount,
     CommitChanges,
-    Count,
     FunctionKey,
-    Lines,
+    LineRange,
     count_changes,
     select_changes,
 )
 from codebatch.store import layout
 from codebatch.store.batches.store import StoreDir
-from codebatch.store.cache_files import read_kept, write_kept
+from codebatch.store.cache_files import read_cached, write_cached
 from codebatch.system.clock import running_ns
 
-__all__ = ["GitError", "KeptHistory", "find_history", "find_newest"]
+__all__ = ["CommitHistory", "GitError", "find_history", "find_newest"]
 
 _MAGIC = b"cbchurn\3"
 _MERGES_AHEAD = 16
@@ -50,7 +50,7 @@ It is doubled in each step. It is low, because functions are changed in few merg
 """
 
 
-class _KeptHunks(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class _CachedHunks(msgspec.Struct, frozen=True, array_like=True, gc=False):
     pair: Pair
     hunks: tuple[Hunk, ...]
 
@@ -60,16 +60,18 @@ class _CachedHistory(msgspec.Struct, frozen=True, array_like=True):
     head: Head
     is_cut: bool
     commits: tuple[CommitChanges, ...]
-    hunks: tuple[_KeptHunks, ...]
+    hunks: tuple[_CachedHunks, ...]
 
 
-class KeptHistory:
+class CommitHistory:
     """The commits of the last year, newest first. The year ends with the newest commit.
 
     `is_cut` is set if older commits of that year have not been read.
     """
 
-    def __init__(self, store: StoreDir, directory: bytes, head: Head, report_phase: TellPhase = ignore_phase) -> None:
+    def __init__(
+        self, store: StoreDir, directory: bytes, head: Head, report_phase: PhaseCallback = ignore_phase
+    ) -> None:
         """Load the cache and read new commits. Raises GitError."""
         self._report_phase = report_phase
         self._remaining_ns = round(HISTORY_SECONDS_MAX * 1e9)
@@ -78,17 +80,17 @@ class KeptHistory:
         self._directory = directory
         self._head = head
         self._name = layout.churn_cache_name(digest_bytes(directory))
-        cached = read_kept(store, self._name, _MAGIC, _CachedHistory)
+        cached = read_cached(store, self._name, _MAGIC, _CachedHistory)
         if cached is None or cached.directory != directory or cached.head.is_shallow != head.is_shallow:
             cached = _CachedHistory(directory, head, True, (), ())
         self.commits: tuple[CommitChanges, ...] = cached.commits
         self.is_cut = cached.is_cut
         self._is_saved = True
-        self._hunks = {each.pair: each.hunks for each in cached.hunks}
+        self._hunks = {cached_hunks.pair: cached_hunks.hunks for cached_hunks in cached.hunks}
         if cached.head != head or cached.is_cut:
-            self._read({each.name: each.changes for each in cached.commits})
+            self._read({cached_hunks.name: cached_hunks.changes for cached_hunks in cached.commits})
             self._is_saved = False
-            self.keep()
+            self.save()
 
     @property
     def changed_commits(self) -> int:
@@ -96,7 +98,7 @@ class KeptHistory:
         return sum(commit.is_counted for commit in self.commits)
 
     @property
-    def is_whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether the history of the year is complete: all commits were read, and the clone is not too shallow."""
         return not self.is_cut and not (self._head.is_shallow and any(not commit.parents for commit in self.commits))
 
@@ -107,10 +109,10 @@ class KeptHistory:
 
     def count_changes(
         self,
-        functions: Mapping[Version, Collection[Lines]],
+        functions: Mapping[Version, Collection[LineRange]],
         edits: CommitChanges,
         edited: Mapping[Pair, tuple[Hunk, ...]],
-    ) -> tuple[dict[FunctionKey, Count], bool]:
+    ) -> tuple[dict[FunctionKey, ChangeCount], bool]:
         """Return the number of commits that changed each function, and whether the time limit left counts inexact.
 
         `edits` are the uncommitted changes, and `edited` the hunks of these changes. Raises GitError.
@@ -120,13 +122,13 @@ class KeptHistory:
         while True:
             hunks = {**self._hunks, **edited}
             counting = count_changes(
-                commits, hunks, functions, is_whole=self.is_whole, merges_ahead=merges_ahead
+                commits, hunks, functions, is_whole=self.is_complete, merges_ahead=merges_ahead
             )  # fmt: skip
-            if not counting.lacking or self._remaining_ns <= 0:
-                return counting.counts, bool(counting.lacking)
-            self._report_phase("comparing versions", self._compared, self._compared + len(counting.lacking), "versions")
+            if not counting.missing or self._remaining_ns <= 0:
+                return counting.counts, bool(counting.missing)
+            self._report_phase("comparing versions", self._compared, self._compared + len(counting.missing), "versions")
             began_ns = running_ns()
-            read = read_hunks(_git(), self._directory, counting.lacking, paths, seconds_max=self._remaining_ns / 1e9)
+            read = read_hunks(_git(), self._directory, counting.missing, paths, seconds_max=self._remaining_ns / 1e9)
             self._remaining_ns -= running_ns() - began_ns
             self._hunks |= read.hunks
             self._is_saved = False
@@ -147,7 +149,7 @@ class KeptHistory:
         listed = list_commits(git, self._directory, self._head)
         self.is_cut = len(listed) > COMMITS_MAX
         del listed[COMMITS_MAX:]
-        unread = [each for each in listed if each.name not in known]
+        unread = [commit for commit in listed if commit.name not in known]
         if unread:
             commits_read = read_commits(
                 git,
@@ -158,9 +160,9 @@ class KeptHistory:
             )
             known |= commits_read.changes
             self.is_cut |= commits_read.is_cut
-        self.commits = tuple(_read_so_far(listed, known))
+        self.commits = tuple(_read_until_unknown(listed, known))
 
-    def keep(self) -> None:
+    def save(self) -> None:
         """Save the history in the store, without hunks of commits older than a year.
 
         If nothing new was read, do nothing.
@@ -174,12 +176,12 @@ class KeptHistory:
             for change in commit.changes
             for old in change.old
         }  # fmt: skip
-        hunks = tuple(_KeptHunks(pair, hunks) for pair, hunks in self._hunks.items() if pair in pairs)
+        hunks = tuple(_CachedHunks(pair, hunks) for pair, hunks in self._hunks.items() if pair in pairs)
         cached = _CachedHistory(self._directory, self._head, self.is_cut, self.commits, hunks)
-        write_kept(self._store, self._name, _MAGIC, cached)
+        write_cached(self._store, self._name, _MAGIC, cached)
 
 
-def _read_so_far(
+def _read_until_unknown(
     listed: list[ListedCommit], known: Mapping[bytes, tuple[FileVersionChange, ...]]
 ) -> list[CommitChanges]:
     """Return the commits before the first one whose changes are unknown, newest first.
@@ -199,9 +201,11 @@ def find_newest(directory: bytes) -> Head:
     return find_head(_git(), directory)
 
 
-def find_history(store: StoreDir, directory: bytes, head: Head, report_phase: TellPhase = ignore_phase) -> KeptHistory:
+def find_history(
+    store: StoreDir, directory: bytes, head: Head, report_phase: PhaseCallback = ignore_phase
+) -> CommitHistory:
     """Return the history of a work tree in the year before its newest commit. Raises GitError."""
-    return KeptHistory(store, directory, head, report_phase)
+    return CommitHistory(store, directory, head, report_phase)
 
 
 def _git() -> str:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 from codebatch.operations.history.function_history import count_file_changes
-from codebatch.operations.history.history_cache import GitError, KeptHistory, find_history
+from codebatch.operations.history.history_cache import CommitHistory, GitError, find_history
 from codebatch.operations.queries.batch_query import BatchQuery
 
 
@@ -17,13 +17,13 @@ class Churn(msgspec.Struct, frozen=True):
     """The number of commits that changed each file in the year before the newest commit.
 
     Files that were not changed have no entry. Renamed files are followed. If there is no history, `changes` and
-    `history` are None and `told` has the reason. If the history is incomplete, `told` describes which part of the year
-    it covers. Otherwise, `told` is empty.
+    `history` are None and `note` has the reason. If the history is incomplete, `note` describes which part of the year
+    it covers. Otherwise, `note` is empty.
     """
 
     changes: Mapping[bytes, int] | None
-    told: str = ""
-    history: KeptHistory | None = None
+    note: str = ""
+    history: CommitHistory | None = None
 
     @property
     def is_cut(self) -> bool:
@@ -38,11 +38,11 @@ def churn(question: BatchQuery) -> Churn:
         return Churn(None, head)
     try:
         directory = os.path.commonpath(question.batch.about.sources)
-        history = find_history(question.store, directory, head, question.tell_phase)
+        history = find_history(question.store, directory, head, question.on_phase)
     except GitError as error:
         return Churn(None, f"change frequency unknown: {error}")
     note = ""
-    commits = count_of(history.changed_commits, "commit")
+    commits = count_text(history.changed_commits, "commit")
     if history.is_cut:
         note = f"change frequency covers only the last {commits} instead of a year; the next query reads more"
     elif head.is_shallow:

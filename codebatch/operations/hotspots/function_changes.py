@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterable
 from functools import cached_property
 
 from codebatch.errors import CodebatchError
-from codebatch.git.history import FileVersionChange, Version, blob_of
+from codebatch.git.history import FileVersionChange, Version, blob_hash_prefix
 from codebatch.git.patches import Hunk, Pair
-from codebatch.operations.history.function_history import CommitChanges, Count, Lines
-from codebatch.operations.history.history_cache import KeptHistory
+from codebatch.operations.history.function_history import ChangeCount, CommitChanges, LineRange
+from codebatch.operations.history.history_cache import CommitHistory
 from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.query.answers.function_lines import FunctionLines, FunctionLocation
 
@@ -25,17 +25,17 @@ _COMPARED_LINES_MAX = 3_000
 class FunctionChanges:
     """The changes of functions of a batch in the year before the newest commit."""
 
-    def __init__(self, question: BatchQuery, history: KeptHistory) -> None:
+    def __init__(self, question: BatchQuery, history: CommitHistory) -> None:
         self._question = question
         self._history = history
         self._lines = FunctionLines(question.records)
         self._edits: list[FileVersionChange] = []
         self._hunks: dict[Pair, tuple[Hunk, ...]] = {}
         self._versions_found: dict[bytes, Version | None] = {}
-        self._counts: dict[FunctionLocation, Count] = {}
+        self._counts: dict[FunctionLocation, ChangeCount] = {}
         self.is_cut = False
 
-    def count(self, places: Iterable[FunctionLocation]) -> dict[FunctionLocation, Count]:
+    def count(self, places: Iterable[FunctionLocation]) -> dict[FunctionLocation, ChangeCount]:
         """Return for each function the number of commits that changed it, and whether the number is exact.
 
         `is_cut` is set if the time limit for git was reached. Raises GitError and StoreCorrupt.
@@ -43,16 +43,16 @@ class FunctionChanges:
         uncounted = [location for location in places if location not in self._counts]
         paths = dict.fromkeys(location.path for location in uncounted)
         self._find_versions([path for path in paths if path in self._paths and path not in self._versions_found])
-        versions: dict[FunctionLocation, tuple[Version, Lines]] = {}
-        functions: dict[Version, list[Lines]] = {}
+        versions: dict[FunctionLocation, tuple[Version, LineRange]] = {}
+        functions: dict[Version, list[LineRange]] = {}
         for location in uncounted:
             # If no commit has the path, the file was never changed. This is certain only if the history is complete.
-            self._counts[location] = Count(0, location.path not in self._paths and self._history.is_whole)
+            self._counts[location] = ChangeCount(0, location.path not in self._paths and self._history.is_complete)
             if location.path not in self._paths:
                 continue
-            version, end = self._versions_found[location.path], self._lines.end_of(location)
+            version, end = self._versions_found[location.path], self._lines.function_end(location)
             if version is not None and end is not None:
-                versions[location] = version, Lines(location.line, end)
+                versions[location] = version, LineRange(location.line, end)
                 functions.setdefault(version, []).append(versions[location][1])
         if functions:
             edits = CommitChanges(b"", (), tuple(self._edits))
@@ -61,9 +61,9 @@ class FunctionChanges:
             self._counts |= {location: counts[key] for location, key in versions.items()}
         return self._counts
 
-    def keep(self) -> None:
+    def save(self) -> None:
         """Save the history that was read for later queries."""
-        self._history.keep()
+        self._history.save()
 
     @cached_property
     def _versions(self) -> frozenset[Version]:
@@ -87,15 +87,15 @@ class FunctionChanges:
                 continue
             # git may have converted line ends when it wrote the file.
             for variant in (content, content.replace(b"\r\n", b"\n")):
-                version = Version(path, blob_of(variant, self._history.commit))
+                version = Version(path, blob_hash_prefix(variant, self._history.commit))
                 if version in self._versions:
                     self._versions_found[path] = version
                     break
             else:
                 edited[path] = variant
         for path, committed in self._history.read_committed(edited).items():
-            version = Version(path, blob_of(edited[path], self._history.commit))
-            old = Version(path, blob_of(committed, self._history.commit))
+            version = Version(path, blob_hash_prefix(edited[path], self._history.commit))
+            old = Version(path, blob_hash_prefix(committed, self._history.commit))
             self._versions_found[path] = version
             if old != version:
                 self._edits.append(FileVersionChange(version, (old,)))

@@ -25,19 +25,19 @@ from codebatch.model.entry import PathMembers, path_fields, path_from_fields
 from codebatch.model.task import Json
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.query.answers.function_lines import FunctionLocation
-from codebatch.query.answers.hotspot_ranking import FilesKnown, HotspotBy, HotspotCandidate, Ranking
+from codebatch.query.answers.hotspot_ranking import FileFacts, HotspotBy, HotspotCandidate, Ranking
 from codebatch.query.answers.import_rules import needs_import
-from codebatch.query.answers.numbers import Number, iter_functions, numbers_of_files, task_of
+from codebatch.query.answers.numbers import Number, iter_functions, metric_task, read_file_metrics
 from codebatch.query.answers.partial_parses import PartialParseCheck
 from codebatch.query.completeness import completeness
 from codebatch.query.filters.arguments import refuse_below_one, refuse_unknown
 from codebatch.query.filters.filters import path_bytes
 from codebatch.query.filters.paths import PathFilter, Paths
-from codebatch.query.secondary_files import Apart
+from codebatch.query.secondary_files import SecondaryCategory
 from codebatch.query.sources.records import BatchRecords
 
 if TYPE_CHECKING:  # Deferred: the headline of a run imports this module and needs no history.
-    from codebatch.operations.history.function_history import Count
+    from codebatch.operations.history.function_history import ChangeCount
     from codebatch.operations.hotspots.churn import Churn
 
 __all__ = ["HOTSPOTS_MAX", "HOTSPOTS_SHOWN", "OF_FUNCTIONS", "Hotspot", "HotspotBy", "Hotspots", "hotspots"]
@@ -94,7 +94,7 @@ class Hotspots(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     rows: tuple[Hotspot, ...]
-    excluded: Mapping[Apart | Literal["doubtful"], int]
+    excluded: Mapping[SecondaryCategory | Literal["doubtful"], int]
     churn_note: str
     is_history_cut: bool = False
 
@@ -125,7 +125,7 @@ def hotspots(
     if limit > HOTSPOTS_MAX:
         raise InvalidInput(f"`limit` must be at most {HOTSPOTS_MAX:,}", hint="see: codebatch query metrics")
     records, metric = question.records, _METRIC.get(by, by)
-    for task in ("analyze", task_of(metric)):
+    for task in ("analyze", metric_task(metric)):
         if task not in records.task_names:
             raise InvalidInput(
                 f"the batch has no results of the task {task!r}, which this ranking needs",
@@ -133,23 +133,24 @@ def hotspots(
             )
     history = churn(question)
     if history.changes is None and by == "churn":
-        raise InvalidInput(history.told)
-    known = FilesKnown(history.changes, _dependents(records), None if everything else question.apart)
+        raise InvalidInput(history.note)
+    known = FileFacts(history.changes, _dependents(records), None if everything else question.non_production_files)
     is_wanted = _path_predicate(records, path, languages)
-    note, is_cut = history.told, history.is_cut
+    note, is_cut = history.note, history.is_cut
     if is_of_files:
         rows, excluded = _files(records, Ranking(by, known, limit), metric, least, is_wanted)
     else:
         doubt = None if everything else PartialParseCheck(records)
         functions = [number for number in iter_functions(records, metric, least) if is_wanted(number.path_bytes)]
-        changes = _KnownChanges(question, history)
+        changes = _FunctionChangeCounts(question, history)
         search = _FunctionSearch(partial(_rank_functions, functions, by, known), limit, doubt, changes)
         best, excluded = search.find()
-        changes.keep()
-        note = ", ".join(filter(None, (note, changes.describe_lack(best))))
+        changes.save()
+        note = ", ".join(filter(None, (note, changes.describe_missing_history(best))))
         is_cut |= changes.is_cut
         rows = tuple(
-            _hotspot(known, row, {metric: row.value}, changes.of(row), symbol=row.symbol, line=row.line) for row in best
+            _hotspot(known, row, {metric: row.value}, changes.change_count(row), symbol=row.symbol, line=row.line)
+            for row in best
         )
     result = Hotspots(
         rows=_fix_dependents(records, rows),
@@ -160,8 +161,8 @@ def hotspots(
     needed = {"analyze", "parse", "dependencies", *(["duplicates"] if is_of_files else [])} & {*records.task_names}
     if not records.source.is_done:
         needed = set().union(*map(records.plan.needed_for, needed))
-    whole = completeness(records, needed, path=path, lacks_files=bool(question.batch.about.paths))
-    return Answer(question=question, found=result, whole=whole)
+    answer_completeness = completeness(records, needed, path=path, lacks_files=bool(question.batch.about.paths))
+    return Answer(question=question, result=result, completeness=answer_completeness)
 
 
 def _dependents(records: BatchRecords) -> Mapping[bytes, int] | None:
@@ -171,21 +172,21 @@ def _dependents(records: BatchRecords) -> Mapping[bytes, int] | None:
 
     if not completeness(records, records.plan.needed_for("dependencies")).is_complete:
         return None
-    return numbers_of_files(records, (_DEPENDENTS,))[_DEPENDENTS]
+    return read_file_metrics(records, (_DEPENDENTS,))[_DEPENDENTS]
 
 
-_ExcludedCounts = dict[Apart | Literal["doubtful"], int]
+_ExcludedCounts = dict[SecondaryCategory | Literal["doubtful"], int]
 
 
-class _KnownChanges:
+class _FunctionChangeCounts:
     """The change counts of functions that have been read so far."""
 
     def __init__(self, question: BatchQuery, history: Churn) -> None:
         from codebatch.operations.hotspots.function_changes import FunctionChanges
 
         self._changes = None if history.history is None else FunctionChanges(question, history.history)
-        self._is_whole = history.history is not None and history.history.is_whole
-        self._counts: Mapping[FunctionLocation, Count] = {}
+        self._is_whole = history.history is not None and history.history.is_complete
+        self._counts: Mapping[FunctionLocation, ChangeCount] = {}
         self._note = ""
 
     def read(self, candidates: Iterable[HotspotCandidate]) -> None:
@@ -206,31 +207,35 @@ class _KnownChanges:
         """Whether git needs more time."""
         return self._changes is not None and self._changes.is_cut
 
-    def describe_lack(self, shown: Iterable[HotspotCandidate]) -> str:
+    def describe_missing_history(self, candidates: Iterable[HotspotCandidate]) -> str:
         """Return a note on functions with unknown change counts. Empty if another note reports the reason."""
-        if self._note or self._changes is None or all(self.of(candidate) is not None for candidate in shown):
+        if (
+            self._note
+            or self._changes is None
+            or all(self.change_count(candidate) is not None for candidate in candidates)
+        ):
             return self._note
         if not self._is_whole:  # The history itself is incomplete, which another note reports.
             return ""
         return "change frequency of some functions unknown: git cannot compare all versions of their files line by line"
 
-    def of(self, candidate: HotspotCandidate) -> int | None:
+    def change_count(self, candidate: HotspotCandidate) -> int | None:
         """Return the number of changes of a function, or None if it may be incomplete."""
         count = self._counts.get(_place(candidate))
         return count.known if count is not None and count.is_exact else None
 
-    def least_of(self, candidate: HotspotCandidate) -> int:
+    def known_change_count(self, candidate: HotspotCandidate) -> int:
         """Return the known number of changes of a function, a lower bound."""
         count = self._counts.get(_place(candidate))
         return 0 if count is None else count.known
 
-    def keep(self) -> None:
+    def save(self) -> None:
         """Save the history that was read for later queries."""
         if self._changes is not None:
-            self._changes.keep()
+            self._changes.save()
 
 
-def _rank_functions(functions: Iterable[Number], by: HotspotBy, known: FilesKnown, limit: int) -> Ranking:
+def _rank_functions(functions: Iterable[Number], by: HotspotBy, known: FileFacts, limit: int) -> Ranking:
     ranking = Ranking(by, known, limit)
     for function in functions:
         ranking.add(function.path_bytes, function.value, function.symbol, function.line)
@@ -246,8 +251,8 @@ class _FunctionSearch(NamedTuple):
 
     rank: Callable[[int], Ranking]
     limit: int
-    doubt: PartialParseCheck | None
-    changes: _KnownChanges
+    partial_parse_check: PartialParseCheck | None
+    changes: _FunctionChangeCounts
 
     def find(self) -> tuple[list[HotspotCandidate], _ExcludedCounts]:
         """Return the best functions, and the number of excluded functions among them by category."""
@@ -282,7 +287,7 @@ class _FunctionSearch(NamedTuple):
             if self._is_settled(best, highest[start]):
                 break
             scored = sorted(scored + self._score(ranking, highest[start : start + self.limit]))
-            best, doubtful = self._without_doubtful(scored)
+            best, doubtful = self._exclude_doubtful(scored)
         return best, doubtful
 
     def _is_settled(self, best: list[HotspotCandidate], candidate: HotspotCandidate) -> bool:
@@ -294,18 +299,20 @@ class _FunctionSearch(NamedTuple):
         if ranking.by != "hotspot":
             return candidates
         self.changes.read(candidates)
-        known, changes_of = ranking.known, self.changes.least_of
+        known, changes_of = ranking.known, self.changes.known_change_count
         return [
-            candidate._replace(rank=-candidate.value * known.weight_of(candidate.path, changes_of(candidate)))
+            candidate._replace(rank=-candidate.value * known.complexity_weight(candidate.path, changes_of(candidate)))
             for candidate in candidates
         ]
 
-    def _without_doubtful(self, candidates: Iterable[HotspotCandidate]) -> tuple[list[HotspotCandidate], int]:
+    def _exclude_doubtful(self, candidates: Iterable[HotspotCandidate]) -> tuple[list[HotspotCandidate], int]:
         """Return the first candidates that are not doubtful, and the number of doubtful ones among them."""
         certain: list[HotspotCandidate] = []
         doubtful = 0
         for candidate in candidates:
-            if self.doubt is not None and self.doubt.is_doubtful(candidate.path, candidate.symbol, candidate.line):
+            if self.partial_parse_check is not None and self.partial_parse_check.is_doubtful(
+                candidate.path, candidate.symbol, candidate.line
+            ):
                 doubtful += 1
             else:
                 certain.append(candidate)
@@ -318,10 +325,10 @@ def _files(
     records: BatchRecords, ranking: Ranking, metric: str, least: int, is_wanted: Callable[[bytes], bool]
 ) -> tuple[tuple[Hotspot, ...], _ExcludedCounts]:
 
-    by_metric = numbers_of_files(records, (*_OF_FILES, metric))
+    by_metric = read_file_metrics(records, (*_OF_FILES, metric))
     values = by_metric[metric]
     if ranking.by == "churn":
-        values = {path: ranking.known.changes_of(path) or 0 for path in values}
+        values = {path: ranking.known.change_count(path) or 0 for path in values}
     for path, value in values.items():
         if value >= least and is_wanted(path):
             ranking.add(path, value)
@@ -331,8 +338,8 @@ def _files(
         return {name: by_metric[name].get(path, 0) for name in _OF_FILES if name in by_metric}
 
     known = ranking.known
-    rows = tuple(_hotspot(known, row, numbers(row.path), known.changes_of(row.path)) for row in best)
-    return rows, dict(Counter(apart for _, apart in excluded))
+    rows = tuple(_hotspot(known, row, numbers(row.path), known.change_count(row.path)) for row in best)
+    return rows, dict(Counter(category for _, category in excluded))
 
 
 def _fix_dependents(records: BatchRecords, rows: tuple[Hotspot, ...]) -> tuple[Hotspot, ...]:
@@ -356,7 +363,7 @@ def _fix_dependents(records: BatchRecords, rows: tuple[Hotspot, ...]) -> tuple[H
 
 
 def _hotspot(
-    known: FilesKnown,
+    known: FileFacts,
     candidate: HotspotCandidate,
     numbers: Mapping[str, int],
     changes: int | None,
@@ -372,7 +379,7 @@ def _hotspot(
         line=UNSET if symbol is None else line,
         score=round(-candidate.rank, 1),
         commits_per_year=changes,
-        dependents=known.dependents_of(candidate.path),
+        dependents=known.dependent_count(candidate.path),
     )
     return msgspec.structs.replace(hotspot, **numbers)
 
@@ -383,11 +390,11 @@ def _path_predicate(records: BatchRecords, path: Paths, languages: Collection[st
     paths = PathFilter(path)
     if not languages:
         return paths.matches if path else lambda _: True
-    languages_by_path = {_path_of(*key): language for key, language in records.languages.items()}
+    languages_by_path = {_decode_path(*key): language for key, language in records.languages.items()}
     refuse_unknown("language in the batch", languages, sorted(set(languages_by_path.values())))
     return lambda file: languages_by_path.get(file) in languages and paths.matches(file)
 
 
-def _path_of(path: Json, path_b64: Json) -> bytes:
+def _decode_path(path: Json, path_b64: Json) -> bytes:
 
     return path_bytes({"path": path} if path_b64 is None else {"path_b64": path_b64})

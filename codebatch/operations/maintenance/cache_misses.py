@@ -16,14 +16,14 @@ from codebatch.model.analysis.cache_misses import (
     item_differences,
     nearest,
     project_differences,
-    resting_on,
     task_differences,
-    without_values_of_files,
+    uncovered_input_difference,
+    without_item_values,
 )
 from codebatch.model.analysis.result_key import Items, result_key, same_items
 from codebatch.model.entry import path_row
 from codebatch.model.outcome import HolderId, Outcome
-from codebatch.model.plan import PlannedTask, contexts_seen
+from codebatch.model.plan import PlannedTask, visible_contexts
 from codebatch.model.shard import ProjectWork, Shard
 from codebatch.operations import Note
 from codebatch.operations.queries.batch_query import find_item
@@ -115,18 +115,20 @@ def explain_misses(
     for planned in records.plan.tasks:
         if planned.name in chosen_tasks:
             task_misses = (
-                explainer.of_project(planned) if planned.scope == "project" else explainer.of_files(planned, item)
+                explainer.explain_project(planned)
+                if planned.scope == "project"
+                else explainer.explain_files(planned, item)
             )
             misses_by_task.append(task_misses)
-    whole = completeness(records, chosen_tasks, tells_failures=True)
+    batch_completeness = completeness(records, chosen_tasks, tells_failures=True)
     answer = MissesAnswer(
         batch_id=batch.id,
-        complete=whole.is_complete,
-        percent=whole.percent,
+        complete=batch_completeness.is_complete,
+        percent=batch_completeness.percent,
         bases=batch.about.bases,
         tasks=tuple(misses_by_task),
     )
-    return answer, whole
+    return answer, batch_completeness
 
 
 class _ComparedBase:
@@ -177,9 +179,9 @@ class _MissExplainer:
         self._records = records
         self._plan = records.plan
         self._items = Items(records.items, records.plan.contexts)
-        self._never_reused = {name for name, place in catalogue.own_places.items() if not place.reuse}
+        self._never_reused = {name for name, place in catalogue.custom_locations.items() if not place.reuse}
         self._untrusted = untrusted_keys(records.store)
-        self._contexts = contexts_seen(self._plan.tasks)
+        self._contexts = visible_contexts(self._plan.tasks)
         batch = records.batch
         self._ledger: Ledger = load_ledger(self._plan, Outcomes(batch.files, batch.root))
         self._outputs = current_outputs(batch)
@@ -193,7 +195,7 @@ class _MissExplainer:
             except StoreError:
                 self._unusable_bases.append((batch_id, _DAMAGED))
 
-    def of_files(self, task: PlannedTask, item: int | None) -> TaskMisses:
+    def explain_files(self, task: PlannedTask, item: int | None) -> TaskMisses:
         """Return the misses of a file task, for all files or one."""
         comparison = _PlanComparison(self._items, self._contexts[task.name], task, self._bases)
         done = 0
@@ -204,7 +206,7 @@ class _MissExplainer:
                 if link.type == "cancelled" or not (item is None or first <= item < last):
                     continue
                 done += last - first
-                misses += self._misses_of_link(task, first, link, comparison)
+                misses += self._outcome_misses(task, first, link, comparison)
         if item is None:
             return self._make_misses(task.name, done - len(misses), misses)
         item_misses = [miss for miss in misses if miss.item == item] or [miss for miss in misses if miss.item is None][
@@ -213,7 +215,7 @@ class _MissExplainer:
         task_misses = self._make_misses(task.name, int(done > 0) - len(item_misses), item_misses, is_of_one=True)
         return task_misses if item_misses and item_misses[0].item == item else replace(task_misses, executed=0)
 
-    def of_project(self, task: PlannedTask) -> TaskMisses:
+    def explain_project(self, task: PlannedTask) -> TaskMisses:
         """Return the miss of a project task, if it was executed."""
         work = ProjectWork(task.name)
         links = () if self._ledger.open_units(work.id) else self._links(work, task.name)
@@ -241,7 +243,7 @@ class _MissExplainer:
             links = [Link(0, work.items, "result", 1, HolderId(""), outcome)]
         return links
 
-    def _misses_of_link(self, task: PlannedTask, first: int, link: Link, comparison: _PlanComparison) -> list[_Miss]:
+    def _outcome_misses(self, task: PlannedTask, first: int, link: Link, comparison: _PlanComparison) -> list[_Miss]:
         """Return the items of an outcome that were executed.
 
         `first` is the index of the outcome's first item in the plan.
@@ -250,7 +252,7 @@ class _MissExplainer:
         items = range(first, first + link.end - link.start)
         if reused == len(items):
             return []
-        comparisons = [comparison.of(item) for item in items]
+        comparisons = [comparison.compare_item(item) for item in items]
         if sum(map(_has_result, comparisons)) != reused:
             comparisons = [comparison.read(item, compared) for item, compared in zip(items, comparisons, strict=True)]
             if reused and sum(map(_has_result, comparisons)) != reused:
@@ -287,15 +289,20 @@ class _MissExplainer:
         try:
             needed = sorted(self._plan.needed_for(task.name))
             missing = [FieldDifference(field="result", name=name) for name in needed if not old.base.has_all(name)]
-            marks = {name: part.unkeyed for name in needed for part in old.base.held(name) if part.unkeyed}
+            marks = {
+                name: part.uncovered_inputs
+                for name in needed
+                for part in old.base.task_results(name)
+                if part.uncovered_inputs
+            }
         except StoreError:
             return _DAMAGED
-        return (*missing, *(resting_on(mark, name) for name, mark in marks.items()))
+        return (*missing, *(uncovered_input_difference(mark, name) for name, mark in marks.items()))
 
     def _make_misses(self, task: str, reused: int, misses: Sequence[_Miss], *, is_of_one: bool = False) -> TaskMisses:
         grouped: dict[tuple[str, Differences], list[int | None]] = {}
         for miss in misses:
-            differences = miss.differences if is_of_one else without_values_of_files(miss.differences)
+            differences = miss.differences if is_of_one else without_item_values(miss.differences)
             grouped.setdefault((miss.base, differences), []).append(miss.item)
         reasons = [
             MissReason(
@@ -328,7 +335,7 @@ class _PlanComparison:
         ]
         self._same_items = [same_items(items, old.items, contexts) for old in bases]
 
-    def of(self, item: int) -> _Compared:
+    def compare_item(self, item: int) -> _Compared:
         """Compare an item with each base by cache key and recorded state, without reading results."""
         return [
             (old.id, self._compare_item(old, plan_differences, same[item], item))
@@ -351,11 +358,11 @@ class _PlanComparison:
         if plan_differences:
             return plan_differences
         try:
-            state, unkeyed = old.base.state(self._task.name, same), old.base.unkeyed(self._task.name, same)
+            state, uncovered = old.base.state(self._task.name, same), old.base.uncovered_inputs(self._task.name, same)
         except StoreError:
             return _DAMAGED
-        if unkeyed:
-            return (resting_on(unkeyed),)
+        if uncovered:
+            return (uncovered_input_difference(uncovered),)
         return () if state == "result" else (FieldDifference(field="result", old=state),)
 
     def _read_damage(self, old: _ComparedBase, place: int) -> Differences:

@@ -21,7 +21,7 @@ from codebatch.model.task import Pipeline, task_name
 from codebatch.operations.project.project_snapshot import rules_for, take_project_snapshot
 from codebatch.operations.project.stores import StorePlace
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
-from codebatch.operations.runs.planning import Planner, planner_of
+from codebatch.operations.runs.planning import Planner, make_planner
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.plugins.entry_points import describe_task
 from codebatch.query.sources.records import BatchRecords
@@ -44,7 +44,7 @@ class OutputDifference(msgspec.Struct, frozen=True, kw_only=True):
     second: str
 
 
-class Tried(msgspec.Struct, frozen=True, kw_only=True):
+class DeterminismResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a determinism check.
 
     `failures` counts results of the task that failed in the first run. `signal_status` is as in `RunResult`.
@@ -58,7 +58,7 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
     signal_status: int = 0
 
 
-def try_task(execution: ExecutionSettings, name: str, paths: Sequence[Path], listener: Listener) -> Tried:
+def try_task(execution: ExecutionSettings, name: str, paths: Sequence[Path], listener: Listener) -> DeterminismResult:
     """Run a task and its dependencies twice over paths, the second time with small shards, another order and hash seed.
 
     The runs use a temporary store. Raises CodebatchError.
@@ -66,22 +66,24 @@ def try_task(execution: ExecutionSettings, name: str, paths: Sequence[Path], lis
     configuration = execution.configuration
     task = task_name(name)
     resolve_sources(tuple(paths), None)
-    pipeline = pipeline_of(configuration.catalogue, task)
+    pipeline = task_pipeline(configuration.catalogue, task)
     with tempfile.TemporaryDirectory(prefix="codebatch-") as directory:
-        store = StorePlace(Path(directory) / "store").open_or_make()
+        store = StorePlace(Path(directory) / "store").open_or_create()
         with store.writing():
             frozen = take_project_snapshot(
                 store, paths, rules_for(configuration, (), ()), listener.note, allow_empty=False, phase=listener.phase
             )
-            planner = planner_of(configuration, store, frozen, pipeline, listener.note)
-        first, status = run_in(execution, planner, store, listener)
+            planner = make_planner(configuration, store, frozen, pipeline, listener.note)
+        first, status = run_new_batch(execution, planner, store, listener)
         if status:
-            return Tried(task=task, files=frozen.files, records=0, failures=0, differences=(), signal_status=status)
+            return DeterminismResult(
+                task=task, files=frozen.files, records=0, failures=0, differences=(), signal_status=status
+            )
         average = min(max(frozen.files // _OTHER_SHARDS, 1), _OTHER_FILES_AVERAGE_MAX)
         other_execution = replace(execution, shuffle_seed=_OTHER_SEED, hash_seed=_OTHER_SEED)
         small = ShardRule(files_average=average, files_min=1, files_max=2 * average)
-        second, status = run_in(other_execution, replace(planner, shard_rule=small), store, listener)
-        return Tried(
+        second, status = run_new_batch(other_execution, replace(planner, shard_rule=small), store, listener)
+        return DeterminismResult(
             task=task,
             files=frozen.files,
             records=first.counts(task).records,
@@ -91,7 +93,7 @@ def try_task(execution: ExecutionSettings, name: str, paths: Sequence[Path], lis
         )
 
 
-def pipeline_of(catalogue: TaskCatalogue, task: str) -> Pipeline:
+def task_pipeline(catalogue: TaskCatalogue, task: str) -> Pipeline:
     """Return a pipeline with a task and its dependencies. Its name is `full`.
 
     Raises InvalidConfiguration or InvalidInput.
@@ -121,7 +123,7 @@ def _with_needs(catalogue: TaskCatalogue, task: str) -> tuple[str, ...]:
     return tuple(ordered)
 
 
-def run_in(
+def run_new_batch(
     execution: ExecutionSettings, planner: Planner, store: StoreDir, listener: Listener
 ) -> tuple[BatchRecords, int]:
     """Create a new batch of a plan and execute it without reuse.

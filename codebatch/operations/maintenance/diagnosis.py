@@ -14,19 +14,19 @@ from msgspec.structs import replace
 
 from codebatch.errors import ObjectMissing, StoreError, UnknownId
 from codebatch.index.build import build
-from codebatch.index.generations import index_hint, indexes_of
+from codebatch.index.generations import index_directory, index_hint
 from codebatch.index.read import open_index
 from codebatch.model.digest import Digest
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 from codebatch.model.work.command import CommandId
 from codebatch.operations import ignore_note
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
-from codebatch.operations.runs.repair import RepairFailures, names_of, repair_shard_files
+from codebatch.operations.runs.repair import RepairFailures, iter_matching_names, repair_shard_files
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir, BatchId, batch_ids, is_work, open_batch, snapshot_of
+from codebatch.store.batches.batches import BatchDir, BatchId, batch_ids, is_work, load_batch_snapshot, open_batch
 from codebatch.store.batches.store import StoreDir
-from codebatch.store.maintenance.collection import objects_of_records
-from codebatch.store.objects.survey import may_lack_objects, survey_objects
+from codebatch.store.maintenance.collection import iter_record_objects
+from codebatch.store.objects.survey import may_miss_objects, survey_objects
 from codebatch.store.results.outcomes import Outcomes
 from codebatch.store.results.outputs import current_outputs
 from codebatch.store.results.shard_files import DAMAGE_HINT
@@ -35,7 +35,7 @@ from codebatch.store.results.untrusted import load_untrusted
 from codebatch.store.snapshots.snapshots import load_snapshot, snapshot_ids
 from codebatch.store.work.attempts import Attempts, unreadable_last
 from codebatch.store.work.requests import Requests
-from codebatch.store.work.work_batches import commands_of, read_work
+from codebatch.store.work.work_batches import read_command_ids, read_work
 
 
 class Damage(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,7 +102,7 @@ def repair(execution: ExecutionSettings, store: StoreDir, listener: Listener) ->
             return state.make_diagnosis(), 0
         failures = repair_shard_files(execution, store, lock, state.survey, listener)
         digests = {fault.digest for fault in before}
-        remaining = survey(store.files, names_of(state.batches, digests), is_full=True).faults
+        remaining = survey(store.files, iter_matching_names(state.batches, digests), is_full=True).faults
         if not failures.signal_status:
             state.rebuild_indexes()
         return state.make_diagnosis(before, remaining, failures), failures.signal_status
@@ -131,7 +131,7 @@ class _StoreState:
                     snapshot.check()
                 else:
                     snapshot.check_length()
-        if is_full or may_lack_objects(store.objects()):
+        if is_full or may_miss_objects(store.objects()):
             self._check_objects()
         self.survey = survey(store.files, names, is_full=is_full, choose=choose)
         for name in (layout.PINS, layout.CACHE, layout.LOCKS):
@@ -140,7 +140,7 @@ class _StoreState:
         if self._is_directory(indexes):
             self._is_directory(indexes / layout.TERMS)
             for batch in self.batches:
-                if self._is_directory(indexes_of(store, batch.id)):
+                if self._is_directory(index_directory(store, batch.id)):
                     self._check_index(batch)
 
     def _is_directory(self, path: Path) -> bool:
@@ -161,7 +161,7 @@ class _StoreState:
             if index is not None:
                 index.check()
         except StoreError as error:
-            path = self._relative_path(indexes_of(self._store, batch.id))
+            path = self._relative_path(index_directory(self._store, batch.id))
             self._indexes[batch.id] = Damage(problem=error.message, names=(path,), hint=index_hint(batch.id))
 
     def _check_objects(self) -> None:
@@ -173,7 +173,7 @@ class _StoreState:
         required: dict[str, Path] = {}
         for batch in self.batches:
             with self._recording_damage(batch.root):
-                required.update(dict.fromkeys(objects_of_records(batch), batch.root))
+                required.update(dict.fromkeys(iter_record_objects(batch), batch.root))
         for snapshot_id in self._snapshots:
             path = self._store.root / layout.SNAPSHOTS / snapshot_id
             with self._recording_damage(path):
@@ -183,9 +183,9 @@ class _StoreState:
         for name, error in survey_objects(objects, required, is_full=self._is_full):
             if error is not None:
                 missing_objects.setdefault(required[name], []).append(error)
-        for path, (first, *others) in missing_objects.items():
+        for path, (first, *other_paths) in missing_objects.items():
             if self._store.files.stat(path) is not None:  # If the path is missing, prune deleted it during the check.
-                more = f", and {count_of(len(others), 'more object')}" if others else ""
+                more = f", and {count_text(len(other_paths), 'more object')}" if other_paths else ""
                 problem = f"{first.message}{more}"
                 self._unreadable.append(
                     Damage(problem=problem, names=(self._relative_path(path),), hint=first.hint or "")
@@ -197,7 +197,7 @@ class _StoreState:
             if batch.id in self._indexes:
                 with self._recording_damage(batch.root):
                     if (outputs := current_outputs(batch)) is not None:
-                        build(self._store, batch, outputs, ignore_note, is_anew=True)
+                        build(self._store, batch, outputs, ignore_note, rebuilds=True)
                         self._rebuilt_indexes.append(replace(self._indexes.pop(batch.id), hint=""))
 
     def _names_in(self, batch_id: str) -> list[ShardName]:
@@ -210,12 +210,12 @@ class _StoreState:
                 batch.plan()
             if self._store.files.stat(self._store.root / layout.SNAPSHOTS / batch.about.snapshot_id) is None:
                 with self._recording_damage(root):
-                    snapshot_of(self._store, batch)
+                    load_batch_snapshot(self._store, batch)
             with self._recording_damage(root):
                 Requests(self._store.files, root).read()
             if is_work(batch):
                 with self._recording_damage(root):
-                    commands = commands_of(self._store, batch, read_work(batch))
+                    commands = read_command_ids(self._store, batch, read_work(batch))
                     self._check_attempts(batch, commands)
             names += shard_names(batch)
         return names
@@ -280,7 +280,7 @@ class _StoreState:
         if failures is None:
             return self._damage(fault, fault.problem, DAMAGE_HINT)
         reason = failures.reason(fault.digest)
-        return self._damage(fault, f"{fault.problem}; not repaired: {reason.told}", reason.hint)
+        return self._damage(fault, f"{fault.problem}; not repaired: {reason.message}", reason.hint)
 
     def _damage(self, fault: Fault, problem: str, hint: str) -> Damage:
         names = tuple(self._relative_path(name.path) for name in fault.names)

@@ -11,13 +11,13 @@ import msgspec
 from codebatch.errors import InvalidInput
 from codebatch.model.task import task_name
 from codebatch.operations import ignore_note
-from codebatch.operations.maintenance.determinism_check import pipeline_of, run_in
+from codebatch.operations.maintenance.determinism_check import run_new_batch, task_pipeline
 from codebatch.operations.project.project_snapshot import ProjectSnapshot, rules_for, take_project_snapshot
 from codebatch.operations.project.stores import StorePlace
 from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.operations.queries.records import find_errors
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
-from codebatch.operations.runs.planning import planner_of
+from codebatch.operations.runs.planning import make_planner
 from codebatch.query.fields import JsonRecord
 from codebatch.snapshotting.roots import resolve_sources, select
 from codebatch.store.batches.store import StoreDir
@@ -25,7 +25,7 @@ from codebatch.store.batches.store import StoreDir
 _SPECIAL = str.maketrans({character: f"\\{character}" for character in "\\*?[]!# "})
 
 
-class TriedFile(msgspec.Struct, frozen=True, kw_only=True):
+class FileTrialResult(msgspec.Struct, frozen=True, kw_only=True):
     """The records of a task for a file. If the task failed, `reason` and `evidence` are set.
 
     `signal_status` is as in `RunResult`.
@@ -38,29 +38,29 @@ class TriedFile(msgspec.Struct, frozen=True, kw_only=True):
     signal_status: int = 0
 
 
-def try_file(execution: ExecutionSettings, name: str, path: Path, listener: Listener) -> TriedFile:
+def try_file(execution: ExecutionSettings, name: str, path: Path, listener: Listener) -> FileTrialResult:
     """Run a task and its dependencies on a file like `run`, in a temporary store. Raises CodebatchError."""
     configuration = execution.configuration
     task = task_name(name)
-    pipeline = pipeline_of(configuration.catalogue, task)
+    pipeline = task_pipeline(configuration.catalogue, task)
     if path.is_dir():
         raise InvalidInput(
             f"{path} is a directory", hint=f"give a file, or run the task on all files with: codebatch task test {task}"
         )
     resolve_sources((path,), None)
     with tempfile.TemporaryDirectory(prefix="codebatch-") as directory:
-        store = StorePlace(Path(directory) / "store").open_or_make()
+        store = StorePlace(Path(directory) / "store").open_or_create()
         with store.writing():
             frozen = _freeze(execution, store, path)
-        planner = planner_of(configuration, store, frozen, pipeline, listener.note)
-        records, status = run_in(execution, planner, store, listener)
+        planner = make_planner(configuration, store, frozen, pipeline, listener.note)
+        records, status = run_new_batch(execution, planner, store, listener)
         question = BatchQuery(store, records.batch, is_named=True, note=listener.note)
         failures = [row for row in find_errors(question).found if row.get("kind") == "failure"]
         # The failure may be that of a dependency. The task itself then has no failure.
         failure = next(iter(failures), {})
         records_of_task = [row for row in records.item_records(task, 0) or () if row.get("kind") != "failure"]
         evidence = str(failure.get("evidence") or "")
-        return TriedFile(
+        return FileTrialResult(
             task=task,
             records=records_of_task,
             reason=str(failure.get("reason") or ""),

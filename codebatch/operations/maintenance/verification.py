@@ -28,7 +28,7 @@ from codebatch.store.results.untrusted import UntrustedKey, distrust, load_untru
 from codebatch.system.clock import wall_ns
 
 
-class Verified(msgspec.Struct, frozen=True, kw_only=True):
+class VerificationResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a verification: the number of `files` in the sample, and of `results` that were compared.
 
     `failed` counts results that could not be computed again. `differences` are sorted by task; `untrusted` are the
@@ -45,7 +45,7 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
 
 def verify(
     execution: ExecutionSettings, store: StoreDir, batch: BatchDir, share: float, listener: Listener
-) -> Verified:
+) -> VerificationResult:
     """Execute a sample of a batch's files again in new workers, without reuse, and compare the results.
 
     `share` is the fraction of the files, more than 0 and at most 1. The same batch has always the same sample. Project
@@ -56,19 +56,19 @@ def verify(
     """
     with store.writing() as lock:
         load_untrusted(store)  # Called only because it raises if the file is damaged, before any work is done.
-        if not read_current_state(batch).is_over:
+        if not read_current_state(batch).is_settled_and_merged:
             hint = f"resume it with: codebatch run --batch {batch.id}"
             raise BatchIncomplete(f"batch {batch.id} has not ended", hint=hint)
         original = BatchRecords(store, batch)
         sampled = sample(original.items, original.plan.digest, share)
         if not sampled:
-            return Verified(files=0)
+            return VerificationResult(files=0)
         paths = batch.about.paths if share >= 1 else tuple(entry.path for entry in sampled)
         catalogue = execution.configuration.catalogue.with_imports(batch.about.imports)
         with _restricted_rerun(catalogue, original, paths, is_whole=share >= 1) as rerun:
             executed = execution.execute(store, lock, rerun, RunScope(), listener)
             if executed.signal_status:
-                return Verified(files=len(sampled), signal_status=executed.signal_status)
+                return VerificationResult(files=len(sampled), signal_status=executed.signal_status)
             verified = _compare(original, BatchRecords(store, rerun), len(sampled))
         distrust(store, verified.untrusted)
         return verified
@@ -101,7 +101,7 @@ def _restricted_rerun(
     return hidden_batch(store, restricted, sources=sources, at_ns=wall_ns())
 
 
-def _compare(original: BatchRecords, rerun: BatchRecords, files: int) -> Verified:
+def _compare(original: BatchRecords, rerun: BatchRecords, files: int) -> VerificationResult:
     indexes = {entry.path: item for item, entry in enumerate(original.items)}
     old, new = ReuseBase(original.store, original.batch), ReuseBase(rerun.store, rerun.batch)
     results = failed = 0
@@ -119,7 +119,7 @@ def _compare(original: BatchRecords, rerun: BatchRecords, files: int) -> Verifie
             if before != after:
                 differences.append((task, first_difference(entry, before, after)))
     failed_tasks = {task for task, _ in differences}
-    return Verified(
+    return VerificationResult(
         files=files,
         results=results,
         failed=failed,

@@ -23,7 +23,7 @@ from codebatch.model.text.toml import BYTES_MAX, TomlError, parse_toml
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.plugins.isolated_tasks import isolated_catalogue
 from codebatch.plugins.user_tasks import SETTINGS as OWN_SETTINGS
-from codebatch.plugins.user_tasks import place_of
+from codebatch.plugins.user_tasks import custom_task_location
 from codebatch.snapshotting.projects import iter_project_directories
 from codebatch.system.files.regular_files import read_regular
 from codebatch.system.host import usable_cores
@@ -103,7 +103,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
         if not self.settings.work:
             del document["work"]
         rows: list[tuple[str, Json, str]] = []
-        for name, place in self.catalogue.own_places.items():
+        for name, place in self.catalogue.custom_locations.items():
             options = {"python": place.python, "tools": list(place.tools or ()), "files": list(place.files)}
             values_set = {key: value for key, value in options.items() if value} | (
                 {} if place.reuse else {"reuse": False}
@@ -185,7 +185,7 @@ def _decode(path: Path, table: dict[str, object]) -> Configuration:
     except (msgspec.ValidationError, ValueError) as error:
         raise InvalidConfiguration(f"{path}: {error}") from error
     custom_tasks = {
-        name: place_of(name, task, path.parent) for name, task in settings.tasks.items() if "python" in task
+        name: custom_task_location(name, task, path.parent) for name, task in settings.tasks.items() if "python" in task
     }
     tasks = {
         name: {key: task[key] for key in task if name not in custom_tasks or key not in OWN_SETTINGS}

@@ -9,16 +9,16 @@ from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.operations.project.projects import find_project
 from codebatch.operations.project.stores import StorePlace
-from codebatch.snapshotting.path_explanation import Why, why
+from codebatch.snapshotting.path_explanation import PathExplanation, explain_path
 from codebatch.snapshotting.selection import SourceRules
 
 
-def explain(path: Path, rules: SourceRules, place: StorePlace) -> Why:
+def explain(path: Path, rules: SourceRules, place: StorePlace) -> PathExplanation:
     """Return whether a path is included in the current tree, and the rule that decides this.
 
     Raises InvalidInput if the path is in no such tree.
     """
-    return why([_tree_with(path)], path, rules, store_root=place.root())
+    return explain_path([_tree_with(path)], path, rules, store_root=place.root())
 
 
 def _tree_with(path: Path) -> Path:
@@ -32,9 +32,9 @@ def _tree_with(path: Path) -> Path:
         for root in (current, Path(os.fsdecode(find_project(current).root))):
             if target.is_relative_to(root):
                 return root
-    shown_path = display_path(os.fsencode(path))
+    displayed_path = display_path(os.fsencode(path))
     if not os.path.lexists(path):
-        raise InvalidInput(f"{shown_path} does not exist")
+        raise InvalidInput(f"{displayed_path} does not exist")
     raise InvalidInput(
-        f"{shown_path} is outside the analysed project", hint="run the command in or above the analysed directory"
+        f"{displayed_path} is outside the analysed project", hint="run the command in or above the analysed directory"
     )

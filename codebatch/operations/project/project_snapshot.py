@@ -11,15 +11,15 @@ import msgspec
 
 from codebatch.errors import InvalidConfiguration, InvalidInput, NothingToDo
 from codebatch.model.entry import display_path
-from codebatch.model.plan import items_of
+from codebatch.model.plan import plan_items
 from codebatch.model.project import ProjectRoot
-from codebatch.operations import Note, TellPhase, ignore_phase
+from codebatch.operations import Note, PhaseCallback, ignore_phase
 from codebatch.operations.project.configuration import Configuration
 from codebatch.operations.project.projects import find_project
 from codebatch.snapshotting.roots import Selection, select
-from codebatch.snapshotting.selection import SourceRules, mistake_in
+from codebatch.snapshotting.selection import SourceRules, find_pattern_mistake
 from codebatch.snapshotting.snapshot import SnapshotProgress, SnapshotResult, take_snapshot
-from codebatch.snapshotting.staleness import stat_cache_of
+from codebatch.snapshotting.staleness import find_stat_cache
 from codebatch.store.batches.batches import iter_batches
 from codebatch.store.batches.snapshot_references import resolve_snapshot
 from codebatch.store.batches.store import StoreDir
@@ -54,16 +54,18 @@ def rules_for(
     settings = configuration.settings
     rules = SourceRules(include=include or settings.include, exclude=(*settings.exclude, *exclude), rehash=rehash)
     root = Path.cwd() if configuration.file is None else configuration.file.parent
-    for name, patterns, given in (("include", rules.include, include), ("exclude", rules.exclude, exclude)):
-        if (mistake := mistake_in(patterns, root)) is not None:
+    for name, patterns, override in (("include", rules.include, include), ("exclude", rules.exclude, exclude)):
+        if (mistake := find_pattern_mistake(patterns, root)) is not None:
             message = f"pattern {mistake.pattern!r} of {name} can match no path: {mistake.reason}"
-            if mistake.pattern in given:
+            if mistake.pattern in override:
                 raise InvalidInput(message, hint=mistake.hint)
             raise InvalidConfiguration(f"{configuration.file}: {message}", hint=mistake.hint)
     return rules
 
 
-def take(store: StoreDir, paths: Sequence[Path], rules: SourceRules, phase: TellPhase = ignore_phase) -> SnapshotResult:
+def take_snapshot_of_paths(
+    store: StoreDir, paths: Sequence[Path], rules: SourceRules, phase: PhaseCallback = ignore_phase
+) -> SnapshotResult:
     """Take a snapshot of exactly these paths.
 
     Raises InvalidInput, SourceUnreadable, SnapshotUnstable or StoreError.
@@ -84,12 +86,13 @@ def take_project_snapshot(
     *,
     projects: Mapping[bytes, ProjectRoot] = MappingProxyType({}),
     allow_empty: bool,
-    phase: TellPhase = ignore_phase,
+    phase: PhaseCallback = ignore_phase,
 ) -> ProjectSnapshot:
     """Take a snapshot of the project that contains the paths.
 
     `projects` maps paths to their projects, if they are already known. The keys are absolute paths without symbolic
-    links. Raises NothingToDo if the snapshot has no files, unless `allow_empty` is set, and the errors of `take`.
+    links. Raises NothingToDo if the snapshot has no files, unless `allow_empty` is set, and the errors of
+    `take_snapshot_of_paths`.
     """
     batches = iter_batches(store, kind="any")
     known = {batch.about.project_root for batch in batches if len(batch.about.sources) == 1}
@@ -136,7 +139,7 @@ def load_project_snapshot(store: StoreDir, reference: str, note: Note) -> Projec
         sources=tuple(sorted(map(os.fsencode, document.source.roots))),
         files=document.files,
         size_bytes=document.bytes,
-        stat_cache=stat_cache_of(store.files, store.root, snapshot.id, document.source.base),
+        stat_cache=find_stat_cache(store.files, store.root, snapshot.id, document.source.base),
     )
 
 
@@ -149,7 +152,7 @@ def nothing_to_do(paths: Sequence[Path]) -> NothingToDo:
 
 
 def _take_selected(
-    store: StoreDir, selection: Selection, rules: SourceRules, phase: TellPhase
+    store: StoreDir, selection: Selection, rules: SourceRules, phase: PhaseCallback
 ) -> tuple[SnapshotResult, Snapshot, int, int]:
     """Take a snapshot. Return its result, the snapshot, and the number and total size in bytes of the files to analyse.
 
@@ -157,15 +160,15 @@ def _take_selected(
     """
 
     def take_roots(roots: Sequence[bytes]) -> tuple[SnapshotResult, Snapshot]:
-        result = take(store, [Path(os.fsdecode(root)) for root in roots], rules, phase)
+        result = take_snapshot_of_paths(store, [Path(os.fsdecode(root)) for root in roots], rules, phase)
         return result, load_snapshot(store.files, store.root, result.snapshot_id)
 
     result, snapshot = take_roots(selection.sources.roots)
     if not selection.paths:
         return result, snapshot, result.files, result.bytes
-    ignored = [path for path in selection.paths if not items_of(snapshot.entries, [path])]
+    ignored = [path for path in selection.paths if not plan_items(snapshot.entries, [path])]
     if ignored:
         base = selection.sources.base
         result, snapshot = take_roots([base, *(os.path.join(base, path) for path in ignored)])
-    items = items_of(snapshot.entries, selection.paths)
+    items = plan_items(snapshot.entries, selection.paths)
     return result, snapshot, len(items), sum(item.size for item in items)

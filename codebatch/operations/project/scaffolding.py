@@ -124,7 +124,7 @@ def most_frequent_language(start: Path) -> str:
 
     Raises InvalidInput if there is none.
     """
-    languages = language_services().languages_of_paths(islice(_names(start), FILES_SAMPLED_MAX))
+    languages = language_services().path_languages(islice(_names(start), FILES_SAMPLED_MAX))
     counts = Counter(languages)
     if not counts:
         raise InvalidInput(

@@ -15,7 +15,7 @@ from codebatch.model.entry import display_path
 from codebatch.model.project import REMOVED, ProjectRoot
 from codebatch.operations import Note, ignore_note
 from codebatch.operations.project.projects import find_project, find_store, find_store_above, new_store_place
-from codebatch.query.filters.arguments import path_of
+from codebatch.query.filters.arguments import path_argument
 from codebatch.snapshotting.projects import is_shared_place
 from codebatch.store import layout
 from codebatch.store.batches.store import StoreDir, create_store, looks_like_store
@@ -42,20 +42,20 @@ class StorePlace:
         except FileNotFoundError:
             return None
 
-    def of_projects(self, projects: Iterable[ProjectRoot]) -> StorePlace:
+    def for_projects(self, projects: Iterable[ProjectRoot]) -> StorePlace:
         """Return the location for work on paths of some projects. It is the store of their common project.
 
         The current project is used instead in two cases: the paths are in several projects, or they have no project and
         are below the current directory.
         """
-        first, *others = {project.root: project for project in projects}.values()
+        first, *other_projects = {project.root: project for project in projects}.values()
         current = self.project
         is_below_current = first.kind == "unmarked" and current is not None and current.holds(first.root)
-        if others or (is_below_current and current is not None and not is_shared_place(current.root)):
+        if other_projects or (is_below_current and current is not None and not is_shared_place(current.root)):
             return self
-        return self.of_directory(Path(os.fsdecode(first.start)))
+        return self.for_directory(Path(os.fsdecode(first.start)))
 
-    def of_directory(self, start: Path) -> StorePlace:
+    def for_directory(self, start: Path) -> StorePlace:
         """Return the location for work in the project of a directory."""
         return StorePlace(self.named, self._files, start=start)
 
@@ -77,10 +77,10 @@ class StorePlace:
         """Return the store, which must exist. Raises StoreNotFound or StoreUntrusted."""
         path = self.root()
         if path is None:
-            raise self._not_found()
+            raise self._not_found_error()
         return self._with_project(open_store_at(self._files, path, is_named=self.named is not None))
 
-    def open_or_make(self, note: Note = ignore_note) -> StoreDir:
+    def open_or_create(self, note: Note = ignore_note) -> StoreDir:
         """Return the store. If it does not exist, create it at the named path, else at the top of the project.
 
         Raises StoreUntrusted, UnsafeStoreLocation or StoreUnwritable.
@@ -104,7 +104,7 @@ class StorePlace:
         project. Raises UnsafeStoreLocation and StoreNotFound.
         """
         if self.project is None:
-            raise self._not_found()
+            raise self._not_found_error()
         path = new_store_place(self.project)
         if is_asked and self.project.kind != "git":
             path = Path(os.fsdecode(self.project.start), layout.STORE_DIRECTORY)
@@ -121,17 +121,17 @@ class StorePlace:
                 error.hint = f"make the directory a repository: git init {start}; or {error.hint}"
         return error
 
-    def _not_found(self) -> StoreNotFound:
+    def _not_found_error(self) -> StoreNotFound:
         if self.project is None:
             return StoreNotFound("the current directory no longer exists", hint="give a store with --store")
         hint = "create a store with `codebatch run PATH` or `codebatch init`, or give the path of a store with --store"
         root = self.project.root
-        own = Path(os.fsdecode(root), layout.STORE_DIRECTORY)
+        default_root = Path(os.fsdecode(root), layout.STORE_DIRECTORY)
         if is_shared_place(root):
-            store_option = f"--store {shlex.quote(str(own))}"
+            store_option = f"--store {shlex.quote(str(default_root))}"
             hint = (
                 f"use the store in this directory: {store_option}"
-                if looks_like_store(own)
+                if looks_like_store(default_root)
                 else f"create a store with: codebatch run . {store_option}"
             )
         elif (above := find_store_above(self.project)) is not None:
@@ -148,7 +148,7 @@ def open_store(path: str | Path | None = None, project: str | Path | None = None
     The project is the one around the directory `project`, by default the current directory. Raises InvalidInput,
     StoreNotFound or StoreUntrusted.
     """
-    start = None if project is None else path_of(project)
+    start = None if project is None else path_argument(project)
     if start is not None and not start.exists():
         raise InvalidInput(f"no such directory: {display_path(os.fsencode(start))}")
-    return StorePlace(None if path is None else path_of(path), start=start).open()
+    return StorePlace(None if path is None else path_argument(path), start=start).open()

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from codebatch.errors import BatchIncomplete, InvalidInput
 from codebatch.model.entry import display_path
-from codebatch.model.text.displayed_paths import paths_shown_as
+from codebatch.model.text.displayed_paths import paths_displayed_as
 from codebatch.model.text.suggestions import closest
-from codebatch.operations import Note, TellPhase, ignore_note, ignore_phase
-from codebatch.query.filters.arguments import path_of
+from codebatch.operations import Note, PhaseCallback, ignore_note, ignore_phase
+from codebatch.query.filters.arguments import path_argument
 from codebatch.store.batches.batches import BatchDir, iter_batches
 from codebatch.store.batches.resolution import resolve_batch
 from codebatch.store.batches.store import StoreDir
@@ -39,8 +39,8 @@ NEAR_SHOWN_MAX = 5
 class BatchQuery:
     """A batch that is queried. `is_named` is set if the caller selected the batch by ID. It may be an older batch then.
 
-    `beside` are absolute paths of files that the caller writes itself. Changes of these files do not make the batch
-    stale.
+    `ignored_paths` are absolute paths of files that the caller writes itself. Changes of these files do not make the
+    batch stale.
     """
 
     def __init__(self, store: StoreDir, batch: BatchDir, *, is_named: bool, note: Note) -> None:
@@ -48,9 +48,9 @@ class BatchQuery:
         self.batch = batch
         self.is_named = is_named
         self.note = note
-        self.beside: tuple[bytes, ...] = ()
-        self.tell_phase: TellPhase = ignore_phase
-        self._apart: SecondaryFiles | None = None
+        self.ignored_paths: tuple[bytes, ...] = ()
+        self.on_phase: PhaseCallback = ignore_phase
+        self._secondary_files: SecondaryFiles | None = None
 
     @cached_property
     def records(self) -> BatchRecords:
@@ -60,23 +60,23 @@ class BatchQuery:
         return BatchRecords(self.store, self.batch, self.note)
 
     @property
-    def records_asked(self) -> BatchRecords | None:
+    def records_if_read(self) -> BatchRecords | None:
         """The records of the batch if they have already been opened, otherwise None."""
         records: BatchRecords | None = vars(self).get("records")
         return records
 
     @property
-    def apart(self) -> SecondaryFiles:
+    def non_production_files(self) -> SecondaryFiles:
         """The categories of the batch's non-production files. Raises StoreCorrupt.
 
         Cached as soon as the batch is merged.
         """
-        if self._apart is None or not self.records.source.is_done:
+        if self._secondary_files is None or not self.records.source.is_done:
             from codebatch.query.secondary_files import SecondaryFiles
-            from codebatch.query.sources.parsed_files import files_apart
+            from codebatch.query.sources.parsed_files import secondary_categories
 
-            self._apart = SecondaryFiles(files_apart(self.records.files))
-        return self._apart
+            self._secondary_files = SecondaryFiles(secondary_categories(self.records.files))
+        return self._secondary_files
 
     @cached_property
     def catalogue(self) -> TaskCatalogue:
@@ -101,7 +101,7 @@ class BatchQuery:
             batches = (batch for batch in iter_batches(self.store) if batch.about.place == about.place)
             if next(batches, self.batch).id != self.batch.id:
                 return None
-        return changes_since(self.store.files, self.store.root, about.stat_cache, about.snapshot_id, self.beside)
+        return changes_since(self.store.files, self.store.root, about.stat_cache, about.snapshot_id, self.ignored_paths)
 
     @cached_property
     def newest_commit(self) -> Head | str:
@@ -115,7 +115,7 @@ class BatchQuery:
         """Whether the tree has changed since the batch; None if unknown."""
         return None if self.changes is None else self.changes.is_stale
 
-    def find_batch_of(self, snapshot_id: str | None) -> BatchDir | None:
+    def find_snapshot_batch(self, snapshot_id: str | None) -> BatchDir | None:
         """Return the latest batch of a snapshot that has the sources and paths of this batch, or None."""
         batches = (batch for batch in iter_batches(self.store) if batch.about.snapshot_id == snapshot_id)
         return next((batch for batch in batches if batch.about.place == self.batch.about.place), None)
@@ -135,11 +135,11 @@ class Answer(Generic[Found]):
     """
 
     def __init__(
-        self, *, question: BatchQuery, found: Found, whole: Completeness, notes: tuple[str, ...] | None = None
+        self, *, question: BatchQuery, result: Found, completeness: Completeness, notes: tuple[str, ...] | None = None
     ) -> None:
         self.question = question
-        self.found = found
-        self.whole = whole
+        self.found = result
+        self.whole = completeness
         self.notes = notes
 
     @property
@@ -160,32 +160,31 @@ class Answer(Generic[Found]):
         """The error that describes what is missing, or None if the answer is complete."""
         if self.is_complete:
             return None
-        batch, whole = self.question.batch, self.whole
-        results = f"{whole.done - whole.failed - whole.lost:,} of {whole.planned:,} results"
-        message = f"batch {batch.id} has {whole.percent}% of the data that this query needs ({results})"
-        message = ", ".join(filter(None, (whole.progress, message)))
+        batch, completeness = self.question.batch, self.whole
+        results = f"{completeness.done - completeness.failed - completeness.lost:,} of {completeness.planned:,} results"
+        message = f"batch {batch.id} has {completeness.percent}% of the data that this query needs ({results})"
+        message = ", ".join(filter(None, (completeness.progress, message)))
         hint = f"see: codebatch errors --batch {batch.id}"
-        if whole.done < whole.planned:
+        if completeness.done < completeness.planned:
             hint = f"resume it with: codebatch run --batch {batch.id}"
-        elif whole.lacks_files:
-            message = (
-                f"batch {batch.id} is restricted to {', '.join(shown_paths(batch))}, and this query needs all files"
-            )
+        elif completeness.lacks_files:
+            restriction = ", ".join(displayed_restriction(batch))
+            message = f"batch {batch.id} is restricted to {restriction}, and this query needs all files"
             hint = "analyse all files with: codebatch run PATH"
-        elif whole.unfollowed:
-            message, _, hint = whole.unfollowed.partition("; ")
+        elif completeness.unfollowed:
+            message, _, hint = completeness.unfollowed.partition("; ")
         return BatchIncomplete(message, hint=hint)
 
 
-def ask(
-    store: StoreDir, reference: str | None = None, note: Note = ignore_note, passed_over: Note | None = None
+def open_batch_query(
+    store: StoreDir, reference: str | None = None, note: Note = ignore_note, on_skipped: Note | None = None
 ) -> BatchQuery:
     """Return a query of a batch. The default is the latest batch that covers the whole project, if there is one.
 
-    `passed_over` receives notes about newer batches that are skipped; by default `note` receives them. Raises
+    `on_skipped` receives notes about newer batches that are skipped; by default `note` receives them. Raises
     InvalidId, UnknownId, AmbiguousId or StoreCorrupt.
     """
-    batch = resolve_batch(store, reference, passed_over or note, whole=True)
+    batch = resolve_batch(store, reference, on_skipped or note, is_unrestricted=True)
     is_named = reference is not None and latest_offset(reference) != 0
     return BatchQuery(store, batch, is_named=is_named, note=note)
 
@@ -203,39 +202,41 @@ def find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, int]
     Raises InvalidInput for an unknown path. Its hint suggests files whose paths end with `path`, or with the most
     similar file name.
     """
-    found = try_find_item(records, path, note)
-    if found is None:
+    found_item = try_find_item(records, path, note)
+    if found_item is None:
         raise unknown_path(records, path, "no file")
-    return found
+    return found_item
 
 
-def unknown_path(records: BatchRecords, path: str, what: str) -> InvalidInput:
+def unknown_path(records: BatchRecords, path: str, noun: str) -> InvalidInput:
     """Return the error for a path that the batch does not have, with similar paths as a hint.
 
-    `what` is the beginning of the message, for example "no file".
+    `noun` is the beginning of the message, for example "no file".
     """
     hint = f"see: codebatch files --batch {records.batch.id}"
     similar = _near([entry.path for entry in records.items], os.path.normpath(os.fsencode(path)))
     if len(similar) == 1:
         hint = f"did you mean {display_path(similar[0])!r}? {hint}"
     elif similar:
-        shown = ", ".join(map(display_path, similar[:NEAR_SHOWN_MAX]))
+        similar_text = ", ".join(map(display_path, similar[:NEAR_SHOWN_MAX]))
         more = f" and {len(similar) - NEAR_SHOWN_MAX:,} more" if len(similar) > NEAR_SHOWN_MAX else ""
-        hint = f"{len(similar):,} files match: {shown}{more}; {hint}"
-    restriction = f", restricted to {', '.join(shown_paths(records.batch))}," if records.batch.about.paths else ""
-    return InvalidInput(f"the batch{restriction} has {what} {path!r}", hint=hint)
+        hint = f"{len(similar):,} files match: {similar_text}{more}; {hint}"
+    restriction = (
+        f", restricted to {', '.join(displayed_restriction(records.batch))}," if records.batch.about.paths else ""
+    )
+    return InvalidInput(f"the batch{restriction} has {noun} {path!r}", hint=hint)
 
 
-def _near(paths: list[bytes], wanted: bytes) -> list[bytes]:
-    """Return the paths that end with `wanted`. If there are none, return the paths with the most similar file name."""
-    similar = [path for path in paths if path.endswith(b"/" + wanted)]
-    name = os.path.basename(wanted)
+def _near(paths: list[bytes], target: bytes) -> list[bytes]:
+    """Return the paths that end with `target`. If there are none, return the paths with the most similar file name."""
+    similar = [path for path in paths if path.endswith(b"/" + target)]
+    name = os.path.basename(target)
     if similar or not name:
         return similar
     names = {os.path.basename(path) for path in paths if os.path.basename(path)[:1] == name[:1]}
     closest_name = closest(display_path(name), [display_path(name) for name in names])
     similar = [path for path in paths if display_path(os.path.basename(path)) == closest_name]
-    return sorted(similar, key=lambda path: _shared_directories(path, wanted), reverse=True)
+    return sorted(similar, key=lambda path: _shared_directories(path, target), reverse=True)
 
 
 def _shared_directories(path: bytes, other: bytes) -> int:
@@ -251,21 +252,21 @@ def try_find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, 
     relative to the project. If both exist, a note names the chosen one. Paths in display form match too. Raises
     InvalidInput if the text is not a valid path.
     """
-    path_of(path)
-    for given in (path, *paths_shown_as(path)):
-        items = records.find_items(dict.fromkeys(candidates_of(records, given)))
+    path_argument(path)
+    for spelling in (path, *paths_displayed_as(path)):
+        items = records.find_items(dict.fromkeys(path_candidates(records, spelling)))
         if items:
-            chosen, *others = items
-            if others:
-                ignored = display_path(others[0])
+            chosen, *other_items = items
+            if other_items:
+                ignored = display_path(other_items[0])
                 note(f"the path matches several files: using {display_path(chosen)}, ignoring {ignored}")
             return chosen, items[chosen]
     return None
 
 
-def candidates_of(records: BatchRecords, path: str) -> list[bytes]:
+def path_candidates(records: BatchRecords, path: str) -> list[bytes]:
     """Return the paths in the snapshot that a given path may mean, the most likely first."""
-    given = os.fsencode(path)
+    path_bytes = os.fsencode(path)
     candidates: list[bytes] = []
     parent, name = os.path.split(os.path.abspath(path))
     absolute = Path(os.path.realpath(parent), name)
@@ -275,12 +276,12 @@ def candidates_of(records: BatchRecords, path: str) -> list[bytes]:
             candidates.append(os.fsencode(absolute.name))
         elif absolute.is_relative_to(root):
             candidates.append(os.fsencode(absolute.relative_to(root)))
-    if given in (b".", b".."):
+    if path_bytes in (b".", b".."):
         return candidates
-    in_snapshot = [given, os.path.normpath(given)]
-    return candidates + in_snapshot if given.startswith((b"./", b"../")) else in_snapshot + candidates
+    in_snapshot = [path_bytes, os.path.normpath(path_bytes)]
+    return candidates + in_snapshot if path_bytes.startswith((b"./", b"../")) else in_snapshot + candidates
 
 
-def shown_paths(batch: BatchDir) -> tuple[str, ...]:
+def displayed_restriction(batch: BatchDir) -> tuple[str, ...]:
     """Return the paths that a batch is restricted to, in display form."""
     return tuple(map(display_path, batch.about.paths))

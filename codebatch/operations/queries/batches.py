@@ -91,7 +91,7 @@ def list_batches(store: StoreDir, note: Note = ignore_note, *, pipeline: str | N
             batch = open_batch(store, batch_id)
             if pipeline not in (None, batch.about.pipeline):
                 continue
-            state, is_active = state_of(store, batch)
+            state, is_active = read_batch_state(store, batch)
         except UnknownId:  # The batch was deleted by prune after it was listed.
             continue
         except StoreError as error:
@@ -99,7 +99,7 @@ def list_batches(store: StoreDir, note: Note = ignore_note, *, pipeline: str | N
         yield ListedBatch(id=batch_id, batch=batch, state=state, is_active=is_active)
 
 
-def state_of(store: StoreDir, batch: BatchDir) -> tuple[str, bool]:
+def read_batch_state(store: StoreDir, batch: BatchDir) -> tuple[str, bool]:
     """Return the state of a batch, and whether it is active.
 
     It is active if it has open work, is running, or waits for an answer. Raises StoreCorrupt.
@@ -183,7 +183,7 @@ def shard_states(store: StoreDir, batch: BatchDir, task: str) -> Iterator[ShardS
         )
 
 
-def outputs_of(batch: BatchDir) -> Path:
+def outputs_directory(batch: BatchDir) -> Path:
     """Return the directory of the merged outputs of a batch. Raises BatchIncomplete if the batch has no outputs yet."""
     outputs = current_outputs(batch)
     if outputs is None:

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import msgspec
 
 from codebatch.errors import InvalidInput, ObjectMissing
-from codebatch.model.analysis.search_result import Searched
+from codebatch.model.analysis.search_result import FileSearchResult
 from codebatch.model.entry import display_path, path_row
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.operations.queries.references import Progress
 from codebatch.plugins.worker_services import language_services
@@ -56,7 +56,7 @@ class _SearchNotes:
         self._with_errors = 0
         self.lost = 0
 
-    def add(self, path: bytes, searched: Searched) -> None:
+    def add(self, path: bytes, searched: FileSearchResult) -> None:
         """Record the search result of a file. If the file was skipped, pass a note to the caller at once."""
         if searched.lost:
             self.lost += 1
@@ -72,7 +72,7 @@ class _SearchNotes:
             counts = ", ".join(f"{count:,} {why}" for why, count in sorted(self._unread.items()))
             self._question.note(f"{language} files not searched: {counts}")
         if self._with_errors:
-            files = count_of(self._with_errors, "file")
+            files = count_text(self._with_errors, "file")
             self._question.note(f"syntax errors in {files}: matches near the errors may be missing")
 
 
@@ -92,23 +92,23 @@ def find(question: BatchQuery, search_options: CodeSearch, progress: Progress) -
     items = list(_items(records, language, search_options.path))
     entries, plan = records.items, records.plan
 
-    def search(item: int) -> Searched:
+    def search(item: int) -> FileSearchResult:
         entry = entries[item]
         try:
             content = records.read_object(entry)
         except ObjectMissing as error:
-            return Searched(lost=error.message)
-        contexts = plan.context_of(item)
+            return FileSearchResult(lost=error.message)
+        contexts = plan.item_contexts(item)
         return services.find_in(finder, entry.path, content, contexts, search_options.by_file)
 
     notes = _SearchNotes(question)
     rows: list[JsonRecord] = []
     done, rows_max = 0, min(search_options.limit or FOUND_MAX, FOUND_MAX)
     jobs = min(search_options.jobs, max(len(items) // FORKED_FILES_MIN, 1))
-    with map_forked(search, items, jobs, Searched, seconds=search_options.file_seconds) as answers:
+    with map_forked(search, items, jobs, FileSearchResult, seconds=search_options.file_seconds) as answers:
         for item, answer in zip(items, answers, strict=False):
             path = entries[item].path
-            searched = Searched(lost=answer.reason) if isinstance(answer, ForkFailure) else answer
+            searched = FileSearchResult(lost=answer.reason) if isinstance(answer, ForkFailure) else answer
             notes.add(path, searched)
             if search_options.by_file and searched.places:
                 rows.append({**path_row(path), "places": searched.places})
@@ -119,8 +119,8 @@ def find(question: BatchQuery, search_options: CodeSearch, progress: Progress) -
                 question.note(f"stopped after {rows_max:,} matches; there may be more")
                 break
     notes.note_all(language)
-    whole = Completeness(planned=len(items), done=len(items), lost=notes.lost)
-    return Answer(question=question, found=rows[:rows_max], whole=whole)
+    answer_completeness = Completeness(planned=len(items), done=len(items), lost=notes.lost)
+    return Answer(question=question, result=rows[:rows_max], completeness=answer_completeness)
 
 
 def _items(records: BatchRecords, language: str, path: Paths) -> Iterator[int]:

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable
 from itertools import islice
 
-from codebatch.model.plan import items_of
-from codebatch.store.batches.batches import BatchDir, batch_ids, given_names, snapshot_of
+from codebatch.model.plan import plan_items
+from codebatch.store.batches.batches import BatchDir, batch_ids, load_batch_snapshot, read_batch_names
 from codebatch.store.batches.resolution import resolve_batch
 from codebatch.store.batches.store import StoreDir
 
@@ -18,7 +18,7 @@ IDS_MAX = 50
 def batches_beginning(store: StoreDir, word: str) -> list[str]:
     """Return the batch references that begin with a word: `latest`, `@NAME`s, then IDs, newest first."""
     ids = islice((reference for reference in reversed(batch_ids(store)) if reference.startswith(word)), IDS_MAX)
-    references = ("latest", *(f"@{name}" for name in sorted(given_names(store))))
+    references = ("latest", *(f"@{name}" for name in sorted(read_batch_names(store))))
     return [*(reference for reference in references if reference.startswith(word)), *ids]
 
 
@@ -28,7 +28,7 @@ def files_beginning(store: StoreDir, reference: str | None, word: str) -> list[s
     Paths are relative to the current directory if it is in the batch's tree, otherwise to the project. Paths that are
     not UTF-8 are omitted. The default is the latest batch. Raises the errors of `resolve_batch`, and StoreCorrupt.
     """
-    batch = resolve_batch(store, reference, whole=True)
+    batch = resolve_batch(store, reference, is_unrestricted=True)
     current_directory = _current_directory_in(batch)
     candidates = (
         _next_parts(_paths(store, batch, current_directory + word), len(current_directory)) if current_directory else []
@@ -52,8 +52,8 @@ def _current_directory_in(batch: BatchDir) -> str:
 
 
 def _paths(store: StoreDir, batch: BatchDir, beginning: str) -> list[str]:
-    snapshot = snapshot_of(store, batch).entries_beginning(os.fsencode(beginning))
-    texts = (entry.path for entry in items_of(snapshot, batch.about.paths))
+    snapshot = load_batch_snapshot(store, batch).entries_beginning(os.fsencode(beginning))
+    texts = (entry.path for entry in plan_items(snapshot, batch.about.paths))
     return [path.decode() for path in texts if _is_text(path)]
 
 

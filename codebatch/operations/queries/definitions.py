@@ -10,7 +10,7 @@ from codebatch.operations.queries import records
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.operations.queries.partial_files import note_partial_file, note_partial_files
 from codebatch.operations.queries.records import FileRecords
-from codebatch.query.fields import NO_LANGUAGES, JsonRecord, chosen, path_key
+from codebatch.query.fields import NO_LANGUAGES, JsonRecord, path_key, select_fields
 from codebatch.query.filters.filters import RecordFilter, last_name
 
 
@@ -26,7 +26,7 @@ class Caller(msgspec.Struct, frozen=True):
     @property
     def row(self) -> JsonRecord:
         """The caller as a dictionary with `path` or `path_b64`, `scope`, `line`, `target` and `calls`."""
-        place = chosen(self.call, ("path",), NO_LANGUAGES)
+        place = select_fields(self.call, ("path",), NO_LANGUAGES)
         call_fields = {"scope": self.call["source"], "line": self.call["line"], "target": self.call["target"]}
         return {**place, **call_fields, "calls": self.calls}
 
@@ -40,7 +40,7 @@ def definitions(question: BatchQuery, name: str) -> Answer[list[JsonRecord]]:
     answer = records.search(question, record_filter)
     matches = [record for record in answer.found if record["name"] == name or _ends_with(record["qualified"], name)]
     notes = note_partial_files(question, _last(name), "definitions")
-    return Answer(question=question, found=matches, whole=answer.whole, notes=notes)
+    return Answer(question=question, result=matches, completeness=answer.whole, notes=notes)
 
 
 def callers(question: BatchQuery, name: str) -> Answer[list[Caller]]:
@@ -57,7 +57,7 @@ def callers(question: BatchQuery, name: str) -> Answer[list[Caller]]:
             first = by_scope.get(scope)
             by_scope[scope] = Caller(first.call if first else call, first.calls + 1 if first else 1)
     notes = note_partial_files(question, _last(name), "calls")
-    return Answer(question=question, found=list(by_scope.values()), whole=answer.whole, notes=notes)
+    return Answer(question=question, result=list(by_scope.values()), completeness=answer.whole, notes=notes)
 
 
 def outline(question: BatchQuery, path: str) -> Answer[FileRecords]:
@@ -65,8 +65,8 @@ def outline(question: BatchQuery, path: str) -> Answer[FileRecords]:
     answer = records.inspect(question, path, kinds=("symbol",))
     notes = note_partial_file(question, answer.found.path, answer.found.item)
     definitions = [record for record in answer.found.records if record["symbol_type"] != "import"]
-    found = msgspec.structs.replace(answer.found, records=definitions)
-    return Answer(question=question, found=found, whole=answer.whole, notes=notes)
+    result = msgspec.structs.replace(answer.found, records=definitions)
+    return Answer(question=question, result=result, completeness=answer.whole, notes=notes)
 
 
 def _last(name: str) -> str:
@@ -77,6 +77,6 @@ def _last(name: str) -> str:
     return last
 
 
-def _ends_with(whole: Json, name: str) -> bool:
+def _ends_with(qualified: Json, name: str) -> bool:
     ends = tuple(f"{before}{name}" for before in (".", ":", "/", "\\", "->"))
-    return isinstance(whole, str) and (whole == name or whole.endswith(ends))
+    return isinstance(qualified, str) and (qualified == name or qualified.endswith(ends))

@@ -36,14 +36,18 @@ def impact(question: BatchQuery, path: str, depth: int | None = None) -> Answer[
         ) from error
     importers_of = Imports(records).importers_of
     dependents = dependents_of(importers_of, text, depth)
-    whole = completeness(records, needed_tasks(records), lacks_files=bool(question.batch.about.paths))
+    answer_completeness = completeness(records, needed_tasks(records), lacks_files=bool(question.batch.about.paths))
     mentions = None
-    if whole.is_complete:
+    if answer_completeness.is_complete:
         known = dependents if depth is None else dependents_of(importers_of, text)
         mentions = find_mentions(question, name, item, {os.fsencode(dependent.path) for dependent in known})
         if mentions is not None:
-            whole = msgspec.structs.replace(whole, unfollowed=mentions.note)
-    return Answer(question=question, found=Impact(path=name, dependents=dependents, mentions=mentions), whole=whole)
+            answer_completeness = msgspec.structs.replace(answer_completeness, unfollowed=mentions.note)
+    return Answer(
+        question=question,
+        result=Impact(path=name, dependents=dependents, mentions=mentions),
+        completeness=answer_completeness,
+    )
 
 
 def imports(question: BatchQuery, path: Paths = "") -> Answer[list[FileImport]]:
@@ -52,13 +56,13 @@ def imports(question: BatchQuery, path: Paths = "") -> Answer[list[FileImport]]:
     Raises InvalidInput or StoreCorrupt.
     """
     is_requested = PathFilter(path).matches
-    found = [
+    matching_imports = [
         file_import
         for file_import in Imports(question.records)
         if not path or is_requested(os.fsencode(file_import.source)) or is_requested(os.fsencode(file_import.target))
     ]
-    whole = completeness(question.records, needed_tasks(question.records))
-    return Answer(question=question, found=found, whole=whole)
+    answer_completeness = completeness(question.records, needed_tasks(question.records))
+    return Answer(question=question, result=matching_imports, completeness=answer_completeness)
 
 
 def import_cycles(question: BatchQuery, path: Paths = "", *, everything: bool = False) -> Answer[list[Cycle]]:
@@ -68,13 +72,15 @@ def import_cycles(question: BatchQuery, path: Paths = "", *, everything: bool = 
     those through imports that are not executed while a file is loaded. Raises InvalidInput or StoreCorrupt.
     """
     is_requested = PathFilter(path).matches
-    found = [
+    matching_cycles = [
         cycle
         for cycle in (every_cycle(question) if everything else relevant_cycles(question))
         if not path or any(is_requested(os.fsencode(file)) for file in cycle.files)
     ]
-    whole = completeness(question.records, needed_tasks(question.records), lacks_files=bool(question.batch.about.paths))
-    return Answer(question=question, found=found, whole=whole)
+    answer_completeness = completeness(
+        question.records, needed_tasks(question.records), lacks_files=bool(question.batch.about.paths)
+    )
+    return Answer(question=question, result=matching_cycles, completeness=answer_completeness)
 
 
 def every_cycle(question: BatchQuery) -> list[Cycle]:
@@ -90,5 +96,9 @@ def relevant_cycles(question: BatchQuery) -> list[Cycle]:
     cycles = find_cycles(question.records)
     if not cycles or not file_states(question.records.files).plain:
         return cycles
-    secondary = question.apart
-    return [cycle for cycle in cycles if not all(secondary.of(os.fsencode(path)) is not None for path in cycle.files)]
+    secondary = question.non_production_files
+    return [
+        cycle
+        for cycle in cycles
+        if not all(secondary.category_of(os.fsencode(path)) is not None for path in cycle.files)
+    ]

@@ -44,7 +44,7 @@ class DuplicateBlock(msgspec.Struct, frozen=True, kw_only=True):
     locations: tuple[DuplicateLocation, ...]
 
     @property
-    def whole_places(self) -> list[DuplicateLocation]:
+    def complete_locations(self) -> list[DuplicateLocation]:
         """The locations of the whole block. Locations whose end is unknown are left out."""
         return [place for place in self.locations if place.end_line is not UNSET and place.lines is UNSET]
 

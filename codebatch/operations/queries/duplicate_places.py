@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from codebatch.errors import ObjectMissing
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.operations.queries.duplicate_blocks import DuplicateBlock, DuplicateLocation, iter_duplicates, make_place
 from codebatch.plugins.worker_services import source_services
@@ -47,7 +47,7 @@ class _CodeLines(NamedTuple):
         return b"\n".join(self.lines[start : start + _LINES_MIN])
 
 
-class _Analyzed(msgspec.Struct, gc=False):
+class _AnalyzeRecord(msgspec.Struct, gc=False):
     """A partial record of the task `analyze`.
 
     In records of kind `fingerprints`, `comments` locates the file's comments.
@@ -57,7 +57,7 @@ class _Analyzed(msgspec.Struct, gc=False):
     comments: bytes = b""
 
 
-_decoder = msgspec.json.Decoder(_Analyzed)
+_decoder = msgspec.json.Decoder(_AnalyzeRecord)
 
 
 def complete_places(question: BatchQuery, blocks: Sequence[DuplicateBlock]) -> list[DuplicateBlock]:
@@ -66,13 +66,13 @@ def complete_places(question: BatchQuery, blocks: Sequence[DuplicateBlock]) -> l
     If the content of a file is missing, its locations are left as in the records, and a note is added. Raises
     StoreCorrupt.
     """
-    incomplete = [block for block in blocks if block.copies > len(block.whole_places)]
+    incomplete = [block for block in blocks if block.copies > len(block.complete_locations)]
     if not incomplete:
         return list(blocks)
     files = _CodeReader(question)
     heads: defaultdict[bytes, list[DuplicateBlock]] = defaultdict(list)
     for block in incomplete:
-        first, *_ = block.whole_places
+        first, *_ = block.complete_locations
         code = files.read(first.path_bytes)
         start = bisect_left(code.numbers, first.line)
         if code.group(start, block.lines) == block.group:
@@ -81,7 +81,7 @@ def complete_places(question: BatchQuery, blocks: Sequence[DuplicateBlock]) -> l
     for path in _files_with_lines(question.records, min(block.lines for block in incomplete)):
         for block, place in _iter_places(path, files.read(path), heads):
             new_locations[block.group].append(place)
-    files.note_lost()
+    files.note_unreadable()
     return [_with_places(block, new_locations[block.group]) for block in blocks]
 
 
@@ -145,10 +145,10 @@ class _CodeReader:
             self._last = path, self._read(path)
         return self._last[1]
 
-    def note_lost(self) -> None:
+    def note_unreadable(self) -> None:
         """Note the number of files that could not be read."""
         if self._lost:
-            lost = count_of(self._lost, "file")
+            lost = count_text(self._lost, "file")
             self._question.note(
                 f"some locations are unknown: the content of {lost} is missing; check the store with: "
                 "codebatch diagnose"
@@ -160,7 +160,7 @@ class _CodeReader:
         lines = None if item is None else records.source.item_lines("analyze", item)
         if entry is None or item is None or lines is None:
             return _CodeLines((), ())
-        fingerprints = next((each for each in decode_lines(_decoder, lines) if each.kind == "fingerprints"), None)
+        fingerprints = next((record for record in decode_lines(_decoder, lines) if record.kind == "fingerprints"), None)
         if fingerprints is None:
             return _CodeLines((), ())
         try:
@@ -168,7 +168,9 @@ class _CodeReader:
         except ObjectMissing:
             self._lost += 1
             return _CodeLines((), ())
-        return _CodeLines(*self._find_code_lines(path, content, records.plan.context_of(item), fingerprints.comments))
+        return _CodeLines(
+            *self._find_code_lines(path, content, records.plan.item_contexts(item), fingerprints.comments)
+        )
 
 
 def _files_with_lines(records: BatchRecords, least: int) -> Iterator[bytes]:
@@ -204,7 +206,7 @@ def _with_places(block: DuplicateBlock, new_locations: Iterable[DuplicateLocatio
     for place in new_locations:
         is_known = any(
             place.path_bytes == other.path_bytes and place.line < other.end and other.line < place.end
-            for other in block.whole_places
+            for other in block.complete_locations
         )
         if not is_known:
             places[place.path_bytes, place.line] = place

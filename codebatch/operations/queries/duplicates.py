@@ -71,10 +71,10 @@ def find_copies(
         number *= 4
     records = question.records
     needed = {"parse", "analyze", "duplicates"} & {*records.task_names}
-    whole = completeness(records, needed, lacks_files=bool(question.batch.about.paths))
+    answer_completeness = completeness(records, needed, lacks_files=bool(question.batch.about.paths))
     count = len(best.groups) - (len(blocks) - len(joined))
     duplicates = DuplicateBlocks(blocks=tuple(joined[first - 1 : end]), count=count, excluded=best.excluded_count)
-    return Answer(question=question, found=duplicates, whole=whole)
+    return Answer(question=question, result=duplicates, completeness=answer_completeness)
 
 
 def _longest_blocks(
@@ -90,11 +90,11 @@ def _longest_blocks(
             "the batch did not run the task duplicates",
             hint="to include this task, run: codebatch run --pipeline full PATH",
         )
-    secondary = None if everything else question.apart
+    secondary = None if everything else question.non_production_files
     best = MostLines(
         number,
         PathFilter(path).matches if path else lambda _: True,
-        lambda name: secondary is not None and secondary.of(name) is not None,
+        lambda name: secondary is not None and secondary.category_of(name) is not None,
     )
     for group in iter_duplicates(records):
         best.add(group if least == 1 else [record for record in group if record.lines >= least])
@@ -108,7 +108,7 @@ def read_copies(question: BatchQuery, block: DuplicateBlock) -> list[tuple[Dupli
     and StoreCorrupt.
     """
     sources: list[tuple[DuplicateLocation, tuple[SourceLine, ...]]] = []
-    for place in block.whole_places[:PLACES_WITH_SOURCE_MAX]:
+    for place in block.complete_locations[:PLACES_WITH_SOURCE_MAX]:
         name = place.path_bytes
         item = question.records.find_items([name]).get(name)
         if item is None:
@@ -158,12 +158,12 @@ class MostLines:
     @property
     def groups(self) -> set[str]:
         """The groups that are requested and have two locations in production code."""
-        return {group for group, seen in self._group_flags.items() if seen == _RELEVANT}
+        return {group for group, flags in self._group_flags.items() if flags == _RELEVANT}
 
     @property
     def excluded_count(self) -> int:
         """The number of groups that are requested but do not have two locations in production code."""
-        return sum(seen == _REQUESTED for seen in self._group_flags.values())
+        return sum(flags == _REQUESTED for flags in self._group_flags.values())
 
     def add(self, records: Iterable[DuplicateRecord]) -> None:
         """Add records to their groups.
@@ -171,26 +171,26 @@ class MostLines:
         The body is inlined for speed: it runs for hundreds of thousands of records.
         """
         group_flags, path_flags, records_by_group = self._group_flags, self._path_flags, self._records_by_group
-        most_lines, number, flags_of_path = self._most_lines, self._number, self._flags_of_path
+        most_lines, number, flags_of_path = self._most_lines, self._number, self._path_flags_for
         plain_places = self._plain_places
         for record in records:
             group, lines = record.group, record.lines
-            seen = group_flags.get(group, 0)
-            if seen != _RELEVANT:
+            previous_flags = group_flags.get(group, 0)
+            if previous_flags != _RELEVANT:
                 flags = path_flags.get(record.path) or flags_of_path(record.path, record.path_b64)
                 other_flags = path_flags.get(record.other_path) or flags_of_path(
                     record.other_path, record.other_path_b64
                 )
-                seen |= (flags | other_flags) & _REQUESTED | flags & other_flags & _PLAIN
+                previous_flags |= (flags | other_flags) & _REQUESTED | flags & other_flags & _PLAIN
                 if (flags ^ other_flags) & _PLAIN:
                     place = (
                         (record.path, record.path_b64, record.line)
                         if flags & _PLAIN
                         else (record.other_path, record.other_path_b64, record.other_line)
                     )
-                    seen |= _PLAIN if plain_places.setdefault(group, place) != place else 0
-                group_flags[group] = seen
-                if seen == _RELEVANT and number is not None:
+                    previous_flags |= _PLAIN if plain_places.setdefault(group, place) != place else 0
+                group_flags[group] = previous_flags
+                if previous_flags == _RELEVANT and number is not None:
                     if len(most_lines) < number:
                         heapq.heappush(most_lines, lines)
                     elif lines > most_lines[0]:
@@ -207,14 +207,14 @@ class MostLines:
         )
         return sorted(blocks, key=lambda block: (-block.lines, -block.copies, *_first_place(block)))[: self._number]
 
-    def _flags_of_path(self, path: str | UnsetType, encoded: str | UnsetType) -> int:
+    def _path_flags_for(self, path: str | UnsetType, encoded: str | UnsetType) -> int:
         key = path if encoded is UNSET else (encoded,)
-        seen = self._path_flags.get(key)
-        if seen is None:
+        cached_flags = self._path_flags.get(key)
+        if cached_flags is None:
             name = path_from_fields(path, encoded)
-            seen = (_REQUESTED if self._is_requested(name) else 0) | (0 if self._is_secondary(name) else _PLAIN)
-            self._path_flags[key] = seen
-        return seen
+            cached_flags = (_REQUESTED if self._is_requested(name) else 0) | (0 if self._is_secondary(name) else _PLAIN)
+            self._path_flags[key] = cached_flags
+        return cached_flags
 
 
 def _block(group: str, records: Sequence[DuplicateRecord]) -> DuplicateBlock:

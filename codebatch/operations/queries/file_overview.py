@@ -15,7 +15,7 @@ from codebatch.operations.queries.records import FileRecords, inspect
 from codebatch.operations.queries.source_line import SourceLine, read_lines
 from codebatch.query.answers.dependencies import Imports, impact
 from codebatch.query.answers.import_rules import may_be_used_without_import
-from codebatch.query.answers.numbers import numbers_of_files
+from codebatch.query.answers.numbers import read_file_metrics
 from codebatch.query.completeness import completeness
 from codebatch.query.fields import JsonRecord
 from codebatch.query.filters.filters import RecordFilter
@@ -27,7 +27,7 @@ FINDINGS_SHOWN = 3
 _COGNITIVE = "cognitive"
 
 
-class Hard(msgspec.Struct, frozen=True):
+class ComplexFunction(msgspec.Struct, frozen=True):
     """A function of a file with its cognitive complexity."""
 
     cognitive: int
@@ -58,7 +58,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     rank: int | None
     dependents_in_all: int | None
     dependents_partial: bool
-    hardest: tuple[Hard, ...]
+    hardest: tuple[ComplexFunction, ...]
     severities: dict[str, int]
     findings: tuple[OverviewFinding, ...]
     kinds: dict[str, int]
@@ -75,7 +75,7 @@ def overview(question: BatchQuery, path: str) -> Answer[Overview]:
     numbers = {str(metric["metric"]): _number(metric["value"]) for metric in metrics if "symbol" not in metric}
     file_record = next(iter(by_kind.get("file", ())), None)
     severities = Counter(str(diagnostic["severity"]) for diagnostic in diagnostics)
-    found = Overview(
+    result = Overview(
         path=file.path,
         about=file_record,
         numbers=numbers,
@@ -89,7 +89,7 @@ def overview(question: BatchQuery, path: str) -> Answer[Overview]:
         findings=_with_source(question, file, diagnostics),
         kinds={kind: len(records) for kind, records in by_kind.items()},
     )
-    return Answer(question=question, found=found, whole=answer.whole)
+    return Answer(question=question, result=result, completeness=answer.whole)
 
 
 def _covers_project(question: BatchQuery, tasks: Collection[str]) -> bool:
@@ -107,7 +107,7 @@ def _rank(question: BatchQuery, file_record: JsonRecord | None, numbers: dict[st
     """Return the rank of a file by complexity among files of its language, or None if its complexity is 0."""
     if file_record is None or not numbers.get(_COGNITIVE):
         return None
-    values = numbers_of_files(question.records, (_COGNITIVE,))[_COGNITIVE]
+    values = read_file_metrics(question.records, (_COGNITIVE,))[_COGNITIVE]
     same_language = (file for file in question.records.files if file.lang == file_record["lang"])
     return 1 + sum(values.get(file.path_bytes, 0) > numbers[_COGNITIVE] for file in same_language)
 
@@ -123,9 +123,9 @@ def _dependents(records: BatchRecords, path: bytes) -> int | None:
         return None
 
 
-def _hardest(metrics: Collection[JsonRecord]) -> tuple[Hard, ...]:
+def _hardest(metrics: Collection[JsonRecord]) -> tuple[ComplexFunction, ...]:
     functions = [
-        Hard(_number(metric["value"]), str(metric["symbol"]), _number(metric.get("line", 1)))
+        ComplexFunction(_number(metric["value"]), str(metric["symbol"]), _number(metric.get("line", 1)))
         for metric in metrics
         if metric["metric"] == _COGNITIVE and "symbol" in metric
     ]
@@ -138,7 +138,7 @@ def _with_source(
 ) -> tuple[OverviewFinding, ...]:
     """Return the most severe findings, each with its source line. They are sorted by severity, then by location."""
     most_severe = sorted(diagnostics, key=lambda finding: SEVERITIES.index(str(finding["severity"])))[:FINDINGS_SHOWN]
-    found = []
+    findings_with_source = []
     for finding in most_severe:
         line = _number(finding["line"])
         source: tuple[SourceLine, ...] = ()
@@ -146,8 +146,8 @@ def _with_source(
             _, source = read_lines(question, file.path, file.item, line, line)
         except ObjectMissing as error:
             question.note(f"source of {display_path(file.path)} not shown: {error.message}")
-        found.append(OverviewFinding(finding, source[0] if source else None))
-    return tuple(found)
+        findings_with_source.append(OverviewFinding(finding, source[0] if source else None))
+    return tuple(findings_with_source)
 
 
 def _number(value: object) -> int:

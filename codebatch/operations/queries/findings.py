@@ -71,11 +71,11 @@ def find(question: BatchQuery, record_filter: RecordFilter, task: str | None = N
         record_filter = msgspec.structs.replace(record_filter, severities=SHOWN)
     answer = search(question, record_filter, task=task)
     diagnostics = list(answer.found)
-    rules = tuple(by_rule(diagnostics, question.apart)) if diagnostics else ()
-    return Answer(question=question, found=FindingsByRule(rules=rules, hints_hidden=hints), whole=answer.whole)
+    rules = tuple(group_by_rule(diagnostics, question.non_production_files)) if diagnostics else ()
+    return Answer(question=question, result=FindingsByRule(rules=rules, hints_hidden=hints), completeness=answer.whole)
 
 
-def by_rule(diagnostics: Iterable[JsonRecord], secondary: SecondaryFiles) -> list[RuleFindings]:
+def group_by_rule(diagnostics: Iterable[JsonRecord], secondary: SecondaryFiles) -> list[RuleFindings]:
     """Group diagnostics by rule and severity. Return the groups in the order of FindingsByRule."""
     by_rule: dict[tuple[Severity, str, str], list[JsonRecord]] = {}
     for record in diagnostics:
@@ -88,15 +88,15 @@ def by_rule(diagnostics: Iterable[JsonRecord], secondary: SecondaryFiles) -> lis
             severity=severity,
             count=len(records),
             files=len({path_key(record) for record in records}),
-            non_production=sum(secondary.of(path_bytes(record)) is not None for record in records),
-            findings=tuple(_in_order(records, secondary)),
+            non_production=sum(secondary.category_of(path_bytes(record)) is not None for record in records),
+            findings=tuple(_sort_production_first(records, secondary)),
         )
         for (severity, code, tool), records in by_rule.items()
     ]
     return sorted(rules, key=_sort_key)
 
 
-def _in_order(diagnostics: Sequence[JsonRecord], secondary: SecondaryFiles) -> list[JsonRecord]:
+def _sort_production_first(diagnostics: Sequence[JsonRecord], secondary: SecondaryFiles) -> list[JsonRecord]:
     """Sort the findings of a rule by kind of file.
 
     Files with at most FEW findings come first, then files with more, and non-production files last. The sort is stable.
@@ -105,7 +105,7 @@ def _in_order(diagnostics: Sequence[JsonRecord], secondary: SecondaryFiles) -> l
     return sorted(
         diagnostics,
         key=lambda diagnostic: (
-            secondary.of(path_bytes(diagnostic)) is not None,
+            secondary.category_of(path_bytes(diagnostic)) is not None,
             in_file[path_bytes(diagnostic)] > FEW,
         ),
     )

@@ -26,5 +26,8 @@ class Impact(msgspec.Struct, frozen=True, kw_only=True):
 
         Test files are recognised by their names, as test runners do.
         """
-        paths = [*([self.path.decode()] if is_test_file(self.path) else []), *(each.path for each in self.dependents)]
+        paths = [
+            *([self.path.decode()] if is_test_file(self.path) else []),
+            *(dependent.path for dependent in self.dependents),
+        ]
         return [path for path in paths if is_test_file(path.encode())]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from codebatch.errors import ObjectMissing
 from codebatch.model.entry import display_path
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.query.sources.parsed_files import IN_PART
 
@@ -40,16 +40,16 @@ def note_partial_files(
     """
     paths = [path for path in _partial_paths(question) if is_wanted(path)]
     if len(paths) > _FILES_READ_MAX:
-        number = count_of(len(paths), "file")
+        number = count_text(len(paths), "file")
         return _note(question, f"{number} are partially parsed: {missing} of {name} may be missing there")
     word = re.compile(rb"(?<![A-Za-z0-9_])%s(?![A-Za-z0-9_])" % re.escape(name.encode()))
     matches = [path for path, content in _contents(question, paths) if word.search(content)]
     if not matches:
         return ()
-    shown = ", ".join(map(display_path, matches[:_PATHS_SHOWN_MAX]))
+    paths_text = ", ".join(map(display_path, matches[:_PATHS_SHOWN_MAX]))
     more = f" and {len(matches) - _PATHS_SHOWN_MAX:,} more" if len(matches) > _PATHS_SHOWN_MAX else ""
     verb = "is" if len(matches) == 1 else "are"
-    return _note(question, f"{shown}{more} {verb} partially parsed: {missing} of {name} may be missing there")
+    return _note(question, f"{paths_text}{more} {verb} partially parsed: {missing} of {name} may be missing there")
 
 
 def _note(question: BatchQuery, note: str) -> tuple[str, ...]:

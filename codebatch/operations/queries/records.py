@@ -13,7 +13,7 @@ from codebatch.errors import InvalidInput, StoreCorrupt
 from codebatch.model.entry import Entry, path_row
 from codebatch.model.record import KINDS, SEVERITIES, FileClass, ParseState
 from codebatch.model.record_counts import add_counts
-from codebatch.model.shard import path_of
+from codebatch.model.shard import work_item_path
 from codebatch.model.text.quantities import human_bytes
 from codebatch.model.text.suggestions import did_you_mean
 from codebatch.operations.queries.batch_query import Answer, BatchQuery, find_item
@@ -24,10 +24,10 @@ from codebatch.query.completeness import (
     check_kinds,
     completeness,
     completeness_at,
-    lacks_files,
-    tasks_that_give,
+    emitting_tasks,
+    misses_required_files,
 )
-from codebatch.query.fields import NO_LANGUAGES, JsonRecord, fields_of, record_path, value_of
+from codebatch.query.fields import NO_LANGUAGES, JsonRecord, field_value, record_fields, record_path
 from codebatch.query.filters.arguments import refuse_below_one, refuse_text, refuse_unknown
 from codebatch.query.filters.filters import RecordFilter, path_bytes
 from codebatch.query.filters.record_options import KINDS_FOR_PEOPLE
@@ -68,8 +68,8 @@ def summarise(question: BatchQuery, task: str | None = None) -> Answer[Summary]:
     summary = summary_of(records, task)
     if task is None:
         summary = msgspec.structs.replace(summary, lines=count_language_lines(records))
-    whole = completeness(records, records.choose_tasks(task), tells_failures=True)
-    return Answer(question=question, found=summary, whole=whole)
+    answer_completeness = completeness(records, records.choose_tasks(task), tells_failures=True)
+    return Answer(question=question, result=summary, completeness=answer_completeness)
 
 
 def search(
@@ -88,16 +88,16 @@ def search(
     """
     shape.check(record_filter.check().possible_kinds)
     records = question.records
-    kinds = _named_kinds(record_filter, kinds)
+    kinds = _requested_kinds(record_filter, kinds)
     records_by_path = records.iter_by_path(records.choose_tasks(task), record_filter)
     first = next(records_by_path, None)
     if first is None:
         check_kinds(lambda: question.catalogue, records, kinds)
         _note_unknown_languages(question, record_filter)
-    found = () if first is None else chain((first,), records_by_path)
-    whole = _completeness(question, record_filter, task, kinds, shape.needed)
-    arranged = shape.arrange(found, records.languages_for(record_filter, shape.needed))
-    return Answer(question=question, found=arranged, whole=whole)
+    matching_records = () if first is None else chain((first,), records_by_path)
+    answer_completeness = _completeness(question, record_filter, task, kinds, shape.needed)
+    arranged = shape.arrange(matching_records, records.languages_for(record_filter, shape.needed))
+    return Answer(question=question, result=arranged, completeness=answer_completeness)
 
 
 def count_by(
@@ -115,12 +115,14 @@ def count_by(
     refuse_unknown_fields((field,), record_filter.check().possible_kinds)
     records = question.records
     names = records.choose_tasks(task)
-    kinds = _named_kinds(record_filter, kinds)
+    kinds = _requested_kinds(record_filter, kinds)
     counts = count_records(records, names, record_filter, field)
     if not counts.total:
         check_kinds(lambda: question.catalogue, records, kinds)
         _note_unknown_languages(question, record_filter)
-    return Answer(question=question, found=counts, whole=_completeness(question, record_filter, task, kinds, (field,)))
+    return Answer(
+        question=question, result=counts, completeness=_completeness(question, record_filter, task, kinds, (field,))
+    )
 
 
 def find_errors(question: BatchQuery, task: str | None = None) -> Answer[list[JsonRecord]]:
@@ -140,8 +142,10 @@ def find_errors(question: BatchQuery, task: str | None = None) -> Answer[list[Js
     failures_with_evidence = [
         {**record, **evidence.get((path_bytes(record), str(record["task"])), {})} for record in failures
     ]
-    whole = completeness(records, names, tells_failures=True)
-    return Answer(question=question, found=failures_with_evidence + sorted(errors, key=_place), whole=whole)
+    answer_completeness = completeness(records, names, tells_failures=True)
+    return Answer(
+        question=question, result=failures_with_evidence + sorted(errors, key=_place), completeness=answer_completeness
+    )
 
 
 def find_worst(question: BatchQuery, limit: int) -> Answer[list[JsonRecord]]:
@@ -151,7 +155,7 @@ def find_worst(question: BatchQuery, limit: int) -> Answer[list[JsonRecord]]:
     refuse_below_one(limit=limit)
     records = question.records
     findings = worst_findings(records, limit)
-    return Answer(question=question, found=findings, whole=completeness(records, records.task_names))
+    return Answer(question=question, result=findings, completeness=completeness(records, records.task_names))
 
 
 def rank(
@@ -169,25 +173,25 @@ def rank(
     if by.startswith(METRIC):
         return _rank_metric(question, by.removeprefix(METRIC), limit=limit, task=task)
     if by not in get_args(Ranking):
-        refuse_unknown("ranking", (by,), dict.fromkeys((*get_args(Ranking), f"{METRIC}NAME", *fields_of(KINDS))))
-        having = tuple(kind for kind in KINDS_FOR_PEOPLE if by in fields_of((kind,))) or KINDS_FOR_PEOPLE
+        refuse_unknown("ranking", (by,), dict.fromkeys((*get_args(Ranking), f"{METRIC}NAME", *record_fields(KINDS))))
+        having = tuple(kind for kind in KINDS_FOR_PEOPLE if by in record_fields((kind,))) or KINDS_FOR_PEOPLE
         answer = count_by(question, RecordFilter(kinds=having), by, task=task, kinds=())
-        return Answer(question=question, found=list(answer.found.counts[:limit]), whole=answer.whole)
+        return Answer(question=question, result=list(answer.found.counts[:limit]), completeness=answer.whole)
     records = question.records
     names = records.choose_tasks(task)
     if by in ("path", "file", "dir"):
         record_filter = RecordFilter(kinds=("diagnostic",))
         field = "dir" if by == "dir" else "path"
         diagnostics = (r for name in names for r in records.iter_records(name, record_filter))
-        counted = Counter(str(value_of(r, field, NO_LANGUAGES)) for r in diagnostics)
+        counted = Counter(str(field_value(r, field, NO_LANGUAGES)) for r in diagnostics)
     else:
         counts = add_counts(records.counts(name) for name in names)
         counted = Counter(
             {"kind": counts.kinds, "code": counts.codes, "severity": counts.severities, "lang": counts.languages}[by]
         )
     ranked = sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
-    whole = completeness(records, names, tells_failures=by == "kind")
-    return Answer(question=question, found=ranked, whole=whole)
+    answer_completeness = completeness(records, names, tells_failures=by == "kind")
+    return Answer(question=question, result=ranked, completeness=answer_completeness)
 
 
 def describe_codes(
@@ -209,7 +213,7 @@ def describe_codes(
         messages.setdefault(code, str(record.get("message")))
     ordered = {code: ", ".join(severity for severity in SEVERITIES if (code, severity) in pairs) for code in codes}
     severity_and_message = {code: (ordered[code], messages.get(code, "")) for code in codes}
-    return Answer(question=question, found=severity_and_message, whole=completeness(records, names))
+    return Answer(question=question, result=severity_and_message, completeness=completeness(records, names))
 
 
 def _rank_metric(
@@ -229,7 +233,7 @@ def _rank_metric(
         metrics = count_by(question, RecordFilter(kinds=("metric",)), "metric", task=task)
         if known := [name for name, _ in metrics.found.counts]:
             raise InvalidInput(f"the batch has no metric {metric!r}", hint=did_you_mean(metric, known))
-    return Answer(question=question, found=values, whole=answer.whole)
+    return Answer(question=question, result=values, completeness=answer.whole)
 
 
 def inspect(
@@ -243,7 +247,7 @@ def inspect(
     record_filter = (record_filter or RecordFilter(kinds=kinds)).check()
     name, item = find_item(records, path, question.note)
     check_kinds(lambda: catalogue, records, kinds)
-    tasks = tasks_that_give(catalogue, records.task_names, kinds)
+    tasks = emitting_tasks(catalogue, records.task_names, kinds)
     by_task = {task: records.item_records(task, item) for task in tasks}
     place = path_row(name)
     languages = records.languages_for(record_filter)
@@ -255,17 +259,17 @@ def inspect(
         if record_filter.matches(r, languages) and place.items() <= r.items()
     ]
     records.reading.matched += len(matches)
-    lacks = lacks_files(lambda: catalogue, records, tasks, kinds)
-    whole = completeness_at(records, by_task, matches, lacks_files=lacks)
+    lacks = misses_required_files(lambda: catalogue, records, tasks, kinds)
+    answer_completeness = completeness_at(records, by_task, matches, lacks_files=lacks)
     inspected = FileRecords(path=name, item=item, records=matches, tasks=tasks)
-    return Answer(question=question, found=inspected, whole=whole)
+    return Answer(question=question, result=inspected, completeness=answer_completeness)
 
 
 def read_content(question: BatchQuery, path: str) -> FileContent:
     """Return the content of the file that a path names. Raises InvalidInput, ObjectMissing or StoreCorrupt."""
     records = question.records
     name, item = find_item(records, path, question.note)
-    return FileContent(name, records.read_object(records.items[item]), records.plan.context_of(item))
+    return FileContent(name, records.read_object(records.items[item]), records.plan.item_contexts(item))
 
 
 def list_files(
@@ -296,7 +300,7 @@ def list_files(
         if _has_value(record, "parse", parse) and _has_value(record, "class", classes)
     )
     rows = list(islice(selected, limit))
-    return Answer(question=question, found=rows, whole=completeness(records, needed, tells_failures=True))
+    return Answer(question=question, result=rows, completeness=completeness(records, needed, tells_failures=True))
 
 
 def _has_value(record: JsonRecord | None, field: str, values: Collection[str]) -> bool:
@@ -316,7 +320,7 @@ def _evidence(records: BatchRecords, lines: list[JournalLine]) -> dict[tuple[byt
         shard_work = work.get(event.shard)
         if shard_work is None or not 0 <= event.start < shard_work.items:
             continue
-        path = path_of(shard_work, event.start, records.items)
+        path = work_item_path(shard_work, event.start, records.items)
         if isinstance(event, Lost):
             size = human_bytes(event.memory_peak_bytes or 0)
             peak = f"peak memory: {size} (without child processes)" if event.memory_peak_bytes else None
@@ -329,7 +333,7 @@ def _evidence(records: BatchRecords, lines: list[JournalLine]) -> dict[tuple[byt
     return evidence
 
 
-def _named_kinds(record_filter: RecordFilter, kinds: Collection[str] | None) -> Collection[str]:
+def _requested_kinds(record_filter: RecordFilter, kinds: Collection[str] | None) -> Collection[str]:
     """Return the requested record types. Raises InvalidInput for an unknown type."""
     if kinds is None:
         return record_filter.named_kinds
@@ -348,12 +352,12 @@ def _completeness(
     """
     records = question.records
     names = records.choose_tasks(task)
-    needed = names if records.source.is_done else tasks_that_give(question.catalogue, names, kinds)
+    needed = names if records.source.is_done else emitting_tasks(question.catalogue, names, kinds)
     if record_filter.needs_languages(fields):
         needed = tuple(dict.fromkeys(("parse", *needed)))
-    lacks = lacks_files(lambda: question.catalogue, records, names, kinds)
+    lacks = misses_required_files(lambda: question.catalogue, records, names, kinds)
     return completeness(
-        records, needed, tells_failures=record_filter.tells_failures, path=record_filter.path, lacks_files=lacks
+        records, needed, tells_failures=record_filter.covers_failures, path=record_filter.path, lacks_files=lacks
     )
 
 

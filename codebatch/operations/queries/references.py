@@ -16,7 +16,7 @@ from codebatch.query.fields import JsonRecord
 from codebatch.query.filters.arguments import refuse_text, refuse_unknown
 from codebatch.query.filters.filters import RecordFilter, path_bytes
 from codebatch.query.filters.paths import PathFilter, Paths
-from codebatch.query.sources.narrowing import lookups_of
+from codebatch.query.sources.narrowing import index_lookups
 from codebatch.query.sources.records import BatchRecords
 
 _TASK = "symbols"
@@ -53,8 +53,8 @@ def references(
     ]
     notes = note_partial_files(question, name, "places", PathFilter(path).matches)
     files = len(question.records.items)
-    whole = Completeness(planned=files, done=files, lost=len(missing))
-    return Answer(question=question, found=rows, whole=whole, notes=notes)
+    answer_completeness = Completeness(planned=files, done=files, lost=len(missing))
+    return Answer(question=question, result=rows, completeness=answer_completeness, notes=notes)
 
 
 def _iter_references(
@@ -64,7 +64,7 @@ def _iter_references(
     find = language_services().references_in
     records = question.records
     paths = PathFilter(path)
-    known = _known_calls(question, name)
+    known = _recorded_calls(question, name)
     for item, entry in enumerate(records.items):
         progress(item, len(records.items))
         if not paths.matches(entry.path):
@@ -75,7 +75,7 @@ def _iter_references(
             question.note(f"{display_path(entry.path)} skipped: {error.message}")
             missing.append(entry.path)
             continue
-        for row in find(name, entry.path, content, records.plan.context_of(item), known.get(entry.path)):
+        for row in find(name, entry.path, content, records.plan.item_contexts(item), known.get(entry.path)):
             yield {**path_row(entry.path), "name": name, **row}
 
 
@@ -87,7 +87,7 @@ class _Call(msgspec.Struct, frozen=True):
     source: str = ""
 
 
-def _known_calls(question: BatchQuery, name: str) -> dict[bytes, list[tuple[int, str, str]]]:
+def _recorded_calls(question: BatchQuery, name: str) -> dict[bytes, list[tuple[int, str, str]]]:
     """Return the line, target and source of each call of a name, by path.
 
     Files that define the name are left out. If there is no index, return an empty dict: then searching the files is
@@ -99,9 +99,9 @@ def _known_calls(question: BatchQuery, name: str) -> dict[bytes, list[tuple[int,
     calls = RecordFilter(kinds=("edge",), targets=(name,), where='edge_type == "calls"')
     known: dict[bytes, list[tuple[int, str, str]]] = {}
     try:
-        for row in _indexed(records, calls) or ():
+        for row in _read_indexed(records, calls) or ():
             known.setdefault(path_bytes(row), []).append(msgspec.structs.astuple(msgspec.convert(row, _Call)))
-        defining = _indexed(records, RecordFilter(names=(name,))) if known else None
+        defining = _read_indexed(records, RecordFilter(names=(name,))) if known else None
         if defining is None:
             return {}
         for row in defining:
@@ -112,9 +112,9 @@ def _known_calls(question: BatchQuery, name: str) -> dict[bytes, list[tuple[int,
     return known
 
 
-def _indexed(records: BatchRecords, record_filter: RecordFilter) -> list[JsonRecord] | None:
+def _read_indexed(records: BatchRecords, record_filter: RecordFilter) -> list[JsonRecord] | None:
     """Return the records that pass a filter. Return None if there is no index that can locate them."""
-    pieces = records.pieces(_TASK, record_filter, lookups_of(record_filter))
+    pieces = records.pieces(_TASK, record_filter, index_lookups(record_filter))
     if any(piece.frames is None for piece in pieces):
         return None
     return [record for piece in pieces for record in record_filter.iter_matching(records.read(piece))]

@@ -10,7 +10,7 @@ from codebatch.model.record_counts import add_counts
 from codebatch.operations.queries.batch_query import BatchQuery
 
 
-class SearchedVolume(msgspec.Struct, frozen=True):
+class SearchVolume(msgspec.Struct, frozen=True):
     """The number of records and files that a query searched.
 
     `files` is None while the batch is running, because not all files have results yet.
@@ -20,7 +20,7 @@ class SearchedVolume(msgspec.Struct, frozen=True):
     files: int | None
 
 
-def searched_volume(question: BatchQuery, kinds: Collection[str], task: str | None = None) -> SearchedVolume:
+def count_searched(question: BatchQuery, kinds: Collection[str], task: str | None = None) -> SearchVolume:
     """Return the number of records of some types, for one task or all tasks, from stored counts.
 
     Raises StoreCorrupt.
@@ -28,4 +28,4 @@ def searched_volume(question: BatchQuery, kinds: Collection[str], task: str | No
     records = question.records
     total = add_counts(records.counts(name) for name in records.choose_tasks(task)).kinds
     is_running = records.source.files_done(()) is not None
-    return SearchedVolume(sum(total.get(kind, 0) for kind in kinds), None if is_running else question.batch.about.items)
+    return SearchVolume(sum(total.get(kind, 0) for kind in kinds), None if is_running else question.batch.about.items)

@@ -10,7 +10,7 @@ import msgspec
 
 from codebatch.errors import InvalidInput, ObjectMissing
 from codebatch.model.entry import display_path
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 from codebatch.operations import ignore_note
 from codebatch.operations.queries import records as questions
 from codebatch.operations.queries.batch_query import Answer, BatchQuery, try_find_item
@@ -46,12 +46,12 @@ class InspectedLine(msgspec.Struct, frozen=True):
     source: tuple[SourceLine, ...]
 
 
-def split_place(question: BatchQuery, given: str) -> tuple[str, int | None]:
+def split_place(question: BatchQuery, argument: str) -> tuple[str, int | None]:
     """Split `FILE:LINE` or `FILE:LINE:COLUMN` into a file and a line.
 
     If a file has the whole text as its name, return this name and None. Raises StoreCorrupt.
     """
-    path, line = given, None
+    path, line = argument, None
     for _ in range(2):
         match = _NUMBERED.match(path)
         if match is None or _is_file(question, path):
@@ -88,22 +88,24 @@ def inspect_line(question: BatchQuery, path: str, line: int, *, kinds: tuple[str
     except ObjectMissing as error:
         question.note(f"source of {display_path(file_records.path)} not shown: {error.message}")
         whole = msgspec.structs.replace(whole, lost=1)
-    line_records = msgspec.structs.replace(file_records, records=list(_at(file_records.records, line, kinds)))
-    return Answer(question=question, found=InspectedLine(line_records, line, source), whole=whole)
+    line_records = msgspec.structs.replace(
+        file_records, records=list(_records_at_line(file_records.records, line, kinds))
+    )
+    return Answer(question=question, result=InspectedLine(line_records, line, source), completeness=whole)
 
 
 def _source(question: BatchQuery, file_records: FileRecords, line: int) -> tuple[SourceLine, ...]:
     """Return the source lines around a line. Raises ObjectMissing, and InvalidInput if the line does not exist."""
-    shown = display_path(file_records.path)
+    displayed_path = display_path(file_records.path)
     if line < 1:
-        raise InvalidInput(f"{shown} has no line {line}", hint="lines are numbered from 1")
+        raise InvalidInput(f"{displayed_path} has no line {line}", hint="lines are numbered from 1")
     first = max(line - SOURCE_LINES_AROUND, 1)
     count, source = read_lines(question, file_records.path, file_records.item, first, line + SOURCE_LINES_AROUND)
     if count is None:
-        question.note(f"{shown} is a binary file without lines")
+        question.note(f"{displayed_path} is a binary file without lines")
     elif line > count:
         raise InvalidInput(
-            f"{shown} has no line {line:,}", hint=f"in the batch, the file has {count_of(count, 'line')}"
+            f"{displayed_path} has no line {line:,}", hint=f"in the batch, the file has {count_text(count, 'line')}"
         )
     return source
 
@@ -117,7 +119,7 @@ def read_lines(
     """
     entry = question.records.snapshot.entry(path)
     assert entry is not None, "it is an item of the batch"
-    contexts = question.records.plan.context_of(item)
+    contexts = question.records.plan.item_contexts(item)
     content = question.records.read_object(entry)
     response = source_services().source_lines(path, content, contexts, first, last)
     if response["is_binary"]:
@@ -129,7 +131,7 @@ def read_lines(
     )
 
 
-def _at(records: Collection[JsonRecord], line: int, kinds: Collection[str]) -> Iterable[JsonRecord]:
+def _records_at_line(records: Collection[JsonRecord], line: int, kinds: Collection[str]) -> Iterable[JsonRecord]:
     """Yield the records of a file that are about a line, grouped by record type."""
     enclosing = [record for record in records if record["kind"] == "symbol" and _first(record) <= line <= _last(record)]
     enclosing.sort(key=lambda record: (_first(record), -_last(record)))

@@ -12,7 +12,7 @@ from msgspec import UNSET
 
 from codebatch.errors import ObjectMissing, StoreCorrupt
 from codebatch.model.record import Diagnostic
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.query.fields import JsonRecord, typed
 from codebatch.query.filters.filters import path_bytes
@@ -37,16 +37,16 @@ def source_texts(question: BatchQuery, records: Iterable[JsonRecord]) -> list[So
     paths = sorted({path for path, _ in diagnostics})
     content = dict(_contents(question.records, paths))
     if len(content) < len(paths):
-        lost = count_of(len(paths) - len(content), "file")
+        lost = count_text(len(paths) - len(content), "file")
         question.note(f"the source of {lost} is missing or damaged in the store; check it with: codebatch diagnose")
     notebook_paths = {path for path, diagnostic in diagnostics if path in content and diagnostic.cell is not UNSET}
-    cells = {path: lines_of_cells(content[path]) for path in sorted(notebook_paths)}
+    cells = {path: notebook_cell_lines(content[path]) for path in sorted(notebook_paths)}
     return [
         None
         if path not in content
         else _line(content[path], diagnostic)
         if path not in cells
-        else _line_of_cell(cells[path], diagnostic)
+        else _cell_line(cells[path], diagnostic)
         for path, diagnostic in diagnostics
     ]
 
@@ -70,10 +70,10 @@ def _line(content: bytes, diagnostic: Diagnostic) -> SourceText | None:
         return None
     if "\0" in text:  # UTF-16 text that consists of ASCII characters is also valid UTF-8, but with NUL characters.
         return None
-    return _marked(text, diagnostic)
+    return _mark_range(text, diagnostic)
 
 
-def lines_of_cells(content: bytes) -> list[list[str]]:
+def notebook_cell_lines(content: bytes) -> list[list[str]]:
     """Return the lines of each cell of a notebook, or an empty list if the notebook is invalid."""
     with contextlib.suppress(ValueError, KeyError, TypeError):
         sources = [cell["source"] for cell in json.loads(content)["cells"]]
@@ -81,14 +81,14 @@ def lines_of_cells(content: bytes) -> list[list[str]]:
     return []
 
 
-def _line_of_cell(cells: list[list[str]], diagnostic: Diagnostic) -> SourceText | None:
+def _cell_line(cells: list[list[str]], diagnostic: Diagnostic) -> SourceText | None:
     cell, line = diagnostic.cell, diagnostic.cell_line
     if cell is UNSET or line is UNSET or not 1 <= cell <= len(cells) or not 1 <= line <= len(cells[cell - 1]):
         return None
-    return _marked(cells[cell - 1][line - 1], diagnostic)
+    return _mark_range(cells[cell - 1][line - 1], diagnostic)
 
 
-def _marked(text: str, diagnostic: Diagnostic) -> SourceText | None:
+def _mark_range(text: str, diagnostic: Diagnostic) -> SourceText | None:
     """Return a line with the range of a finding in it.
 
     Return None if the line is blank or the column is out of range.

@@ -30,10 +30,10 @@ from codebatch.query.answers.sql_views import (
     create_empty,
     create_kind,
     create_pivoted,
-    named_views,
-    quoted,
+    sql_literal,
+    views_in_statement,
 )
-from codebatch.query.completeness import Completeness, completeness, lacks_files, tasks_that_give
+from codebatch.query.completeness import Completeness, completeness, emitting_tasks, misses_required_files
 from codebatch.query.sources.records import BatchRecords
 from codebatch.store.results.outputs import current_outputs
 
@@ -77,20 +77,20 @@ class Rows(NamedTuple):
 
 
 @contextlib.contextmanager
-def ask_sql(question: BatchQuery, statement: str) -> Iterator[Answer[Rows]]:
+def execute_sql(question: BatchQuery, statement: str) -> Iterator[Answer[Rows]]:
     """Execute one query over the views in VIEWS. Its rows are available until the context ends.
 
     Raises InvalidInput in these cases: the statement is not a query, DuckDB rejects it or is not installed, or the
     query needs more than SQL_MEMORY_BYTES_MAX. Raises StoreCorrupt.
     """
     _load()
-    views = named_views(statement)
+    views = views_in_statement(statement)
     kinds = tuple(dict.fromkeys(kind for view in views.values() for kind in view.kinds))
     with tempfile.TemporaryDirectory(prefix="codebatch-sql-") as directory, _Session(Path(directory)) as session:
         session.check(statement)
         session.make_views(question.records, kinds, views)
-        whole = _completeness(question, kinds)
-        yield Answer(question=question, found=session.ask(statement), whole=whole)
+        answer_completeness = _completeness(question, kinds)
+        yield Answer(question=question, result=session.run_query(statement), completeness=answer_completeness)
 
 
 def _load() -> None:
@@ -152,14 +152,14 @@ class _Session:
             refusal = f"write the name of the view in the statement itself: {name}"
             statements.append(create_pivoted(name) if is_queried else create_empty(name, refusal))
         statements += (
-            f"SET allowed_directories = [{quoted(str(self._directory))}]",
+            f"SET allowed_directories = [{sql_literal(str(self._directory))}]",
             "SET enable_external_access = false",
             "SET lock_configuration = true",
         )
         for statement in statements:
             self._run(partial(self._connection.execute, statement))
 
-    def ask(self, statement: str) -> Rows:
+    def run_query(self, statement: str) -> Rows:
         """Execute a query and return its rows. Raises InvalidInput."""
         self._run(lambda: self._connection.execute(statement))
         described = self._connection.description or []
@@ -209,7 +209,7 @@ def _iter_frames(records: BatchRecords, kinds: frozenset[str]) -> Iterator[tuple
         for task in outputs.manifest.tasks:
             for index, shard in enumerate(task.shards):
                 if present_kinds := kinds.intersection(shard.counts.kinds):
-                    yield present_kinds, outputs.whole_frames(task, index)
+                    yield present_kinds, outputs.verified_frames(task, index)
         return
     writer = FrameWriter()
     for name in records.task_names:
@@ -241,10 +241,10 @@ def _completeness(question: BatchQuery, kinds: Sequence[str]) -> Completeness:
     if not kinds:
         return Completeness()
     for kind in kinds:
-        if not tasks_that_give(catalogue, records.task_names, (kind,)):
+        if not emitting_tasks(catalogue, records.task_names, (kind,)):
             question.note(f"no task of the batch produces records of kind {kind!r}")
-    needed = tasks_that_give(catalogue, records.task_names, kinds)
-    lacks = lacks_files(lambda: catalogue, records, needed, kinds)
+    needed = emitting_tasks(catalogue, records.task_names, kinds)
+    lacks = misses_required_files(lambda: catalogue, records, needed, kinds)
     return completeness(records, needed, tells_failures=kinds == ("failure",), lacks_files=lacks)
 
 

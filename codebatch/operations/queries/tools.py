@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from codebatch.compare.rules import LINT
-from codebatch.model.analysis.imports import imports_in
+from codebatch.model.analysis.imports import imported_objects
 from codebatch.model.task import PIPELINES
 from codebatch.operations.queries.batch_query import BatchQuery
-from codebatch.query.completeness import tasks_that_give
+from codebatch.query.completeness import emitting_tasks
 from codebatch.query.filters.filters import RecordFilter
 from codebatch.query.sources.records import BatchRecords
 
@@ -17,7 +17,7 @@ _OUR_TASKS = frozenset(task for pipeline in PIPELINES.values() for task in pipel
 _FINDINGS = RecordFilter(kinds=("diagnostic",))
 
 
-def tools_of_task(records: BatchRecords, task: str) -> frozenset[str]:
+def task_tools(records: BatchRecords, task: str) -> frozenset[str]:
     """Return the tools that findings of a task can name. Raises StoreCorrupt.
 
     For a custom task, the result has its own name and all tools that its findings name, but it may report other tools
@@ -25,13 +25,13 @@ def tools_of_task(records: BatchRecords, task: str) -> frozenset[str]:
     """
     if task in _OUR_TASKS:
         return frozenset((OURS, RUFF) if task == LINT else (OURS,))
-    itself = () if task in imports_in(records.plan.tasks) else (task,)
-    return frozenset((*itself, *named_tools(records, task)))
+    itself = () if task in imported_objects(records.plan.tasks) else (task,)
+    return frozenset((*itself, *tools_in_findings(records, task)))
 
 
-def named_tools(records: BatchRecords, task: str) -> frozenset[str]:
+def tools_in_findings(records: BatchRecords, task: str) -> frozenset[str]:
     """Return the tools that the findings of a task name. Raises StoreCorrupt."""
-    return frozenset(str(record["tool"]) for record in records.iter_records(task, _FINDINGS, is_beside=True))
+    return frozenset(str(record["tool"]) for record in records.iter_records(task, _FINDINGS, is_auxiliary=True))
 
 
 class ToolTasks:
@@ -39,10 +39,10 @@ class ToolTasks:
 
     def __init__(self, question: BatchQuery) -> None:
         self._records = question.records
-        self._names = tasks_that_give(question.catalogue, self._records.task_names, ("diagnostic",))
+        self._names = emitting_tasks(question.catalogue, self._records.task_names, ("diagnostic",))
         self._tools: dict[str, frozenset[str]] = {}
 
-    def tasks_of(self, tool: str) -> list[str]:
+    def reporting_tasks(self, tool: str) -> list[str]:
         """Return the tasks that may report findings of a tool.
 
         If the findings of a custom task or an import name no other tool, it may report any tool except codebatch and
@@ -52,6 +52,6 @@ class ToolTasks:
 
     def _may_report(self, task: str, tool: str) -> bool:
         if task not in self._tools:
-            self._tools[task] = tools_of_task(self._records, task)
+            self._tools[task] = task_tools(self._records, task)
         known = self._tools[task]
         return tool in known or (task not in _OUR_TASKS and tool not in (OURS, RUFF) and known <= {task})

@@ -13,8 +13,8 @@ from codebatch.errors import StoreError, StoreInUse, StoreUnwritable, UnknownId
 from codebatch.operations import Note, ignore_note
 from codebatch.scheduling.lifecycle import BatchState, CommandState
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir, batch_ids, given_names, iter_batches
-from codebatch.store.batches.holders import is_held
+from codebatch.store.batches.batches import BatchDir, batch_ids, iter_batches, read_batch_names
+from codebatch.store.batches.holders import has_live_holder
 from codebatch.store.batches.pins import pinned_ids
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.maintenance.collection import CollectionPlan, choose, collect
@@ -24,7 +24,7 @@ from codebatch.system.clock import wall_ns
 from codebatch.system.files.disk_usage import iter_files, reclaimable_bytes
 
 
-class Collected(msgspec.Struct, frozen=True, kw_only=True):
+class CollectionResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a garbage collection, or of its dry run.
 
     - `settled`: batches of which only the outputs are kept.
@@ -66,7 +66,7 @@ class StoreStats(msgspec.Struct, frozen=True, kw_only=True):
     batch_names: dict[str, str]
 
 
-def collect_garbage(store: StoreDir, *, keep: int, is_dry: bool = False, note: Note = ignore_note) -> Collected:
+def collect_garbage(store: StoreDir, *, keep: int, is_dry: bool = False, note: Note = ignore_note) -> CollectionResult:
     """Remove old batches and unreferenced data, and replace equal shard files by hard links.
 
     `keep` is the number of COMPLETED batches to keep for each combination of source, paths and pipeline. With `is_dry`,
@@ -77,7 +77,7 @@ def collect_garbage(store: StoreDir, *, keep: int, is_dry: bool = False, note: N
     """
     if is_dry:
         return _summarize(_choose_all(store, keep, note))
-    with store.alone():
+    with store.exclusive_lock():
         return _collect(store, _choose_all(store, keep, note), note)
 
 
@@ -86,7 +86,7 @@ def _choose_all(store: StoreDir, keep: int, note: Note) -> CollectionPlan:
         store,
         keep=keep,
         now_ns=wall_ns(),
-        passed_over=note,
+        on_skipped=note,
         with_copies=True,
         work_ended=partial(_work_ended, store),
     )
@@ -106,10 +106,10 @@ def _work_ended(store: StoreDir, batch: BatchDir) -> BatchState | None:
     except (StoreError, UnknownId):
         return None
     is_waiting = CommandState.BLOCKED.value in work_status.counts
-    return work_status.state if work_status.state.is_final and not is_waiting and not is_held(batch) else None
+    return work_status.state if work_status.state.is_final and not is_waiting and not has_live_holder(batch) else None
 
 
-def tidy(store: StoreDir, *, keep: int, ran: BatchDir) -> Collected | None:
+def collect_garbage_after_run(store: StoreDir, *, keep: int, ran: BatchDir) -> CollectionResult | None:
     """Collect garbage at the end of a run, like `collect_garbage`, but only batches of the same source as `ran`.
 
     Other sources may be configured to keep another number of batches. The batch `ran` and the latest batch are always
@@ -119,40 +119,40 @@ def tidy(store: StoreDir, *, keep: int, ran: BatchDir) -> Collected | None:
     """
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(store.alone())
+            stack.enter_context(store.exclusive_lock())
         except (StoreInUse, StoreUnwritable):
             return None
         plan = choose(
             store,
             keep=keep,
             now_ns=wall_ns(),
-            passed_over=ignore_note,
+            on_skipped=ignore_note,
             spared={ran.id, *(batch.id for batch in islice(iter_batches(store), 1)), *batch_ids(store)[-1:]},
-            of=ran.about.sources,
+            source_filter=ran.about.sources,
             with_objects=None,
             work_ended=partial(_work_ended, store),
         )
         return _collect(store, plan, ignore_note)
 
 
-def _collect(store: StoreDir, plan: CollectionPlan, note: Note) -> Collected:
+def _collect(store: StoreDir, plan: CollectionPlan, note: Note) -> CollectionResult:
     collected = _summarize(plan)
     collect(store, plan, note)
     return collected
 
 
-def _summarize(plan: CollectionPlan) -> Collected:
+def _summarize(plan: CollectionPlan) -> CollectionResult:
     packs = plan.packs
     unsettled = [batch.root / name for batch, _ in plan.to_settle for name in UNSETTLED]
     roots = [*plan.batches, *plan.snapshots, *plan.indexes, *unsettled]
     copies = [name for copy in plan.copies for name in copy.names]
     freed_bytes, relinked_bytes = reclaimable_bytes(roots, copies)
     _, terms_bytes = reclaimable_bytes((), plan.terms)
-    return Collected(
+    return CollectionResult(
         settled=tuple(sorted(batch.id for batch, _ in plan.to_settle)),
         batches=tuple(sorted(path.name for path in plan.batches)),
         snapshots=tuple(sorted(path.name for path in plan.snapshots)),
-        packs=len(packs.given_up) - packs.rewritten if packs else 0,
+        packs=len(packs.removed) - packs.rewritten if packs else 0,
         packs_rewritten=packs.rewritten if packs else 0,
         objects=packs.dead if packs else 0,
         relinked=len(copies),
@@ -161,7 +161,7 @@ def _summarize(plan: CollectionPlan) -> Collected:
     )
 
 
-def stats_of(store: StoreDir) -> StoreStats:
+def read_store_stats(store: StoreDir) -> StoreStats:
     """Return the storage statistics. A file with several names is counted once, under the name that is listed first."""
     parts: dict[str, tuple[int, int]] = {}
     inodes: set[int] = set()
@@ -171,7 +171,7 @@ def stats_of(store: StoreDir) -> StoreStats:
             shared_bytes += status.st_size
             continue
         inodes.add(status.st_ino)
-        part = _part_of(Path(path).relative_to(store.root))
+        part = _store_part(Path(path).relative_to(store.root))
         files, bytes_of_part = parts.get(part, (0, 0))
         parts[part] = (files + 1, bytes_of_part + status.st_size)
     return StoreStats(
@@ -181,11 +181,11 @@ def stats_of(store: StoreDir) -> StoreStats:
         batches=len(batch_ids(store)),
         snapshots=len(snapshot_ids(store.files, store.root)),
         pinned=tuple(pinned_ids(store)),
-        batch_names=dict(given_names(store)),
+        batch_names=dict(read_batch_names(store)),
     )
 
 
-def _part_of(path: Path) -> str:
+def _store_part(path: Path) -> str:
     """Return the part of the store that a file belongs to: its top-level directory.
 
     For a file of a batch, it is `batches/` and the directory inside the batch. For a file at the top of the store, it

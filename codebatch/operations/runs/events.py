@@ -24,7 +24,7 @@ from codebatch.store import layout
 from codebatch.store.batches import journal
 from codebatch.store.batches.batches import BatchDir
 from codebatch.system.clock import running_ns, wall_ns
-from codebatch.system.host import is_here
+from codebatch.system.host import is_this_machine
 from codebatch.system.processes.progress_cell import NO_TASK, ProgressCell, Step
 
 PROGRESS_SECONDS = 5.0
@@ -36,18 +36,18 @@ _SPREAD = (0.75, 1.0, 1.25)
 E = TypeVar("E", bound=events.BatchEvent)
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
+class BatchActivity(msgspec.Struct, frozen=True, kw_only=True):
     """The activity on a followed batch.
 
     - `is_conducted`: whether a coordinator runs it.
-    - `alone`: the number of commands that run without a coordinator.
+    - `orphaned_commands`: the number of commands that run without a coordinator.
     - `counts`: None if the counts were not read.
     - `shortfall`: if no process runs the batch, describes which results are missing.
     """
 
     is_conducted: bool
     is_over: bool = False
-    alone: int = 0
+    orphaned_commands: int = 0
     counts: Mapping[str, int] | None = None
     shortfall: BatchIncomplete | None = None
 
@@ -62,7 +62,7 @@ class _CoordinatorLifetime:
     left_by: Literal["kill", "drain", "request"] = "kill"
 
 
-class AnalysisFollowed:
+class AnalysisFollower:
     """A followed analysis. It yields the events after a cursor."""
 
     def __init__(self, batch: BatchDir, since: Cursor, *, now: Callable[[], float] = time.monotonic) -> None:
@@ -111,15 +111,18 @@ class AnalysisFollowed:
             self._since = new_events[-1].place
         return new_events
 
-    def look(self, *, closely: bool) -> Seen:
+    def read_activity(self, *, closely: bool) -> BatchActivity:
         """Return the activity on the batch. `closely` has no effect for an analysis."""
         state = self._state = read_current_state(self._batch)
         if state.holders:
-            return Seen(is_conducted=True, counts=counts_of(state))
+            return BatchActivity(is_conducted=True, counts=count_pair_states(state))
         self._next_look = 0.0
         is_over = state.state.is_final
-        return Seen(
-            is_conducted=False, is_over=is_over, counts=counts_of(state), shortfall=shortfall_of(self._batch, state)
+        return BatchActivity(
+            is_conducted=False,
+            is_over=is_over,
+            counts=count_pair_states(state),
+            shortfall=find_shortfall(self._batch, state),
         )
 
     def _refresh(self) -> None:
@@ -184,7 +187,7 @@ class AnalysisFollowed:
     def _running_tasks(self) -> list[events.TaskAtWork]:
         running: list[events.TaskAtWork] = []
         for holder in self._state.holders:
-            step = self._step(holder.holder) if holder.role == "worker" and is_here(holder.host) else None
+            step = self._step(holder.holder) if holder.role == "worker" and is_this_machine(holder.host) else None
             if step is not None and step.items is not None:
                 name = self._plan.task_names[step.task] if step.task < len(self._plan.tasks) else "-"
                 seconds = round(max(0, running_ns() - step.since_ns) / 1e9, 1)
@@ -218,12 +221,12 @@ class AnalysisFollowed:
             seq=place.seq,
             at=events.instant_ms(at_ns),
             batch_id=self._batch.id,
-            counts=counts_of(self._state),
+            counts=count_pair_states(self._state),
             **fields,
         )
 
 
-def counts_of(state: CurrentState) -> dict[str, int]:
+def count_pair_states(state: CurrentState) -> dict[str, int]:
     """Return the number of (file, task) pairs in each state. The state names are those of commands.
 
     Zeros are omitted.
@@ -233,7 +236,7 @@ def counts_of(state: CurrentState) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
-def shortfall_of(batch: BatchDir, state: CurrentState) -> BatchIncomplete | None:
+def find_shortfall(batch: BatchDir, state: CurrentState) -> BatchIncomplete | None:
     """Return an error that describes which results are missing, or None.
 
     It is only valid if no process runs the batch.

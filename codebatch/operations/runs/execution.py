@@ -12,7 +12,7 @@ from codebatch.coordinator.analysis.progress_counter import Phase, RunProgress, 
 from codebatch.coordinator.processes.limits import ResourceLimits, default_memory_bytes
 from codebatch.errors import InvalidInput
 from codebatch.operations.project.configuration import Configuration
-from codebatch.operations.runs.collection import Collected
+from codebatch.operations.runs.collection import CollectionResult
 from codebatch.protocol.launch import WorkerSettings
 from codebatch.query.filters.arguments import refuse_below_one
 from codebatch.store.batches.batches import BatchDir
@@ -41,7 +41,7 @@ class Listener:
     def note(self, text: str) -> None:
         """Receive a note."""
 
-    def phase(self, phase: Phase, done: int = 0, planned: int = 0, things: str = "files") -> None:
+    def phase(self, phase: Phase, done: int = 0, planned: int = 0, unit: str = "files") -> None:
         """Receive the phase and its progress: `done` of `planned` steps. Both numbers are 0 if unknown."""
 
     def frozen(self, frozen: ProjectSnapshot) -> None:
@@ -53,7 +53,7 @@ class Listener:
     def update(self, progress: RunProgress) -> None:
         """Receive the progress. This method is called whenever a worker reports, and at least ten times a second."""
 
-    def collected(self, collected: Collected) -> None:
+    def collected(self, collected: CollectionResult) -> None:
         """Receive what garbage collection removed from the store. This method is not called if nothing was removed."""
 
 
@@ -106,7 +106,7 @@ class ExecutionSettings(msgspec.Struct, frozen=True, kw_only=True):
             batch=batch.id,
             coordinator=new_holder_id(),
             store_lock=lock.descriptor,
-            own_tasks=catalogue.own_places,
+            own_tasks=catalogue.custom_locations,
             keeps_terms=settings.index.build == "run",
             hash_seed=self.hash_seed,
         )

@@ -13,7 +13,7 @@ from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.operations.queries.dependencies import relevant_cycles
 from codebatch.operations.queries.duplicate_blocks import DuplicateBlock
 from codebatch.operations.queries.duplicates import DuplicateBlocks, find_copies
-from codebatch.operations.queries.findings import RuleFindings, by_rule
+from codebatch.operations.queries.findings import RuleFindings, group_by_rule
 from codebatch.query.answers.dependencies import Cycle
 from codebatch.query.filters.filters import RecordFilter
 from codebatch.query.sources.parsed_files import file_states
@@ -67,13 +67,13 @@ def headline(question: BatchQuery) -> Headline:
     included.
     """
     records = question.records
-    secondary, states = question.apart, file_states(records.files)
+    secondary, states = question.non_production_files, file_states(records.files)
 
     def is_secondary(path: bytes) -> bool:
-        return states.plain > 0 and secondary.of(path) is not None
+        return states.plain > 0 and secondary.category_of(path) is not None
 
     likely_bugs = RecordFilter(kinds=("diagnostic",), severities=_LIKELY_BUGS)
-    bugs = by_rule(records.iter_by_path(records.task_names, likely_bugs), secondary)
+    bugs = group_by_rule(records.iter_by_path(records.task_names, likely_bugs), secondary)
     severities = add_counts(map(records.counts, records.task_names)).severities
     copies = DuplicateBlocks(blocks=(), count=0, excluded=0)
     if "duplicates" in records.task_names:

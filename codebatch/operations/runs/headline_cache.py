@@ -13,7 +13,7 @@ from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.operations.runs.headline import Headline, headline
 from codebatch.plugins.entry_points import package_digest
 from codebatch.store import layout
-from codebatch.store.cache_files import read_kept, write_kept
+from codebatch.store.cache_files import read_cached, write_cached
 from codebatch.store.results.outputs import Outputs
 
 _MAGIC = b"cbhead\0\1"
@@ -31,10 +31,10 @@ def find_headline(question: BatchQuery, outputs: Outputs) -> Headline:
     key_fields = (question.batch.id, outputs.manifest.result_digest, question.newest_commit, package_digests)
     key = digest_bytes(msgspec.msgpack.encode(key_fields))
     name = layout.headline_cache_name(digest_bytes(question.batch.id.encode()))
-    cached = read_kept(question.store, name, _MAGIC, _CachedHeadline)
+    cached = read_cached(question.store, name, _MAGIC, _CachedHeadline)
     if cached is not None and cached.key == key:
         return cached.headline
     result = headline(question)
     if not result.history_note:
-        write_kept(question.store, name, _MAGIC, _CachedHeadline(key, result))
+        write_cached(question.store, name, _MAGIC, _CachedHeadline(key, result))
     return result

@@ -13,7 +13,7 @@ from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.stores import open_store
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.operations.runs.imports import ImportResult, InvalidImport, import_into
-from codebatch.query.filters.arguments import path_of
+from codebatch.query.filters.arguments import path_argument
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.resolution import resolve_batch
 from codebatch.store.batches.store import StoreDir
@@ -54,10 +54,10 @@ def import_findings(
         ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs),
         open_store(store),
         batch,
-        [str(path_of(file_path)) for file_path in ([file] if isinstance(file, str | Path) else file)],
+        [str(path_argument(file_path)) for file_path in ([file] if isinstance(file, str | Path) else file)],
         form=form,
         task=task,
-        root=None if root is None else path_of(root),
+        root=None if root is None else path_argument(root),
         allow_failed=allow_failed,
         listener=listener or Listener(),
     )
@@ -89,11 +89,11 @@ def import_files(
         raise InvalidInput(problem, hint=f"for example: codebatch import {form} FILE FILE --as {task}")
     files = _read_all(names)
     joined_names = ", ".join(names)
-    first = start = resolve_batch(store, reference, listener.note, whole=True)
+    first = start = resolve_batch(store, reference, listener.note, is_unrestricted=True)
     for _ in range(_ATTEMPTS_MAX):
 
         def check(expected: BatchDir = start) -> None:
-            if reference is None and resolve_batch(store, None, whole=True).id != expected.id:
+            if reference is None and resolve_batch(store, None, is_unrestricted=True).id != expected.id:
                 raise _BatchSupersededError
 
         try:
@@ -112,7 +112,7 @@ def import_files(
         except (BatchIncomplete, InvalidImport) as error:
             raise type(error)(f"{joined_names}: {error.message}", hint=error.hint) from error
         except _BatchSupersededError:
-            start = resolve_batch(store, reference, listener.note, whole=True)
+            start = resolve_batch(store, reference, listener.note, is_unrestricted=True)
             if start.about.snapshot_id != first.about.snapshot_id:
                 break
     hint = f"give the batch: codebatch import {form} FILE --as {task} --batch {first.id}"
@@ -138,7 +138,7 @@ def _read(file: str) -> bytes:
     try:
         if file == STANDARD_INPUT:
             return sys.stdin.buffer.read(IMPORT_BYTES_MAX + 1)
-        return read_regular(path_of(file), bytes_max=IMPORT_BYTES_MAX, is_link_followed=True)
+        return read_regular(path_argument(file), bytes_max=IMPORT_BYTES_MAX, is_link_followed=True)
     except OSError as error:
         hint = "to import the output of a program, pipe the output to this command and give - as FILE"
         raise InvalidInput(f"cannot read {file}: {error.strerror}", hint=hint) from error

@@ -26,12 +26,12 @@ from codebatch.model.analysis.imports import (
 )
 from codebatch.model.task import TASK_NAME_PATTERN
 from codebatch.operations.project.project_snapshot import ProjectSnapshot
-from codebatch.operations.queries.failure_evidence import taken_apart
+from codebatch.operations.queries.failure_evidence import parse_traceback
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.operations.runs.planning import PlanMatch, Planner
 from codebatch.query.status.batch_status import CurrentState, read_current_state
 from codebatch.scheduling.lifecycle import BatchState
-from codebatch.store.batches.batches import BatchDir, Checkout, hidden_batch, iter_batches, snapshot_of
+from codebatch.store.batches.batches import BatchDir, Checkout, hidden_batch, iter_batches, load_batch_snapshot
 from codebatch.store.batches.journal import Committed, Failed, read_journal
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.objects.pack_writer import PackWriter
@@ -122,7 +122,7 @@ def import_into(
             _refuse_failed(hidden, task, form, allow_failed=allow_failed)
             with store.making_batch():
                 check()
-                batch = planner.adopt(hidden, _checkout_of(start))
+                batch = planner.adopt(hidden, _read_checkout(start))
         if execution.configuration.settings.index.build == "run":
             _index(store, batch, listener)
         return _import_result(store, batch, "new", task)
@@ -142,14 +142,14 @@ def _current_batch(
     planner: Planner, batch: BatchDir, match: PlanMatch, start: BatchDir, check: Callable[[], None]
 ) -> BatchDir:
     """Return the batch of the plan if it is the latest and of the same commit, otherwise a batch that adopts it."""
-    if match.answers and _checkout_of(batch) == _checkout_of(start):
+    if match.answers and _read_checkout(batch) == _read_checkout(start):
         return batch
     with planner.store.making_batch():
         check()
-        return planner.adopt(batch, _checkout_of(start))
+        return planner.adopt(batch, _read_checkout(start))
 
 
-def _checkout_of(batch: BatchDir) -> Checkout:
+def _read_checkout(batch: BatchDir) -> Checkout:
     return Checkout(batch.about.commit, batch.about.is_clean)
 
 
@@ -163,7 +163,7 @@ def _check(execution: ExecutionSettings, files: Sequence[bytes], form: str, task
             f"{task!r} is not a valid task name",
             hint="use at most 64 characters of a-z, 0-9, '-' and '_', starting with a letter",
         )
-    if task in catalogue.installed or task in catalogue.own_places:
+    if task in catalogue.installed or task in catalogue.custom_locations:
         raise InvalidInput(f"{task} is the name of a built-in task", hint="choose another name with --as")
     if sum(map(len, files)) > IMPORT_BYTES_MAX:
         subject = "the file has" if len(files) == 1 else "together, the files have"
@@ -197,7 +197,7 @@ def _planner(
         task: msgspec.to_builtins(config)
     }
     frozen = ProjectSnapshot(
-        snapshot=snapshot_of(store, start),
+        snapshot=load_batch_snapshot(store, start),
         sources=about.sources,
         files=plan.items,
         size_bytes=sum(shard.bytes for shard in plan.shards),
@@ -224,12 +224,12 @@ def _refuse_failed(batch: BatchDir, task: str, form: ImportFormat, *, allow_fail
     events = [line.event for line in read_journal(batch.files, batch.root)]
     failed = [event for event in events if isinstance(event, Failed) and event.task == task]
     if failed:
-        what = " ".join(taken_apart(failed[-1].evidence or "").what)
-        if _UNREADABLE in what:
-            raise InvalidImport(f"cannot read the findings as {form}: {what.partition(_UNREADABLE)[2]}")
+        exception_text = " ".join(parse_traceback(failed[-1].evidence or "").exception_lines)
+        if _UNREADABLE in exception_text:
+            raise InvalidImport(f"cannot read the findings as {form}: {exception_text.partition(_UNREADABLE)[2]}")
         reason = f"reading it as {form} failed ({failed[-1].reason})"
         hint = _HINTS.get(failed[-1].reason or "", "nothing was imported")
-        raise BatchIncomplete(f"{reason}: {what}" if what else reason, hint=hint)
+        raise BatchIncomplete(f"{reason}: {exception_text}" if exception_text else reason, hint=hint)
     excluded = _read_excluded(batch, task)
     if excluded is not None and excluded.tool_failed and not allow_failed:
         raise InvalidImport(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from codebatch.errors import BatchIncomplete, StoreCorrupt, UnknownId
-from codebatch.index.build import build, posted_anew
+from codebatch.index.build import build, decode_shard_terms
 from codebatch.index.generations import index_hint
 from codebatch.index.read import open_index
 from codebatch.operations import Note, ignore_note
@@ -37,14 +37,14 @@ class IndexAnswer(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
 
 
-def build_index(store: StoreDir, batch: BatchDir, *, is_anew: bool = False, note: Note = ignore_note) -> IndexAnswer:
+def build_index(store: StoreDir, batch: BatchDir, *, rebuilds: bool = False, note: Note = ignore_note) -> IndexAnswer:
     """Build the index of a merged batch. It replaces an older index. On return it is durable.
 
-    With `is_anew`, cached data of older indexes is not reused. `note` receives notes about damaged shard files. Raises
+    With `rebuilds`, cached data of older indexes is not reused. `note` receives notes about damaged shard files. Raises
     BatchIncomplete if the batch has no merged results, StoreCorrupt or StoreUnwritable.
     """
     with store.writing():
-        built = build(store, batch, _outputs(batch), note, is_anew=is_anew)
+        built = build(store, batch, _outputs(batch), note, rebuilds=rebuilds)
     return IndexAnswer(batch_id=batch.id, **built._asdict())
 
 
@@ -58,7 +58,7 @@ def verify_index(store: StoreDir, batch: BatchDir, note: Note = ignore_note) -> 
         raise UnknownId(
             f"batch {batch.id} has no index", hint=f"build it with: codebatch index build --batch {batch.id}"
         )
-    rebuilt, damaged = posted_anew(store, _outputs(batch), note)
+    rebuilt, damaged = decode_shard_terms(store, _outputs(batch), note)
     if damaged:
         raise StoreCorrupt(f"the index cannot be verified: batch {batch.id} is damaged", hint=DAMAGE_HINT)
     posted = index.posted()

@@ -20,13 +20,13 @@ from codebatch.model.plan import Plan, PlannedTask, plan_digest
 from codebatch.model.shard import ShardRule
 from codebatch.model.task import Pipeline
 from codebatch.operations import Note, ignore_note
-from codebatch.operations.history.checkouts import asking_checkout
+from codebatch.operations.history.checkouts import comparing_checkout
 from codebatch.operations.project.configuration import Configuration
 from codebatch.operations.project.project_snapshot import ProjectSnapshot, load_project_snapshot
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.query.status.batch_status import read_current_state
 from codebatch.store.batches.batches import NO_CHECKOUT, BatchDir, Checkout, create_batch, iter_batches
-from codebatch.store.batches.resolution import default_batch, iter_batches_of
+from codebatch.store.batches.resolution import default_batch, iter_source_batches
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.results.adoption import adopt_batch, is_adoptable
 from codebatch.store.results.bases import find_bases
@@ -113,7 +113,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
         about = batch.about
         if (about.sources, about.stat_cache) != (self.frozen.sources, self.frozen.stat_cache):
             return False
-        if next(iter_batches_of(self.store, about.sources), batch).id != batch.id:
+        if next(iter_source_batches(self.store, about.sources), batch).id != batch.id:
             return False
         default = default_batch(self.store, about.sources) or batch
         return default.id == batch.id or (bool(about.paths) and not default.about.paths)
@@ -165,36 +165,36 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
     def _match(self, batch: BatchDir, *, answers: bool) -> PlanMatch:
         batch.plan()  # Merged outputs can be read without the plan, but adoption needs it.
         state = read_current_state(batch)
-        if state.outputs is not None and state.is_over:
+        if state.outputs is not None and state.is_settled_and_merged:
             is_covered = is_adoptable(batch, state.outputs.manifest)
         else:
-            is_covered = self.catalogue.own_places.keys().isdisjoint(task.name for task in self.tasks)
+            is_covered = self.catalogue.custom_locations.keys().isdisjoint(task.name for task in self.tasks)
         return PlanMatch(
             answers=answers,
             has_commit=self._has_commit(batch),
-            is_settled=state.is_over and not state.holders,
+            is_settled=state.is_settled_and_merged and not state.holders,
             is_adoptable=is_covered,
         )
 
     def _has_commit(self, batch: BatchDir) -> bool:
         return self.commit in ("", batch.about.commit)
 
-    def find_or_make(self, *, again: bool, reuses: bool = True) -> tuple[BatchDir, bool]:
+    def find_or_make(self, *, forces_new: bool, reuses: bool = True) -> tuple[BatchDir, bool]:
         """Return the batch of this plan, or a new one, and whether it is new.
 
-        With `again`, always create a new batch. `reuses` is as in `make`. Existing batches are searched twice: before
-        planning, which takes time, and then under the lock that serializes batch creation. So concurrent runs share the
-        batch of the first run.
+        With `forces_new`, always create a new batch. `reuses` is as in `make`. Existing batches are searched twice:
+        before planning, which takes time, and then under the lock that serializes batch creation. So concurrent runs
+        share the batch of the first run.
         """
-        existing = None if again else self.find(self.note)
+        existing = None if forces_new else self.find(self.note)
         if existing is None:
-            with asking_checkout(self.frozen, self.commit, self.note) as checkout:
+            with comparing_checkout(self.frozen, self.commit, self.note) as checkout:
                 plan = self.plan()
                 checkout_read = checkout()
             with self.store.making_batch():
-                existing = None if again else self.find()
+                existing = None if forces_new else self.find()
                 if existing is None:
-                    return self.make(plan, checkout_read, reuses=reuses and not again), True
+                    return self.make(plan, checkout_read, reuses=reuses and not forces_new), True
         return self.answering_one(existing[0]), False
 
     def answering_one(self, batch: BatchDir) -> BatchDir:
@@ -205,7 +205,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
         """
         if self._is_answered_by(batch) and self._has_commit(batch):
             return batch
-        with asking_checkout(self.frozen, self.commit, self.note) as checkout, self.store.making_batch():
+        with comparing_checkout(self.frozen, self.commit, self.note) as checkout, self.store.making_batch():
             existing = self.find()  # Another process may have adopted the batch in the meantime.
             if existing is None:
                 return batch
@@ -224,7 +224,7 @@ def choose_pipeline(configuration: Configuration, name: str | None) -> Pipeline:
     return pipeline_found
 
 
-def planner_of(
+def make_planner(
     configuration: Configuration,
     store: StoreDir,
     frozen: ProjectSnapshot,
@@ -259,6 +259,8 @@ def plan_snapshot(
     """
     chosen_pipeline = choose_pipeline(configuration, pipeline)
     with store.writing():
-        planner = planner_of(configuration, store, load_project_snapshot(store, reference, note), chosen_pipeline, note)
+        planner = make_planner(
+            configuration, store, load_project_snapshot(store, reference, note), chosen_pipeline, note
+        )
         plan = planner.plan()
         return planner.make(plan), plan

@@ -27,7 +27,7 @@ from codebatch.coordinator.analysis.progress_counter import RunScope
 from codebatch.errors import CodebatchError, Stopped, StoreCorrupt, StoreError, StoreUnwritable
 from codebatch.model.digest import Digest
 from codebatch.model.plan import Plan
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.scheduling.analysis.chains import Link
@@ -36,7 +36,7 @@ from codebatch.store.batches.batches import BatchDir, hidden_batch, hidden_direc
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.results.ledgers import load_ledger
 from codebatch.store.results.outcomes import Outcomes
-from codebatch.store.results.shard_survey import ShardFileSurvey, ShardName, shard_names, shard_names_of, survey
+from codebatch.store.results.shard_survey import ShardFileSurvey, ShardName, iter_shard_names, shard_names, survey
 from codebatch.store.sharing import hardlink_or_copy, ignoring_link_refusals
 from codebatch.system.clock import wall_ns
 from codebatch.system.files.files import Lock
@@ -49,7 +49,7 @@ _CONTINUE_HINT = "to continue, run the same command again: files that are alread
 class RepairFailure(msgspec.Struct, frozen=True):
     """The reason why files with a digest could not be repaired, and a hint."""
 
-    told: str
+    message: str
     hint: str = "make a new batch with: codebatch run --again PATH"
 
 
@@ -73,38 +73,38 @@ class RepairFailures(NamedTuple):
 
 
 def repair_shard_files(
-    execution: ExecutionSettings, store: StoreDir, lock: Lock, found: ShardFileSurvey, listener: Listener
+    execution: ExecutionSettings, store: StoreDir, lock: Lock, shard_survey: ShardFileSurvey, listener: Listener
 ) -> RepairFailures:
     """Repair the damaged files that a full survey found: replace them by intact files, or execute their tasks again.
 
     `lock` is the lock that `Store.writing` returned. On return the repaired files are durable. After a kill at any
-    point, each name is in a state that `give` describes. If a name cannot be replaced, the repair continues with the
-    others.
+    point, each name is in a state that `relink_names` describes. If a name cannot be replaced, the repair continues
+    with the others.
 
     Raises StoreUnwritable if the disk is full or fails, or if the store is read-only. Only some names are then
     repaired.
     """
     reasons: dict[Digest, RepairFailure] = {}
-    unrepaired = _replace_with_equal(store, found, reasons)
+    unrepaired = _replace_with_equal(store, shard_survey, reasons)
     batches = {name.batch.id: name.batch for names in unrepaired.values() for name in names}
     for batch_id in sorted(batches, reverse=True):
         requested = {digest: name for digest in unrepaired for name in unrepaired[digest] if name.batch.id == batch_id}
         if not requested:
             continue
         listener.note(
-            f"repairing {count_of(len(requested), 'shard file')} of batch {batch_id}: running the tasks again"
+            f"repairing {count_text(len(requested), 'shard file')} of batch {batch_id}: running the tasks again"
         )
         signal_status = 0
         try:
             with (
                 _recording_failure(reasons, requested),
-                _executing_again(execution, store, lock, batches[batch_id], requested, listener) as (
+                _reexecuting_tasks(execution, store, lock, batches[batch_id], requested, listener) as (
                     replacements,
                     signal_status,
                 ),
             ):
                 for digest, path in replacements.items():
-                    reason = give(store, path, (name.path for name in unrepaired.pop(digest)))
+                    reason = relink_names(store, path, (name.path for name in unrepaired.pop(digest)))
                     reasons.pop(digest, None)
                     if reason is not None:
                         reasons[digest] = reason
@@ -118,20 +118,20 @@ def repair_shard_files(
 
 
 def _replace_with_equal(
-    store: StoreDir, found: ShardFileSurvey, reasons: dict[Digest, RepairFailure]
+    store: StoreDir, shard_survey: ShardFileSurvey, reasons: dict[Digest, RepairFailure]
 ) -> dict[Digest, list[ShardName]]:
     """Replace damaged files by intact files with the same digest.
 
     Return the names of the damaged files without an intact file, by digest.
     """
     unrepaired: dict[Digest, list[ShardName]] = {}
-    for fault in found.faults:
-        equal = found.sound.get(fault.digest)
+    for fault in shard_survey.faults:
+        equal = shard_survey.sound.get(fault.digest)
         if equal is None:
             unrepaired.setdefault(fault.digest, []).extend(fault.names)
             continue
         with _recording_failure(reasons, [fault.digest]):
-            reason = give(store, next(iter(equal.values()))[0].path, (name.path for name in fault.names))
+            reason = relink_names(store, next(iter(equal.values()))[0].path, (name.path for name in fault.names))
             if reason is not None:
                 reasons[fault.digest] = reason
     return unrepaired
@@ -148,13 +148,13 @@ def repair_batch(
     if not faults:
         return False
     digests = {fault.digest for fault in faults}
-    survey_of_all = survey(store.files, names_of(iter_batches(store), digests), is_full=True)
+    survey_of_all = survey(store.files, iter_matching_names(iter_batches(store), digests), is_full=True)
     failures = repair_shard_files(execution, store, lock, survey_of_all, listener)
     if failures.signal_status:
         raise Stopped("stopped while repairing damage", hint=_CONTINUE_HINT, exit_status=failures.signal_status)
     for fault in survey(store.files, shard_names(batch), is_full=True).faults:
         reason = failures.reason(fault.digest)
-        message = f"{fault.names[0].path} is damaged ({fault.problem}) and could not be repaired: {reason.told}"
+        message = f"{fault.names[0].path} is damaged ({fault.problem}) and could not be repaired: {reason.message}"
         raise StoreCorrupt(message, hint=reason.hint)
     return True
 
@@ -179,21 +179,21 @@ class RepairSession(NamedTuple):
             return act()
         except StoreCorrupt as damage:
             if signal_status:
-                raise Stopped.before_mending(damage, signal_status) from damage
+                raise Stopped.before_repair(damage, signal_status) from damage
             if not repair_batch(*self, batch):
                 raise
         return act()
 
 
-def names_of(batches: Iterable[BatchDir], digests: Collection[Digest]) -> Iterator[ShardName]:
+def iter_matching_names(batches: Iterable[BatchDir], digests: Collection[Digest]) -> Iterator[ShardName]:
     """Yield the names of all shard files in some batches that have one of the digests.
 
     Unreadable batches are skipped.
     """
-    return (name for name in shard_names_of(batches) if name.digest in digests)
+    return (name for name in iter_shard_names(batches) if name.digest in digests)
 
 
-def give(store: StoreDir, source: Path, paths: Iterable[Path]) -> RepairFailure | None:
+def relink_names(store: StoreDir, source: Path, paths: Iterable[Path]) -> RepairFailure | None:
     """Replace names by hard links to a durable file, or by copies of it.
 
     If a name could not be replaced, return the reason, otherwise None. On return the other names are durable. After a
@@ -236,7 +236,7 @@ def _recording_failure(reasons: dict[Digest, RepairFailure], digests: Iterable[D
 
 
 @contextlib.contextmanager
-def _executing_again(
+def _reexecuting_tasks(
     execution: ExecutionSettings,
     store: StoreDir,
     lock: Lock,

@@ -16,9 +16,9 @@ from codebatch.coordinator.analysis.progress_counter import RunScope
 from codebatch.errors import InvalidInput, NothingToDo, StoreError
 from codebatch.model.shard import ShardId
 from codebatch.model.task import task_name
-from codebatch.operations import TellPhase, ignore_note
+from codebatch.operations import PhaseCallback, ignore_note
 from codebatch.operations.queries.batch_query import BatchQuery
-from codebatch.operations.runs.collection import tidy
+from codebatch.operations.runs.collection import collect_garbage_after_run
 from codebatch.operations.runs.execution import Action, ExecutionSettings, Listener
 from codebatch.operations.runs.headline import headline
 from codebatch.operations.runs.headline_cache import find_headline
@@ -29,7 +29,7 @@ from codebatch.query.answers.summary import failures, summarise
 from codebatch.query.status.batch_status import CurrentState, read_current_state
 from codebatch.scheduling.lifecycle import BatchState
 from codebatch.store.batches.batches import BatchDir, check_name
-from codebatch.store.batches.pins import give_name
+from codebatch.store.batches.pins import assign_name
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.results.ledgers import load_ledger
 from codebatch.store.results.outcomes import Outcomes
@@ -55,11 +55,11 @@ def run_batch(
     check_name(name)
     with store.writing() as lock:
         state = read_current_state(batch)
-        scope = scope_of(batch, task)
-        action: Action = "new" if state.state is BatchState.PENDING else found_action(state)
+        scope = make_run_scope(batch, task)
+        action: Action = "new" if state.state is BatchState.PENDING else existing_batch_action(state)
         work = BatchRun(RepairSession(execution, store, lock, listener), action, started, task, name)
-        result = work.do(batch, None if state.is_over else scope)
-    return tidied(execution, result, listener)
+        result = work.do(batch, None if state.is_settled_and_merged else scope)
+    return finish_run(execution, result, listener)
 
 
 def resume(execution: ExecutionSettings, store: StoreDir, batch: BatchDir, listener: Listener) -> RunResult:
@@ -72,7 +72,7 @@ def resume(execution: ExecutionSettings, store: StoreDir, batch: BatchDir, liste
             RepairSession(execution, store, lock, listener), "up to date" if is_done else "resumed", started
         )
         result = work.do(batch, None if is_done else RunScope(retry_failed=True))
-    return tidied(execution, result, listener)
+    return finish_run(execution, result, listener)
 
 
 def run_shards(
@@ -82,7 +82,7 @@ def run_shards(
 
     Raises CodebatchError, and NothingToDo if no ID has the prefix.
     """
-    scope, name, plan = scope_of(batch, task), task_name(task), batch.plan()
+    scope, name, plan = make_run_scope(batch, task), task_name(task), batch.plan()
     if name in plan.project_tasks:
         raise InvalidInput(
             f"the task {name} runs once per project and has no shards",
@@ -95,7 +95,7 @@ def run_shards(
         )
     with store.writing() as lock:
         state = read_current_state(batch)
-        if state.state is BatchState.COMPLETED and state.is_over:
+        if state.state is BatchState.COMPLETED and state.is_settled_and_merged:
             return ShardRunResult(states=dict.fromkeys(sorted(shard_ids), "done"), open=())
         lift_cancel(batch)
         executed = execution.execute(store, lock, batch, replace(scope, shards=shard_ids), Listener())
@@ -147,15 +147,15 @@ class BatchRun(msgspec.Struct, frozen=True):
             self.started,
             executed=executed,
             task=self.task,
-            tell_phase=listener.phase,
+            on_phase=listener.phase,
         )
         result = self.repairing(batch, make_result, executed.signal_status)
         if self.name is None or executed.signal_status:
             return result
-        return replace(result, name=self.name, name_was=give_name(store, batch.id, self.name))
+        return replace(result, name=self.name, name_was=assign_name(store, batch.id, self.name))
 
 
-def tidied(execution: ExecutionSettings, result: RunResult, listener: Listener) -> RunResult:
+def finish_run(execution: ExecutionSettings, result: RunResult, listener: Listener) -> RunResult:
     """Update the index and collect garbage at the end of a run. Return the result unchanged.
 
     If a signal ended the run, do neither.
@@ -166,7 +166,9 @@ def tidied(execution: ExecutionSettings, result: RunResult, listener: Listener) 
         _index(result, listener)
     listener.phase("collecting")
     try:
-        collected = tidy(result.store, keep=execution.configuration.settings.store.keep, ran=result.batch)
+        collected = collect_garbage_after_run(
+            result.store, keep=execution.configuration.settings.store.keep, ran=result.batch
+        )
     except StoreError as error:
         listener.note(f"old batches were not removed: {error.message}")
         return result
@@ -190,7 +192,7 @@ def _index(result: RunResult, listener: Listener) -> None:
         listener.note(f"index not updated: {error.message}")
 
 
-def scope_of(batch: BatchDir, task: str | None) -> RunScope:
+def make_run_scope(batch: BatchDir, task: str | None) -> RunScope:
     """Return the scope that covers the whole batch, or only one task.
 
     For a project task, the scope includes its dependencies. Raises InvalidInput.
@@ -204,9 +206,9 @@ def scope_of(batch: BatchDir, task: str | None) -> RunScope:
     return RunScope(tasks=plan.needed_for(name) if name in plan.project_tasks else frozenset({name}))
 
 
-def found_action(state: CurrentState) -> Action:
+def existing_batch_action(state: CurrentState) -> Action:
     """Return the action that a run takes for an existing batch."""
-    if state.is_over:
+    if state.is_settled_and_merged:
         return "up to date" if state.state is BatchState.COMPLETED else "already ended"
     return "joined" if state.holders else "resumed"
 
@@ -220,19 +222,21 @@ def _make_result(
     *,
     executed: RunOutcome,
     task: str | None,
-    tell_phase: TellPhase,
+    on_phase: PhaseCallback,
 ) -> RunResult:
     state = read_current_state(batch)
     if state.outputs is not None:
         state.outputs.check_lengths()
     question = BatchQuery(store, batch, is_named=True, note=ignore_note)
-    question.tell_phase = tell_phase
+    question.on_phase = on_phase
     records = question.records
     summary = summarise(records)
     catalogue = execution.configuration.catalogue.with_imports(batch.about.imports)
     missing = missing_tools(catalogue, records.plan.tasks).keys() & summary.languages.keys()
     custom_tasks = [
-        name for name in records.task_names if name in catalogue.own_places and catalogue.own_places[name].reuse
+        name
+        for name in records.task_names
+        if name in catalogue.custom_locations and catalogue.custom_locations[name].reuse
     ]
     return RunResult(
         store=store,
@@ -245,6 +249,6 @@ def _make_result(
         failures=tuple(failures(records, FAILURES_MAX)) if summary.failures else (),
         missing_grammars={language: summary.languages[language] for language in sorted(missing)},
         executed=executed,
-        inputs_outside_key={name: mark for name in custom_tasks if (mark := records.unkeyed(name))},
+        inputs_outside_key={name: mark for name in custom_tasks if (mark := records.uncovered_inputs(name))},
         task=task,
     )

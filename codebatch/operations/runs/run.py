@@ -14,14 +14,14 @@ from codebatch.operations.project.project_snapshot import nothing_to_do, rules_f
 from codebatch.operations.project.projects import find_project
 from codebatch.operations.project.stores import StorePlace
 from codebatch.operations.runs.execution import Action, ExecutionSettings, Listener
-from codebatch.operations.runs.planning import choose_pipeline, planner_of
+from codebatch.operations.runs.planning import choose_pipeline, make_planner
 from codebatch.operations.runs.repair import RepairSession
-from codebatch.operations.runs.resume import BatchRun, found_action, scope_of, tidied
+from codebatch.operations.runs.resume import BatchRun, existing_batch_action, finish_run, make_run_scope
 from codebatch.operations.runs.run_result import RunResult
-from codebatch.query.filters.arguments import path_of, refuse_text
+from codebatch.query.filters.arguments import path_argument, refuse_text
 from codebatch.query.status.batch_status import read_current_state
 from codebatch.snapshotting.roots import resolve_sources
-from codebatch.snapshotting.snapshot import takes_a_file
+from codebatch.snapshotting.snapshot import selects_any_file
 from codebatch.store.batches.batches import check_name
 
 
@@ -56,8 +56,8 @@ def run(
     """
     refuse_text(include=include, exclude=exclude)
     return run_paths(
-        tuple(map(path_of, paths)),
-        StorePlace(None if store is None else path_of(store)),
+        tuple(map(path_argument, paths)),
+        StorePlace(None if store is None else path_argument(store)),
         ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs),
         pipeline=pipeline,
         include=tuple(include),
@@ -75,7 +75,7 @@ def run_paths(
     pipeline: str | None = None,
     task: str | None = None,
     name: str | None = None,
-    again: bool = False,
+    forces_rerun: bool = False,
     include: tuple[str, ...] = (),
     exclude: tuple[str, ...] = (),
     allow_empty: bool = False,
@@ -84,7 +84,7 @@ def run_paths(
     """Take a snapshot of paths and choose the batch for it: an existing, adopted or new one. Execute its open work.
 
     - `name`: given to the batch once it has ended, unless a signal ended the run.
-    - `again`: create a new batch without reuse, even if a batch exists.
+    - `forces_rerun`: create a new batch without reuse, even if a batch exists.
     - `include` replaces the configured patterns; `exclude` is added to them.
 
     Invalid arguments are reported before anything is written. Raises CodebatchError.
@@ -93,16 +93,16 @@ def run_paths(
     configuration = execution.configuration
     chosen_pipeline = choose_pipeline(configuration, pipeline)
     projects = {path: find_project(path) for path in resolve_sources(paths, None).roots}
-    place = place.of_projects(projects.values())
+    place = place.for_projects(projects.values())
     check_name(name)
     if task is not None and task_name(task) not in chosen_pipeline.tasks:
         raise InvalidInput(
             f"pipeline {chosen_pipeline.name} has no task {task!r}", hint=f"one of: {', '.join(chosen_pipeline.tasks)}"
         )
     rules = rules_for(configuration, include, exclude)
-    if not (allow_empty or place.exists() or takes_a_file(paths, rules)):
+    if not (allow_empty or place.exists() or selects_any_file(paths, rules)):
         raise nothing_to_do(paths)
-    store = place.open_or_make(listener.note)
+    store = place.open_or_create(listener.note)
     with store.writing() as lock:
         frozen = take_project_snapshot(
             store,
@@ -115,18 +115,20 @@ def run_paths(
         )
         listener.frozen(frozen)
         listener.phase("planning")
-        planner = planner_of(configuration, store, frozen, chosen_pipeline, listener.note, find_commit(frozen.sources))
+        planner = make_planner(
+            configuration, store, frozen, chosen_pipeline, listener.note, find_commit(frozen.sources)
+        )
         before = planner.latest()
-        batch, is_new = planner.find_or_make(again=again, reuses=execution.reuses)
+        batch, is_new = planner.find_or_make(forces_new=forces_rerun, reuses=execution.reuses)
         if before is not None and (missing_imports := sorted(before.about.imports.keys() - batch.about.imports.keys())):
             listener.note(
                 f"imported findings of {', '.join(missing_imports)} are only in batch {before.id}; "
                 "to add them to the new batch, import the reports again"
             )
         state = read_current_state(batch)
-        action: Action = "new" if is_new else found_action(state)
+        action: Action = "new" if is_new else existing_batch_action(state)
         listener.chosen(batch, action)
         work = BatchRun(RepairSession(execution, store, lock, listener), action, started, task, name)
-        scope = None if state.is_over else scope_of(batch, task)
+        scope = None if state.is_settled_and_merged else make_run_scope(batch, task)
         result = work.do(batch, scope, frozen.snapshot, planner.answering_one)
-    return tidied(execution, result, listener)
+    return finish_run(execution, result, listener)

@@ -10,7 +10,7 @@ import msgspec
 from codebatch.coordinator.analysis.execution import RunOutcome
 from codebatch.errors import BatchCancelled, BatchIncomplete
 from codebatch.model.shard import ShardId
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 from codebatch.operations.runs.execution import Action
 from codebatch.operations.runs.headline import Headline
 from codebatch.query.answers.summary import Summary
@@ -88,7 +88,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
         hint = f"see: codebatch errors --batch {batch.id}; retry them with: codebatch resume --batch {batch.id}"
         if any(record["reason"] == "object" for record in self.failures):
             hint += "; restore content that is missing from the store with: codebatch snapshot PATH"
-        failed = f"{tally.failed + tally.cancelled:,} of {count_of(tally.planned, 'result')} failed"
+        failed = f"{tally.failed + tally.cancelled:,} of {count_text(tally.planned, 'result')} failed"
         return BatchIncomplete(failed, hint=hint)
 
 

@@ -12,10 +12,10 @@ from itertools import chain
 import msgspec
 
 from codebatch.model.record_counts import Counts
-from codebatch.query.filters.decoding import tally_of
+from codebatch.query.filters.decoding import make_tally
 from codebatch.query.filters.filters import RecordFilter
 from codebatch.query.filters.shaping import Groups, group, group_records
-from codebatch.query.sources.narrowing import lookups_of
+from codebatch.query.sources.narrowing import index_lookups
 from codebatch.query.sources.records import BatchRecords
 
 _COUNTED = frozenset(("kind", "severity", "code", "lang"))
@@ -39,12 +39,14 @@ def count_records(records: BatchRecords, tasks: Iterable[str], record_filter: Re
         undecided: set[int] = set()
         for index, piece in enumerate(records.source.iter_pieces(task)):
             shard_counts = (
-                tell(record_filter, field, piece.counts) if record_filter.may_match(piece.counts) else ShardCounts({})
+                count_from_totals(record_filter, field, piece.counts)
+                if record_filter.may_match(piece.counts)
+                else ShardCounts({})
             )
             if shard_counts is None:
                 undecided.add(index)
             else:
-                records.reading.told_by_counts += 1
+                records.reading.answered_from_counts += 1
                 counted.update(shard_counts.counts)
                 absent += shard_counts.absent
             records.reading.shards += 1
@@ -57,7 +59,7 @@ def count_records(records: BatchRecords, tasks: Iterable[str], record_filter: Re
     return groups
 
 
-def tell(record_filter: RecordFilter, field: str, counts: Counts) -> ShardCounts | None:
+def count_from_totals(record_filter: RecordFilter, field: str, counts: Counts) -> ShardCounts | None:
     """Return the number of records that pass a filter, by value of a field.
 
     Return None if the counts do not suffice.
@@ -93,16 +95,16 @@ def _count_files(record_filter: RecordFilter, field: str, counts: Counts) -> Sha
     return ShardCounts({"file": passed}) if field == "kind" else ShardCounts({}, passed)
 
 
-def _select(counts: Mapping[str, int], wanted: Collection[str]) -> Mapping[str, int]:
-    return {value: number for value, number in counts.items() if not wanted or value in wanted}
+def _select(counts: Mapping[str, int], values: Collection[str]) -> Mapping[str, int]:
+    return {value: number for value, number in counts.items() if not values or value in values}
 
 
 def _count_decoded(
     records: BatchRecords, task: str, indexes: Collection[int], record_filter: RecordFilter, field: str
 ) -> Groups:
     """Count matching records in some shards of a task. Only the members of record lines that are needed are decoded."""
-    tally = tally_of(record_filter.fields_needed((field,)))
+    tally = make_tally(record_filter.fields_needed((field,)))
     languages = records.languages_for(record_filter, (field,))
-    pieces = enumerate(records.source.iter_pieces(task, lookups_of(record_filter)))
+    pieces = enumerate(records.source.iter_pieces(task, index_lookups(record_filter)))
     blocks = chain.from_iterable(records.read(piece) for index, piece in pieces if index in indexes)
     return group_records(record_filter.iter_tallied(blocks, tally, languages), field, languages)

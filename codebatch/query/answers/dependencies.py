@@ -14,7 +14,7 @@ from codebatch.model.entry import display_path
 from codebatch.model.graph import can_close_cycle, components
 from codebatch.model.record import Resolution
 from codebatch.protocol.record_frames import FRAME_BYTES
-from codebatch.query.answers.numbers import numbers_of_files
+from codebatch.query.answers.numbers import read_file_metrics
 from codebatch.query.filters.decoding import decode_lines
 from codebatch.query.filters.filters import RecordFilter
 from codebatch.query.sources.records import BatchRecords
@@ -92,9 +92,9 @@ class Imports:
 
     def between(self, files: Collection[str]) -> Iterator[FileImport]:
         """Yield the imports whose source and target are both in `files`, in path order. Raises StoreCorrupt."""
-        wanted = set(files)
-        pieces = self._pieces() if wanted else ()
-        return (_as_import(edge) for edge in self._read(pieces) if edge.source in wanted and edge.target in wanted)
+        file_set = set(files)
+        pieces = self._pieces() if file_set else ()
+        return (_as_import(edge) for edge in self._read(pieces) if edge.source in file_set and edge.target in file_set)
 
     def importers_of(self, targets: Sequence[str]) -> Mapping[str, Sequence[FileImport]]:
         """Return the imports of some files, by imported file. The imports of a file are in path order.
@@ -219,7 +219,7 @@ def find_cycles(records: BatchRecords, *, everything: bool = False) -> list[Cycl
         return cycles(imports, everything=True)
     if records.batch.about.paths:  # The metric `cycle` exists only for batches that are not restricted to paths.
         return cycles(imports)
-    in_cycles = numbers_of_files(records, ("cycle",))["cycle"]
+    in_cycles = read_file_metrics(records, ("cycle",))["cycle"]
     return cycles(imports.between([display_path(path) for path in in_cycles]))
 
 
@@ -249,8 +249,8 @@ def _cycle(
 
     def cost(step: tuple[str, str]) -> tuple[int, int, tuple[str, str]]:
         source, target = step
-        rest = {**within, source: [edge for edge in within[source] if edge != target]}
-        cyclic = sum(len(edge) for edge in components(rest) if len(edge) > 1)
+        remaining_edges = {**within, source: [edge for edge in within[source] if edge != target]}
+        cyclic = sum(len(edge) for edge in components(remaining_edges) if len(edge) > 1)
         return cyclic, len(graph[source][target]), step
 
     source, target = min(pairwise(shortest), key=cost)

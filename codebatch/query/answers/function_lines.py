@@ -25,7 +25,7 @@ class FunctionLines:
         self._records = records
         self._ends: dict[bytes, dict[tuple[object, object], int]] = {}
 
-    def end_of(self, place: FunctionLocation) -> int | None:
+    def function_end(self, place: FunctionLocation) -> int | None:
         """Return the number of the line after a function, or None if it is unknown. Raises StoreCorrupt."""
         if place.path not in self._ends:
             self._ends[place.path] = self._read(place.path)

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from codebatch.query.secondary_files import Apart, SecondaryFiles
+from codebatch.query.secondary_files import SecondaryCategory, SecondaryFiles
 
 HotspotBy = Literal["hotspot", "cognitive", "complexity", "churn", "dependents", "duplication", "code"]
 
@@ -23,25 +23,25 @@ class HotspotCandidate(NamedTuple):
     value: int
 
 
-class FilesKnown(msgspec.Struct, frozen=True):
+class FileFacts(msgspec.Struct, frozen=True):
     """Facts about the files of a batch.
 
-    `changes` and `dependents` are numbers by path, or None if unknown. `apart` has the non-production files.
+    `changes` and `dependents` are numbers by path, or None if unknown. `secondary_files` has the non-production files.
     """
 
     changes: Mapping[bytes, int] | None
     dependents: Mapping[bytes, int] | None
-    apart: SecondaryFiles | None
+    secondary_files: SecondaryFiles | None
 
-    def changes_of(self, path: bytes) -> int | None:
+    def change_count(self, path: bytes) -> int | None:
         return None if self.changes is None else self.changes.get(path, 0)
 
-    def dependents_of(self, path: bytes) -> int | None:
+    def dependent_count(self, path: bytes) -> int | None:
         return None if self.dependents is None else self.dependents.get(path, 0)
 
-    def weight_of(self, path: bytes, changes: int | None) -> float:
+    def complexity_weight(self, path: bytes, changes: int | None) -> float:
         """Return the factor that multiplies the complexity of a file or function that was changed `changes` times."""
-        return _weight(changes or 0, self.dependents_of(path) or 0)
+        return _weight(changes or 0, self.dependent_count(path) or 0)
 
 
 class Ranking:
@@ -50,12 +50,12 @@ class Ranking:
     A non-production candidate is kept only if it ranks before the last of the `limit` candidates.
     """
 
-    def __init__(self, by: HotspotBy, known: FilesKnown, limit: int) -> None:
+    def __init__(self, by: HotspotBy, known: FileFacts, limit: int) -> None:
         self.by = by
         self.known = known
         self.limit = limit
         self._ranked: list[HotspotCandidate] = []
-        self._secondary: list[tuple[HotspotCandidate, Apart]] = []
+        self._secondary: list[tuple[HotspotCandidate, SecondaryCategory]] = []
         self._least_score = 0.0
 
     def add(self, path: bytes, value: int, symbol: str = "", line: int = 1) -> None:
@@ -63,9 +63,9 @@ class Ranking:
         if score < self._least_score:
             return
         candidate = HotspotCandidate(-score, path, line, symbol, value)
-        apart = None if self.known.apart is None else self.known.apart.of(path)
-        if apart is not None:
-            self._secondary.append((candidate, apart))
+        category = None if self.known.secondary_files is None else self.known.secondary_files.category_of(path)
+        if category is not None:
+            self._secondary.append((candidate, category))
             return
         self._ranked.append(candidate)
         if len(self._ranked) > 2 * self.limit:
@@ -76,9 +76,11 @@ class Ranking:
 
         A function is scored as if it changed as often as its file.
         """
-        return value * self.known.weight_of(path, self.known.changes_of(path)) if self.by == "hotspot" else value
+        return (
+            value * self.known.complexity_weight(path, self.known.change_count(path)) if self.by == "hotspot" else value
+        )
 
-    def best(self) -> tuple[list[HotspotCandidate], list[tuple[HotspotCandidate, Apart]]]:
+    def best(self) -> tuple[list[HotspotCandidate], list[tuple[HotspotCandidate, SecondaryCategory]]]:
         """Return the ranked candidates, and the non-production candidates that rank before the last of them.
 
         Both are sorted with the hottest first. If there are fewer than `limit` candidates, all non-production

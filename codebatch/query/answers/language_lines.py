@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from codebatch.query.answers.numbers import numbers_of_files, task_of
+from codebatch.query.answers.numbers import metric_task, read_file_metrics
 from codebatch.query.sources.records import BatchRecords
 
 _BINARY = "binary"
@@ -25,9 +25,9 @@ def count_language_lines(records: BatchRecords) -> dict[str, LanguageLines] | No
 
     Raises StoreCorrupt.
     """
-    if not {"parse", *map(task_of, _METRICS)}.issubset(records.task_names):
+    if not {"parse", *map(metric_task, _METRICS)}.issubset(records.task_names):
         return None
-    numbers = numbers_of_files(records, _METRICS)
+    numbers = read_file_metrics(records, _METRICS)
     sums_by_language: dict[str, list[int]] = {}
     for file in records.files:
         if file.lang != _BINARY:

@@ -9,7 +9,7 @@ from itertools import chain
 
 import msgspec
 
-from codebatch.query.filters.decoding import RecordOfFile, decode_lines
+from codebatch.query.filters.decoding import RecordPath, decode_lines
 from codebatch.query.filters.filters import RecordFilter
 from codebatch.query.filters.line_prefilter import lines_with
 from codebatch.query.sources.records import BatchRecords
@@ -19,7 +19,7 @@ IN_TASKS = {"dependents": "dependencies", "cycle": "dependencies", "duplicated_l
 _ANALYZE = "analyze"
 
 
-class Number(RecordOfFile, frozen=True, kw_only=True, gc=False):
+class Number(RecordPath, frozen=True, kw_only=True, gc=False):
     """A metric of a file, or of a function, which is identified by its qualified name and its first line.
 
     Records of other kinds are decoded as this type, too; their metric is empty.
@@ -36,19 +36,21 @@ def _decoder() -> msgspec.json.Decoder[Number]:
     return msgspec.json.Decoder(Number)
 
 
-def task_of(metric: str) -> str:
+def metric_task(metric: str) -> str:
     """Return the name of the task that computes a metric."""
     return IN_TASKS.get(metric, _ANALYZE)
 
 
-def numbers_of_files(records: BatchRecords, metrics: Collection[str]) -> dict[str, dict[bytes, int]]:
+def read_file_metrics(records: BatchRecords, metrics: Collection[str]) -> dict[str, dict[bytes, int]]:
     """Return the values of some metrics, by metric and path.
 
     If the batch did not run the task of a metric, the metric is left out. Raises StoreCorrupt.
     """
-    values: dict[str, dict[bytes, int]] = {metric: {} for metric in metrics if task_of(metric) in records.task_names}
-    for task in dict.fromkeys(map(task_of, values)):
-        wanted = {metric: by_path for metric, by_path in values.items() if task_of(metric) == task}
+    values: dict[str, dict[bytes, int]] = {
+        metric: {} for metric in metrics if metric_task(metric) in records.task_names
+    }
+    for task in dict.fromkeys(map(metric_task, values)):
+        wanted = {metric: by_path for metric, by_path in values.items() if metric_task(metric) == task}
         marks = re.compile(b'"metric":"(?:%b)","value":[0-9]+}' % "|".join(wanted).encode())
         for block in _blocks(records, task):
             for number in decode_lines(_decoder(), lines_with(marks, block)):
@@ -59,7 +61,7 @@ def numbers_of_files(records: BatchRecords, metrics: Collection[str]) -> dict[st
 
 def iter_functions(records: BatchRecords, metric: str, least: int) -> Iterator[Number]:
     """Yield the values of a metric of functions that are at least `least`. Raises StoreCorrupt."""
-    for block in _blocks(records, task_of(metric)):
+    for block in _blocks(records, metric_task(metric)):
         numbers = (number for number in decode_lines(_decoder(), block) if number.symbol and number.metric == metric)
         matching = [number for number in numbers if number.value >= least]
         records.reading.matched += len(matching)

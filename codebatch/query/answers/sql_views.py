@@ -45,13 +45,13 @@ class View(NamedTuple):
     select: str = ""
 
 
-def named_views(statement: str) -> dict[str, View]:
+def views_in_statement(statement: str) -> dict[str, View]:
     """Return the views whose names occur as words in a statement."""
     words = {word.lower() for word in re.findall(r"[A-Za-z]+", statement)}
     return {name: view for name, view in VIEWS.items() if name in words}
 
 
-def quoted(text: str) -> str:
+def sql_literal(text: str) -> str:
     """Return a text as an SQL string literal."""
     return "'" + text.replace("'", "''") + "'"
 
@@ -63,18 +63,21 @@ def create_kind(kind: str, paths: Sequence[str], escaped_paths: Sequence[tuple[s
     """
     if not paths:
         return create_empty(kind, "")
-    written = ", ".join(f"{quoted(name)}: {quoted(type_)}" for name, type_ in _COLUMNS[kind])
+    written = ", ".join(f"{sql_literal(name)}: {sql_literal(type_)}" for name, type_ in _COLUMNS[kind])
     # DuckDB treats a name with wildcards as a pattern, unless a file with exactly this name exists. These files exist.
-    listed = ", ".join(map(quoted, paths))
-    shown = {"path": _displayed_path("path", escaped_paths), "other_path": _displayed_path("other_path", escaped_paths)}
+    listed = ", ".join(map(sql_literal, paths))
+    path_expressions = {
+        "path": _path_expression("path", escaped_paths),
+        "other_path": _path_expression("other_path", escaped_paths),
+    }
     columns = ", ".join(
-        f'{shown.get(column.name) or _value_or_default(kind, column)} AS "{column.name}"'
+        f'{path_expressions.get(column.name) or _value_or_default(kind, column)} AS "{column.name}"'
         for column in VIEWS[kind].columns
     )
     return (
         f"CREATE VIEW {kind} AS SELECT {columns} FROM read_json([{listed}], format = 'newline_delimited', "
         f"compression = 'zstd', columns = {{kind: 'VARCHAR', {written}}}) "
-        f"WHERE kind = {quoted(kind)}"
+        f"WHERE kind = {sql_literal(kind)}"
     )
 
 
@@ -87,11 +90,11 @@ def create_pivoted(name: str) -> str:
 def create_empty(name: str, refusal: str) -> str:
     """Return the statement that creates a view without rows. If `refusal` is not empty, queries fail with it."""
     columns = ", ".join(f'CAST(NULL AS {column.type}) AS "{column.name}"' for column in VIEWS[name].columns)
-    return f"CREATE VIEW {name} AS SELECT {columns} WHERE {f'error({quoted(refusal)})' if refusal else 'false'}"
+    return f"CREATE VIEW {name} AS SELECT {columns} WHERE {f'error({sql_literal(refusal)})' if refusal else 'false'}"
 
 
-def _displayed_path(field: str, escaped_paths: Sequence[tuple[str, str]]) -> str:
-    cases = " ".join(f"WHEN {quoted(path_b64)} THEN {quoted(path)}" for path_b64, path in escaped_paths)
+def _path_expression(field: str, escaped_paths: Sequence[tuple[str, str]]) -> str:
+    cases = " ".join(f"WHEN {sql_literal(path_b64)} THEN {sql_literal(path)}" for path_b64, path in escaped_paths)
     return f"coalesce({field}, CASE {field}_b64 {cases} END)" if cases else field
 
 
@@ -110,7 +113,7 @@ def _fields(type_: type[Record]) -> Iterable[msgspec.structs.FieldInfo]:
 
 def _type(type_: object) -> str:
     if get_origin(type_) in (Union, UnionType):
-        (type_,) = (each for each in get_args(type_) if each is not UnsetType)
+        (type_,) = (member_type for member_type in get_args(type_) if member_type is not UnsetType)
     if get_origin(type_) is tuple:
         return "VARCHAR[]"
     return {int: "BIGINT", bool: "BOOLEAN"}.get(type_, "VARCHAR") if isinstance(type_, type) else "VARCHAR"
@@ -120,9 +123,9 @@ def _literal(field: msgspec.structs.FieldInfo) -> str | None:
     """Return the default of a field as SQL, or None if the field has no default."""
     match field.default:
         case str(text):
-            return quoted(text)
+            return sql_literal(text)
         case bytes(content):
-            return quoted(content.decode())
+            return sql_literal(content.decode())
         case bool(truth):
             return str(truth)
         case int(number):
@@ -148,7 +151,7 @@ def _numbers(names: Iterable[str]) -> tuple[ViewColumn, ...]:
     return tuple(ViewColumn(name, "BIGINT") for name in names)
 
 
-def _shown_columns(kind: str) -> tuple[ViewColumn, ...]:
+def _displayed_columns(kind: str) -> tuple[ViewColumn, ...]:
     """Return the columns of a record type without `path_b64` and `other_path_b64`.
 
     In views that combine kinds, `path` is always set: paths that are not UTF-8 are in display form.
@@ -171,7 +174,7 @@ def _greatest(names: Iterable[str]) -> str:
 _PIVOTED = {
     "files": View(
         row="a file: its record, its metrics, and its number of findings of each severity",
-        columns=(*_shown_columns("file"), *_numbers(FILE_METRICS), *_numbers(f"{each}s" for each in SEVERITIES)),
+        columns=(*_displayed_columns("file"), *_numbers(FILE_METRICS), *_numbers(f"{each}s" for each in SEVERITIES)),
         kinds=("file", "metric", "diagnostic"),
         select=(
             f"SELECT file.*, {', '.join(f'm.{name}' for name in FILE_METRICS)}, "
@@ -215,7 +218,7 @@ _PIVOTED = {
         row="a finding, with the language and the class of its file, and the innermost function or property that "
         "encloses the finding",
         columns=(
-            *_shown_columns("diagnostic"),
+            *_displayed_columns("diagnostic"),
             ViewColumn("lang", "VARCHAR"),
             ViewColumn("class", "VARCHAR"),
             ViewColumn("symbol", "VARCHAR"),

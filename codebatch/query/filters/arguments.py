@@ -17,26 +17,26 @@ def refuse_unknown(noun: str, values: Iterable[str], known: Collection[str]) -> 
             raise InvalidInput(f"unknown {noun} {value!r}", hint=did_you_mean(value, known))
 
 
-def refuse_below_one(**given: int | None) -> None:
+def refuse_below_one(**arguments: int | None) -> None:
     """Raise InvalidInput for a number less than 1. None is accepted; it selects the default."""
-    for name, value in given.items():
+    for name, value in arguments.items():
         if value is not None and value < 1:
             raise InvalidInput(f"`{name}` must be at least 1, not {value}")
 
 
-def refuse_text(**given: Iterable[str]) -> None:
+def refuse_text(**arguments: Iterable[str]) -> None:
     """Raise InvalidInput if an argument for several texts is a single text.
 
     A single text would be iterated character by character.
     """
-    for name, value in given.items():
+    for name, value in arguments.items():
         if isinstance(value, str):
             raise InvalidInput(
                 f"`{name}` must be a tuple, not the str {value!r}", hint="for several values use a tuple"
             )
 
 
-def path_of(given: str | Path) -> Path:
+def path_argument(given: str | Path) -> Path:
     """Return a path argument as a Path. Raises InvalidInput if it is not a valid path.
 
     An empty path is refused, because its cause is more likely an unset variable than a wish for the current directory.

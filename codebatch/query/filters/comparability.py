@@ -41,12 +41,12 @@ _ROW = Values(frozenset(("row",)))
 _NOTHING = Values(frozenset(("nothing",)))
 
 
-def values_of_fields(kinds: Iterable[str]) -> dict[str, Values]:
+def possible_field_values(kinds: Iterable[str]) -> dict[str, Values]:
     """Return the possible values of each field that some kinds of records have."""
     values_by_field = {**dict.fromkeys(DERIVED, _TEXT), "kind": Values(_TEXT.sorts, frozenset(KINDS))}
-    for type_ in (each for each in RECORD_TYPES if TAGS[each] in kinds):
+    for type_ in (record_type for record_type in RECORD_TYPES if TAGS[record_type] in kinds):
         for field in msgspec.structs.fields(type_):
-            values = _of_type(field.type)
+            values = _type_values(field.type)
             known = values_by_field.get(field.encode_name)
             values_by_field[field.encode_name] = values if known is None else _either(known, values)
     return values_by_field
@@ -56,17 +56,19 @@ def reject_constant_comparison(node: ast.Compare, fields: Mapping[str, Values]) 
     """Raise InvalidInput if a comparison in a node of the condition has the same result for every record."""
     operands = [node.left, *node.comparators]
     for op, left, right in zip(node.ops, operands, operands[1:], strict=False):
-        if not _can_be_both(op, _of_node(left, fields), right, fields):
+        if not _can_be_both(op, _operand_values(left, fields), right, fields):
             raise _constant_comparison(op, left, right, fields)
 
 
-def _of_type(type_: object) -> Values:
+def _type_values(type_: object) -> Values:
     origin = get_origin(type_)
     if origin is Literal:
         return Values(_TEXT.sorts, frozenset(map(str, get_args(type_))))
     if origin in (Union, UnionType):
-        values, *others = (_of_type(each) for each in get_args(type_) if each is not UnsetType)
-        for other in others:
+        values, *other_values = (
+            _type_values(member_type) for member_type in get_args(type_) if member_type is not UnsetType
+        )
+        for other in other_values:
             values = _either(values, other)
         return values
     if origin is tuple:
@@ -79,7 +81,7 @@ def _either(left: Values, right: Values) -> Values:
     return Values(left.sorts | right.sorts, words)
 
 
-def _of_node(node: ast.expr, fields: Mapping[str, Values]) -> Values | None:
+def _operand_values(node: ast.expr, fields: Mapping[str, Values]) -> Values | None:
     """Return the possible values of an operand, or None if they are unknown."""
     match node:
         case ast.Name(id=name):
@@ -97,7 +99,7 @@ def _of_node(node: ast.expr, fields: Mapping[str, Values]) -> Values | None:
 
 
 def _can_be_both(op: ast.cmpop, left: Values | None, node: ast.expr, fields: Mapping[str, Values]) -> bool:
-    right = _of_node(node, fields)
+    right = _operand_values(node, fields)
     if left is None or right is None:
         return True
     match op:
@@ -118,20 +120,20 @@ def _can_be_equal(left: Values, right: Values) -> bool:
 
 def _can_be_in(left: Values, right: Values, node: ast.expr, fields: Mapping[str, Values]) -> bool:
     if isinstance(node, ast.Tuple | ast.List | ast.Set):
-        among = [_of_node(each, fields) for each in node.elts]
-        return any(each is None or _can_be_equal(left, each) for each in among)
+        among = [_operand_values(element, fields) for element in node.elts]
+        return any(element is None or _can_be_equal(left, element) for element in among)
     return "text" in left.sorts and not right.sorts.isdisjoint(("text", "row"))
 
 
 def _constant_comparison(op: ast.cmpop, left: ast.expr, right: ast.expr, fields: Mapping[str, Values]) -> InvalidInput:
-    comparison = _shown(ast.Compare(left=left, ops=[op], comparators=[right]))
+    comparison = _expression_text(ast.Compare(left=left, ops=[op], comparators=[right]))
     outcome = "every record matches" if isinstance(op, ast.NotEq | ast.NotIn) else "no record can match"
     return InvalidInput(f"{outcome} `{comparison}`", hint=_hint(left, right, fields))
 
 
 def _hint(left: ast.expr, right: ast.expr, fields: Mapping[str, Values]) -> str:
     for field, other in ((left, right), (right, left)):
-        values = _of_node(field, fields)
+        values = _operand_values(field, fields)
         if not isinstance(field, ast.Name) or values is None:
             continue
         match other:
@@ -140,7 +142,7 @@ def _hint(left: ast.expr, right: ast.expr, fields: Mapping[str, Values]) -> str:
             case ast.Constant(value=str(text)) if values.words is not None:
                 return did_you_mean(text, sorted(values.words))
             case ast.Tuple(elts=elts) | ast.List(elts=elts) | ast.Set(elts=elts) if values.words is not None:
-                first = next((each.value for each in elts if isinstance(each, ast.Constant)), "")
+                first = next((element.value for element in elts if isinstance(element, ast.Constant)), "")
                 return did_you_mean(str(first), sorted(values.words))
             case ast.Constant(value=int() | float() as number) if values.sorts == _TEXT.sorts:
                 return f"{field.id} is text: quote the number ({field.id} == '{number}'), or use another field"
@@ -151,6 +153,6 @@ def _hint(left: ast.expr, right: ast.expr, fields: Mapping[str, Values]) -> str:
     return "one side must be a field"
 
 
-def _shown(node: ast.expr) -> str:
+def _expression_text(node: ast.expr) -> str:
     text = ast.unparse(node)
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"

@@ -28,7 +28,7 @@ The returned records have only these members. Raises StoreCorrupt.
 _decoder = msgspec.json.Decoder(JsonRecord)
 
 
-class RecordOfFile(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class RecordPath(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The members of every record that identify its file. Types for decoding extend this type."""
 
     path: str | UnsetType = UNSET
@@ -48,7 +48,7 @@ def decode_records(lines: bytes) -> list[JsonRecord]:
     return decode_lines(_decoder, lines)
 
 
-def tally_of(members: Iterable[str]) -> Tally:
+def make_tally(members: Iterable[str]) -> Tally:
     """Return a function that counts record lines by the values of some members. Only these members are decoded."""
     names = tuple(members)
     fields = [(f"at_{place}", _Value, None) for place in range(len(names))]

@@ -97,7 +97,7 @@ class _Compiler:
                 negated = self.compile(operand, depth + 1)
                 return lambda value_of: not negated(value_of)
             case ast.Compare(left=left, ops=ops, comparators=others):
-                operands = [self.compile(each, depth + 1) for each in (left, *others)]
+                operands = [self.compile(expression, depth + 1) for expression in (left, *others)]
                 comparisons = [self._comparison(op) for op in ops]
                 if self._values:
                     reject_constant_comparison(node, self._values)
@@ -134,7 +134,7 @@ def _literal(node: ast.expr) -> object:
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
             return -value
         case ast.Tuple(elts=elements) | ast.List(elts=elements) | ast.Set(elts=elements):
-            return [_literal(_reject_nested_list(each)) for each in elements]
+            return [_literal(_reject_nested_list(element)) for element in elements]
         case _:
             name = type(node).__name__
             raise InvalidInput(f"{_NAMES.get(name, name)} are not supported in conditions", hint=_HINT)

@@ -21,9 +21,9 @@ from codebatch.query.fields import (
     PATHS,
     JsonRecord,
     Languages,
-    fields_of,
+    field_value,
+    record_fields,
     record_path,
-    value_of,
 )
 from codebatch.query.filters.arguments import refuse_text, refuse_unknown
 from codebatch.query.filters.decoding import Tally, decode_records
@@ -98,10 +98,10 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def refuse_impossible(self) -> None:
         """Raise InvalidInput if no record can pass all parts of the filter."""
         if not self.possible_kinds:
-            asked = [field for field in _OF_KIND if getattr(self, field)]
-            needed = ", ".join(f"{field} exist only in records of kind {_OF_KIND[field]}" for field in asked)
-            of = f" of kind {', '.join(self.kinds)}" if self.kinds else ""
-            raise InvalidInput(f"no record{of} can match all filters", hint=needed)
+            used_fields = [field for field in _OF_KIND if getattr(self, field)]
+            needed = ", ".join(f"{field} exist only in records of kind {_OF_KIND[field]}" for field in used_fields)
+            kinds_text = f" of kind {', '.join(self.kinds)}" if self.kinds else ""
+            raise InvalidInput(f"no record{kinds_text} can match all filters", hint=needed)
 
     @cached_property
     def possible_kinds(self) -> frozenset[str]:
@@ -124,7 +124,7 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return (bool(self.languages) or "lang" in named) and self.possible_kinds != {"file"}
 
     @property
-    def tells_failures(self) -> bool:
+    def covers_failures(self) -> bool:
         """Whether the filter selects only failures, or selects all failures of the paths that it selects."""
         possible = self.possible_kinds
         return possible == {"failure"} or ("failure" in possible and not self.languages and not self.where)
@@ -151,11 +151,11 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
                 return False
         return True
 
-    def fields_needed(self, others: Iterable[str] = ()) -> frozenset[str]:
-        """Return the members of record lines that are needed to apply the filter and to know the fields `others`."""
+    def fields_needed(self, other_fields: Iterable[str] = ()) -> frozenset[str]:
+        """Return the members of record lines that the filter and the fields `other_fields` need."""
         fields = {field for attribute, field in _FIELDS.items() if getattr(self, attribute)}
         fields |= {field for attribute, field in _TEXTS.items() if getattr(self, attribute)}
-        fields |= {"kind", *others, *(self._where.fields if self._where is not None else ())}
+        fields |= {"kind", *other_fields, *(self._where.fields if self._where is not None else ())}
         if self.path or self.languages or fields.intersection(DERIVED):
             fields.add("path")
         return frozenset((*fields, *(f"{field}_b64" for field in fields.intersection(PATHS))))
@@ -196,7 +196,7 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         if self.targets:
             return (mark.removeprefix(b'"target":"') for mark in marks_of("target", self.targets))
         for field, text in self._required_texts():
-            if self._is_written(field, text):
+            if self._occurs_literally(field, text):
                 return marks_of(field, (text,))
         if self.languages and self.possible_kinds == {"file"}:
             return marks_of("lang", self.languages)
@@ -210,20 +210,22 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Yield field and text of each comparison `field == text` that must be true for the condition to hold."""
         if not self.where:
             return
-        from codebatch.query.filters.required import required_by  # Imported late, like the compiler of conditions.
+        from codebatch.query.filters.required import (
+            required_comparisons,  # Imported late, like the compiler of conditions.
+        )
 
-        for comparison in required_by(self.where):
+        for comparison in required_comparisons(self.where):
             if comparison.comparison == "==" and isinstance(comparison.value, str):
                 yield comparison.field, comparison.value
 
-    def _is_written(self, field: str, text: str) -> bool:
+    def _occurs_literally(self, field: str, text: str) -> bool:
         """Return whether each record with this value contains field and text literally in its line.
 
         This is false for derived fields, for default values, which lines omit, and for paths that may be escaped.
         """
-        if field not in fields_of(self.possible_kinds) or field in DERIVED or (field in PATHS and "\\" in text):
+        if field not in record_fields(self.possible_kinds) or field in DERIVED or (field in PATHS and "\\" in text):
             return False
-        return not any(value_of({"kind": kind}, field, NO_LANGUAGES) == text for kind in self.possible_kinds)
+        return not any(field_value({"kind": kind}, field, NO_LANGUAGES) == text for kind in self.possible_kinds)
 
     @cached_property
     def _predicates(self) -> tuple[Predicate, ...]:
@@ -245,26 +247,26 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             is_target = match_any(self.targets)
             predicates.append(lambda record, _: is_target(last_name(record.get("target"))))
         if self.languages:
-            predicates.append(lambda record, languages: value_of(record, "lang", languages) in self.languages)
+            predicates.append(lambda record, languages: field_value(record, "lang", languages) in self.languages)
         if self.path:
             paths = PathFilter(self.path)
             predicates.append(lambda record, _: paths.matches(path_bytes(record)))
         if self._where is not None:
             holds = self._where.holds
-            predicates.append(lambda record, languages: holds(lambda field: value_of(record, field, languages)))
+            predicates.append(lambda record, languages: holds(lambda field: field_value(record, field, languages)))
         return tuple(predicates)
 
     @cached_property
     def _where(self) -> Expression | None:
         if not self.where:
             return None
-        from codebatch.query.filters.comparability import values_of_fields
+        from codebatch.query.filters.comparability import possible_field_values
 
         # Imported here because it imports `ast`, which filters without a condition do not need.
         from codebatch.query.filters.expression import compile_expression
 
         kinds = self.possible_kinds
-        return compile_expression(self.where, fields_of(kinds), values_of_fields(kinds))
+        return compile_expression(self.where, record_fields(kinds), possible_field_values(kinds))
 
 
 def path_bytes(record: JsonRecord) -> bytes:
@@ -289,12 +291,12 @@ def last_name(target: Json) -> Json:
 _NAME_ENDS = re.compile(r"[.:/\\]+|->(?=.)")  # A final arrow does not split, because `operator->` is a name.
 
 
-def match_any(wanted: Collection[str]) -> Callable[[object], bool]:
-    """Return a predicate that is true for values in `wanted`. A text that ends with `*` matches by prefix."""
-    whole = frozenset(one for one in wanted if not one.endswith("*"))
-    beginnings = tuple(one[:-1] for one in wanted if one.endswith("*"))
-    return lambda value: isinstance(value, str) and (value in whole or value.startswith(beginnings))
+def match_any(patterns: Collection[str]) -> Callable[[object], bool]:
+    """Return a predicate that is true for values in `patterns`. A text that ends with `*` matches by prefix."""
+    exact_values = frozenset(one for one in patterns if not one.endswith("*"))
+    beginnings = tuple(one[:-1] for one in patterns if one.endswith("*"))
+    return lambda value: isinstance(value, str) and (value in exact_values or value.startswith(beginnings))
 
 
-def _is_one_of(field: str, wanted: Collection[Json]) -> Predicate:
-    return lambda record, _: record.get(field) in wanted
+def _is_one_of(field: str, values: Collection[Json]) -> Predicate:
+    return lambda record, _: record.get(field) in values

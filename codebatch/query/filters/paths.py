@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
-from codebatch.model.gitignore import mistake_of, parse_pattern
+from codebatch.model.gitignore import parse_pattern, pattern_mistake
 from codebatch.model.globs import GlobSet
-from codebatch.model.text.displayed_paths import paths_shown_as
+from codebatch.model.text.displayed_paths import paths_displayed_as
 
 Paths = str | Sequence[str]
 """One text or several. A path matches if it matches any of them."""
@@ -26,7 +26,7 @@ def is_pattern(text: str) -> bool:
     return not _WILDCARDS.isdisjoint(text)
 
 
-def text_of_path(path: bytes) -> str:
+def exact_path_pattern(path: bytes) -> str:
     """Return the filter text that matches only a file, or only a directory and everything below it."""
     text = "/" + path.decode("utf-8", "surrogateescape")
     return text.translate(_ESCAPED) if is_pattern(text) else text
@@ -42,9 +42,9 @@ class PathFilter:
     Raises InvalidInput for a pattern that matches nothing or contains only exclusions.
     """
 
-    def __init__(self, wanted: Paths) -> None:
-        self._texts = (wanted,) if isinstance(wanted, str) else tuple(wanted)
-        self._tests = tuple(map(_test_of, self._texts))
+    def __init__(self, paths: Paths) -> None:
+        self._texts = (paths,) if isinstance(paths, str) else tuple(paths)
+        self._tests = tuple(map(_make_test, self._texts))
         self._last = (b"", False)
 
     @property
@@ -62,14 +62,14 @@ class PathFilter:
         return self._last[1]
 
 
-def _test_of(wanted: str) -> Callable[[bytes], bool]:
-    if is_pattern(wanted):
-        return _Pattern(wanted).matches
-    if wanted.startswith("/"):
-        return _is_at_or_below(wanted)
+def _make_test(pattern: str) -> Callable[[bytes], bool]:
+    if is_pattern(pattern):
+        return _Pattern(pattern).matches
+    if pattern.startswith("/"):
+        return _is_at_or_below(pattern)
     # The text may be the display form of a path, or the path itself.
-    displayed = display_path(wanted.encode("utf-8", "surrogateescape"))
-    parts = tuple(part.casefold() for part in (displayed, *paths_shown_as(wanted)))
+    displayed = display_path(pattern.encode("utf-8", "surrogateescape"))
+    parts = tuple(part.casefold() for part in (displayed, *paths_displayed_as(pattern)))
 
     def holds_part(path: bytes) -> bool:
         displayed_path = display_path(path).casefold()
@@ -78,20 +78,20 @@ def _test_of(wanted: str) -> Callable[[bytes], bool]:
     return holds_part
 
 
-def _is_at_or_below(wanted: str) -> Callable[[bytes], bool]:
-    roots = {text.encode("utf-8", "surrogateescape").strip(b"/") for text in (wanted, *paths_shown_as(wanted))}
+def _is_at_or_below(pattern: str) -> Callable[[bytes], bool]:
+    roots = {text.encode("utf-8", "surrogateescape").strip(b"/") for text in (pattern, *paths_displayed_as(pattern))}
     directories = tuple(root + b"/" if root else b"" for root in roots)
     return lambda path: path in roots or path.startswith(directories)
 
 
 class _Pattern:
-    def __init__(self, wanted: str) -> None:
-        if wanted.startswith("!"):
-            hint = f"use: --where 'not glob(path, \"{wanted[1:]}\")'"
-            raise InvalidInput(f"the pattern {wanted!r} contains only exclusions", hint=hint)
-        if (mistake := mistake_of(wanted)) is not None:
-            raise InvalidInput(f"the pattern {wanted!r} matches no path: {mistake.reason}", hint=mistake.hint)
-        pattern = parse_pattern(wanted.encode("utf-8", "surrogateescape"), 1)
+    def __init__(self, text: str) -> None:
+        if text.startswith("!"):
+            hint = f"use: --where 'not glob(path, \"{text[1:]}\")'"
+            raise InvalidInput(f"the pattern {text!r} contains only exclusions", hint=hint)
+        if (mistake := pattern_mistake(text)) is not None:
+            raise InvalidInput(f"the pattern {text!r} matches no path: {mistake.reason}", hint=mistake.hint)
+        pattern = parse_pattern(text.encode("utf-8", "surrogateescape"), 1)
         assert pattern is not None, "it has no mistake"
         self._globs: GlobSet[bool] = GlobSet([pattern.glob], lambda matching: next(matching, None) is not None)
         self._directory_only = pattern.directory_only

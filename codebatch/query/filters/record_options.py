@@ -19,7 +19,7 @@ from codebatch.query.filters.shaping import Shape
 
 T = TypeVar("T")
 
-Several = str | Collection[str] | None
+OneOrMany = str | Collection[str] | None
 
 KINDS_FOR_PEOPLE = tuple(kind for kind in KINDS if kind != "fingerprints")
 """The kinds of records that are meant for people."""
@@ -37,7 +37,7 @@ _FIELDS = {
 }
 """Keyword arguments that accept several values, with their names in RecordFilter and Shape."""
 
-_NONE: Mapping[str, Several] = {}
+_NONE: Mapping[str, OneOrMany] = {}
 
 
 class Filters(TypedDict, total=False):
@@ -48,7 +48,7 @@ class Filters(TypedDict, total=False):
     (SPEC.md "Answers").
     """
 
-    lang: Several
+    lang: OneOrMany
     path: Paths
     where: str
     task: str | None
@@ -64,43 +64,45 @@ class RecordOptions(Filters, total=False):
     sort: str
     offset: int
     limit: int | None
-    fields: Several
+    fields: OneOrMany
 
 
 class OutputFilters(Filters, total=False):
     """Filters of records of any kind. `code` and `name` match exactly, or by prefix if they end with `*`."""
 
-    kind: Several
+    kind: OneOrMany
     severity: Severity | Sequence[Severity] | None
-    code: Several
-    tool: Several
-    name: Several
+    code: OneOrMany
+    tool: OneOrMany
+    name: OneOrMany
     symbol_type: SymbolType | Sequence[SymbolType] | None
-    metric: Several
+    metric: OneOrMany
 
 
 class OutputRecordOptions(OutputFilters, RecordOptions, total=False):
     """Filters of records of any kind, and the order and range of the returned records."""
 
 
-def filter_of(wanted: Filters, known: type = OutputFilters, own: Mapping[str, Several] = _NONE) -> RecordFilter:
+def make_filter(
+    chosen_options: Filters, options_type: type = OutputFilters, further_fields: Mapping[str, OneOrMany] = _NONE
+) -> RecordFilter:
     """Return the filter that some options describe.
 
-    `known` is the type of the accepted options. `own` are additional filters of the caller. Raises InvalidInput for an
-    unknown option, and for filters that no record can pass.
+    `options_type` is the type of the accepted options. `further_fields` are additional filters of the caller. Raises
+    InvalidInput for an unknown option, and for filters that no record can pass.
     """
-    refuse_unknown("filter", wanted, known.__annotations__)
-    task = wanted.get("task")
+    refuse_unknown("filter", chosen_options, options_type.__annotations__)
+    task = chosen_options.get("task")
     if not isinstance(task, str | None):
         raise InvalidInput(f"`task` must be one name, not {type(task).__name__}")
-    asked = _convert({**_to_fields(wanted), **_to_fields(own)}, RecordFilter).check()
-    asked.refuse_impossible()
-    return asked
+    record_filter = _convert({**_to_fields(chosen_options), **_to_fields(further_fields)}, RecordFilter).check()
+    record_filter.refuse_impossible()
+    return record_filter
 
 
-def shape_of(wanted: Filters) -> Shape:
+def make_shape(chosen_options: Filters) -> Shape:
     """Return the shape that some options describe. Raises InvalidInput for a value of the wrong type."""
-    return _convert(_to_fields(wanted), Shape)
+    return _convert(_to_fields(chosen_options), Shape)
 
 
 def _to_fields(filters: Mapping[str, object]) -> dict[str, object]:
@@ -136,8 +138,8 @@ def as_tuple(name: str, value: Iterable[str]) -> tuple[str, ...]:
     return values
 
 
-def _convert(given: Mapping[str, object], type_: type[T]) -> T:
+def _convert(fields: Mapping[str, object], type_: type[T]) -> T:
     try:
-        return msgspec.convert(given, type_)
+        return msgspec.convert(fields, type_)
     except msgspec.ValidationError as error:
         raise InvalidInput(f"a filter has a value of the wrong type: {error}") from error

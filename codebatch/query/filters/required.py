@@ -29,7 +29,7 @@ class Required(msgspec.Struct, frozen=True):
     value: str | int | float
 
 
-def required_by(condition: str) -> tuple[Required, ...]:
+def required_comparisons(condition: str) -> tuple[Required, ...]:
     """Return the comparisons that are necessary for a condition.
 
     These are the comparisons that it joins by `and`, or the condition itself if it is a single comparison. Return

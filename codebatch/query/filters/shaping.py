@@ -13,7 +13,7 @@ from codebatch.errors import InvalidInput
 from codebatch.model.record import SEVERITIES
 from codebatch.model.task import Json
 from codebatch.model.text.suggestions import did_you_mean
-from codebatch.query.fields import JsonRecord, Languages, fields_of, value_of
+from codebatch.query.fields import JsonRecord, Languages, field_value, record_fields
 from codebatch.query.filters.arguments import refuse_below_one
 
 _SortKey = tuple[bool, int, Json]
@@ -99,7 +99,7 @@ def group_records(records: Iterable[tuple[JsonRecord, int]], field: str, languag
     counted: Counter[str] = Counter()
     absent = 0
     for record, number in records:
-        value = value_of(record, field, languages)
+        value = field_value(record, field, languages)
         if value is None:
             absent += number
         else:
@@ -123,7 +123,7 @@ def cell(value: Json) -> str:
 def refuse_unknown_fields(fields: Collection[str], kinds: Collection[str]) -> None:
     """Raise InvalidInput for a field that records of none of the kinds have."""
     # Collecting the fields is slow, so it is skipped if there is nothing to check.
-    known = fields_of(kinds) if fields else ()
+    known = record_fields(kinds) if fields else ()
     for field in fields:
         if field not in known:
             raise InvalidInput(f"unknown field {field!r}", hint=did_you_mean(field, known))
@@ -133,7 +133,7 @@ def _make_sort_key(field: str, languages: Languages, is_descending: bool) -> Cal
     """Return the sort key of records. The most severe severity sorts first, and records without the field last."""
 
     def key(record: JsonRecord) -> _SortKey:
-        value = value_of(record, field, languages)
+        value = field_value(record, field, languages)
         if value is None:
             return not is_descending, 0, 0
         if field == "severity" and value in SEVERITIES:

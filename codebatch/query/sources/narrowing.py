@@ -18,24 +18,24 @@ if TYPE_CHECKING:
     from codebatch.query.filters.required import Required
 
 
-def lookups_of(asked: RecordFilter) -> tuple[Lookup, ...]:
+def index_lookups(record_filter: RecordFilter) -> tuple[Lookup, ...]:
     """Return index lookups for a filter. Each matching record satisfies at least one of them.
 
     Empty if the index cannot help.
     """
     # A bare `*` matches every term, so lookups would take longer than reading all records.
-    if "*" in (*asked.names, *asked.codes):
+    if "*" in (*record_filter.names, *record_filter.codes):
         return ()
-    if asked.names:
-        return tuple(keys.look_for(keys.SYMBOL, name) for name in asked.names)
-    if asked.codes:
-        return tuple(map(keys.look_for_code, asked.codes))
-    if not asked.where:
+    if record_filter.names:
+        return tuple(keys.make_lookup(keys.SYMBOL, name) for name in record_filter.names)
+    if record_filter.codes:
+        return tuple(map(keys.make_code_lookup, record_filter.codes))
+    if not record_filter.where:
         return ()
     # Imported here because it imports `ast`, which filters without a condition do not need.
-    from codebatch.query.filters.required import required_by
+    from codebatch.query.filters.required import required_comparisons
 
-    required = required_by(asked.where)
+    required = required_comparisons(record_filter.where)
     texts = {
         comparison.field: comparison.value
         for comparison in required
@@ -44,23 +44,27 @@ def lookups_of(asked: RecordFilter) -> tuple[Lookup, ...]:
     if "name" in texts:
         return (Lookup(keys.make_key(keys.SYMBOL, _bytes(texts["name"])), is_prefix=False),)
     if "code" in texts:
-        return (keys.look_for_prefix(keys.CODE, _bytes(texts["code"]) + b"\0"),)
-    return _edge_lookups(asked, texts) or _metric_lookups(asked, texts, required)
+        return (keys.make_prefix_lookup(keys.CODE, _bytes(texts["code"]) + b"\0"),)
+    return _edge_lookups(record_filter, texts) or _metric_lookups(record_filter, texts, required)
 
 
-def _edge_lookups(asked: RecordFilter, texts: Mapping[str, str]) -> tuple[Lookup, ...]:
+def _edge_lookups(record_filter: RecordFilter, texts: Mapping[str, str]) -> tuple[Lookup, ...]:
     """Return lookups for targets of edges.
 
     For a `depends` edge, the index has the whole target instead of its last name.
     """
     if "target" in texts:
         depends = Lookup(keys.make_key(keys.DEPENDENCY, _bytes(texts["target"])), is_prefix=False)
-        return (keys.look_for_references(texts["target"]), depends)
-    is_known = texts.get("edge_type", "depends") != "depends" and not any(name.endswith("*") for name in asked.targets)
-    return tuple(map(keys.look_for_references, asked.targets)) if is_known else ()
+        return (keys.make_reference_lookup(texts["target"]), depends)
+    is_known = texts.get("edge_type", "depends") != "depends" and not any(
+        name.endswith("*") for name in record_filter.targets
+    )
+    return tuple(map(keys.make_reference_lookup, record_filter.targets)) if is_known else ()
 
 
-def _metric_lookups(asked: RecordFilter, texts: Mapping[str, str], required: Sequence[Required]) -> tuple[Lookup, ...]:
+def _metric_lookups(
+    record_filter: RecordFilter, texts: Mapping[str, str], required: Sequence[Required]
+) -> tuple[Lookup, ...]:
     """Return lookups for conditions on metric values.
 
     A metric without a bound gives no lookup, because most files have the metric.
@@ -72,10 +76,10 @@ def _metric_lookups(asked: RecordFilter, texts: Mapping[str, str], required: Seq
     most = min(
         (value for sign, value in numbers if sign in ("==", "<", "<=") and not isinstance(value, str)), default=None
     )
-    metrics = (texts["metric"],) if "metric" in texts else asked.metrics
+    metrics = (texts["metric"],) if "metric" in texts else record_filter.metrics
     if least is None and most is None:
         return ()
-    return tuple(keys.look_for_metric(metric, least, most) for metric in metrics)
+    return tuple(keys.make_metric_lookup(metric, least, most) for metric in metrics)
 
 
 def _bytes(text: str) -> bytes:

@@ -8,9 +8,9 @@ from functools import cache
 
 import msgspec
 
-from codebatch.model.record import CLASSES_APART
-from codebatch.query.filters.decoding import RecordOfFile, decode_lines
-from codebatch.query.secondary_files import Apart
+from codebatch.model.record import NON_PRODUCTION_CLASSES
+from codebatch.query.filters.decoding import RecordPath, decode_lines
+from codebatch.query.secondary_files import SecondaryCategory
 
 IN_PART = ("errors", "partial")
 """The parse states of partially parsed files and of files with syntax errors."""
@@ -21,7 +21,7 @@ _NO_CODE = ("gitattributes", "gitignore", "markdown")
 """Languages without code that is compiled or run. Their files do not count as `plain`."""
 
 
-class ParsedFile(RecordOfFile, frozen=True, kw_only=True, gc=False):
+class ParsedFile(RecordPath, frozen=True, kw_only=True, gc=False):
     """The members of a `file` record that are needed.
 
     Records of other kinds are decoded as this type too, with an empty class.
@@ -42,10 +42,10 @@ def decode_files(blocks: Iterable[bytes]) -> list[ParsedFile]:
     return [file for block in blocks for file in decode_lines(_decoder(), block) if file.class_]
 
 
-def files_apart(files: Iterable[ParsedFile]) -> dict[bytes, Apart]:
+def secondary_categories(files: Iterable[ParsedFile]) -> dict[bytes, SecondaryCategory]:
     """Return the category of each non-production file. Raises StoreCorrupt."""
-    apart = (file for file in files if file.class_ in CLASSES_APART)
-    return {file.path_bytes: "test" if file.class_ in _TEST_CLASSES else "foreign" for file in apart}
+    secondary = (file for file in files if file.class_ in NON_PRODUCTION_CLASSES)
+    return {file.path_bytes: "test" if file.class_ in _TEST_CLASSES else "foreign" for file in secondary}
 
 
 class FileStates(msgspec.Struct, frozen=True):

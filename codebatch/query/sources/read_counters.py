@@ -13,22 +13,22 @@ class Reading(msgspec.Struct, kw_only=True):
     """The amount of data that was read for an answer.
 
     - `shards`: all shards of the queried tasks.
-    - `told_by_counts`: the shards for which stored counts sufficed.
+    - `answered_from_counts`: the shards for which stored counts sufficed.
     - `shards_read`: the shards that were read. An index excluded the remaining ones.
     - `shards_read_in_part`: the shards of which only some frames or items were read.
     - `matched`: the number of matching records. Records that were read only for languages or failures do not count.
     """
 
     shards: int = 0
-    told_by_counts: int = 0
+    answered_from_counts: int = 0
     shards_read: int = 0
     shards_read_in_part: int = 0
     matched: int = 0
 
     @property
-    def left_out_by_index(self) -> int:
+    def excluded_by_index(self) -> int:
         """The number of shards that an index excluded."""
-        return self.shards - self.told_by_counts - self.shards_read
+        return self.shards - self.answered_from_counts - self.shards_read
 
     def note(self, parts: int | None) -> None:
         """Count a shard as read.

@@ -15,17 +15,17 @@ from msgspec import UNSET
 from codebatch.errors import InvalidInput, StoreCorrupt
 from codebatch.index.keys import Lookup
 from codebatch.model.entry import Entry
-from codebatch.model.plan import Plan, items_of
+from codebatch.model.plan import Plan, plan_items
 from codebatch.model.record_counts import Counts, add_counts
 from codebatch.model.task import task_name
 from codebatch.model.text.suggestions import did_you_mean
 from codebatch.query.fields import NO_LANGUAGES, JsonRecord, Languages
 from codebatch.query.filters.filters import RecordFilter, decode_records, path_bytes
-from codebatch.query.sources.narrowing import Narrowing, lookups_of
+from codebatch.query.sources.narrowing import Narrowing, index_lookups
 from codebatch.query.sources.read_counters import Reading
 from codebatch.query.sources.source_choice import find_source
 from codebatch.query.sources.sources import RecordSource, ShardRecords
-from codebatch.store.batches.batches import BatchDir, check_is_there, snapshot_of
+from codebatch.store.batches.batches import BatchDir, check_batch_exists, load_batch_snapshot
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.snapshots.snapshots import Snapshot
 
@@ -79,13 +79,13 @@ class BatchRecords:
     @cached_property
     def snapshot(self) -> Snapshot:
         """The snapshot of the batch."""
-        return snapshot_of(self.store, self.batch)
+        return load_batch_snapshot(self.store, self.batch)
 
     @cached_property
     def items(self) -> list[Entry]:
         """The entries of the items of the batch, in path order."""
         with self._checking_presence():
-            return items_of(self.snapshot.entries, self.batch.about.paths)
+            return plan_items(self.snapshot.entries, self.batch.about.paths)
 
     @property
     def task_names(self) -> tuple[str, ...]:
@@ -107,53 +107,57 @@ class BatchRecords:
         """Return the counts of the existing records of a task."""
         return add_counts(piece.counts for piece in self.source.iter_pieces(task))
 
-    def unkeyed(self, task: str) -> str:
+    def uncovered_inputs(self, task: str) -> str:
         """Return a description of inputs of a task that its cache key does not cover, or an empty string.
 
         A result with such inputs is used only in its own batch.
         """
-        return next((piece.unkeyed for piece in self.source.iter_pieces(task) if piece.unkeyed), "")
+        return next((piece.uncovered_inputs for piece in self.source.iter_pieces(task) if piece.uncovered_inputs), "")
 
-    def iter_records(self, task: str, asked: RecordFilter, *, is_beside: bool = False) -> Iterator[JsonRecord]:
+    def iter_records(
+        self, task: str, record_filter: RecordFilter, *, is_auxiliary: bool = False
+    ) -> Iterator[JsonRecord]:
         """Yield the matching records of a task, in output order. Raises StoreCorrupt.
 
-        If `is_beside` is set, the records are not part of the answer, so they are not counted as matched.
+        If `is_auxiliary` is set, the records are not part of the answer, so they are not counted as matched.
         """
-        for piece in self._wanted(self.source.iter_pieces(task, lookups_of(asked)), asked):
-            matching = asked.iter_matching(self.read(piece), self.languages_for(asked))
-            yield from matching if is_beside else self.reading.count_matched(matching)
+        for piece in self._possibly_matching(
+            self.source.iter_pieces(task, index_lookups(record_filter)), record_filter
+        ):
+            matching = record_filter.iter_matching(self.read(piece), self.languages_for(record_filter))
+            yield from matching if is_auxiliary else self.reading.count_matched(matching)
 
-    def iter_by_path(self, tasks: Iterable[str], asked: RecordFilter) -> Iterator[JsonRecord]:
+    def iter_by_path(self, tasks: Iterable[str], record_filter: RecordFilter) -> Iterator[JsonRecord]:
         """Yield the matching records of some tasks, by path, then by task, then in output order.
 
         A shard is read only when its first record is needed. Raises StoreCorrupt.
         """
-        lookups = lookups_of(asked)
+        lookups = index_lookups(record_filter)
         for pieces in zip(*(self.source.iter_pieces(task, lookups) for task in tasks), strict=True):
-            wanted = list(self._wanted(pieces, asked))
-            languages = self.languages_for(asked) if wanted else NO_LANGUAGES
-            matching = [asked.iter_matching(self.read(piece), languages) for piece in wanted]
+            matching_pieces = list(self._possibly_matching(pieces, record_filter))
+            languages = self.languages_for(record_filter) if matching_pieces else NO_LANGUAGES
+            matching = [record_filter.iter_matching(self.read(piece), languages) for piece in matching_pieces]
             yield from self.reading.count_matched(_merged(matching))
 
-    def pieces(self, task: str, asked: RecordFilter, lookups: Sequence[Lookup]) -> list[ShardRecords]:
+    def pieces(self, task: str, record_filter: RecordFilter, lookups: Sequence[Lookup]) -> list[ShardRecords]:
         """Return the pieces of a task that may contain matching records.
 
         With `lookups`, only frames that match one of them are read, if there is an index.
         """
-        return list(self._wanted(self.source.iter_pieces(task, lookups), asked))
+        return list(self._possibly_matching(self.source.iter_pieces(task, lookups), record_filter))
 
     def read(self, piece: ShardRecords) -> Iterator[bytes]:
         """Read a piece and count it as read."""
         self.reading.note(piece.frames)
         return piece.read()
 
-    def _wanted(self, pieces: Iterable[ShardRecords], asked: RecordFilter) -> Iterator[ShardRecords]:
+    def _possibly_matching(self, pieces: Iterable[ShardRecords], record_filter: RecordFilter) -> Iterator[ShardRecords]:
         for piece in pieces:
             self.reading.shards += 1
-            if asked.may_match(piece.counts):
+            if record_filter.may_match(piece.counts):
                 yield piece
             else:
-                self.reading.told_by_counts += 1
+                self.reading.answered_from_counts += 1
 
     @cached_property
     def languages(self) -> Languages:
@@ -192,12 +196,12 @@ class BatchRecords:
 
     def find_items(self, paths: Iterable[bytes]) -> dict[bytes, int]:
         """Return the item number of each path that is an item. Other paths are left out. Raises StoreCorrupt."""
-        wanted = list(paths)
-        if not self.batch.about.paths and len(wanted) <= _FEW_PATHS:
+        path_list = list(paths)
+        if not self.batch.about.paths and len(path_list) <= _FEW_PATHS:
             with self._checking_presence():
-                return self.snapshot.find_items(wanted)
+                return self.snapshot.find_items(path_list)
         items = {entry.path: item for item, entry in enumerate(self.items)}
-        return {path: items[path] for path in wanted if path in items}
+        return {path: items[path] for path in path_list if path in items}
 
     def read_object(self, entry: Entry) -> bytes:
         """Return the content of an entry. Raises ObjectMissing.
@@ -209,12 +213,12 @@ class BatchRecords:
                 self._last_object = entry.object, self._objects().read(entry.object, entry.size)
         return self._last_object[1]
 
-    def languages_for(self, asked: RecordFilter, fields: Collection[str] = ()) -> Languages:
+    def languages_for(self, record_filter: RecordFilter, fields: Collection[str] = ()) -> Languages:
         """Return the languages of files if the filter or a field needs them, otherwise an empty mapping.
 
         Raises InvalidInput or StoreCorrupt.
         """
-        return self.languages if asked.needs_languages(fields) else NO_LANGUAGES
+        return self.languages if record_filter.needs_languages(fields) else NO_LANGUAGES
 
     @contextlib.contextmanager
     def _checking_presence(self) -> Iterator[None]:
@@ -222,5 +226,5 @@ class BatchRecords:
         try:
             yield
         except StoreCorrupt:
-            check_is_there(self.batch.files, self.batch.root)
+            check_batch_exists(self.batch.files, self.batch.root)
             raise

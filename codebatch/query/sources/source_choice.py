@@ -28,5 +28,5 @@ def find_source(batch: BatchDir, plan: Callable[[], Plan], narrow: Narrow | None
     from codebatch.store.results.outcomes import Outcomes
 
     unmerged = LiveSource(Outcomes(batch.files, batch.root), plan, read_settled)
-    unmerged.look()
+    unmerged.scan_registers()
     return read_settled() or unmerged

@@ -27,18 +27,18 @@ from codebatch.store.results.outputs import (
 class ShardRecords(msgspec.Struct, frozen=True):
     """The records of a task in a shard.
 
-    `counts` are their counts. `read` yields their lines in blocks of whole lines. `unkeyed` describes inputs that the
-    cache key does not cover, or is empty. `frames` is the number of frames that are read, if an index excluded others,
-    otherwise None.
+    `counts` are their counts. `read` yields their lines in blocks of whole lines. `uncovered_inputs` describes inputs
+    that the cache key does not cover, or is empty. `frames` is the number of frames that are read, if an index excluded
+    others, otherwise None.
     """
 
     counts: Counts
     read: Callable[[], Iterator[bytes]]
-    unkeyed: str
+    uncovered_inputs: str
     frames: int | None = None
 
 
-class ShardSoFar(msgspec.Struct, frozen=True):
+class PartialShardCounts(msgspec.Struct, frozen=True):
     """The progress of a task in a shard.
 
     `items` is the number of items with an outcome, `failed` the number of failures among them. `counts` are the counts
@@ -89,7 +89,7 @@ class RecordSource(Protocol):
         Return None if the batch is merged.
         """
 
-    def iter_shards(self, task: str) -> Iterator[ShardSoFar]:
+    def iter_shards(self, task: str) -> Iterator[PartialShardCounts]:
         """Yield the progress of a file task in each shard, in path order."""
 
     def iter_pieces(self, task: str, lookups: Sequence[Lookup] = ()) -> Iterator[ShardRecords]:
@@ -127,7 +127,7 @@ class EmptySource:
     def files_done(self, tasks: Collection[str]) -> int | None:
         return None
 
-    def iter_shards(self, task: str) -> Iterator[ShardSoFar]:
+    def iter_shards(self, task: str) -> Iterator[PartialShardCounts]:
         return iter(())
 
     def iter_pieces(self, task: str, lookups: Sequence[Lookup] = ()) -> Iterator[ShardRecords]:
@@ -176,9 +176,9 @@ class MergedSource:
     def files_done(self, tasks: Collection[str]) -> None:
         return None
 
-    def iter_shards(self, task: str) -> Iterator[ShardSoFar]:
+    def iter_shards(self, task: str) -> Iterator[PartialShardCounts]:
         for planned, shard in zip(self._plan().shards, self._output(task).shards, strict=False):
-            yield ShardSoFar(planned.items, shard.failed, shard.counts)
+            yield PartialShardCounts(planned.items, shard.failed, shard.counts)
 
     def iter_pieces(self, task: str, lookups: Sequence[Lookup] = ()) -> Iterator[ShardRecords]:
         output = self._output(task)

@@ -9,20 +9,23 @@ from itertools import islice
 
 from codebatch.errors import StoreCorrupt
 from codebatch.index.keys import Lookup
-from codebatch.model.outcome import first_unkeyed
+from codebatch.model.outcome import first_uncovered_input
 from codebatch.model.plan import Plan
 from codebatch.model.record_counts import add_counts
-from codebatch.query.sources.sources import MergedSource, ShardRecords, ShardSoFar
+from codebatch.query.sources.sources import MergedSource, PartialShardCounts, ShardRecords
 from codebatch.scheduling.analysis.chains import Link
 from codebatch.scheduling.analysis.ledger import Ledger
 from codebatch.scheduling.outcome_counts import OutcomeCounts
-from codebatch.store.results.ledgers import count_files_done, load_ledger, tally_of
+from codebatch.store.results.ledgers import count_files_done, count_ledger_outcomes, load_ledger
 from codebatch.store.results.outcomes import Outcomes
 from codebatch.store.results.outputs import FramesRead
 
 
 class LiveSource:
-    """A source that reads the registers of a batch. They are scanned once, on first use or when `look` is called."""
+    """A source that reads the registers of a batch.
+
+    They are scanned once, on first use or when `scan_registers` is called.
+    """
 
     def __init__(
         self,
@@ -40,7 +43,7 @@ class LiveSource:
         self._read_settled = read_settled
         self.frames_read = FramesRead()
 
-    def look(self) -> None:
+    def scan_registers(self) -> None:
         """Scan the registers now, not on first use."""
         self._ledger  # noqa: B018 - the property caches the ledger
 
@@ -65,15 +68,15 @@ class LiveSource:
         return False
 
     def tally(self, tasks: Collection[str]) -> OutcomeCounts:
-        return tally_of(self._ledger, tasks)
+        return count_ledger_outcomes(self._ledger, tasks)
 
     def files_done(self, tasks: Collection[str]) -> int:
         return count_files_done(self._ledger, self._plan(), tasks)
 
-    def iter_shards(self, task: str) -> Iterator[ShardSoFar]:
+    def iter_shards(self, task: str) -> Iterator[PartialShardCounts]:
         for planned in self._plan().shards:
             links = list(self._ledger.walk(planned.id, task))
-            yield ShardSoFar(
+            yield PartialShardCounts(
                 sum(link.end - link.start for link in links),
                 sum(link.type == "failed" for link in links),
                 add_counts(link.outcome.counts for link in links),
@@ -109,7 +112,7 @@ class LiveSource:
     def _piece(self, task: str, index: int, links: Sequence[Link]) -> ShardRecords:
         counts = add_counts(link.outcome.counts for link in links)
         return ShardRecords(
-            counts, lambda: self._read(task, index, links), first_unkeyed(link.outcome for link in links)
+            counts, lambda: self._read(task, index, links), first_uncovered_input(link.outcome for link in links)
         )
 
     def _read(self, task: str, index: int, links: Sequence[Link]) -> Iterator[bytes]:

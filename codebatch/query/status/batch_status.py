@@ -8,7 +8,7 @@ from codebatch.scheduling.lifecycle import BatchState, batch_state, is_stalled
 from codebatch.scheduling.outcome_counts import OutcomeCounts
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.holders import HolderFile, LeaseReader
-from codebatch.store.results.ledgers import load_ledger, tally_of
+from codebatch.store.results.ledgers import count_ledger_outcomes, load_ledger
 from codebatch.store.results.outcomes import Outcomes
 from codebatch.store.results.outputs import Outputs, current_outputs, outputs_if_settled_since
 from codebatch.store.work.requests import is_cancelled
@@ -23,7 +23,7 @@ class CurrentState(msgspec.Struct, frozen=True, kw_only=True):
     outputs: Outputs | None
 
     @property
-    def is_over(self) -> bool:
+    def is_settled_and_merged(self) -> bool:
         """Whether no work is left and the outputs are merged. Then `run` has nothing to do."""
         return self.state.is_final and self.outputs is not None
 
@@ -46,7 +46,7 @@ def read_current_state(batch: BatchDir) -> CurrentState:
     ledger = load_ledger(batch.plan(), Outcomes(batch.files, batch.root))
     if (settled := outputs_if_settled_since(batch)) is not None:
         return _as_merged(settled)
-    tally = tally_of(ledger)
+    tally = count_ledger_outcomes(ledger)
     state = batch_state(tally, is_started=bool(holders))
     if not state.is_final and not live and is_cancelled(batch.files, batch.root):
         state = BatchState.CANCELLED

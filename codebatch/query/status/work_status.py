@@ -29,7 +29,7 @@ from codebatch.store.results.outcomes import Outcomes
 from codebatch.store.work.attempts import Attempts, read_leases, unreadable_last
 from codebatch.store.work.questions import Questions
 from codebatch.store.work.requests import Requests
-from codebatch.store.work.work_batches import commands_of, read_work
+from codebatch.store.work.work_batches import read_command_ids, read_work
 from codebatch.system.processes.garbage_collector import collector_paused
 
 
@@ -37,21 +37,17 @@ class CommandStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a task in a task list.
 
     - `round`: the number of the latest round of attempts, or 0 if the task never started. Each retry begins a new
-      round. An interrupted attempt is repeated in the same round.
-    - `ended`: the number of the latest round that has an outcome.
-    - `epoch`: identifies the latest attempt. Each attempt of a task has a higher epoch than the attempts before.
-    - `tried`: the number of failures. If a request or an answer retries the task, counting starts again.
-    - `is_decided`: whether an answer determined the outcome of the task.
-    - `reason`, `exit_status`: the reason and the exit status of the latest outcome.
-    - `said`: values that the key `result` of the task extracted from the output of the latest attempt with an outcome.
-    - `stops`: for attempts that were ended early and have no outcome, maps the epoch of the attempt to the reason.
-    - `until_ns`: if the task waits because of a rate limit, the time when the limit ends, in nanoseconds since 1970;
-      otherwise 0.
-    - `cause`: if the task is skipped, the task that caused this. If a user skipped the task, `cause` is the task
-      itself.
-    - `question`: the digest of its open question, or empty. If `is_live` is set, the task keeps running while it waits.
-    - `log`: the name of its latest log in the directory `logs/` of the batch, or empty if the task never started.
-    - `holder`: the process that runs the task, or None.
+    round. An interrupted attempt is repeated in the same round. - `ended`: the number of the latest round that has an
+    outcome. - `epoch`: identifies the latest attempt. Each attempt of a task has a higher epoch than the attempts
+    before. - `failed_tries`: the number of failures. If a request or an answer retries the task, counting starts again.
+    - `is_decided`: whether an answer determined the outcome of the task. - `reason`, `exit_status`: the reason and the
+    exit status of the latest outcome. - `report`: values that the key `result` of the task extracted from the output of
+    the latest attempt with an outcome. - `stops`: for attempts that were ended early and have no outcome, maps the
+    epoch of the attempt to the reason. - `until_ns`: if the task waits because of a rate limit, the time when the limit
+    ends, in nanoseconds since 1970; otherwise 0. - `cause`: if the task is skipped, the task that caused this. If a
+    user skipped the task, `cause` is the task itself. - `question`: the digest of its open question, or empty. If
+    `is_live` is set, the task keeps running while it waits. - `log`: the name of its latest log in the directory
+    `logs/` of the batch, or empty if the task never started. - `holder`: the process that runs the task, or None.
     """
 
     id: CommandId
@@ -60,12 +56,12 @@ class CommandStatus(msgspec.Struct, frozen=True, kw_only=True):
     round: int = 0
     ended: int = 0
     epoch: int = 0
-    tried: int = 0
+    failed_tries: int = 0
     is_decided: bool = False
     is_live: bool = False
     reason: CommandReason | None = None
     exit_status: int | None = None
-    said: CommandReport | None = None
+    report: CommandReport | None = None
     stops: Mapping[int, AttemptStop] = msgspec.field(default_factory=dict)
     until_ns: int = 0
     cause: CommandId | None = None
@@ -88,7 +84,7 @@ class WorkBatchStatus(msgspec.Struct, frozen=True, kw_only=True):
     - `coordinator`: the process that runs the batch, or None.
     - `workers`: the processes that run tasks. They can outlive the coordinator.
     - `capacity`: the current size of each pool.
-    - `asked`: all questions that tasks have asked, with the digest of a question as its key.
+    - `open_questions`: all questions that tasks have asked, with the digest of a question as its key.
     - `cost`: the sum of the costs that attempts reported, or None if no attempt reported a cost.
     - `unreadable`: the tasks whose last outcome is damaged. These tasks count as interrupted.
     - `is_expired`: whether the batch reached its time limit. No task starts until the batch is resumed.
@@ -103,7 +99,7 @@ class WorkBatchStatus(msgspec.Struct, frozen=True, kw_only=True):
     workers: tuple[HolderFile, ...]
     is_paused: bool = False
     capacity: dict[str, int] = msgspec.field(default_factory=dict)
-    asked: dict[str, Question] = msgspec.field(default_factory=dict)
+    open_questions: dict[str, Question] = msgspec.field(default_factory=dict)
     cost: float | None = None
     unreadable: tuple[CommandId, ...] = ()
     is_expired: bool = False
@@ -138,14 +134,14 @@ def read_work_status(store: StoreDir, batch: BatchDir, attempts: Attempts | None
 
 def _read_status(store: StoreDir, batch: BatchDir, attempts: Attempts) -> WorkBatchStatus:
     work = read_work(batch)
-    commands = commands_of(store, batch, work)
+    commands = read_command_ids(store, batch, work)
     reader = LeaseReader(batch.files, batch.root)
-    listed = reader.listed()
+    listed = reader.current_names()
     _, coordinator = reader.leader(listed)
     leased = read_leases(reader, attempts.places, listed)
     # Outcomes are read after leases. So if a holder is seen as dead, all its outcomes have been read.
     concluded = attempts.read_all()
-    asked = [
+    question_entries = [
         (item, place, question)
         for place, question in Questions(batch.files, batch.root).read()
         if (item := attempts.places.item(place.shard, place.item)) is not None
@@ -156,9 +152,9 @@ def _read_status(store: StoreDir, batch: BatchDir, attempts: Attempts) -> WorkBa
         epochs=leased.epochs,
         foreign=leased.live,
         requests=Requests(batch.files, batch.root).read(),
-        asked=[
+        live_questions=[
             QuestionAsked(item, place.round, place.epoch, place.number, question.digest)
-            for item, place, question in asked
+            for item, place, question in question_entries
             if question.is_live
         ],
     )
@@ -183,7 +179,7 @@ def _read_status(store: StoreDir, batch: BatchDir, attempts: Attempts) -> WorkBa
         is_expired=conductor.is_expired,
         closed=conductor.closed_pools,
         capacity=dict(conductor.capacity),
-        asked={question.digest: question for _, _, question in asked},
+        open_questions={question.digest: question for _, _, question in question_entries},
         cost=round(math.fsum(costs), 6) if costs else None,
         unreadable=tuple(commands[item] for item in unreadable_last(concluded)),
     )
@@ -197,7 +193,7 @@ def _command_status(
     round_, epoch = conductor.attempt(item)
     last = conductor.conclusion(item)
     is_unbegun = last is not None and last.reason == "unbegun" and last.round == round_
-    tried, is_decided = conductor.rule.failures(item)
+    failed_tries, is_decided = conductor.state_rule.failures(item)
     return CommandStatus(
         id=commands[item],
         item=item,
@@ -205,12 +201,12 @@ def _command_status(
         round=round_,
         ended=last.round if last else 0,
         epoch=epoch,
-        tried=tried,
+        failed_tries=failed_tries,
         is_decided=is_decided,
         is_live=holder is not None and state is CommandState.BLOCKED,
         reason=last.reason if last and not is_unbegun else None,
         exit_status=last.exit_status if last else None,
-        said=last.said if last else None,
+        report=last.said if last else None,
         stops=conductor.stops(item),
         until_ns=conductor.until_ns(item) if state is CommandState.WAITING else 0,
         cause=commands[conductor.cause(item)] if state is CommandState.SKIPPED else None,

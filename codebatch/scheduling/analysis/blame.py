@@ -37,7 +37,7 @@ class Blame:
     def count(self, lost: WorkerLost) -> None:
         """Count the death of a worker."""
         self.deaths += 1
-        self._weight += CHARGE_OF_KILL if _is_overrun_at_item(lost) else _charge_of(lost)
+        self._weight += CHARGE_OF_KILL if _is_overrun_at_item(lost) else _death_charge(lost)
 
     def forget_deaths(self) -> None:
         """Reset the count of deaths in a row. Called after each commit, which shows that the machine works."""
@@ -48,7 +48,7 @@ class Blame:
 
         If so, the charge is reset to 0, so that the item's other tasks can run.
         """
-        total = self._charges.get(item, 0) + _charge_of(lost)
+        total = self._charges.get(item, 0) + _death_charge(lost)
         is_guilty = total >= CHARGE_MAX
         self._charges[item] = 0 if is_guilty else total
         return is_guilty
@@ -58,7 +58,7 @@ class Blame:
         return unit.end == unit.start + 1 and (unit.shard, unit.start) in self._charges
 
 
-def _charge_of(lost: WorkerLost) -> int:
+def _death_charge(lost: WorkerLost) -> int:
     return CHARGE_OF_KILL if lost.is_from_outside else CHARGE_OF_CRASH
 
 

@@ -156,7 +156,7 @@ class Ledger:
         """Return the work of project tasks that may have become open or settled since the last call, in plan order."""
         return self._project.take_changed()
 
-    def first_of(self, tasks: Sequence[str]) -> tuple[str, ...]:
+    def independent_tasks(self, tasks: Sequence[str]) -> tuple[str, ...]:
         """Return those of the tasks that need none of the others. If they fail, the others fail as well."""
         return tuple(task for task in tasks if not set(self.needs[task]) & set(tasks))
 

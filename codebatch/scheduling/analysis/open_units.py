@@ -16,7 +16,7 @@ from codebatch.model.record import FailureReason
 from codebatch.model.shard import Shard, ShardId
 from codebatch.scheduling.actions import Action, Fail
 from codebatch.scheduling.analysis.ledger import Ledger
-from codebatch.scheduling.analysis.unit_queue import Place, UnitQueue
+from codebatch.scheduling.analysis.unit_queue import QueuePosition, UnitQueue
 from codebatch.scheduling.analysis.worker_pool import WorkerPool
 from codebatch.scheduling.events import UnitKey
 
@@ -47,7 +47,7 @@ class OpenUnits:
         """The units that wait for a worker."""
         self._open: set[ShardId] = set()
         self._open_of_files = 0
-        self._alone: dict[ShardId, set[int]] = {}
+        self._isolated: dict[ShardId, set[int]] = {}
         self._failing: dict[ShardId, set[tuple[int, str]]] = {}
         self._foreign: dict[ShardId, set[int]] = {}
 
@@ -94,7 +94,7 @@ class OpenUnits:
 
     def isolate(self, shard: ShardId, first: int, end: int) -> None:
         """Make each of the items [first, end) a unit of its own from now on."""
-        self._alone.setdefault(shard, set()).update(range(first, end))
+        self._isolated.setdefault(shard, set()).update(range(first, end))
 
     def fail(self, shard: ShardId, item: int, tasks: Sequence[str], reason: FailureReason) -> list[Action]:
         """Return the actions by which tasks fail for an item. Each task fails once, in the round where it is open."""
@@ -126,7 +126,7 @@ class OpenUnits:
         self.queue.replace(shard, self._free_parts(shard, units))
         return actions
 
-    def pop(self) -> tuple[Place, Unit] | None:
+    def pop(self) -> tuple[QueuePosition, Unit] | None:
         """Remove and return the costliest unit that is still free, with its place. None if no unit is free."""
         while (popped := self.queue.pop()) is not None:
             unit = popped[1]
@@ -171,23 +171,25 @@ class OpenUnits:
         omitted.
         """
         busy = self._pool.busy_in(shard)
-        alone = self._alone.get(shard, set())
+        isolated_items = self._isolated.get(shard, set())
         failing = self._failing.get(shard, set())
         foreign = self._foreign.get(shard, set())
         critical = self._critical.get(shard, ())
-        if not (busy or alone or failing or foreign or critical):
+        if not (busy or isolated_items or failing or foreign or critical):
             yield from units
             return
         cuts = {bound for b in busy for bound in (b.start, b.end)} | foreign
-        single = alone.union((item for item, _ in failing), critical)
+        single = isolated_items.union((item for item, _ in failing), critical)
         cuts |= {bound for item in single for bound in (item, item + 1)}
         for unit in units:
             bounds = sorted({unit.start, unit.end, *(cut for cut in cuts if unit.start < cut < unit.end)})
             for start, end in pairwise(bounds):
                 if start in foreign or any(b.start <= start < b.end for b in busy):
                     continue
-                lacking = {task for item, task in failing if item == start}
-                tasks = tuple(task for task in unit.tasks if lacking.isdisjoint((task, *self._ledger.needs[task])))
+                failing_tasks = {task for item, task in failing if item == start}
+                tasks = tuple(
+                    task for task in unit.tasks if failing_tasks.isdisjoint((task, *self._ledger.needs[task]))
+                )
                 if tasks:
                     yield unit.part(start, end, tasks)
 

@@ -33,7 +33,7 @@ from codebatch.scheduling.analysis.ledger import Ledger
 from codebatch.scheduling.analysis.open_units import OpenUnits
 from codebatch.scheduling.analysis.stealing import Victims, critical_items, cut
 from codebatch.scheduling.analysis.throughput import Throughput
-from codebatch.scheduling.analysis.unit_queue import Place
+from codebatch.scheduling.analysis.unit_queue import QueuePosition
 from codebatch.scheduling.analysis.worker_pool import WorkerPool
 from codebatch.scheduling.events import (
     DrainRequested,
@@ -100,14 +100,14 @@ class Session:
         self._ended = False
 
     @property
-    def foreign(self) -> frozenset[UnitKey]:
+    def leased_elsewhere(self) -> frozenset[UnitKey]:
         """The open units that other processes have leased. The coordinator watches these processes."""
         return self._work.foreign
 
     @property
-    def is_waiting_for_others(self) -> bool:
+    def is_waiting_for_processes(self) -> bool:
         """True if the queue is empty and workers lack work, but other processes have leased open units."""
-        return not self._work.queue and len(self._pool.running) < self._jobs and bool(self.foreign)
+        return not self._work.queue and len(self._pool.running) < self._jobs and bool(self.leased_elsewhere)
 
     @property
     def is_working(self) -> bool:
@@ -189,7 +189,7 @@ class Session:
             first, end = lost.items
             self._work.isolate(unit.shard, first, end)
             if end == first + 1 and self._blame.charge((unit.shard, first), lost):
-                tasks = (lost.task,) if lost.task in unit.tasks else self.ledger.first_of(unit.tasks)
+                tasks = (lost.task,) if lost.task in unit.tasks else self.ledger.independent_tasks(unit.tasks)
                 actions += self._work.fail(unit.shard, first, tasks, lost.reason)
         return actions + self._work.reopen(unit.shard)
 
@@ -218,9 +218,9 @@ class Session:
         actions += self._hand_out()
         if self._pool.idle and not self._work.queue and (victim := self._victims.choose()) is not None:
             actions.append(SurveyWorker(victim))
-        return actions + self._ask_for_workers()
+        return actions + self._request_workers()
 
-    def _ask_for_workers(self) -> list[Action]:
+    def _request_workers(self) -> list[Action]:
         """Return actions that start missing workers.
 
         Idle workers that may not take the queued units are stopped to make room for them.
@@ -229,7 +229,7 @@ class Session:
         if busy >= self._jobs:
             return []
         idle = 0 if self._work.queue else len(self._pool.idle)
-        missing = min(self._workers_wanted() - busy - idle, self._starts_max - self._pool.spawning)
+        missing = min(self._needed_workers() - busy - idle, self._starts_max - self._pool.spawning)
         if missing <= 0:
             return []
         excess = max(0, self._pool.size + missing - self._jobs)
@@ -237,16 +237,16 @@ class Session:
         self._pool.spawning += missing
         return actions + [Spawn()] * missing
 
-    def _workers_wanted(self) -> int:
+    def _needed_workers(self) -> int:
         if self._cost_per_worker:
-            wanted = self._throughput.workers_worth(self._work.queue.cost, self._work.queue.items)
+            useful_workers = self._throughput.workers_worth(self._work.queue.cost, self._work.queue.items)
         else:
-            wanted = len(self._pool.running) + self._work.queue.units
-        return min(self._jobs, wanted)
+            useful_workers = len(self._pool.running) + self._work.queue.units
+        return min(self._jobs, useful_workers)
 
     def _hand_out(self) -> list[Action]:
         actions: list[Action] = []
-        waiting: list[tuple[Place, Unit]] = []
+        waiting: list[tuple[QueuePosition, Unit]] = []
         while self._pool.idle and (popped := self._work.pop()) is not None:
             _, unit = popped
             candidates = self._pool.fresh if self._blame.wants_fresh(unit) else self._pool.idle
@@ -262,7 +262,7 @@ class Session:
         key = (unit.shard, unit.start)
         epoch = self._epochs[key] = self._epochs.get(key, 0) + 1
         self._pool.assign(worker, unit)
-        self._victims.watch(worker, unit, self._work.queue.cost_of(unit))
+        self._victims.watch(worker, unit, self._work.queue.unit_cost(unit))
         return AssignUnit(worker, unit, epoch)
 
     def _steal(self, worker: WorkerId, position: int) -> list[Action]:
@@ -278,7 +278,7 @@ class Session:
             return []
         costs = self._costs[unit.shard]
         left_cost = costs[unit.end] - costs[first]
-        if self._victims.may_more_be_left_elsewhere(left_cost):
+        if self._victims.may_others_have_more_work(left_cost):
             self._victims.watch(worker, unit, left_cost)
             return []
         middle = cut(costs, first, unit.end)
@@ -297,5 +297,5 @@ class Session:
     def _shrink(self, worker: WorkerId, end: int) -> Action:
         unit = self._pool.running[worker]
         shortened = self._pool.running[worker] = unit.part(unit.start, end, unit.tasks)
-        self._victims.watch(worker, shortened, self._work.queue.cost_of(shortened))
+        self._victims.watch(worker, shortened, self._work.queue.unit_cost(shortened))
         return ShrinkUnit(worker, end)

@@ -24,11 +24,11 @@ class Victims:
         self._watched = 0
         self._surveyed: WorkerId | None = None
 
-    def watch(self, worker: WorkerId, unit: Unit, left: float) -> None:
-        """Add a running unit as a candidate. `left` is an upper bound of its remaining cost."""
+    def watch(self, worker: WorkerId, unit: Unit, remaining_seconds: float) -> None:
+        """Add a running unit as a candidate. `remaining_seconds` is an upper bound of its remaining cost."""
         if unit.end - unit.start > 1:
             self._watched += 1
-            heapq.heappush(self._heap, (-left, self._watched, worker, unit))
+            heapq.heappush(self._heap, (-remaining_seconds, self._watched, worker, unit))
 
     def choose(self) -> WorkerId | None:
         """Return the worker that may have the most work left, to be surveyed. Return None if there is no candidate.
@@ -55,9 +55,9 @@ class Victims:
         heapq.heappop(self._heap)
         return unit
 
-    def may_more_be_left_elsewhere(self, left: float) -> bool:
-        """Return whether another running unit may have more than `left` of its cost left."""
-        return bool(self._heap) and left < -self._heap[0][0]
+    def may_others_have_more_work(self, remaining: float) -> bool:
+        """Return whether another running unit may have more than `remaining` of its cost left."""
+        return bool(self._heap) and remaining < -self._heap[0][0]
 
 
 def cut(costs: Sequence[float], first: int, end: int) -> int:

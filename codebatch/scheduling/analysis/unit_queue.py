@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from codebatch.model.outcome import Unit
 from codebatch.model.shard import ShardId
 
-Place = tuple[float, int, int]
+QueuePosition = tuple[float, int, int]
 """Sort key of a unit in the queue: its negative cost, the index of its shard in the plan, its first item."""
 
 
@@ -20,7 +20,7 @@ class UnitQueue:
         self._shards = shards
         self._order = {shard: index for index, shard in enumerate(shards)}
         self._costs = costs
-        self._heap: list[Place] = []
+        self._heap: list[QueuePosition] = []
         self._units: dict[ShardId, dict[int, Unit]] = {}
         self.units = 0
         """Number of waiting units."""
@@ -40,10 +40,10 @@ class UnitQueue:
             self._remove(shard, start)
         for unit in units:
             if unit.start not in known:
-                heapq.heappush(self._heap, (-self.cost_of(unit), self._order[shard], unit.start))
+                heapq.heappush(self._heap, (-self.unit_cost(unit), self._order[shard], unit.start))
             self._add(unit)
 
-    def pop(self) -> tuple[Place, Unit] | None:
+    def pop(self) -> tuple[QueuePosition, Unit] | None:
         """Remove and return the costliest unit with its place, or None if the queue is empty."""
         while self._heap:
             place = heapq.heappop(self._heap)
@@ -52,12 +52,12 @@ class UnitQueue:
                 return place, unit
         return None
 
-    def put_back(self, place: Place, unit: Unit) -> None:
+    def put_back(self, place: QueuePosition, unit: Unit) -> None:
         """Queue a unit from `pop` again, at the same place."""
         heapq.heappush(self._heap, place)
         self._add(unit)
 
-    def cost_of(self, unit: Unit) -> float:
+    def unit_cost(self, unit: Unit) -> float:
         """Return the estimated cost of a unit."""
         costs = self._costs[unit.shard]
         return costs[unit.end] - costs[unit.start]
@@ -67,12 +67,12 @@ class UnitQueue:
         self._units.setdefault(unit.shard, {})[unit.start] = unit
         self.units += 1
         self.items += unit.end - unit.start
-        self.cost += self.cost_of(unit)
+        self.cost += self.unit_cost(unit)
 
     def _remove(self, shard: ShardId, start: int) -> Unit | None:
         unit = self._units.get(shard, {}).pop(start, None)
         if unit is not None:
             self.units -= 1
             self.items -= unit.end - unit.start
-            self.cost -= self.cost_of(unit)
+            self.cost -= self.unit_cost(unit)
         return unit

@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 from codebatch.model.work.pattern_overlap import FilePatterns
 from codebatch.model.work.work_batch import CONFIDENCE_MIN
-from codebatch.scheduling.inference.labels import Listed, iter_listed
+from codebatch.scheduling.inference.labels import LabelEntry, iter_label_entries
 from codebatch.scheduling.inference.sentences import (
+    DependencyText,
     MentionedFiles,
-    WaitedText,
-    end_of_region,
     is_enumerated,
     is_fully_read,
+    is_region_end,
     iter_regions,
     iter_sentences,
     mentioned_files,
@@ -60,7 +60,7 @@ _NO_TASK = {"", "-", "none", "no", "nothing", "n/a", "na", "tbd"}
 _NUMBER_OF_ID = re.compile(r"\D*?0*(\d{1,6})(?=[-_.]|\Z)")
 
 
-class Described(NamedTuple):
+class InferenceTask(NamedTuple):
     """The properties of a task that the rules read."""
 
     id: str
@@ -80,14 +80,14 @@ class CandidateEdge(NamedTuple):
     source: str = "inferred"
 
 
-class Taken(NamedTuple):
+class EdgeSelection(NamedTuple):
     """Candidates that became edges, and rejected candidates with the reason of each."""
 
     edges: list[CandidateEdge]
-    left_out: list[tuple[CandidateEdge, str]]
+    rejections: list[tuple[CandidateEdge, str]]
 
 
-def infer(tasks: Sequence[Described]) -> list[CandidateEdge]:
+def infer(tasks: Sequence[InferenceTask]) -> list[CandidateEdge]:
     """Return the candidate edges of tasks, the most confident first. Each pair of tasks has only its best candidate."""
     best: dict[tuple[str, str], CandidateEdge] = {}
     for edge in (*_by_files(tasks), *_by_names(tasks), *_by_paths(tasks)):
@@ -97,31 +97,31 @@ def infer(tasks: Sequence[Described]) -> list[CandidateEdge]:
     return sorted(best.values(), key=lambda edge: (-edge.confidence, edge.task, edge.on))
 
 
-def take(
+def select_edges(
     candidates: Iterable[CandidateEdge],
     written: Mapping[str, Collection[str]],
     *,
     confidence_min: float = CONFIDENCE_MIN,
-) -> Taken:
+) -> EdgeSelection:
     """Select the candidates that become edges. Earlier candidates take precedence.
 
     `written` maps each task to its explicit needs. A candidate that repeats an explicit need is dropped. A candidate is
     rejected if its confidence is below `confidence_min`, or if it would close a cycle.
     """
     waits_for: dict[str, list[str]] = {task: list(on) for task, on in written.items()}
-    taken = Taken([], [])
+    selection = EdgeSelection([], [])
     for edge in candidates:
         if edge.on in written.get(edge.task, ()):
             continue
         if edge.confidence < confidence_min:
-            taken.left_out.append((edge, f"its confidence is below {confidence_min:g}"))
+            selection.rejections.append((edge, f"its confidence is below {confidence_min:g}"))
         elif path := _path(waits_for, edge.on, edge.task):
             cycle = f"{' → '.join(path)} exists" if len(path) <= 6 else f"{path[0]} → … → {path[-1]} exists"
-            taken.left_out.append((edge, f"it would create a cycle: {cycle}"))
+            selection.rejections.append((edge, f"it would create a cycle: {cycle}"))
         else:
             waits_for.setdefault(edge.task, []).append(edge.on)
-            taken.edges.append(edge)
-    return taken
+            selection.edges.append(edge)
+    return selection
 
 
 def _path(waits_for: Mapping[str, Sequence[str]], start: str, end: str) -> list[str]:
@@ -142,7 +142,7 @@ def _path(waits_for: Mapping[str, Sequence[str]], start: str, end: str) -> list[
     return []
 
 
-def _by_files(tasks: Sequence[Described]) -> Iterator[CandidateEdge]:
+def _by_files(tasks: Sequence[InferenceTask]) -> Iterator[CandidateEdge]:
     """Yield the edges from each task to the tasks whose `outputs` overlap its `inputs`."""
     writers = [(task, FilePatterns(task.outputs)) for task in tasks if task.outputs]
     for task in tasks:
@@ -157,11 +157,11 @@ def _by_files(tasks: Sequence[Described]) -> Iterator[CandidateEdge]:
 class _Names:
     """An index of the names of tasks: IDs, titles, and the numbers in IDs or in the list."""
 
-    def __init__(self, tasks: Sequence[Described]) -> None:
+    def __init__(self, tasks: Sequence[InferenceTask]) -> None:
         self._ids = {task.id.casefold(): task.id for task in tasks}
         titles: dict[str, list[str]] = {}
         for task in tasks:
-            titles.setdefault(_plain(task.title), []).append(task.id)
+            titles.setdefault(_normalise_words(task.title), []).append(task.id)
         self._titles = {title: ids[0] for title, ids in titles.items() if title and len(ids) == 1}
         self._long: dict[str, list[str]] = {}
         for title in self._titles:
@@ -175,25 +175,25 @@ class _Names:
         self._numbers = {number: ids[0] for number, ids in numbers.items() if len(ids) == 1}
         self._places = {place: task.id for place, task in enumerate(tasks, 1)}
 
-    def iter_named(self, region: WaitedText) -> Iterator[tuple[str, float]]:
+    def iter_named(self, region: DependencyText) -> Iterator[tuple[str, float]]:
         """Yield the IDs of the tasks for which a part of a sentence waits, each with the confidence."""
-        rest = region.words
+        remaining_words = region.words
         last = 0
         for start, end, id_, confidence in sorted(self._iter_matches(region)):
-            if end_of_region(rest, start) and not (last and is_enumerated(rest, last, start)):
+            if is_region_end(remaining_words, start) and not (last and is_enumerated(remaining_words, last, start)):
                 break
             if start >= last:
                 yield id_, confidence
                 last = end
 
-    def iter_listed_tasks(self, listed: Listed) -> Iterator[tuple[str, float]]:
+    def iter_listed_tasks(self, listed: LabelEntry) -> Iterator[tuple[str, float]]:
         """Yield the tasks that a line lists by ID, title or number, each with the confidence. Ignore other words."""
         for words in (listed.names, *_LISTED_BETWEEN.split(listed.names)):
             bare = _MARKS.sub("", words).strip()
-            if (id_ := self._listed_one(bare, is_hard=listed.is_hard and bare == words.strip())) is not None:
+            if (id_ := self._listed_one(bare, is_hard=listed.is_ambiguous and bare == words.strip())) is not None:
                 yield id_, NAME_SURE
             elif (match := _NUMBERED.match(bare)) is not None:
-                numbers = list(self._of_numbers(bare, match))
+                numbers = list(self._iter_number_matches(bare, match))
                 if numbers and max(end for _, end, _, _ in numbers) == len(bare):
                     yield from ((id_, confidence) for _, _, id_, confidence in numbers)
 
@@ -205,30 +205,34 @@ class _Names:
         labelled = _CALLED_TASK.match(plain)
         id_ = self._ids.get(plain.casefold()) or (self._ids.get(labelled[1].casefold()) if labelled else None)
         if id_ is None:
-            return self._titles.get(_plain(words))
+            return self._titles.get(_normalise_words(words))
         return id_ if labelled or not is_hard or re.search(r"[\d_-]", id_) else None
 
-    def _iter_matches(self, region: WaitedText) -> Iterator[tuple[int, int, str, float]]:
-        rest = region.words
-        for match in _QUOTED.finditer(rest):
-            words = next(each for each in match.groups() if each is not None)
-            id_ = self._ids.get(words.casefold()) or self._titles.get(_plain(words))
+    def _iter_matches(self, region: DependencyText) -> Iterator[tuple[int, int, str, float]]:
+        remaining_words = region.words
+        for match in _QUOTED.finditer(remaining_words):
+            words = next(group for group in match.groups() if group is not None)
+            id_ = self._ids.get(words.casefold()) or self._titles.get(_normalise_words(words))
             if id_ is not None:
                 yield match.start(), match.end(), id_, NAME_SURE
-        for match in _NUMBERED.finditer(rest):
-            yield from self._of_numbers(rest, match)
-        for match in _WORD.finditer(rest):
+        for match in _NUMBERED.finditer(remaining_words):
+            yield from self._iter_number_matches(remaining_words, match)
+        for match in _WORD.finditer(remaining_words):
             word = match[0].casefold().removesuffix(".md")
             id_ = self._ids.get(word)
-            if id_ is not None and self._is_meant(region, match, word):
+            if id_ is not None and self._is_used_as_id(region, match, word):
                 yield match.start(), match.end(), id_, NAME_SURE
             for title in self._long.get(word, ()):
                 end = match.start() + len(title)
                 is_all = len(title.split()) >= _CERTAIN_WORDS or self._is_all(region, match.start(), end)
-                if rest[match.start() : end].casefold() == title and not rest[end : end + 1].isalnum() and is_all:
+                if (
+                    remaining_words[match.start() : end].casefold() == title
+                    and not remaining_words[end : end + 1].isalnum()
+                    and is_all
+                ):
                     yield match.start(), end, self._titles[title], NAME_SURE
 
-    def _is_meant(self, region: WaitedText, match: re.Match[str], word: str) -> bool:
+    def _is_used_as_id(self, region: DependencyText, match: re.Match[str], word: str) -> bool:
         """Return whether a word that is an ID is used as one. A common word is, only if nothing else is waited for."""
         if re.search(r"[\d_-]", word) and not word.isdigit() and re.search(r"[a-z]", word):
             return True
@@ -237,7 +241,7 @@ class _Names:
         before = region.words[: match.start()].strip().casefold()
         return before in ("task", "the task", "step") or self._is_all(region, match.start(), match.end())
 
-    def _is_all(self, region: WaitedText, start: int, end: int) -> bool:
+    def _is_all(self, region: DependencyText, start: int, end: int) -> bool:
         """Return whether a sentence waits only for IDs, after a keyword that has no other use."""
         before, behind = region.words[:start], region.words[end:]
         while (match := _JOINED_BEFORE.search(before)) and match[1].casefold() in self._ids:
@@ -246,9 +250,9 @@ class _Names:
             behind = behind[match.end() :]
         return not region.is_hard and before.strip("`'\"* ").casefold() in ("", "the") and is_fully_read(behind)
 
-    def _of_numbers(self, rest: str, first: re.Match[str]) -> Iterator[tuple[int, int, str, float]]:
+    def _iter_number_matches(self, following_text: str, first: re.Match[str]) -> Iterator[tuple[int, int, str, float]]:
         is_bare = first["kind"].strip() == "#"
-        if is_bare and (not self._are_numbered or _FOREIGN_NUMBER.search(rest[: first.start()])):
+        if is_bare and (not self._are_numbered or _FOREIGN_NUMBER.search(following_text[: first.start()])):
             return
         match: re.Match[str] | None = first
         while match is not None:
@@ -256,10 +260,10 @@ class _Names:
             id_ = self._numbers.get(number) if self._are_numbered else self._places.get(number)
             if id_ is not None:
                 yield match.start(), match.end(), id_, NUMBER_SURE if self._are_numbered else PLACE_SURE
-            match = _MORE_NUMBERS.match(rest, match.end())
+            match = _MORE_NUMBERS.match(following_text, match.end())
 
 
-def _by_names(tasks: Sequence[Described]) -> Iterator[CandidateEdge]:
+def _by_names(tasks: Sequence[InferenceTask]) -> Iterator[CandidateEdge]:
     """Yield the edges from each task to the tasks for which its text explicitly waits."""
     names = _Names(tasks)
     for task in tasks:
@@ -267,12 +271,12 @@ def _by_names(tasks: Sequence[Described]) -> Iterator[CandidateEdge]:
             for region in iter_regions(sentence):
                 for on, confidence in names.iter_named(region):
                     yield CandidateEdge(task.id, on, confidence, f"its text: {_quote(sentence)}")
-        for listed in iter_listed(task.text):
+        for listed in iter_label_entries(task.text):
             for on, confidence in names.iter_listed_tasks(listed):
                 yield CandidateEdge(task.id, on, confidence, f"its text: {_quote(listed.text)}")
 
 
-def _by_paths(tasks: Sequence[Described]) -> Iterator[CandidateEdge]:
+def _by_paths(tasks: Sequence[InferenceTask]) -> Iterator[CandidateEdge]:
     """Yield edges between tasks that mention the same file.
 
     A task needs the creators of a file that it mentions. If two tasks change a file, the later needs the earlier one.
@@ -309,10 +313,10 @@ def _by_path(paths_by_task: Mapping[str, Mapping[str, str]]) -> dict[str, list[s
     return ids
 
 
-def _plain(words: str) -> str:
+def _normalise_words(words: str) -> str:
     return " ".join(words.casefold().strip(" .:!").split())
 
 
 def _quote(sentence: str) -> str:
-    shown = sentence if len(sentence) <= _QUOTED_CHARACTERS_MAX else f"{sentence[:_QUOTED_CHARACTERS_MAX].rstrip()}…"
-    return f"\u201c{shown}\u201d"
+    excerpt = sentence if len(sentence) <= _QUOTED_CHARACTERS_MAX else f"{sentence[:_QUOTED_CHARACTERS_MAX].rstrip()}…"
+    return f"\u201c{excerpt}\u201d"

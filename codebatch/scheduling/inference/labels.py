@@ -37,27 +37,27 @@ _NEGATION = re.compile(
 _ADDRESS = re.compile(r"\]\([^()\s]*\)")
 
 
-class Listed(NamedTuple):
+class LabelEntry(NamedTuple):
     """One listed line. `names` is its part with names, `text` the whole line after its label.
 
-    `is_hard` is set if the label has other uses, for example `Dependencies` above a list of packages.
+    `is_ambiguous` is set if the label has other uses, for example `Dependencies` above a list of packages.
     """
 
     names: str
     text: str
-    is_hard: bool
+    is_ambiguous: bool
 
 
-def iter_listed(text: str) -> Iterator[Listed]:
+def iter_label_entries(text: str) -> Iterator[LabelEntry]:
     """Yield the listed lines of all labels in a text, in order. Lines with a negated remark are omitted."""
     lines = readable(text).split("\n")
     labels = ((place, match) for place, line in enumerate(lines) if (match := _label(line)) is not None)
     for place, match in islice(labels, _LABELS_MAX):
-        rest = match["rest"].strip()
-        for words in [rest] if rest else islice(_items(lines, place, match), _ITEMS_MAX):
+        entry_text = match["rest"].strip()
+        for words in [entry_text] if entry_text else islice(_items(lines, place, match), _ITEMS_MAX):
             names, aside = _split(words)
             if names and not _NEGATION.search(aside):
-                yield Listed(names, f"{match['label']}: {words}", match["hard"] is not None)
+                yield LabelEntry(names, f"{match['label']}: {words}", match["hard"] is not None)
 
 
 def _label(line: str) -> re.Match[str] | None:

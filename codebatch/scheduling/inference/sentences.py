@@ -124,7 +124,7 @@ _ASIDE = re.compile(
 )
 
 
-class WaitedText(NamedTuple):
+class DependencyText(NamedTuple):
     """The part of a sentence after a keyword such as `depends on`, which names what is waited for.
 
     `is_hard` is set if the keyword has other uses, for example `needs`.
@@ -200,7 +200,7 @@ def _as_sentence(piece: str) -> Iterator[str]:
         yield words[:_SENTENCE_CHARACTERS_MAX]
 
 
-def iter_regions(sentence: str) -> Iterator[WaitedText]:
+def iter_regions(sentence: str) -> Iterator[DependencyText]:
     """Yield the parts of a sentence that explicitly name what is waited for."""
     for match in islice(_WAITS.finditer(sentence), _REGIONS_MAX):
         word = match[0].strip().lower()
@@ -209,28 +209,28 @@ def iter_regions(sentence: str) -> Iterator[WaitedText]:
             continue
         if _OTHER_SUBJECT.search(sentence, max(0, match.start() - _BEFORE_CHARACTERS_MAX), match.start()):
             continue
-        rest = sentence[match.end() :]
-        if word == "when" and not _ENDED.search(rest.split(",")[0]):
+        following_text = sentence[match.end() :]
+        if word == "when" and not _ENDED.search(following_text.split(",")[0]):
             continue
-        yield WaitedText(rest, sentence, match["hard"] is not None)
+        yield DependencyText(following_text, sentence, match["hard"] is not None)
 
 
-def end_of_region(rest: str, at: int) -> bool:
+def is_region_end(text: str, at: int) -> bool:
     """Return whether the part that names what is waited for ends before position `at`."""
-    return _REGION_END.search(rest, 0, at) is not None
+    return _REGION_END.search(text, 0, at) is not None
 
 
-def is_enumerated(rest: str, start: int, end: int) -> bool:
+def is_enumerated(text: str, start: int, end: int) -> bool:
     """Return whether only list separators are between two positions."""
-    return _ENUMERATED.fullmatch(rest, start, end) is not None
+    return _ENUMERATED.fullmatch(text, start, end) is not None
 
 
-def is_fully_read(rest: str) -> bool:
+def is_fully_read(text: str) -> bool:
     """Return whether nothing else is waited for after a name: the text ends, or "," or a word like "done" follows."""
     return (
-        not rest.strip(" .!`'\"*")
-        or rest.lstrip("`'\"* ")[:1] in (",", ".")
-        or bool(_ENDED.match(rest.lstrip("`'\"* ")))
+        not text.strip(" .!`'\"*")
+        or text.lstrip("`'\"* ")[:1] in (",", ".")
+        or bool(_ENDED.match(text.lstrip("`'\"* ")))
     )
 
 
@@ -278,7 +278,7 @@ def _iter_paths(sentence: str) -> Iterator[tuple[str, int, int]]:
 
 def _creates(before: str) -> bool:
     if _WRITES_TO.search(before):
-        return not _NEGATED.search(before[: _start_of(_WRITES_TO, before)])
+        return not _NEGATED.search(before[: _match_start(_WRITES_TO, before)])
     match = _CREATES.search(before)
     if match is None or _NEGATED.search(before[: match.start()]):
         return False
@@ -295,6 +295,6 @@ def _changes(before: str) -> bool:
     )
 
 
-def _start_of(pattern: re.Pattern[str], text: str) -> int:
+def _match_start(pattern: re.Pattern[str], text: str) -> int:
     match = pattern.search(text)
     return match.start() if match else 0

@@ -12,10 +12,10 @@ JITTER = 0.25
 _DRAWN_BITS = 48
 
 
-def backoff_seconds(policy: Policy, tried: int, *, batch: str, command: CommandId, round_: int) -> float:
-    """Return the seconds to wait before the attempt in round `round_`, after `tried` failed tries."""
+def backoff_seconds(policy: Policy, failed_tries: int, *, batch: str, command: CommandId, round_: int) -> float:
+    """Return the seconds to wait before the attempt in round `round_`, after `failed_tries` failed tries."""
     seconds = min(policy.backoff_seconds, policy.backoff_seconds_max)
-    for _ in range(tried - 1):
+    for _ in range(failed_tries - 1):
         seconds = min(seconds * policy.backoff_factor, policy.backoff_seconds_max)
     drawn = int(digest_bytes(f"{batch}\0{command}\0{round_}".encode())[: _DRAWN_BITS // 4], 16)
     return seconds * (1 + JITTER * drawn / (1 << _DRAWN_BITS))

@@ -39,7 +39,7 @@ class CommandBatch:
         self._settling: set[int] = set()
 
     @property
-    def foreign(self) -> frozenset[int]:
+    def adopted(self) -> frozenset[int]:
         """Items that run in workers of earlier coordinators. The coordinator watches these workers."""
         return frozenset(self._foreign)
 
@@ -49,7 +49,7 @@ class CommandBatch:
         return frozenset(self._foreign.union(self._at))
 
     @property
-    def given(self) -> dict[int, tuple[int, WorkerId]]:
+    def leased_items(self) -> dict[int, tuple[int, WorkerId]]:
         """The items that workers of this coordinator run, or may have begun by now.
 
         Maps each item to its lease epoch and its worker. Queued items that the worker may begin by itself are included.
@@ -58,7 +58,7 @@ class CommandBatch:
         return queued | {item: (self.epoch(item), worker) for item, worker in self._at.items() if self._runs(item)}
 
     @property
-    def requests_seen(self) -> int:
+    def handled_request_count(self) -> int:
         """The number of requests that the conductor has handled so far."""
         return self._requests.count
 
@@ -98,7 +98,7 @@ class CommandBatch:
         return self._histories.last_begun(item)
 
     @property
-    def rule(self) -> CommandStateRule:
+    def state_rule(self) -> CommandStateRule:
         """The rule for the state of an item regardless of the commands that it needs."""
         return self._states.rule
 
@@ -150,7 +150,7 @@ class CommandBatch:
         """Return the state of a command."""
         if self._runs(item):
             return CommandState.RUNNING if self._live_questions.question(item) is None else CommandState.BLOCKED
-        return self._states.ended(item) or self._states.open_state(item, is_judged=self._is_judged(item))
+        return self._states.ended(item) or self._states.open_state(item, is_judged=self._needs_settling(item))
 
     def states(self) -> list[CommandState]:
         """Return the state of each command, in item order."""
@@ -160,14 +160,14 @@ class CommandBatch:
         """Return the state of the batch. If the states of all commands are known, pass them as `states`."""
         states = self.states() if states is None else states
         leased, pending = self._histories.leased, CommandState.PENDING
-        is_judged = any(states[item] is pending and self._is_judged(item) for item in leased)
+        is_judged = any(states[item] is pending and self._needs_settling(item) for item in leased)
         runs, is_cancelled = any(map(self._runs, self.running)), self._requests.is_cancelled
         return work_state(states, is_begun=bool(leased), is_at_work=runs or is_judged, is_cancelled=is_cancelled)
 
     def _runs(self, item: int) -> bool:
         return (item in self._at or item in self._foreign) and self._histories.unended(item) > 0
 
-    def _is_judged(self, item: int) -> bool:
+    def _needs_settling(self, item: int) -> bool:
         """Return whether an item was interrupted and the coordinator must decide what happens to it."""
         return item in self._settling or (not self._runs(item) and self._interruptions.follows(item) != "restart")
 

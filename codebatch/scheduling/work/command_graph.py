@@ -11,7 +11,7 @@ from typing import Literal
 
 from codebatch.scheduling.work.command_plan import Need
 
-Face = Literal["open", "runs", "good", "bad", "held"]
+DependencyState = Literal["open", "runs", "good", "bad", "held"]
 """The state of a command as seen by the commands that need it.
 
 `open`: it has not ended. `runs`: it runs, whatever happens to its needs. `good`, `bad`: it succeeded, or it did not.
@@ -24,19 +24,19 @@ class CommandGraph:
 
     def __init__(self, needs: Sequence[Sequence[Need]], *, goes_on: bool = False) -> None:
         self._needs = needs
-        ends: frozenset[Face] = frozenset(("good", "bad"))
+        ends: frozenset[DependencyState] = frozenset(("good", "bad"))
         self._meeting = {False: ends, True: ends if goes_on else ends - {"bad"}}
         """Faces that meet a need, by whether the needed command must succeed."""
         self._users: list[list[tuple[int, bool]]] = [[] for _ in needs]
-        for item, own_needs in enumerate(needs):
-            for need in own_needs:
+        for item, item_needs in enumerate(needs):
+            for need in item_needs:
                 self._users[need.item].append((item, need.must_succeed))
-        self._own: list[Face] = ["open"] * len(needs)
-        self._face: list[Face] = ["open"] * len(needs)
-        self._unmet = [len(own_needs) for own_needs in needs]
+        self._own: list[DependencyState] = ["open"] * len(needs)
+        self._face: list[DependencyState] = ["open"] * len(needs)
+        self._unmet = [len(item_needs) for item_needs in needs]
         self._bad = [0] * len(needs)
 
-    def own(self, item: int) -> Face:
+    def own_state(self, item: int) -> DependencyState:
         """Return the face that an item has by its own outcome or by a request, regardless of its needs."""
         return self._own[item]
 
@@ -58,14 +58,14 @@ class CommandGraph:
             item = next(n.item for n in self._needs[item] if n.must_succeed and self._face[n.item] == "bad")
         return item
 
-    def set(self, item: int, own: Face) -> set[int]:
+    def set(self, item: int, state: DependencyState) -> set[int]:
         """Set the own face of an item. Return the items that may have become ready, or not ready."""
         touched = {item}
-        self._own[item] = own
+        self._own[item] = state
         pending = [item]
         while pending:
             item = pending.pop()
-            face: Face = "bad" if self.is_skipped(item) else self._own[item]
+            face: DependencyState = "bad" if self.is_skipped(item) else self._own[item]
             before, self._face[item] = self._face[item], face
             if face == before:
                 continue

@@ -115,8 +115,8 @@ def _path_lengths(needs: Sequence[Sequence[Need]], seconds: Sequence[float]) -> 
     1962). Items on a cycle get 0, but a valid task list has no cycles.
     """
     users = [0] * len(needs)
-    for own_needs in needs:
-        for need in own_needs:
+    for item_needs in needs:
+        for need in item_needs:
             users[need.item] += 1
     lengths = [0] * len(needs)
     free = [item for item, count in enumerate(users) if not count]

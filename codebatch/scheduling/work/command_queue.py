@@ -42,7 +42,7 @@ class CommandQueue:
         closed = self._closed_pools()
         if not closed:
             return len(self._waiting)
-        return sum(not _takes_of(self._agenda.demands[item], closed) for item in self._waiting)
+        return sum(not _demands_any(self._agenda.demands[item], closed) for item in self._waiting)
 
     @property
     def free_slots(self) -> int:
@@ -78,17 +78,17 @@ class CommandQueue:
         """Return the item to start next, or None if no item may start now."""
         if self._is_start_delayed:
             return None
-        held: set[str] = set()
+        blocked_pools: set[str] = set()
         closed = self._closed_pools()
         for _, demand in self._heads():
-            if _takes_of(demand, closed):  # While it waits, the head reserves none of its other pools.
+            if _demands_any(demand, closed):  # While it waits, the head reserves none of its other pools.
                 continue
             pools = [pool for pool, _ in demand[1:]]
             if not self._fits(*demand[0]):
                 return None
-            if all(self._fits(*each) for each in demand) and not held.intersection(pools):
+            if all(self._fits(*requirement) for requirement in demand) and not blocked_pools.intersection(pools):
                 return self._heaps[demand][0][1]
-            held.update(pools)
+            blocked_pools.update(pools)
         return None
 
     def follower(self, item: int, may_follow: Callable[[int], bool]) -> int | None:
@@ -115,7 +115,7 @@ class CommandQueue:
         self._is_start_delayed = seconds > 0
         return [Wake(ANY, 0, seconds)] if self._is_start_delayed else []
 
-    def take(self, item: int) -> None:
+    def acquire(self, item: int) -> None:
         """Take the tokens of an item that starts or runs, even if this exceeds the capacity."""
         demand = self._agenda.demands[item]
         if item in self._waiting and self._heaps[demand][0][1] == item:
@@ -123,7 +123,7 @@ class CommandQueue:
             self._waiting.discard(item)
         self._holds[item] = {}
         for pool, amount in demand:
-            self._take(item, pool, amount)
+            self._acquire_tokens(item, pool, amount)
 
     def release(self, item: int) -> None:
         """Free the tokens of an item that no longer runs."""
@@ -138,17 +138,17 @@ class CommandQueue:
         """Return whether enough slots are free for an item whose slots were freed by `release_slots`."""
         return self._fits(SLOTS, self._slots(item))
 
-    def take_slots(self, item: int) -> None:
+    def acquire_slots(self, item: int) -> None:
         """Take the slots of an item again after `release_slots`."""
-        self._take(item, SLOTS, self._slots(item))
+        self._acquire_tokens(item, SLOTS, self._slots(item))
 
     def _slots(self, item: int) -> int:
         return self._agenda.demands[item][0][1]
 
-    def _take(self, item: int, pool: str, amount: int) -> None:
-        taken = min(amount, self.capacity[pool])
-        self._holds[item][pool] = taken
-        self.used[pool] += taken
+    def _acquire_tokens(self, item: int, pool: str, amount: int) -> None:
+        tokens = min(amount, self.capacity[pool])
+        self._holds[item][pool] = tokens
+        self.used[pool] += tokens
 
     def _fits(self, pool: str, amount: int) -> bool:
         return self.used[pool] + min(amount, self.capacity[pool]) <= self.capacity[pool]
@@ -164,5 +164,5 @@ class CommandQueue:
         return sorted(heads)
 
 
-def _takes_of(demand: Demand, pools: Collection[str]) -> bool:
+def _demands_any(demand: Demand, pools: Collection[str]) -> bool:
     return bool(pools) and any(pool in pools for pool, _ in demand)

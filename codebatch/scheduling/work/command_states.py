@@ -8,10 +8,10 @@ from codebatch.scheduling.work.backoff import backoff_seconds
 from codebatch.scheduling.work.command_graph import CommandGraph
 from codebatch.scheduling.work.command_plan import CommandPlan
 from codebatch.scheduling.work.events import Wake
-from codebatch.scheduling.work.open_rule import FACES, CommandStateRule, Own, Waiting
+from codebatch.scheduling.work.open_rule import DEPENDENCY_STATES, CommandStateRule, OwnState, Waiting
 from codebatch.scheduling.work.request_log import RequestLog
 
-_STATES: dict[Own, CommandState] = {
+_STATES: dict[OwnState, CommandState] = {
     "done": CommandState.DONE,
     "failed": CommandState.FAILED,
     "cancelled": CommandState.CANCELLED,
@@ -32,7 +32,7 @@ class CommandStates:
         self._requests = requests
         self.rule = CommandStateRule(agenda, histories, requests)
         self.graph = CommandGraph(agenda.needs, goes_on=agenda.on_failure == "continue")
-        self._own: list[Own] = ["open"] * len(agenda.ids)
+        self._own: list[OwnState] = ["open"] * len(agenda.ids)
         self._failed: dict[int, None] = {}
         self._blocked: set[int] = set()
         self._waited: dict[int, int] = {}
@@ -40,17 +40,17 @@ class CommandStates:
 
     def refresh(self, item: int, *, runs: bool) -> set[int]:
         """Update the state of an item. Return the items that may have become ready, or not ready."""
-        own = self._own[item] = "open" if runs else self.rule.own(item)
+        own_state = self._own[item] = "open" if runs else self.rule.own_state(item)
         last = self._histories.last(item)
-        counts = own == "failed" and last is not None and not self._requests.is_seen(item, last.round)
+        counts = own_state == "failed" and last is not None and not self._requests.is_acknowledged(item, last.round)
         if counts:
             self._failed.setdefault(item)
         else:
             self._failed.pop(item, None)
-        (self._blocked.add if own == "blocked" else self._blocked.discard)(item)
-        is_limited = own == "retry" and self.rule.is_limited(item)
+        (self._blocked.add if own_state == "blocked" else self._blocked.discard)(item)
+        is_limited = own_state == "retry" and self.rule.is_limited(item)
         (self._limited.add if is_limited else self._limited.discard)(item)
-        return self.graph.set(item, "runs" if runs else FACES[own])
+        return self.graph.set(item, "runs" if runs else DEPENDENCY_STATES[own_state])
 
     @property
     def is_stopped(self) -> bool:
@@ -71,7 +71,7 @@ class CommandStates:
 
     def is_open(self, item: int) -> bool:
         """Return whether an item has not ended by its own outcome or a request. Its needs may keep it from starting."""
-        return self.graph.own(item) == "open"
+        return self.graph.own_state(item) == "open"
 
     def may_start(self, item: int) -> bool:
         """Return whether all needs of an item are met and it is not cancelled. It may wait for its next try."""
@@ -108,8 +108,8 @@ class CommandStates:
         round_ = self._histories.next_round(item)
         if item in self._limited:
             return Wake(item, round_, 0.0, self.until_ns(item))
-        tried = self.rule.tried(item)
-        seconds = backoff_seconds(policy, tried, batch=self._agenda.batch, command=id_, round_=round_)
+        failed_tries = self.rule.failed_try_count(item)
+        seconds = backoff_seconds(policy, failed_tries, batch=self._agenda.batch, command=id_, round_=round_)
         return Wake(item, round_, seconds)
 
     def question(self, item: int) -> Waiting | None:

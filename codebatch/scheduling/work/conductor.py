@@ -30,7 +30,7 @@ from codebatch.scheduling.events import DrainRequested, LeaseRefused, Ready, Ses
 from codebatch.scheduling.work.command_batch import CommandBatch
 from codebatch.scheduling.work.command_plan import SLOTS, CommandPlan
 from codebatch.scheduling.work.events import (
-    WHOLE,
+    BATCH_TIME_LIMIT,
     CommandAction,
     CommandAdvanced,
     CommandEvent,
@@ -39,7 +39,6 @@ from codebatch.scheduling.work.events import (
     Consult,
     Consulted,
     DeliverAnswer,
-    Due,
     MakeRequest,
     NextStarted,
     QuestionAsked,
@@ -50,6 +49,7 @@ from codebatch.scheduling.work.events import (
     Signalled,
     StartCommand,
     TerminateCommand,
+    WaitEnded,
     Wake,
     WorkerDied,
 )
@@ -68,12 +68,12 @@ class Conductor(CommandBatch):
         epochs: Mapping[int, int],
         foreign: Collection[int] = (),
         requests: Iterable[Request] = (),
-        asked: Iterable[QuestionAsked] = (),
+        live_questions: Iterable[QuestionAsked] = (),
     ) -> None:
         """Start from the state on disk.
 
         `concluded` are all outcomes, `epochs` the highest lease epoch of each item, and `foreign` the items whose
-        worker is alive. `requests` are all requests in order, and `asked` the open questions of running commands.
+        worker is alive. `requests` are all requests in order, and `live_questions` those of running commands.
         """
         super().__init__(agenda, epochs)
         self._idle: set[WorkerId] = set()
@@ -87,7 +87,7 @@ class Conductor(CommandBatch):
         self._histories.add(concluded)
         for request in requests:
             self._note_request(request)
-        for one in asked:
+        for one in live_questions:
             self._live_questions.add(one)
         for item in foreign:  # A live worker also holds the leases of its finished attempts.
             if self._histories.unended(item) > 0:
@@ -121,7 +121,7 @@ class Conductor(CommandBatch):
                 actions += self._request(request)
             case Signalled(name, ends):
                 actions += self._stop("signal", name, ends=ends)
-            case Due():
+            case WaitEnded():
                 actions += self._handle_due(event)
             case QuestionAsked() | Consulted():
                 self._handle_question(event)
@@ -130,8 +130,8 @@ class Conductor(CommandBatch):
                 actions += [RecallQueued(worker) for worker in self._prefetched.workers]
         return actions + self._next_actions()
 
-    def _handle_due(self, due: Due) -> list[CommandAction]:
-        if due.item == WHOLE:
+    def _handle_due(self, due: WaitEnded) -> list[CommandAction]:
+        if due.item == BATCH_TIME_LIMIT:
             return [] if self._has_ended else self._stop("timeout")
         self._states.record_wait_end(due.item, due.round)
         self._waits.pop(due.item, None)
@@ -214,10 +214,11 @@ class Conductor(CommandBatch):
                 at = [(item, worker) for item, worker in self._at.items() if self.agenda.ids[item] == task]
                 return [TerminateCommand(worker, None, task) for item, worker in at if self.attempt(item)[0] <= over]
             case Stop(attempts=attempts, terminates=True):
-                given = [(self.agenda.ids[item], epoch, worker) for item, (epoch, worker) in self.given.items()]
+                ids = self.agenda.ids
+                leased_attempts = [(ids[item], epoch, worker) for item, (epoch, worker) in self.leased_items.items()]
                 return [
                     TerminateCommand(worker, None, id_, "stopped")
-                    for id_, epoch, worker in given
+                    for id_, epoch, worker in leased_attempts
                     if attempts.get(id_) == epoch
                 ]
             case _:
@@ -225,14 +226,14 @@ class Conductor(CommandBatch):
 
     def _limit_time(self) -> list[CommandAction]:
         seconds = self.agenda.timeout_seconds
-        return [] if seconds is None else [Wake(WHOLE, 0, seconds)]
+        return [] if seconds is None else [Wake(BATCH_TIME_LIMIT, 0, seconds)]
 
     def _stop(self, cause: StopCause, detail: str = "", *, ends: bool = True) -> list[CommandAction]:
         """Return a request that stops running attempts and attempts queued at workers.
 
         Attempts that an earlier request terminates are omitted. A signal does not terminate adopted workers.
         """
-        chosen = {item: epoch for item, (epoch, _) in self.given.items()}
+        chosen = {item: epoch for item, (epoch, _) in self.leased_items.items()}
         if cause != "signal" or not ends:
             chosen |= {item: self.epoch(item) for item in self._foreign}
         new = [attempt for attempt in sorted(chosen.items()) if attempt not in self._stopping]
@@ -264,11 +265,11 @@ class Conductor(CommandBatch):
 
     def _update_question(self, item: int) -> None:
         if self._runs(item):
-            self._live_questions.look(item, is_foreign=item in self._foreign)
+            self._live_questions.update(item, is_foreign=item in self._foreign)
             question = self._live_questions.question(item)
         else:
             waiting = self._states.question(item)
-            question = waiting.digest if waiting is not None and waiting.ours is None else None
+            question = waiting.digest if waiting is not None and waiting.coordinator_question is None else None
         if self.agenda.consults and question is not None and question not in self._consulting:
             self._consulting[question] = True
             self._deferred.append(Consult(item, question))
@@ -291,32 +292,32 @@ class Conductor(CommandBatch):
 
     def _hold(self, item: int) -> None:
         self._foreign.add(item)
-        self._queue.take(item)
+        self._queue.acquire(item)
         self._refresh(item)
 
     def _release(self, item: int) -> None:
         self._foreign.discard(item)
-        self._give_back(item)
+        self._release_slots(item)
 
     def _end(self, worker: WorkerId, *, is_well: bool) -> int:
         """Record that a worker is idle or dead. Return the item that it had."""
         for behind in self._prefetched.end(worker, is_well=is_well):
             self._queue.add(behind)
-        return self._leave(worker)
+        return self._remove_running(worker)
 
-    def _leave(self, worker: WorkerId) -> int:
+    def _remove_running(self, worker: WorkerId) -> int:
         item = self._running.pop(worker)
         del self._at[item]
-        self._give_back(item)
+        self._release_slots(item)
         return item
 
     def _advance(self, worker: WorkerId) -> list[CommandAction]:
-        left = self._leave(worker)
+        ended_item = self._remove_running(worker)
         start = self._prefetched.advance(worker)
-        self._take(start)
-        return [CommandAdvanced(start), *self._reopen(left)]
+        self._record_start(start)
+        return [CommandAdvanced(start), *self._reopen(ended_item)]
 
-    def _give_back(self, item: int) -> None:
+    def _release_slots(self, item: int) -> None:
         self._live_questions.forget(item)
         self._queue.release(item)
 
@@ -363,19 +364,19 @@ class Conductor(CommandBatch):
     def _start(self, item: int) -> StartCommand:
         worker = min(self._idle)
         self._idle.discard(worker)
-        start = self._start_of(worker, item)
+        start = self._make_start(worker, item)
         may_follow = self._may_follow(item)
-        self._take(start)
-        then = tuple(self._start_of(worker, each) for each in self._followers(item)) if may_follow else ()
+        self._record_start(start)
+        then = tuple(self._make_start(worker, follower) for follower in self._followers(item)) if may_follow else ()
         self._prefetched.begin(worker, then)
         return replace(start, then=then) if then else start
 
-    def _start_of(self, worker: WorkerId, item: int) -> StartCommand:
-        round_, tried = self._histories.next_round(item), self.rule.tried(item)
-        return StartCommand(worker, item, round_, self.epoch(item) + 1, self._requests.count, tried)
+    def _make_start(self, worker: WorkerId, item: int) -> StartCommand:
+        round_, failed_tries = self._histories.next_round(item), self.state_rule.failed_try_count(item)
+        return StartCommand(worker, item, round_, self.epoch(item) + 1, self._requests.count, failed_tries)
 
-    def _take(self, start: StartCommand) -> None:
-        self._queue.take(start.item)
+    def _record_start(self, start: StartCommand) -> None:
+        self._queue.acquire(start.item)
         self._running[start.worker], self._at[start.item] = start.item, start.worker
         self._histories.set_epoch(start.item, max(start.epoch, self.epoch(start.item)))
         self._refresh(start.item)

@@ -64,15 +64,15 @@ class RemainingWork(msgspec.Struct, frozen=True, kw_only=True):
     ratios: Sequence[float] = ()
 
 
-def forecast(agenda: CommandPlan, left: RemainingWork) -> Forecast | None:
+def forecast(agenda: CommandPlan, remaining_work: RemainingWork) -> Forecast | None:
     """Return the forecast for the remaining work, or None if no duration is known."""
-    items = [*left.waiting, *left.running]
-    known = [item for item in items if left.samples.get(item)]
+    items = [*remaining_work.waiting, *remaining_work.running]
+    known = [item for item in items if remaining_work.samples.get(item)]
     if not known:
         return None if items else Forecast(low=0.0, middle=0.0, high=0.0)
-    shift = _shift(left.ratios)
+    shift = _shift(remaining_work.ratios)
     runs = max(SCHEDULES_MIN, min(SCHEDULES_MAX, STEPS_MAX // max(1, len(items))))
-    ends = sorted(_simulate(agenda, left, shift, run, runs) for run in range(runs))
+    ends = sorted(_simulate(agenda, remaining_work, shift, run, runs) for run in range(runs))
     middle = ends[len(ends) // 2] if len(ends) % 2 else (ends[len(ends) // 2 - 1] + ends[len(ends) // 2]) / 2
     return Forecast(
         low=ends[round(0.1 * (runs - 1))],
@@ -88,17 +88,17 @@ def _shift(ratios: Sequence[float]) -> float:
     return math.exp(sum(logs) / (len(logs) + _PRIOR_RUNS))
 
 
-def _simulate(agenda: CommandPlan, left: RemainingWork, shift: float, run: int, runs: int) -> float:
+def _simulate(agenda: CommandPlan, remaining: RemainingWork, shift: float, run: int, runs: int) -> float:
     factor = shift * (1 - SPREAD + 2 * SPREAD * (run + 0.5) / runs)
     lengths: dict[int, float] = {}
-    for item in left.waiting:
-        samples = left.samples.get(item)
+    for item in remaining.waiting:
+        samples = remaining.samples.get(item)
         lengths[item] = _draw(samples, run, item) * factor if samples else 0.0
-    for item, seconds in left.running.items():
-        lengths[item] = _draw_remaining(left.samples.get(item) or (), seconds, factor, run, item)
+    for item, seconds in remaining.running.items():
+        lengths[item] = _draw_remaining(remaining.samples.get(item) or (), seconds, factor, run, item)
     if len(lengths) > TASKS_MAX:
         return _lower_bound(agenda, lengths)
-    return max((one.end for one in schedule(agenda, lengths, left.running)), default=0.0)
+    return max((one.end for one in schedule(agenda, lengths, remaining.running)), default=0.0)
 
 
 def _draw(samples: Sequence[float], run: int, item: int) -> float:

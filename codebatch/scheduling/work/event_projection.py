@@ -19,15 +19,15 @@ from codebatch.scheduling.work import events
 from codebatch.scheduling.work.conductor import Conductor
 from codebatch.scheduling.work.events import (
     ANY,
-    WHOLE,
+    BATCH_TIME_LIMIT,
     CommandEvent,
     CommandReleased,
     Concluded,
     Conclusion,
-    Due,
     NextStarted,
     Requested,
     StartCommand,
+    WaitEnded,
     WorkerDied,
 )
 from codebatch.scheduling.work.request_log import AttemptStop
@@ -35,7 +35,7 @@ from codebatch.scheduling.work.request_log import AttemptStop
 Then = Literal["restart", "fail", "ask", "none"]
 
 
-class Queued(msgspec.Struct, frozen=True):
+class CommandQueued(msgspec.Struct, frozen=True):
     """A command is ready to start. `position` is the number of ready commands."""
 
     item: int
@@ -49,21 +49,24 @@ class CommandBegan(msgspec.Struct, frozen=True):
     start: StartCommand
 
 
-class Adopted(msgspec.Struct, frozen=True):
+class CommandAdopted(msgspec.Struct, frozen=True):
     """A command runs in a worker of an earlier coordinator and was adopted."""
 
     item: int
 
 
 class AttemptEnded(msgspec.Struct, frozen=True):
-    """The end of an attempt is durable. `goes_on`: it failed and is retried. `asks`: a question follows."""
+    """The end of an attempt is durable.
+
+    `is_retried`: it failed and is retried. `waits_for_answer`: a question follows.
+    """
 
     conclusion: Conclusion
-    goes_on: bool
-    asks: bool
+    is_retried: bool
+    waits_for_answer: bool
 
 
-class AskedLive(msgspec.Struct, frozen=True):
+class LiveQuestionAsked(msgspec.Struct, frozen=True):
     """A running command asks a question."""
 
     item: int
@@ -71,7 +74,7 @@ class AskedLive(msgspec.Struct, frozen=True):
     question: str
 
 
-class Counted(msgspec.Struct, frozen=True):
+class CommandMarked(msgspec.Struct, frozen=True):
     """A request made a command count as done or as failed."""
 
     item: int
@@ -106,23 +109,23 @@ class AttemptStopped(msgspec.Struct, frozen=True):
     stopped: AttemptStop
 
 
-class RequestMade(msgspec.Struct, frozen=True):
+class RequestReceived(msgspec.Struct, frozen=True):
     """A new request was made."""
 
     request: Request
 
 
 Happening = (
-    Queued
+    CommandQueued
     | CommandBegan
-    | Adopted
+    | CommandAdopted
     | AttemptEnded
-    | AskedLive
-    | Counted
+    | LiveQuestionAsked
+    | CommandMarked
     | CommandSkipped
     | AttemptInterrupted
     | AttemptStopped
-    | RequestMade
+    | RequestReceived
 )
 
 
@@ -133,7 +136,7 @@ class EmittedEvents(msgspec.Struct, kw_only=True):
     - `interrupted`: interrupted and stopped attempts, as (item, epoch).
     - `skipped`: the items last reported as skipped.
     - `blocked`: the ends of attempts that a question followed.
-    - `asked`: the digests of reported questions of running commands.
+    - `questioned`: the digests of reported questions of running commands.
     - `requests`: the number of reported requests.
     """
 
@@ -143,7 +146,7 @@ class EmittedEvents(msgspec.Struct, kw_only=True):
     interrupted: set[tuple[int, int]] = msgspec.field(default_factory=set)
     skipped: set[int] = msgspec.field(default_factory=set)
     blocked: set[tuple[int, int]] = msgspec.field(default_factory=set)
-    asked: set[str] = msgspec.field(default_factory=set)
+    questioned: set[str] = msgspec.field(default_factory=set)
     requests: int = 0
 
 
@@ -198,13 +201,15 @@ class EventProjector:
         `concluded` are all outcomes.
         """
         happenings: list[Happening] = self._ends(concluded)
-        happenings += [RequestMade(request) for request in self._initial_requests if request.n > self._emitted.requests]
+        happenings += [
+            RequestReceived(request) for request in self._initial_requests if request.n > self._emitted.requests
+        ]
         for item in range(len(self._states)):
             if self._unended(item) and item not in self._conductor.running:
                 happenings += self._interrupted(item)
         # Ends of commands are reported before commands that may start because of them.
         return happenings + sorted(
-            self._state_changes(range(len(self._states))), key=lambda one: isinstance(one, Queued)
+            self._state_changes(range(len(self._states))), key=lambda one: isinstance(one, CommandQueued)
         )
 
     def start(self, start: StartCommand) -> None:
@@ -235,12 +240,12 @@ class EventProjector:
                     happenings += self._interrupted(start.item, start.epoch) if is_begun else []
             case CommandReleased(item, epoch):
                 looked_at.add(item)
-                if item in self._foreign and item not in self._conductor.foreign:
+                if item in self._foreign and item not in self._conductor.adopted:
                     happenings += self._interrupted(item, epoch)
-            case Due(item) | events.QuestionAsked(item) if item not in (ANY, WHOLE):
+            case WaitEnded(item) | events.QuestionAsked(item) if item not in (ANY, BATCH_TIME_LIMIT):
                 looked_at.add(item)
             case Requested(request):
-                happenings.append(RequestMade(request))
+                happenings.append(RequestReceived(request))
                 looked_at.update(range(len(self._states)))
             case _:
                 pass
@@ -249,7 +254,7 @@ class EventProjector:
         happenings += self._state_changes(sorted(looked_at))
         for start in starts:
             self._at[start.worker] = start
-            happenings += self._queued(start.item, start.round)
+            happenings += self._project_queueing(start.item, start.round)
             happenings.append(CommandBegan(start))
         return happenings
 
@@ -269,15 +274,15 @@ class EventProjector:
             if asks:
                 self._emitted.blocked.add((conclusion.item, conclusion.round))
             goes_on = conclusion.type == "failed" and (not is_last or state in _OPEN)
-            happenings.append(AttemptEnded(conclusion, goes_on=goes_on, asks=asks))
+            happenings.append(AttemptEnded(conclusion, is_retried=goes_on, waits_for_answer=asks))
         return happenings
 
     def _state_changes(self, items: Iterable[int]) -> list[Happening]:
         """Return the changed states of items, and of all commands that need them."""
         happenings: list[Happening] = []
-        foreign = self._conductor.foreign
+        foreign = self._conductor.adopted
         if foreign != self._foreign:
-            happenings += [Adopted(item) for item in sorted(foreign - self._foreign)]
+            happenings += [CommandAdopted(item) for item in sorted(foreign - self._foreign)]
             self._foreign = foreign
         pending = list(reversed(list(items)))
         while pending:
@@ -288,7 +293,7 @@ class EventProjector:
             self._states[item] = state
             self._count(_NAMES[before], -1)
             self._count(_NAMES[state], 1)
-            happenings += self._changed(item, state)
+            happenings += self._project_state_change(item, state)
             if before not in _OPEN or state not in _OPEN:
                 pending += self._users[item]
         return happenings
@@ -300,38 +305,38 @@ class EventProjector:
         else:
             del self.counts[state]
 
-    def _changed(self, item: int, state: CommandState) -> list[Happening]:
+    def _project_state_change(self, item: int, state: CommandState) -> list[Happening]:
         if state is not CommandState.SKIPPED:
             self._emitted.skipped.discard(item)
         last = self._conductor.conclusion(item)
         place = (item, last.round if last else 0)
         match state:
             case CommandState.READY:
-                return self._queued(item, place[1] + 1)
+                return self._project_queueing(item, place[1] + 1)
             case CommandState.BLOCKED if item in self._conductor.running and self._unended(item) > 0:
                 question = self._conductor.question(item)
-                if question is None or question in self._emitted.asked:
+                if question is None or question in self._emitted.questioned:
                     return []
-                self._emitted.asked.add(question)
-                return [AskedLive(item, self._conductor.attempt(item)[0], question)]
+                self._emitted.questioned.add(question)
+                return [LiveQuestionAsked(item, self._conductor.attempt(item)[0], question)]
             case CommandState.SKIPPED if item not in self._emitted.skipped:
                 self._emitted.skipped.add(item)
                 cause = self._conductor.cause(item)
                 return [CommandSkipped(item, place[1], None if cause == item else cause)]
             case CommandState.DONE if (last is None or last.type != "result") and place not in self._emitted.counted:
                 self._emitted.counted.add(place)
-                return [Counted(item, place[1], is_done=True)]
+                return [CommandMarked(item, place[1], is_done=True)]
             case CommandState.FAILED if place in self._emitted.blocked and place not in self._emitted.counted:
                 self._emitted.counted.add(place)
-                return [Counted(item, place[1], is_done=False)]
+                return [CommandMarked(item, place[1], is_done=False)]
             case _:
                 return []
 
-    def _queued(self, item: int, round_: int) -> list[Happening]:
+    def _project_queueing(self, item: int, round_: int) -> list[Happening]:
         if (item, round_) in self._emitted.queued:
             return []
         self._emitted.queued.add((item, round_))
-        return [Queued(item, round_, max(1, self.counts.get(_NAMES[CommandState.READY], 0)))]
+        return [CommandQueued(item, round_, max(1, self.counts.get(_NAMES[CommandState.READY], 0)))]
 
     def _unended(self, item: int) -> int:
         last = self._conductor.conclusion(item)

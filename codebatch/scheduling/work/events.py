@@ -89,11 +89,11 @@ class Signalled(msgspec.Struct, frozen=True):
 
 ANY = -1
 """Used in place of an item: the item that starts next, whichever it is."""
-WHOLE = -2
+BATCH_TIME_LIMIT = -2
 """Used in place of an item: the whole batch, for its time limit."""
 
 
-class Due(msgspec.Struct, frozen=True):
+class WaitEnded(msgspec.Struct, frozen=True):
     """A Wake ended: the waiting time before an attempt of an item or before ANY start, or the time limit of WHOLE."""
 
     item: int
@@ -127,7 +127,7 @@ CommandEvent = (
     | WorkerDied
     | CommandReleased
     | Requested
-    | Due
+    | WaitEnded
     | QuestionAsked
     | Consulted
     | Signalled
@@ -139,7 +139,7 @@ class StartCommand(msgspec.Struct, frozen=True):
     """Start a command in an idle worker. The worker must lease it under `epoch`.
 
     - `requests`: the number of requests that were known at this decision.
-    - `tried`: the number of failed tries since a request last opened the command.
+    - `failed_tries`: the number of failed tries since a request last opened the command.
     - `then`: the starts to queue at the worker behind this one. NextStarted reports each when it begins.
     """
 
@@ -148,7 +148,7 @@ class StartCommand(msgspec.Struct, frozen=True):
     round: int
     epoch: int
     requests: int
-    tried: int
+    failed_tries: int
     then: tuple[StartCommand, ...] = ()
 
 

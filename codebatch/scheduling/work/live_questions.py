@@ -21,46 +21,46 @@ class LiveCommandQuestions:
         self._histories = histories
         self._requests = requests
         self._queue = queue
-        self._asked: dict[int, QuestionAsked] = {}
+        self._events_by_item: dict[int, QuestionAsked] = {}
         self._handled: dict[int, QuestionAsked] = {}
         self._resting: set[int] = set()
         self._answered: list[int] = []
 
-    def add(self, asked: QuestionAsked) -> None:
+    def add(self, event: QuestionAsked) -> None:
         """Add a question. An attempt asks one question at a time, so a later question replaces an earlier one."""
-        known = self._asked.get(asked.item)
-        if known is None or _place(known) <= _place(asked):
-            self._asked[asked.item] = asked
+        known = self._events_by_item.get(event.item)
+        if known is None or _place(known) <= _place(event):
+            self._events_by_item[event.item] = event
 
     def question(self, item: int) -> Digest | None:
         """Return the digest of the question that a running item waits for, or None."""
-        asked = self._current(item)
-        return None if asked is None or self._requests.answers(item, asked.question) else asked.question
+        event = self._current(item)
+        return None if event is None or self._requests.answers(item, event.question) else event.question
 
-    def look(self, item: int, *, is_foreign: bool) -> None:
+    def update(self, item: int, *, is_foreign: bool) -> None:
         """Update the state of a running item: free its slots if it asks, or record that it is answered.
 
         The answer may be known before the question arrives here. The worker of a foreign item continues without a
         message.
         """
-        asked = self._current(item)
-        if asked is None or self._handled.get(item) == asked:
+        event = self._current(item)
+        if event is None or self._handled.get(item) == event:
             return
         if self.question(item) is not None:
             if item not in self._resting and len(self._resting) < RESTING_MAX:
                 self._queue.release_slots(item)
                 self._resting.add(item)
             return
-        self._handled[item] = asked
+        self._handled[item] = event
         if not is_foreign:
             self._answered.append(item)
         elif item in self._resting:
             self._resume(item)
 
     def _current(self, item: int) -> QuestionAsked | None:
-        asked = self._asked.get(item)
-        is_current = asked is not None and (asked.round, asked.epoch) == self._histories.attempt(item)
-        return asked if is_current else None
+        event = self._events_by_item.get(item)
+        is_current = event is not None and (event.round, event.epoch) == self._histories.attempt(item)
+        return event if is_current else None
 
     def forget(self, item: int) -> None:
         """Forget an item that no longer runs."""
@@ -87,9 +87,9 @@ class LiveCommandQuestions:
         return bool(self._answered)
 
     def _resume(self, item: int) -> None:
-        self._queue.take_slots(item)
+        self._queue.acquire_slots(item)
         self._resting.discard(item)
 
 
-def _place(asked: QuestionAsked) -> tuple[int, int, int]:
-    return asked.round, asked.epoch, asked.number
+def _place(event: QuestionAsked) -> tuple[int, int, int]:
+    return event.round, event.epoch, event.number

@@ -116,7 +116,7 @@ def _started(
     the items behind it are skipped.
     """
     started: list[int] = []
-    held: set[str] = set()
+    reserved_pools: set[str] = set()
     heads = [(heap[0], demand) for demand, heap in ready.items()]
     heapq.heapify(heads)
     while heads and free[SLOTS] > 0 and not (started and agenda.start_every_seconds):
@@ -124,8 +124,8 @@ def _started(
         slots, *pools = [(pool, min(amount, capacity[pool])) for pool, amount in demand]
         if slots[1] > free[SLOTS]:
             break
-        if any(pool in held or free[pool] < amount for pool, amount in pools):
-            held.update(pool for pool, _ in pools)
+        if any(pool in reserved_pools or free[pool] < amount for pool, amount in pools):
+            reserved_pools.update(pool for pool, _ in pools)
             heapq.heappop(heads)
             continue
         for pool, amount in (slots, *pools):

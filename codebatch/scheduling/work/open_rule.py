@@ -9,18 +9,18 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from codebatch.model.digest import Digest
-from codebatch.model.work.question import OUR_CHOICES, OurQuestion, our_question
+from codebatch.model.work.question import OUR_CHOICES, CoordinatorQuestion, coordinator_question_digest
 from codebatch.model.work.work_batch import WAITS_MAX
 from codebatch.scheduling.work.attempt_histories import AttemptHistories
-from codebatch.scheduling.work.command_graph import Face
+from codebatch.scheduling.work.command_graph import DependencyState
 from codebatch.scheduling.work.command_plan import CommandPlan
 from codebatch.scheduling.work.events import Conclusion
 from codebatch.scheduling.work.request_log import LoggedAnswer, RequestLog
 
-Own = Literal["open", "retry", "done", "failed", "cancelled", "skipped", "blocked"]
+OwnState = Literal["open", "retry", "done", "failed", "cancelled", "skipped", "blocked"]
 """The state of a command regardless of its needs. `retry` is open too, after a failure."""
 
-FACES: dict[Own, Face] = {
+DEPENDENCY_STATES: dict[OwnState, DependencyState] = {
     "open": "open",
     "retry": "open",
     "done": "good",
@@ -35,23 +35,23 @@ FACES: dict[Own, Face] = {
 class Waiting(NamedTuple):
     """The question that a command waits for after a round.
 
-    `ours` is the kind of the question if codebatch asks. It is None if the command asked.
+    `coordinator_question` is the kind of the question if codebatch asks. It is None if the command asked.
     """
 
     digest: Digest
-    ours: OurQuestion | None
+    coordinator_question: CoordinatorQuestion | None
 
 
 class _Summary(NamedTuple):
     """A summary of an item's rounds.
 
-    - `tried`: the number of failures since a request last opened the item.
+    - `failed_tries`: the number of failures since a request last opened the item.
     - `question`, `answer`: the question after the last round, and its answer.
     - `lifted`: the number of the last request whose answer opened the item, or 0.
     - `is_limited`: the item waits for a rate limit.
     """
 
-    tried: int
+    failed_tries: int
     question: Waiting | None
     answer: LoggedAnswer | None
     lifted: int
@@ -69,7 +69,7 @@ class CommandStateRule:
         self._histories = histories
         self._requests = requests
 
-    def own(self, item: int) -> Own:
+    def own_state(self, item: int) -> OwnState:
         """Return the state of an item regardless of its needs."""
         last, last_begun = self._histories.last(item), self._histories.last_begun(item)
         skip = self._requests.skip(item)
@@ -91,15 +91,15 @@ class CommandStateRule:
             if _opens(summary.question, summary.answer):
                 return "open"
             return "done" if summary.answer.text == "done" else "failed"
-        return "retry" if self._has_try_left(item, last, summary.tried) else "failed"
+        return "retry" if self._may_retry(item, last, summary.failed_tries) else "failed"
 
     def question(self, item: int) -> Waiting | None:
         """Return the question after the last round of an item, or None."""
         return self._summary(item).question
 
-    def tried(self, item: int) -> int:
+    def failed_try_count(self, item: int) -> int:
         """Return the number of tries that failed since a request last opened the item."""
-        return self._summary(item).tried
+        return self._summary(item).failed_tries
 
     def is_limited(self, item: int) -> bool:
         """Return whether the last round met a rate limit, so that it does not count as a try."""
@@ -109,8 +109,8 @@ class CommandStateRule:
         """Return the number of failed tries, and whether an answer made the item count as done or failed."""
         summary = self._summary(item)
         if summary.question is None or summary.answer is None:
-            return summary.tried, False
-        return summary.tried, not _opens(summary.question, summary.answer)
+            return summary.failed_tries, False
+        return summary.failed_tries, not _opens(summary.question, summary.answer)
 
     def is_cancelled(self, item: int) -> bool:
         """Return whether a Cancel that was not undone keeps the item from starting."""
@@ -121,7 +121,7 @@ class CommandStateRule:
         return self._requests.is_paused and self._requests.is_paused_for(item, self._summary(item).lifted)
 
     def _summary(self, item: int) -> _Summary:
-        tried = lifted = waits = 0
+        failed_tries = lifted = waits = 0
         is_limited = False
         question: Waiting | None = None
         answer: LoggedAnswer | None = None
@@ -132,17 +132,20 @@ class CommandStateRule:
             if conclusion.reason != "unbegun":
                 waits = waits + 1 if conclusion.reason == "limited" else 0
             is_limited = conclusion.reason == "limited" and waits <= WAITS_MAX
-            tried += conclusion.type == "failed" and not is_limited
-            question = None if is_limited else self._question(item, conclusion, tried)
+            failed_tries += conclusion.type == "failed" and not is_limited
+            question = None if is_limited else self._question(item, conclusion, failed_tries)
             answer = None if question is None else self._answer(item, round_, question)
             if question is not None and answer is not None and _opens(question, answer):
-                tried, lifted = 0, max(lifted, answer.n)
+                failed_tries, lifted = 0, max(lifted, answer.n)
             if self._requests.opens(item, round_):
-                tried = waits = 0
-        return _Summary(tried, question, answer, lifted, is_limited)
+                failed_tries = waits = 0
+        return _Summary(failed_tries, question, answer, lifted, is_limited)
 
-    def _question(self, item: int, conclusion: Conclusion, tried: int) -> Waiting | None:
-        """Return the question after a round, or None. `tried` counts the failed tries up to the end of this round."""
+    def _question(self, item: int, conclusion: Conclusion, failed_tries: int) -> Waiting | None:
+        """Return the question after a round, or None.
+
+        `failed_tries` counts the failed tries up to the end of this round.
+        """
         policy = self._agenda.policies[item]
         if conclusion.type == "blocked":
             return (
@@ -154,25 +157,25 @@ class CommandStateRule:
             return None
         if conclusion.reason == "stall" and policy.on_stall == "ask":
             return self._built_in_question("stall", item, conclusion)
-        if policy.on_exhausted == "ask" and not self._has_try_left(item, conclusion, tried):
+        if policy.on_exhausted == "ask" and not self._may_retry(item, conclusion, failed_tries):
             return self._built_in_question("exhausted", item, conclusion)
         return None
 
-    def _built_in_question(self, kind: OurQuestion, item: int, conclusion: Conclusion) -> Waiting:
-        return Waiting(our_question(kind, self._agenda.ids[item], conclusion.round), kind)
+    def _built_in_question(self, kind: CoordinatorQuestion, item: int, conclusion: Conclusion) -> Waiting:
+        return Waiting(coordinator_question_digest(kind, self._agenda.ids[item], conclusion.round), kind)
 
     def _answer(self, item: int, round_: int, question: Waiting) -> LoggedAnswer | None:
         """Return the first valid answer to a question, or None."""
         for answer in self._requests.answers(item, question.digest):
-            if answer.round == round_ and (question.ours is None or answer.text in OUR_CHOICES):
+            if answer.round == round_ and (question.coordinator_question is None or answer.text in OUR_CHOICES):
                 return answer
         return None
 
-    def _has_try_left(self, item: int, conclusion: Conclusion, tried: int) -> bool:
+    def _may_retry(self, item: int, conclusion: Conclusion, failed_tries: int) -> bool:
         policy = self._agenda.policies[item]
-        return tried <= policy.retries and conclusion.reason in policy.retry_reasons and not conclusion.is_final
+        return failed_tries <= policy.retries and conclusion.reason in policy.retry_reasons and not conclusion.is_final
 
 
 def _opens(question: Waiting, answer: LoggedAnswer) -> bool:
     """Return whether an answer opens the command again. Other answers to a question of codebatch decide its state."""
-    return question.ours is None or answer.text == "again"
+    return question.coordinator_question is None or answer.text == "again"

@@ -155,6 +155,6 @@ class RequestLog:
         """Return the answers to a question, in order."""
         return self._answers.get(item, {}).get(question, ())
 
-    def is_seen(self, item: int, round_: int) -> bool:
+    def is_acknowledged(self, item: int, round_: int) -> bool:
         """Return whether a request acknowledged the failure of an item in a round, so that it no longer counts."""
         return round_ <= self._acknowledged.get(item, 0)

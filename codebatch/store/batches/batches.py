@@ -31,11 +31,11 @@ from codebatch.model.plan import Plan, decode_plan, encode_plan
 from codebatch.model.task import TASK_NAME_PATTERN, WORK_PIPELINE
 from codebatch.store import layout
 from codebatch.store.batches.ids import BATCH_ID_PATTERN as BATCH_ID_PATTERN
-from codebatch.store.batches.ids import MICROSECOND, id_at, instant_after_1970, instant_of
+from codebatch.store.batches.ids import MICROSECOND, id_at, id_instant, instant_after_1970
 from codebatch.store.batches.ids import BatchId as BatchId
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.documents import read_document
-from codebatch.store.ids import PassedOver
+from codebatch.store.ids import SkipCallback
 from codebatch.system.files.file_reader import FileReader
 from codebatch.system.files.files import Files
 
@@ -137,7 +137,7 @@ class BatchDir(msgspec.Struct, frozen=True):
         try:
             plan = read_document(self.files, path, decode_plan, hint=_unrecoverable_hint(self.root))
         except FileNotFoundError as error:
-            check_is_there(self.files, self.root)
+            check_batch_exists(self.files, self.root)
             raise CorruptFile(str(path), "is missing", hint=_unrecoverable_hint(self.root)) from error
         about = self.about
         if (plan.digest, plan.paths, plan.pipeline) != (about.plan_digest, about.paths, about.pipeline):
@@ -148,7 +148,7 @@ class BatchDir(msgspec.Struct, frozen=True):
 NEW_BATCH_HINT = "make a new batch with: codebatch run PATH; for a task list: codebatch work run"
 
 
-def check_is_there(files: FileReader, batch_root: Path) -> None:
+def check_batch_exists(files: FileReader, batch_root: Path) -> None:
     """Raise BatchRemoved if the directory of a batch no longer exists.
 
     A reader calls this if a file of the batch is missing. Readers hold no lock, so garbage collection may remove a
@@ -165,11 +165,11 @@ def new_batch_id(store: StoreDir, at_ns: int, before: BatchId | None = None) -> 
     """
     if before is not None:
         with contextlib.suppress(ValueError, OverflowError):
-            return id_at(instant_of(before) - MICROSECOND)
+            return id_at(id_instant(before) - MICROSECOND)
     at = instant_after_1970(at_ns)
     for existing_id in reversed(batch_ids(store)):
         with contextlib.suppress(ValueError, OverflowError):  # A name may match the pattern without being a valid date.
-            at = max(at, instant_of(existing_id) + MICROSECOND)
+            at = max(at, id_instant(existing_id) + MICROSECOND)
             break
     return id_at(at)
 
@@ -195,7 +195,7 @@ def create_batch(
     is set, the ID of the new batch sorts ahead of that batch, so the new batch does not become the latest one.
     `documents` maps names of further files in the directory to their contents. `project` is as in BatchFile.
     """
-    from codebatch.model.analysis.imports import imports_in
+    from codebatch.model.analysis.imports import imported_objects
 
     about = BatchFile(
         batch_id=BatchId(_hidden_name()) if is_hidden else new_batch_id(store, at_ns, before),
@@ -208,7 +208,7 @@ def create_batch(
         bases=tuple(bases),
         commit=checkout.commit,
         is_clean=checkout.is_clean,
-        imports=imports_in(plan.tasks),
+        imports=imported_objects(plan.tasks),
         for_comparison=for_comparison,
         created_at_ns=at_ns,
         shards=len(plan.shards),
@@ -303,14 +303,14 @@ def open_batch(store: StoreDir, batch_id: str) -> BatchDir:
     return BatchDir(store.files, store.batches / batch_id, about)
 
 
-def snapshot_of(store: StoreDir, batch: BatchDir) -> Snapshot:
+def load_batch_snapshot(store: StoreDir, batch: BatchDir) -> Snapshot:
     """Return the snapshot of a batch. Raises StoreCorrupt if it is damaged or missing."""
     from codebatch.store.snapshots.snapshots import SNAPSHOT_HINT, load_snapshot
 
     try:
         return load_snapshot(store.files, store.root, batch.about.snapshot_id)
     except UnknownId as error:
-        check_is_there(batch.files, batch.root)
+        check_batch_exists(batch.files, batch.root)
         raise StoreCorrupt(f"the snapshot of {batch.id} is missing: {error.message}", hint=SNAPSHOT_HINT) from error
 
 
@@ -324,7 +324,7 @@ def is_work(batch: BatchDir) -> bool:
     return batch.about.pipeline == WORK_PIPELINE
 
 
-def is_of_kind(batch: BatchDir, kind: BatchKind) -> bool:
+def has_batch_kind(batch: BatchDir, kind: BatchKind) -> bool:
     """Return whether a batch is of a kind."""
     return kind == "any" or is_work(batch) == (kind == "work")
 
@@ -345,21 +345,21 @@ def check_kind(batch: BatchDir, kind: BatchKind) -> None:
 
 
 def iter_batches(
-    store: StoreDir, passed_over: PassedOver | None = None, *, kind: BatchKind = "analysis"
+    store: StoreDir, on_skipped: SkipCallback | None = None, *, kind: BatchKind = "analysis"
 ) -> Iterator[BatchDir]:
-    """Yield every readable batch of a kind, latest first. Each unreadable batch is reported to `passed_over`."""
+    """Yield every readable batch of a kind, latest first. Each unreadable batch is reported to `on_skipped`."""
     for batch_id in reversed(batch_ids(store)):
         try:
             batch = open_batch(store, batch_id)
         except (StoreError, UnknownId) as error:
-            if passed_over is not None:
-                passed_over(f"{batch_id} skipped: {error.message}")
+            if on_skipped is not None:
+                on_skipped(f"{batch_id} skipped: {error.message}")
             continue
-        if is_of_kind(batch, kind):
+        if has_batch_kind(batch, kind):
             yield batch
 
 
-def given_names(store: StoreDir) -> dict[str, BatchId]:
+def read_batch_names(store: StoreDir) -> dict[str, BatchId]:
     """Map each batch name to the ID of its batch. The batch may no longer exist.
 
     If several batches have the same name, it maps to the latest.

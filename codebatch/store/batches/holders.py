@@ -27,7 +27,7 @@ from codebatch.store import layout
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.documents import read_document_bytes
 from codebatch.system.files.files import Files, Lock
-from codebatch.system.host import Host, is_here, this_host
+from codebatch.system.host import Host, is_this_machine, this_host
 
 HOLDER_FORMAT = 1
 ATTEMPTS_MAX = 100
@@ -103,15 +103,15 @@ class Holder:
                 continue
             if lock is None:
                 continue
-            is_ours = False
+            is_created = False
             try:
-                is_ours = self._files.create_exclusive(hidden, self._path)
+                is_created = self._files.create_exclusive(hidden, self._path)
             except FileNotFoundError:
                 continue
             finally:
-                if not is_ours:
+                if not is_created:
                     lock.release()
-            if not is_ours:
+            if not is_created:
                 break
             self._files.remove(hidden)
             return lock
@@ -128,21 +128,21 @@ class Holder:
         is durable.
         """
         name = layout.lease_name(shard, start, epoch)
-        return self._try_link(name) if may_be_forgotten else self._take(name)
+        return self._try_link(name) if may_be_forgotten else self._try_acquire(name)
 
     def try_lead(self, epoch: int) -> bool:
         """Take the lease of a work batch as a whole for an epoch. Return False if another process has taken it."""
-        return self._take(layout.coordinator_lease_name(epoch))
+        return self._try_acquire(layout.coordinator_lease_name(epoch))
 
     def sync(self) -> None:
         """Sync the directory of leases. On return every lease that was taken is on disk."""
         self._files.sync_directory(self._leases)
 
-    def _take(self, name: str) -> bool:
-        is_ours = self._try_link(name)
-        if is_ours and self._is_durable:
+    def _try_acquire(self, name: str) -> bool:
+        is_created = self._try_link(name)
+        if is_created and self._is_durable:
             self.sync()
-        return is_ours
+        return is_created
 
     def _try_link(self, name: str) -> bool:
         path = f"{self._leases}/{name}"
@@ -200,14 +200,14 @@ class LeaseReader:
                     holders.append((holder, self.is_live(holder)))
         return holders
 
-    def listed(self) -> dict[str, int]:
+    def current_names(self) -> dict[str, int]:
         """Return the current names in `leases/` with their inodes, as `Files.listing` does."""
         return self._files.listing(self._root / layout.LEASES)
 
     def leases(self, listed: Mapping[str, int] | None = None) -> dict[tuple[ShardId, int], Lease]:
         """Return the lease with the highest epoch of every unit, from the names in `listed` or from a new listing."""
         highest: dict[tuple[ShardId, int], tuple[int, int, str]] = {}
-        for name, inode in (self.listed() if listed is None else listed).items():
+        for name, inode in (self.current_names() if listed is None else listed).items():
             parsed = layout.parse_lease(name)
             if parsed is None:
                 continue
@@ -219,7 +219,7 @@ class LeaseReader:
         for (shard, start), (epoch, inode, name) in highest.items():
             holder = self._holder(inode, name)
             if holder.holder not in live:
-                live[holder.holder] = self.is_live(holder) and (is_here(holder.host) or not self._take_over)
+                live[holder.holder] = self.is_live(holder) and (is_this_machine(holder.host) or not self._take_over)
             leases[shard, start] = Lease(
                 shard=shard, start=start, epoch=epoch, holder=holder, is_live=live[holder.holder]
             )
@@ -231,7 +231,7 @@ class LeaseReader:
         The epoch is 0 if there is no such lease. Names are taken from `listed`, or from a new listing.
         """
         highest = (0, 0, "")
-        for name, inode in (self.listed() if listed is None else listed).items():
+        for name, inode in (self.current_names() if listed is None else listed).items():
             epoch = layout.parse_coordinator_lease(name)
             if epoch is not None:
                 highest = max(highest, (epoch, inode, name))
@@ -239,7 +239,7 @@ class LeaseReader:
         if not epoch:
             return 0, None
         holder = self._holder(inode, name)
-        is_live = self.is_live(holder) and (is_here(holder.host) or not self._take_over)
+        is_live = self.is_live(holder) and (is_this_machine(holder.host) or not self._take_over)
         return epoch, holder if is_live else None
 
     def is_live(self, holder: HolderFile) -> bool:
@@ -247,7 +247,7 @@ class LeaseReader:
 
         A holder on another host counts as alive, because its flock is not visible on this one.
         """
-        if is_here(holder.host):
+        if is_this_machine(holder.host):
             try:
                 return self._files.is_locked(f"{self._holders}/{holder.holder}")
             except UnsupportedEntry:  # A file of another type was not created by codebatch, so no holder locks it.
@@ -274,6 +274,6 @@ class LeaseReader:
         return holder if layout.HOLDER_PATTERN.match(holder.holder) else None
 
 
-def is_held(batch: BatchDir) -> bool:
+def has_live_holder(batch: BatchDir) -> bool:
     """Return whether any holder of a batch may be at work."""
     return any(is_live for _, is_live in LeaseReader(batch.files, batch.root).holders())

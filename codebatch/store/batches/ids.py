@@ -20,7 +20,7 @@ def id_at(at: datetime.datetime) -> BatchId:
     return BatchId(f"batch-{at:%Y%m%d-%H%M%S}-{at.microsecond:06d}-{os.urandom(3).hex()}")
 
 
-def instant_of(batch_id: str) -> datetime.datetime:
+def id_instant(batch_id: str) -> datetime.datetime:
     """Return the time in an ID.
 
     Raises ValueError or OverflowError if a name matches the pattern but is not a valid date.

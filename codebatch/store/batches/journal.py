@@ -17,7 +17,7 @@ from codebatch.model.documents import Document, DocumentError, InstantNs, decode
 from codebatch.model.outcome import HolderId
 from codebatch.model.shard import ShardId
 from codebatch.store import layout
-from codebatch.store.ids import PassedOver
+from codebatch.store.ids import SkipCallback
 from codebatch.system.files.file_reader import FileReader
 from codebatch.system.files.files import Files
 
@@ -255,10 +255,10 @@ class JournalReader:
         """The number of bytes read from each journal, by file name."""
         return dict(self._read)
 
-    def read(self, passed_over: PassedOver | None = None) -> list[JournalLine]:
+    def read(self, on_skipped: SkipCallback | None = None) -> list[JournalLine]:
         """Return the lines that all holders have added since the last call, sorted by time.
 
-        Damaged lines and events of later versions are skipped and reported to `passed_over`. A last line without a line
+        Damaged lines and events of later versions are skipped and reported to `on_skipped`. A last line without a line
         feed is skipped as well. Each later call reads it again until it is complete.
         """
         lines: list[JournalLine] = []
@@ -272,8 +272,8 @@ class JournalReader:
                 try:
                     lines.append(self._decode(line))
                 except DocumentError as error:
-                    if passed_over is not None:
-                        passed_over(f"a line of {path} was skipped: {error}; evidence may be missing")
+                    if on_skipped is not None:
+                        on_skipped(f"a line of {path} was skipped: {error}; evidence may be missing")
         return sorted(lines, key=lambda line: (line.at_ns, line.holder, line.seq))
 
     def _decode(self, line: bytes) -> JournalLine:
@@ -282,6 +282,6 @@ class JournalReader:
         return JournalLine(seq=head.seq, at_ns=head.at_ns, holder=head.holder, event=event)
 
 
-def read_journal(files: FileReader, batch_root: Path, passed_over: PassedOver | None = None) -> list[JournalLine]:
+def read_journal(files: FileReader, batch_root: Path, on_skipped: SkipCallback | None = None) -> list[JournalLine]:
     """Return every line of every holder, sorted by time. Damaged lines and events of later versions are skipped."""
-    return JournalReader(files, batch_root).read(passed_over)
+    return JournalReader(files, batch_root).read(on_skipped)

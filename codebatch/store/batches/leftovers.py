@@ -39,22 +39,22 @@ class BatchLeftovers:
         names = files.listing(scratch)
         self._scratch = [scratch / name for name in names if layout.HOLDER_PATTERN.match(name)]
 
-    def sweep(self, holders: Sequence[tuple[HolderFile, bool]], own: HolderId) -> int:
+    def sweep(self, holders: Sequence[tuple[HolderFile, bool]], own_holder: HolderId) -> int:
         """Remove files that belong to no live holder, and return their number.
 
-        `own` is the ID of the sweeping coordinator.
+        `own_holder` is the ID of the sweeping coordinator.
         """
         live = {holder.holder for holder, is_live in holders if is_live}
         registered = {holder.holder for holder, _ in holders}
         # Another coordinator may be merging, and its workers create their scratch directories before they register as
         # holders.
         is_alone = not any(
-            is_live and holder.role == "coordinator" and holder.holder != own for holder, is_live in holders
+            is_live and holder.role == "coordinator" and holder.holder != own_holder for holder, is_live in holders
         )
         dead = [path for path in self._scratch if path.name not in live and (is_alone or path.name in registered)]
-        dead += [path for path in self._commits if _holder_of(path) not in live]
+        dead += [path for path in self._commits if _owner_id(path) not in live]
         dead += self._merging if is_alone else []
-        registering = [path for path in self._holders if _holder_of(path) not in live]
+        registering = [path for path in self._holders if _owner_id(path) not in live]
         return sum(remove_unfinished(self._files, path) for path in dead) + sum(
             remove_unlocked(self._files, path) for path in registering
         )
@@ -64,7 +64,7 @@ def _unfinished_in(files: Files, directory: Path) -> list[Path]:
     return [directory / name for name in files.unfinished(directory)]
 
 
-def _holder_of(path: Path) -> str:
+def _owner_id(path: Path) -> str:
     """Return the holder ID at the start of the name of an unfinished file, or an empty string."""
     match = _HOLDER_IN_NAME.match(path.name)
     return match[1] if match else ""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from codebatch.errors import AmbiguousId, UnknownId
 from codebatch.store import layout
-from codebatch.store.batches.batches import BATCH_ID_PATTERN, BatchId, batch_ids, check_name, given_names
+from codebatch.store.batches.batches import BATCH_ID_PATTERN, BatchId, batch_ids, check_name, read_batch_names
 from codebatch.store.batches.resolution import resolve_batch
 from codebatch.store.batches.store import StoreDir
-from codebatch.store.ids import PassedOver, latest_offset, resolve_prefix
+from codebatch.store.ids import SkipCallback, latest_offset, resolve_prefix
 from codebatch.store.snapshots.snapshots import snapshot_ids
 
 
@@ -21,14 +21,14 @@ def pinned_ids(store: StoreDir) -> list[str]:
     return [name for name in names if BATCH_ID_PATTERN.match(name) or layout.SNAPSHOT_ID_PATTERN.match(name)]
 
 
-def pin(store: StoreDir, reference: str, passed_over: PassedOver | None = None) -> str:
+def pin(store: StoreDir, reference: str, on_skipped: SkipCallback | None = None) -> str:
     """Pin the batch or snapshot that a reference names, and return its ID. On return the pin is on disk.
 
     Pinning again has no effect. The caller holds the shared lock of the store. Raises InvalidId, UnknownId or
     AmbiguousId.
     """
     if latest_offset(reference) is not None or reference.startswith("@"):
-        pinned = str(resolve_batch(store, reference, passed_over).id)
+        pinned = str(resolve_batch(store, reference, on_skipped).id)
     else:
         pinned = _resolve(reference, batch_ids(store), snapshot_ids(store.files, store.root))
     store.files.write_atomic(store.root / layout.PINS / pinned, b"")
@@ -37,10 +37,10 @@ def pin(store: StoreDir, reference: str, passed_over: PassedOver | None = None) 
 
 def protected_ids(store: StoreDir) -> set[str]:
     """Return the IDs that are pinned or have a name. They may no longer exist."""
-    return {*pinned_ids(store), *given_names(store).values()}
+    return {*pinned_ids(store), *read_batch_names(store).values()}
 
 
-def give_name(store: StoreDir, batch_id: BatchId, name: str) -> BatchId | None:
+def assign_name(store: StoreDir, batch_id: BatchId, name: str) -> BatchId | None:
     """Give a batch a name. Return the other batch that had the name before, or None. On return the name is on disk.
 
     The caller holds the shared lock of the store. Raises InvalidId.
@@ -48,7 +48,7 @@ def give_name(store: StoreDir, batch_id: BatchId, name: str) -> BatchId | None:
     check_name(name)
     pins = store.root / layout.PINS
     with store.making_batch():
-        before = given_names(store).get(name)
+        before = read_batch_names(store).get(name)
         if before is None:
             store.files.write_atomic(pins / f"{batch_id}@{name}", b"")
         elif before != batch_id:
@@ -58,7 +58,7 @@ def give_name(store: StoreDir, batch_id: BatchId, name: str) -> BatchId | None:
     return None
 
 
-def unpin(store: StoreDir, reference: str, passed_over: PassedOver | None = None) -> str:
+def unpin(store: StoreDir, reference: str, on_skipped: SkipCallback | None = None) -> str:
     """Remove a pin, or a name given as `@NAME`. Return the ID that was pinned, or the reference.
 
     On return the removal is on disk. Raises InvalidId, UnknownId or AmbiguousId.
@@ -67,7 +67,7 @@ def unpin(store: StoreDir, reference: str, passed_over: PassedOver | None = None
         return _remove_name(store, reference)
     all_pinned = pinned_ids(store)
     if latest_offset(reference) is not None:
-        reference = resolve_batch(store, reference, passed_over).id
+        reference = resolve_batch(store, reference, on_skipped).id
     batches = [name for name in all_pinned if BATCH_ID_PATTERN.match(name)]
     try:
         pinned = _resolve(reference, batches, [name for name in all_pinned if name not in batches])
@@ -82,7 +82,7 @@ def _remove_name(store: StoreDir, reference: str) -> str:
     name = reference[1:]
     check_name(name)
     with store.making_batch():
-        batch_id = given_names(store).get(name)
+        batch_id = read_batch_names(store).get(name)
         if batch_id is None:
             raise UnknownId(f"no batch is named {reference}", hint="see: codebatch batch list")
         store.files.remove(store.root / layout.PINS / f"{batch_id}@{name}")

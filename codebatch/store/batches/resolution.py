@@ -23,13 +23,13 @@ from codebatch.store.batches.batches import (
     batch_ids,
     check_kind,
     check_name,
-    given_names,
-    is_of_kind,
+    has_batch_kind,
     iter_batches,
     open_batch,
+    read_batch_names,
 )
 from codebatch.store.batches.store import StoreDir
-from codebatch.store.ids import PassedOver, latest_offset, resolve_prefix
+from codebatch.store.ids import SkipCallback, latest_offset, resolve_prefix
 
 OTHERS_SHOWN_MAX = 5
 """Maximum number of other projects of the store that an error lists."""
@@ -38,9 +38,9 @@ OTHERS_SHOWN_MAX = 5
 def resolve_batch(
     store: StoreDir,
     reference: str | None,
-    passed_over: PassedOver | None = None,
+    on_skipped: SkipCallback | None = None,
     *,
-    whole: bool = False,
+    is_unrestricted: bool = False,
     kind: BatchKind = "analysis",
 ) -> BatchDir:
     """Return the batch that a reference names, or the latest one of the project that the store was opened for.
@@ -48,8 +48,8 @@ def resolve_batch(
     A reference is an ID, a unique prefix of an ID, `@NAME`, `latest` or `latest~N`. `latest~N` is the Nth older batch
     with the same source, paths and pipeline as the latest one.
 
-    `whole` is used only without a reference, and only if the latest batch is restricted to paths. Then return the
-    latest batch that covers the whole source and has at least the same tasks. If there is none, return the latest
+    `is_unrestricted` is used only without a reference, and only if the latest batch is restricted to paths. Then return
+    the latest batch that covers the whole source and has at least the same tasks. If there is none, return the latest
     batch.
 
     Raises InvalidId, UnknownId or AmbiguousId; NoBatch if the project has no batch; WrongBatchKind if the named batch
@@ -62,13 +62,13 @@ def resolve_batch(
         batch = open_batch(store, named or resolve_prefix(reference, batch_ids(store), noun="batch", prefix="batch-"))
         check_kind(batch, kind)
         return batch
-    candidates = iter_project_batches(store, passed_over, kind=kind)
+    candidates = iter_project_batches(store, on_skipped, kind=kind)
     latest = next(candidates, None)
     if latest is None:
         raise _no_batch(store, kind)
     if offset == 0:
-        is_restricted = whole and reference is None and latest.about.paths
-        return _prefer_unrestricted(candidates, latest, passed_over) if is_restricted else latest
+        is_restricted = is_unrestricted and reference is None and latest.about.paths
+        return _prefer_unrestricted(candidates, latest, on_skipped) if is_restricted else latest
     alike = (
         batch for batch in iter_batches(store, kind=kind) if batch.id < latest.id and _has_same_scope(batch, latest)
     )
@@ -82,7 +82,7 @@ def resolve_batch(
 
 
 def iter_project_batches(
-    store: StoreDir, passed_over: PassedOver | None = None, *, kind: BatchKind = "analysis"
+    store: StoreDir, on_skipped: SkipCallback | None = None, *, kind: BatchKind = "analysis"
 ) -> Iterator[BatchDir]:
     """Yield the batches of a kind of the project that the store was opened for, latest first.
 
@@ -90,12 +90,12 @@ def iter_project_batches(
     `codebatch run DIRECTORY` was started in the parent directory. Then yield the batches of the directory below.
     """
     root = None if store.project is None else _current_root(store, store.project, kind)
-    for batch in iter_batches(store, passed_over, kind=kind):
+    for batch in iter_batches(store, on_skipped, kind=kind):
         if not batch.about.for_comparison and (root is None or _belongs_to(batch, root)):
             yield batch
 
 
-def iter_batches_of(store: StoreDir, sources: tuple[bytes, ...]) -> Iterator[BatchDir]:
+def iter_source_batches(store: StoreDir, sources: tuple[bytes, ...]) -> Iterator[BatchDir]:
     """Yield the analyses of given sources, latest first, including those restricted to paths."""
     for batch in iter_batches(store):
         if batch.about.sources == sources and not batch.about.for_comparison:
@@ -104,12 +104,12 @@ def iter_batches_of(store: StoreDir, sources: tuple[bytes, ...]) -> Iterator[Bat
 
 def default_batch(store: StoreDir, sources: tuple[bytes, ...]) -> BatchDir | None:
     """Return the analysis of given sources that a query without a batch uses, or None if there is none."""
-    candidates = iter_batches_of(store, sources)
+    candidates = iter_source_batches(store, sources)
     latest = next(candidates, None)
     return latest if latest is None or not latest.about.paths else _prefer_unrestricted(candidates, latest, None)
 
 
-def is_of_other_project(store: StoreDir, batch: BatchDir) -> bool:
+def belongs_to_other_project(store: StoreDir, batch: BatchDir) -> bool:
     """Return whether a batch belongs to a project other than the one that the store was opened for."""
     project = store.project
     if project is None or project.kind == "removed" or _belongs_to(batch, project.root):
@@ -142,22 +142,23 @@ def _belongs_to(batch: BatchDir, root: bytes) -> bool:
 
 def _no_batch(store: StoreDir, kind: BatchKind) -> UnknownId:
     """Return the error that the project has no batch of a kind. Raises StoreCorrupt if all batches are damaged."""
-    others: dict[bytes, BatchDir] = {}
+    other_batches: dict[bytes, BatchDir] = {}
     for batch in iter_batches(store, kind="any"):
-        if is_of_kind(batch, kind):
-            others.setdefault(batch.about.project_root, batch)
-    for batch_id in reversed(batch_ids(store)) if not others else ():
+        if has_batch_kind(batch, kind):
+            other_batches.setdefault(batch.about.project_root, batch)
+    for batch_id in reversed(batch_ids(store)) if not other_batches else ():
         open_batch(store, batch_id)
     noun = {"analysis": "analysis", "work": "batch of a task list", "any": "batch"}[kind]
     make = "codebatch work run" if kind == "work" else _run_command(store.project)
     is_removed = store.project is not None and store.project.kind == "removed"
     hint = "change to a directory that exists" if is_removed else f"create one with: {make}"
-    if others:
-        shown = ", ".join(
-            f"{batch.id} ({display_path(root)})" for root, batch in itertools.islice(others.items(), OTHERS_SHOWN_MAX)
+    if other_batches:
+        batches_text = ", ".join(
+            f"{batch.id} ({display_path(root)})"
+            for root, batch in itertools.islice(other_batches.items(), OTHERS_SHOWN_MAX)
         )
-        more = f" and {len(others) - OTHERS_SHOWN_MAX:,} more" if len(others) > OTHERS_SHOWN_MAX else ""
-        hint += f"; the latest batches of other projects: {shown}{more}"
+        more = f" and {len(other_batches) - OTHERS_SHOWN_MAX:,} more" if len(other_batches) > OTHERS_SHOWN_MAX else ""
+        hint += f"; the latest batches of other projects: {batches_text}{more}"
     if is_removed:
         return NoBatch("the current directory no longer exists", hint=hint)
     root = "" if store.project is None else display_path(store.project.root)
@@ -175,7 +176,7 @@ def _run_command(project: ProjectRoot | None) -> str:
 def _resolve_name(store: StoreDir, reference: str) -> BatchId:
     name = reference[1:]
     check_name(name)
-    batch_id = given_names(store).get(name)
+    batch_id = read_batch_names(store).get(name)
     if batch_id is None:
         raise UnknownId(
             f"no batch is named {reference}", hint=f"give a batch this name with: codebatch run PATH --name {name}"
@@ -183,15 +184,15 @@ def _resolve_name(store: StoreDir, reference: str) -> BatchId:
     return batch_id
 
 
-def _prefer_unrestricted(older: Iterator[BatchDir], latest: BatchDir, passed_over: PassedOver | None) -> BatchDir:
+def _prefer_unrestricted(older: Iterator[BatchDir], latest: BatchDir, on_skipped: SkipCallback | None) -> BatchDir:
     """Return the first batch of `older` that covers the whole source of `latest`, or `latest` if there is none.
 
-    If another batch than `latest` is returned, `passed_over` gets a message.
+    If another batch than `latest` is returned, `on_skipped` gets a message.
     """
     covering = next((batch for batch in older if _covers(batch, latest)), None)
-    if covering is not None and passed_over is not None:
+    if covering is not None and on_skipped is not None:
         paths = ", ".join(map(display_path, latest.about.paths))
-        passed_over(
+        on_skipped(
             f"using batch {covering.id} (whole project); a newer batch {latest.id} covers only {paths}, "
             "query it with --batch"
         )
@@ -202,8 +203,8 @@ def _covers(batch: BatchDir, other: BatchDir) -> bool:
     """Return whether a batch covers the whole source of `other`, has all its tasks, and has merged outputs."""
     if batch.about.paths or batch.about.for_comparison or batch.about.sources != other.about.sources:
         return False
-    mine, others = PIPELINES.get(batch.about.pipeline), PIPELINES.get(other.about.pipeline)
-    if mine is None or others is None or not set(others.tasks) <= set(mine.tasks):
+    own_pipeline, other_pipeline = PIPELINES.get(batch.about.pipeline), PIPELINES.get(other.about.pipeline)
+    if own_pipeline is None or other_pipeline is None or not set(other_pipeline.tasks) <= set(own_pipeline.tasks):
         return False
     return any(DIGEST_PATTERN.match(name) for name in batch.files.listing(batch.root / layout.OUTPUTS))
 

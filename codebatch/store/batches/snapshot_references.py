@@ -9,11 +9,11 @@ from codebatch.model.entry import display_path
 from codebatch.model.work.work_batch import WORK_LISTING
 from codebatch.store.batches.resolution import iter_project_batches
 from codebatch.store.batches.store import StoreDir
-from codebatch.store.ids import PassedOver, latest_offset, resolve_prefix
+from codebatch.store.ids import SkipCallback, latest_offset, resolve_prefix
 from codebatch.store.snapshots.snapshots import Snapshot, SnapshotDocument, list_snapshots, load_snapshot, snapshot_ids
 
 
-def resolve_snapshot(store: StoreDir, reference: str, passed_over: PassedOver | None = None) -> Snapshot:
+def resolve_snapshot(store: StoreDir, reference: str, on_skipped: SkipCallback | None = None) -> Snapshot:
     """Return the snapshot that an ID, a unique prefix or `latest` names.
 
     Snapshots are ordered by the time at which they were first taken. `latest` is the last readable one of the current
@@ -31,8 +31,8 @@ def resolve_snapshot(store: StoreDir, reference: str, passed_over: PassedOver | 
                 hint="list the batches that run task lists with: codebatch batch list --pipeline work",
             )
         return snapshot
-    documents = list_snapshots(store.files, store.root, passed_over)
-    readable = _of_project(store, [document for document in documents if not _is_work_list(document)])
+    documents = list_snapshots(store.files, store.root, on_skipped)
+    readable = _current_project_snapshots(store, [document for document in documents if not _is_work_list(document)])
     ordered = sorted(readable, key=lambda document: (document.created_at, document.snapshot_id), reverse=True)
     if not documents and (names := snapshot_ids(store.files, store.root)):
         return load_snapshot(store.files, store.root, names[-1])
@@ -44,7 +44,7 @@ def resolve_snapshot(store: StoreDir, reference: str, passed_over: PassedOver | 
     return load_snapshot(store.files, store.root, ordered[offset].snapshot_id)
 
 
-def _of_project(store: StoreDir, documents: list[SnapshotDocument]) -> list[SnapshotDocument]:
+def _current_project_snapshots(store: StoreDir, documents: list[SnapshotDocument]) -> list[SnapshotDocument]:
     """Return the snapshots that were taken in the current project or are used by a batch of it.
 
     Equal trees share one snapshot, which records only the source of the first one.

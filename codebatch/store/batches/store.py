@@ -103,15 +103,15 @@ class StoreDir(msgspec.Struct, frozen=True):
         resulting errors are raised as StoreCorrupt.
         """
         path = self.root / layout.LOCKS / layout.LOCK_OF_STORE
-        alone: Lock | None = None
+        exclusive: Lock | None = None
         with contextlib.suppress(StoreUnwritable, FileNotFoundError):
-            alone = self.files.try_lock(path)
-        lock = alone or self.files.wait_lock(path, shared=True)
+            exclusive = self.files.try_lock(path)
+        lock = exclusive or self.files.wait_lock(path, shared=True)
         try:
             with contextlib.suppress(StoreUnwritable):
-                self._sweep(is_alone=alone is not None)
-            if alone is not None:
-                alone.share()
+                self._sweep(is_alone=exclusive is not None)
+            if exclusive is not None:
+                exclusive.share()
             yield lock
         except (CodebatchError, OSError) as error:
             if not isinstance(error, Stopped) and self._is_removed():
@@ -135,7 +135,7 @@ class StoreDir(msgspec.Struct, frozen=True):
             return False
 
     @contextlib.contextmanager
-    def alone(self) -> Iterator[None]:
+    def exclusive_lock(self) -> Iterator[None]:
         """Hold the exclusive lock of the store (flock), and first remove files left by dead processes.
 
         Raises StoreInUse at once, without waiting, if another process writes to the store.
@@ -269,13 +269,13 @@ def _publish(files: Files, root: Path, document: bytes) -> bool:
     try:
         files.write_new(hidden, document)
         try:
-            is_ours = files.create_exclusive(hidden, root / layout.STORE_FILE)
+            is_created = files.create_exclusive(hidden, root / layout.STORE_FILE)
         except FileNotFoundError:
-            is_ours = False  # A writer in the store that another process has just created swept the file.
+            is_created = False  # A writer in the store that another process has just created swept the file.
         files.sync_directory(root)
     finally:
         files.remove(hidden)
-    return is_ours
+    return is_created
 
 
 def open_store(files: Files, root: Path, *, is_named: bool = True) -> StoreDir:
@@ -306,7 +306,7 @@ def open_store(files: Files, root: Path, *, is_named: bool = True) -> StoreDir:
     return StoreDir(files, root, about.id)
 
 
-def check_made_here(store: StoreDir) -> None:
+def check_created_here(store: StoreDir) -> None:
     """Raise StoreUntrusted if a store was not created by this user at this place, even if the user named it."""
     data = store.files.read_range(store.root / layout.STORE_FILE, 0, _STORE_FILE_BYTES_MAX)
     check_origin(store.files, store.root, _decode(store.root, data).origin, layout.STORE_FILE)
@@ -332,8 +332,12 @@ def _decode(root: Path, data: bytes) -> _StoreFile:
             )
         return decode_document(data, _StoreFile, STORE_FORMAT)
     except DocumentError as error:
-        is_ours = holds_only_a_store(root) and (root / layout.OBJECTS).is_dir()
-        hint = "remove the store and run again, or give another one with --store" if is_ours else "check --store"
+        is_codebatch_store = holds_only_a_store(root) and (root / layout.OBJECTS).is_dir()
+        hint = (
+            "remove the store and run again, or give another one with --store"
+            if is_codebatch_store
+            else "check --store"
+        )
         raise CorruptFile(str(root / layout.STORE_FILE), f"is damaged: {error}", hint=hint) from error
 
 

@@ -32,17 +32,17 @@ from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.scheduling.lifecycle import BatchState, batch_state
 from codebatch.store import layout
 from codebatch.store.batches.batches import BATCH_ID_PATTERN, BatchDir, batch_ids, is_work, open_batch
-from codebatch.store.batches.holders import is_held
+from codebatch.store.batches.holders import has_live_holder
 from codebatch.store.batches.pins import protected_ids
 from codebatch.store.batches.store import StoreDir
-from codebatch.store.ids import PassedOver
+from codebatch.store.ids import SkipCallback
 from codebatch.store.objects.referenced_objects import may_name_objects, objects_named_in
 from codebatch.store.objects.repacking import Repacking, choose_packs, repack
 from codebatch.store.results.compaction import can_compact, compact_batch, read_compacted
 from codebatch.store.results.outcomes import Outcomes
 from codebatch.store.results.outputs import Outputs, current_outputs
 from codebatch.store.results.relinking import Copies, find_copies, relink
-from codebatch.store.results.shard_survey import ShardName, shard_names_of
+from codebatch.store.results.shard_survey import ShardName, iter_shard_names
 from codebatch.store.snapshots.snapshots import load_snapshot, snapshot_ids
 
 DAY_NS = 24 * 3600 * 10**9
@@ -80,9 +80,9 @@ def choose(
     *,
     keep: int,
     now_ns: int,
-    passed_over: PassedOver,
+    on_skipped: SkipCallback,
     spared: Collection[str] = (),
-    of: tuple[bytes, ...] | None = None,
+    source_filter: tuple[bytes, ...] | None = None,
     with_objects: bool | None = True,
     with_copies: bool = False,
     work_ended: EndStateReader = _unknown_state,
@@ -96,18 +96,18 @@ def choose(
     - batches that have not ended, and the bases of such batches
     - pinned, named or held batches
     - batches with an ID in `spared`
-    - if `of` is given: batches with other sources
+    - if `source_filter` is given: batches with other sources
 
     COMPLETED batches that stay are settled, unless they are in `spared`.
 
     - `with_objects`: collect objects too. None means: only if they were last collected at least a day ago.
     - `with_copies`: find equal shard files too, which requires reading them.
     - `work_ended` returns the state of a work batch. Work batches are never settled.
-    - `passed_over` gets reports of damage.
+    - `on_skipped` gets reports of damage.
     """
     pinned = protected_ids(store)
-    batches, is_all_known = _read_batches(store, passed_over)
-    old = _old_batches(batches, keep, pinned, of, work_ended)
+    batches, is_all_known = _read_batches(store, on_skipped)
+    old = _old_batches(batches, keep, pinned, source_filter, work_ended)
     removed = [batch for batch in old if batch.id not in spared]
     remaining = [batch for batch in batches if batch not in removed]
     to_settle = [
@@ -134,13 +134,13 @@ def choose(
         with_objects = _is_due(store, now_ns)
     if with_objects:
         plan.terms.extend(_terms_to_remove(store, remaining))
-    needed = _needed_objects(store, remaining, remaining_snapshots, passed_over) if with_objects else None
+    needed = _needed_objects(store, remaining, remaining_snapshots, on_skipped) if with_objects else None
     if needed is None:
         return plan
     return replace(plan, packs=choose_packs(store.objects(), needed))
 
 
-def collect(store: StoreDir, going: CollectionPlan, passed_over: PassedOver) -> None:
+def collect(store: StoreDir, going: CollectionPlan, on_skipped: SkipCallback) -> None:
     """Remove what `choose` chose. The caller has held the exclusive lock of the store since that call.
 
     On return everything is removed durably. Files that another program has removed in between are skipped. If
@@ -160,7 +160,7 @@ def collect(store: StoreDir, going: CollectionPlan, passed_over: PassedOver) -> 
     relink(store, going.copies)
     if going.packs is not None:
         for pack in repack(store.objects(), going.packs):
-            passed_over(
+            on_skipped(
                 f"{pack}{layout.PACK_SUFFIX} was not removed: it contains the only copy of an object "
                 "that is still needed, and this copy is damaged"
             )
@@ -172,7 +172,7 @@ def collect(store: StoreDir, going: CollectionPlan, passed_over: PassedOver) -> 
             files.remove_tree(hidden_path)
 
 
-def _read_batches(store: StoreDir, passed_over: PassedOver) -> tuple[list[BatchDir], bool]:
+def _read_batches(store: StoreDir, on_skipped: SkipCallback) -> tuple[list[BatchDir], bool]:
     """Return every readable batch, latest first, and whether all batches are readable."""
     batches = []
     names = batch_ids(store)
@@ -180,7 +180,7 @@ def _read_batches(store: StoreDir, passed_over: PassedOver) -> tuple[list[BatchD
         try:
             batches.append(open_batch(store, batch_id))
         except (StoreError, UnknownId) as error:
-            passed_over(
+            on_skipped(
                 f"{batch_id} cannot be read, so neither this batch nor any snapshot was removed: {error.message}"
             )
     return batches, len(batches) == len(names)
@@ -190,7 +190,7 @@ def _old_batches(
     batches: list[BatchDir],
     keep: int,
     pinned: Collection[str],
-    of: tuple[bytes, ...] | None,
+    sources: tuple[bytes, ...] | None,
     work_ended: EndStateReader,
 ) -> list[BatchDir]:
     def group(batch: BatchDir) -> tuple[object, ...]:
@@ -207,7 +207,7 @@ def _old_batches(
             batch.id in pinned
             or batch.id in bases
             or sizes[group(batch)] <= keep
-            or of not in (None, batch.about.sources)
+            or sources not in (None, batch.about.sources)
         ):
             continue
         state = work_ended(batch) if is_work(batch) else _state_if_ended(batch)
@@ -220,20 +220,22 @@ def _old_batches(
     return old
 
 
-def _shard_names(left: list[BatchDir], to_settle: list[tuple[BatchDir, Digest]]) -> Iterator[ShardName]:
+def _shard_names(remaining_batches: list[BatchDir], to_settle: list[tuple[BatchDir, Digest]]) -> Iterator[ShardName]:
     """Yield the names of the shard files that stay.
 
     If a batch is to be settled, its reused shard files are omitted. Settling removes them, because the outputs of the
     batch contain the same results.
     """
     settling = {batch.id for batch, _ in to_settle}
-    return (name for name in shard_names_of(left) if name.size is not None or name.batch.id not in settling)
+    return (
+        name for name in iter_shard_names(remaining_batches) if name.size is not None or name.batch.id not in settling
+    )
 
 
 def _state_if_ended(batch: BatchDir) -> BatchState | None:
     """Return the state of a merged analysis that no process holds. None if it is held, unmerged or unreadable."""
     try:
-        if is_held(batch):
+        if has_live_holder(batch):
             return None
         if read_compacted(batch) is not None:
             return BatchState.COMPLETED
@@ -269,8 +271,8 @@ def _is_old(store: StoreDir, path: Path, now_ns: int) -> bool:
 def _old_stat_caches(store: StoreDir, named: Collection[str], now_ns: int) -> Iterator[Path]:
     for name in store.files.listing(store.root / layout.CACHE):
         path = store.root / layout.CACHE / name
-        is_ours = layout.STAT_CACHE_PATTERN.match(name) or layout.RESULT_CACHE_PATTERN.match(name)
-        if is_ours and name not in named and _is_old(store, path, now_ns):
+        is_cache = layout.STAT_CACHE_PATTERN.match(name) or layout.RESULT_CACHE_PATTERN.match(name)
+        if is_cache and name not in named and _is_old(store, path, now_ns):
             yield path
 
 
@@ -284,7 +286,7 @@ def _terms_to_remove(store: StoreDir, batches: list[BatchDir]) -> Iterator[Path]
     """Yield the terms files whose shard file is in no readable batch. They are rebuilt when needed."""
     directory = store.root / layout.INDEXES / layout.TERMS
     names = [name for name in store.files.listing(directory) if DIGEST_PATTERN.match(name)]
-    needed = {name.digest for name in shard_names_of(batches)} if names else set()
+    needed = {name.digest for name in iter_shard_names(batches)} if names else set()
     return (directory / name for name in names if name not in needed)
 
 
@@ -300,7 +302,7 @@ def _is_due(store: StoreDir, now_ns: int) -> bool:
 
 
 def _needed_objects(
-    store: StoreDir, batches: list[BatchDir], snapshots: list[str], passed_over: PassedOver
+    store: StoreDir, batches: list[BatchDir], snapshots: list[str], on_skipped: SkipCallback
 ) -> set[bytes] | None:
     """Return the digests of the objects that snapshots and records name. None if one of them cannot be read."""
     names: set[str] = set()
@@ -308,16 +310,16 @@ def _needed_objects(
         for snapshot_id in snapshots:
             names |= load_snapshot(store.files, store.root, snapshot_id).objects()
         for batch in batches:
-            names.update(objects_of_records(batch))
+            names.update(iter_record_objects(batch))
         return {bytes.fromhex(name) for name in names}
     except (StoreError, UnknownId) as error:
-        passed_over(f"no objects were removed, because it is unknown which are needed: {error.message}")
+        on_skipped(f"no objects were removed, because it is unknown which are needed: {error.message}")
     except ValueError as error:  # A name is not a digest.
-        passed_over(f"no objects were removed, because it is unknown which are needed: {error}")
+        on_skipped(f"no objects were removed, because it is unknown which are needed: {error}")
     return None
 
 
-def objects_of_records(batch: BatchDir) -> Iterator[str]:
+def iter_record_objects(batch: BatchDir) -> Iterator[str]:
     """Yield the digests of the objects that the `ast` records and the imports of a batch name. Raises StoreCorrupt.
 
     If all work of the batch has results, only the merged records are read. Otherwise work may be continued or repeated,
@@ -325,17 +327,17 @@ def objects_of_records(batch: BatchDir) -> Iterator[str]:
     """
     yield from batch.about.imports.values()
     try:
-        yield from _iter_objects_of_records(batch)
+        yield from _iter_ast_and_import_objects(batch)
     except ValueError as error:
         raise StoreCorrupt(f"records of batch {batch.id} cannot be read: {error}") from error
 
 
-def _iter_objects_of_records(batch: BatchDir) -> Iterator[str]:
+def _iter_ast_and_import_objects(batch: BatchDir) -> Iterator[str]:
     if is_work(batch):  # Outcomes of commands have no records.
         return
     outputs = current_outputs(batch)
     if outputs is not None:
-        yield from _iter_objects_of_outputs(outputs)
+        yield from _iter_output_objects(outputs)
         tally = outputs.manifest.tally()
         if tally.results == tally.planned:
             return
@@ -347,7 +349,7 @@ def _iter_objects_of_records(batch: BatchDir) -> Iterator[str]:
                     yield from objects_named_in(b"".join(outcomes.iter_items(commit.segment, part)))
 
 
-def _iter_objects_of_outputs(outputs: Outputs) -> Iterator[str]:
+def _iter_output_objects(outputs: Outputs) -> Iterator[str]:
     for task in outputs.manifest.tasks:
         for index, shard in enumerate(task.shards):
             if may_name_objects(shard.counts):

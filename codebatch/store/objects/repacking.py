@@ -35,19 +35,19 @@ class _RemovedPack(msgspec.Struct, frozen=True):
 class Repacking(msgspec.Struct, frozen=True):
     """A plan of the garbage collection of packs.
 
-    `given_up` are the packs to remove, `left` all other packs. `dead` is the number of objects that are not needed.
+    `removed` are the packs to remove, `remaining` all other packs. `dead` is the number of objects that are not needed.
     `dead_bytes` is the number of bytes that will become free.
     """
 
-    given_up: list[_RemovedPack]
-    left: list[tuple[str, PackIndex, Collection[bytes]]]
+    removed: list[_RemovedPack]
+    remaining: list[tuple[str, PackIndex, Collection[bytes]]]
     dead: int
     dead_bytes: int
 
     @property
     def rewritten(self) -> int:
         """Number of packs with objects to be copied."""
-        return sum(bool(pack.keys) for pack in self.given_up)
+        return sum(bool(pack.keys) for pack in self.removed)
 
 
 def choose_packs(objects: ObjectStore, needed: Collection[bytes]) -> Repacking:
@@ -57,7 +57,7 @@ def choose_packs(objects: ObjectStore, needed: Collection[bytes]) -> Repacking:
     not cover all bytes are damaged, and stay too.
     """
     given_up: list[_RemovedPack] = []
-    left: list[tuple[str, PackIndex, Collection[bytes]]] = []
+    remaining: list[tuple[str, PackIndex, Collection[bytes]]] = []
     dead: set[bytes] = set()
     dead_bytes = 0
     kept_keys: set[bytes] = set()
@@ -71,9 +71,9 @@ def choose_packs(objects: ObjectStore, needed: Collection[bytes]) -> Repacking:
             dead.update(key for key in content.all_keys if key not in needed)
             dead_bytes += waste
         else:
-            left.append((name, content, bad))
+            remaining.append((name, content, bad))
             kept_keys.update(key for key, _ in undamaged)
-    return Repacking(given_up, left, len(dead), dead_bytes)
+    return Repacking(given_up, remaining, len(dead), dead_bytes)
 
 
 def repack(objects: ObjectStore, chosen: Repacking) -> list[str]:
@@ -101,7 +101,7 @@ class _Repacker:
 
         Packs without needed objects are removed first, to free space.
         """
-        given_up = sorted(self._chosen.given_up, key=lambda pack: bool(pack.keys))
+        given_up = sorted(self._chosen.removed, key=lambda pack: bool(pack.keys))
         damaged = []
         try:
             for pack in given_up:
@@ -142,7 +142,7 @@ class _Repacker:
         return True
 
     def _is_in_remaining_pack(self, key: bytes) -> bool:
-        for name, content, bad in self._chosen.left:
+        for name, content, bad in self._chosen.remaining:
             row = None if key in bad else content.find(key)
             if row is not None and self._is_undamaged(name, key, content.frame(row)):
                 return True

@@ -34,7 +34,7 @@ def survey_objects(
             yield name, None
 
 
-def may_lack_objects(objects: ObjectStore) -> bool:
+def may_miss_objects(objects: ObjectStore) -> bool:
     """Return whether objects may be missing. Checks only the names and lengths of packs.
 
     True if a pack is missing or truncated, or if any object is known to be damaged.

@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from codebatch.model.digest import DIGEST_PATTERN
-from codebatch.model.outcome import first_unkeyed
+from codebatch.model.outcome import first_uncovered_input
 from codebatch.store import layout
 from codebatch.store.batches.batches import NO_CHECKOUT, BatchDir, Checkout, building_batch, new_batch_id
 from codebatch.store.batches.store import StoreDir
@@ -32,7 +32,9 @@ def is_adoptable(batch: BatchDir, manifest: Manifest) -> bool:
     tally = manifest.tally()
     if tally.results == tally.planned:
         return True
-    return not any(first_unkeyed(commit.outcomes) for commit in Outcomes(batch.files, batch.root).scan().commits)
+    return not any(
+        first_uncovered_input(commit.outcomes) for commit in Outcomes(batch.files, batch.root).scan().commits
+    )
 
 
 def adopt_batch(

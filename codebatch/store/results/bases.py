@@ -16,11 +16,11 @@ from codebatch.model.analysis.result_key import Items
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.entry import Entry, SnapshotId
 from codebatch.model.outcome import Outcome, OutcomeType
-from codebatch.model.plan import Plan, items_of
+from codebatch.model.plan import Plan, plan_items
 from codebatch.model.record_counts import Counts
 from codebatch.scheduling.analysis.ledger import Ledger
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir, BatchId, iter_batches, open_batch, snapshot_of
+from codebatch.store.batches.batches import BatchDir, BatchId, iter_batches, load_batch_snapshot, open_batch
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.objects.object_store import ObjectStore
 from codebatch.store.objects.referenced_objects import may_name_objects, objects_named_in
@@ -50,12 +50,12 @@ class SnapshotItems(msgspec.Struct, frozen=True):
     items: Sequence[Entry]
 
 
-class Held(msgspec.Struct, frozen=True):
+class BaseResults(msgspec.Struct, frozen=True):
     """The results of a task for the items [start, end) of the plan of a base.
 
     - `file`: the shard file of exactly these items, or None.
     - `read` yields the record lines of each item. It raises StoreCorrupt.
-    - `unkeyed`: inputs that the cache key does not cover. If set, the results must not be reused.
+    - `uncovered_inputs`: inputs that the cache key does not cover. If set, the results must not be reused.
     """
 
     start: int
@@ -63,7 +63,7 @@ class Held(msgspec.Struct, frozen=True):
     counts: Counts
     file: ShardPlace | None
     read: Callable[[], Iterator[bytes]]
-    unkeyed: str
+    uncovered_inputs: str
 
 
 class ReuseBase:
@@ -78,7 +78,7 @@ class ReuseBase:
         self._outcomes = Outcomes(batch.files, batch.root)
         self._ledger: Ledger | None = None
         self._objects: ObjectStore | None = None
-        self._held: dict[str, list[Held]] = {}
+        self._held: dict[str, list[BaseResults]] = {}
         self._last_lines: dict[str, tuple[int, list[bytes]]] = {}
 
     @property
@@ -98,17 +98,17 @@ class ReuseBase:
             self._plan = self._batch.plan()
         return self._plan
 
-    def items(self, beside: SnapshotItems | None = None) -> Items:
+    def items(self, shared_items: SnapshotItems | None = None) -> Items:
         """Return the items of the plan. Raises StoreError.
 
-        `beside` is another snapshot with its items. Entries that both snapshots have are not decoded again.
+        `shared_items` is another snapshot with its items. Entries that both snapshots have are not decoded again.
         """
-        snapshot = snapshot_of(self._store, self._batch)
-        if beside is None or self.plan.paths:
-            return Items(items_of(snapshot.entries, self.plan.paths), self.plan.contexts)
-        return Items(snapshot.items_beside(beside.snapshot, beside.items), self.plan.contexts)
+        snapshot = load_batch_snapshot(self._store, self._batch)
+        if shared_items is None or self.plan.paths:
+            return Items(plan_items(snapshot.entries, self.plan.paths), self.plan.contexts)
+        return Items(snapshot.items_sharing_frames(shared_items.snapshot, shared_items.items), self.plan.contexts)
 
-    def held(self, task: str) -> list[Held]:
+    def task_results(self, task: str) -> list[BaseResults]:
         """Return all results of a task, in path order. Raises StoreError."""
         if task not in self._held:
             self._held[task] = list(self._iter_results(task))
@@ -116,17 +116,17 @@ class ReuseBase:
 
     def file(self, task: str, start: int, end: int) -> ShardPlace | None:
         """Return the file with the results of exactly the items [start, end) of a task, or None. Raises StoreError."""
-        held = self._results_at(task, start)
-        return held.file if held is not None and (held.start, held.end) == (start, end) else None
+        result = self._results_at(task, start)
+        return result.file if result is not None and (result.start, result.end) == (start, end) else None
 
-    def without_objects(self, task: str) -> set[int]:
+    def items_with_missing_objects(self, task: str) -> set[int]:
         """Return the items for which a record of a task names an object that is not in the store. Raises StoreError."""
         items: set[int] = set()
-        for held in self.held(task):
-            if may_name_objects(held.counts):
+        for result in self.task_results(task):
+            if may_name_objects(result.counts):
                 # If the results are damaged, the caller that reuses them gets the same error.
                 with contextlib.suppress(StoreCorrupt, ValueError):
-                    lines = enumerate(held.read(), held.start)
+                    lines = enumerate(result.read(), result.start)
                     items.update(item for item, line in lines if not all(map(self._has_object, objects_named_in(line))))
         return items
 
@@ -137,15 +137,15 @@ class ReuseBase:
 
     def has_all(self, task: str) -> bool:
         """Return whether every item has a result of a task. Raises StoreError."""
-        return sum(held.end - held.start for held in self.held(task)) == self.plan.items
+        return sum(results.end - results.start for results in self.task_results(task)) == self.plan.items
 
-    def unkeyed(self, task: str, item: int) -> str:
+    def uncovered_inputs(self, task: str, item: int) -> str:
         """Return the inputs of a result that its cache key does not cover, or an empty string. Raises StoreError.
 
         The result is that of a task for an item of the plan.
         """
-        held = self._results_at(task, item)
-        return "" if held is None else held.unkeyed
+        results = self._results_at(task, item)
+        return "" if results is None else results.uncovered_inputs
 
     def state(self, task: str, item: int) -> OutcomeType | None:
         """Return how a task ended for an item of the plan, or None if it has no outcome. Raises StoreError."""
@@ -163,29 +163,29 @@ class ReuseBase:
         """
         result: list[bytes] = []
         while start < end:
-            held = self._results_at(task, start)
-            if held is None:
+            base_result = self._results_at(task, start)
+            if base_result is None:
                 raise StoreCorrupt(f"batch {self.id} has no result of task {task} for item {start} of its plan")
             last_start, lines = self._last_lines.get(task, (-1, []))
-            if last_start != held.start:
-                lines = list(held.read())
-                self._last_lines[task] = (held.start, lines)
-            last = min(end, held.end)
-            result += lines[start - held.start : last - held.start]
+            if last_start != base_result.start:
+                lines = list(base_result.read())
+                self._last_lines[task] = (base_result.start, lines)
+            last = min(end, base_result.end)
+            result += lines[start - base_result.start : last - base_result.start]
             start = last
         return result
 
-    def _results_at(self, task: str, item: int) -> Held | None:
-        held = self.held(task)
-        place = bisect.bisect_right(held, item, key=lambda each: each.start) - 1
-        return held[place] if place >= 0 and item < held[place].end else None
+    def _results_at(self, task: str, item: int) -> BaseResults | None:
+        results = self.task_results(task)
+        place = bisect.bisect_right(results, item, key=lambda each: each.start) - 1
+        return results[place] if place >= 0 and item < results[place].end else None
 
     def _read_ledger(self) -> Ledger:
         if self._ledger is None:
             self._ledger = load_ledger(self.plan, self._outcomes)
         return self._ledger
 
-    def _iter_results(self, task: str) -> Iterator[Held]:
+    def _iter_results(self, task: str) -> Iterator[BaseResults]:
         output = self._outputs.manifest.task(task) if self._outputs is not None else None
         complete = self._complete_shards(output) if output is not None else set()
         for place, shard in enumerate(self.plan.shards):
@@ -197,7 +197,7 @@ class ReuseBase:
                     read = partial(self._outcomes.iter_items, link.segment, link.outcome)
                     file = self._adopted(link.outcome) if link.outcome.file else None
                     start, end, counts = shard.start + link.start, shard.start + link.end, link.outcome.counts
-                    yield Held(start, end, counts, file, read, link.outcome.inputs_outside_key)
+                    yield BaseResults(start, end, counts, file, read, link.outcome.inputs_outside_key)
 
     def _complete_shards(self, output: TaskOutput) -> set[int]:
         """Return the indexes of the shards whose file in the outputs exists and has only results.
@@ -205,16 +205,16 @@ class ReuseBase:
         If the file of a shard is missing, the registers may still have its results.
         """
         assert self._outputs is not None
-        missing = self._outputs.lacking(output)
+        missing = self._outputs.missing_shards(output)
         with_results_only = {place for place, shard in enumerate(output.shards) if not shard.failed + shard.cancelled}
         return with_results_only.difference(missing)
 
-    def _merged(self, output: TaskOutput, place: int, start: int, end: int) -> Held:
+    def _merged(self, output: TaskOutput, place: int, start: int, end: int) -> BaseResults:
         assert self._outputs is not None
         shard = output.shards[place]
-        path = self._outputs.path_of(output, place)
+        path = self._outputs.shard_path(output, place)
         file = ShardPlace(path, shard.length, shard.bytes, shard.digest, shard.counts)
-        return Held(
+        return BaseResults(
             start, end, shard.counts, file, partial(self._outputs.iter_items, output, place), shard.inputs_outside_key
         )
 

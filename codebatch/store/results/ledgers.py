@@ -37,7 +37,7 @@ def scan(ledger: Ledger, outcomes: Outcomes) -> Scan:
     return Scan([commit for commit in changes.commits if ledger.fits(commit)], changes.unreadable + unreadable)
 
 
-def tally_of(ledger: Ledger, tasks: Collection[str] | None = None) -> OutcomeCounts:
+def count_ledger_outcomes(ledger: Ledger, tasks: Collection[str] | None = None) -> OutcomeCounts:
     """Count the (item, task) pairs of given tasks, or of all tasks, by the type of their outcome.
 
     A project task counts as one pair. If its inputs have changed, its outcome is not counted.

@@ -32,13 +32,13 @@ from codebatch.model.outcome import (
     Unit,
     decode_commit,
     encode_commit,
-    first_unkeyed,
+    first_uncovered_input,
 )
 from codebatch.model.record import CommandReason, Failure, FailureReason
 from codebatch.model.record_counts import Counts, add_counts
 from codebatch.protocol.record_frames import FrameWriter, decode_frames, decode_range, iter_frames
 from codebatch.store import layout
-from codebatch.store.batches.batches import NEW_BATCH_HINT, check_is_there
+from codebatch.store.batches.batches import NEW_BATCH_HINT, check_batch_exists
 from codebatch.store.documents import read_document_bytes
 from codebatch.store.results.shard_files import DAMAGE_HINT, Trailer, read_trailer, split_shard_file
 from codebatch.system.files.files import Appender, Files
@@ -85,7 +85,7 @@ def attempt_outcome(
     exit_status: int | None = None,
     *,
     question: Digest = Digest(""),  # noqa: B008 # A Digest is an immutable str.
-    said: CommandReport | None = None,
+    report: CommandReport | None = None,
     until_ns: int = 0,
     is_final: bool = False,
 ) -> EncodedOutcome:
@@ -99,7 +99,7 @@ def attempt_outcome(
         reason=reason,
         exit_status=exit_status,
         question=question,
-        result=said,
+        result=report,
         until_ns=until_ns,
         is_final=is_final,
     )
@@ -134,7 +134,7 @@ def join_parts(outcome: Outcome, parts: Sequence[EncodedOutcome], *, evidence: s
             bytes=sum(part.outcome.bytes for part in parts),
             digest=digest_bytes(b"".join(part.table for part in parts)),
             counts=add_counts(part.outcome.counts for part in parts),
-            inputs_outside_key=first_unkeyed(part.outcome for part in parts),
+            inputs_outside_key=first_uncovered_input(part.outcome for part in parts),
             parts=tuple(part.outcome.at(offset) for part, offset in zip(parts, offsets, strict=False)),
         ),
         frames,
@@ -217,7 +217,7 @@ class Outcomes:
         self._files = files
         self._directory = batch_root / layout.OUTCOMES
         self._results = batch_root / layout.RESULTS
-        self._seen: set[str] = set()
+        self._scanned_names: set[str] = set()
 
     def commit(self, commit: Commit, holder: HolderId, sequence: int) -> list[Outcome]:
         """Publish outcomes whose bytes are already durable. Return those whose register another process has taken."""
@@ -227,7 +227,7 @@ class Outcomes:
             try:
                 self._files.write_new(hidden, encoded)
             except FileNotFoundError as error:
-                raise lost_outcomes(self._files, self._directory.parent) from error
+                raise removed_outcomes_error(self._files, self._directory.parent) from error
             lost = [
                 outcome
                 for outcome in commit.outcomes
@@ -256,7 +256,7 @@ class Outcomes:
 
     def note(self, commit: Commit) -> None:
         """Record outcomes that a worker has reported, so that no scan reads them again."""
-        self._seen.update(_register_name(commit, outcome) for outcome in commit.outcomes)
+        self._scanned_names.update(_register_name(commit, outcome) for outcome in commit.outcomes)
 
     def scan(self) -> Scan:
         """Read the registers that appeared since the last scan. Each commit contains only the outcomes that it won.
@@ -270,8 +270,8 @@ class Outcomes:
         """Return the names of the registers that appeared since the last call, grouped by commit file."""
         by_inode: dict[int, list[str]] = {}
         for name, inode in self._files.listing(self._directory).items():
-            if name not in self._seen and layout.is_register_name(name):
-                self._seen.add(name)
+            if name not in self._scanned_names and layout.is_register_name(name):
+                self._scanned_names.add(name)
                 by_inode.setdefault(inode, []).append(name)
         return list(by_inode.values())
 
@@ -303,7 +303,7 @@ class Outcomes:
         try:
             data = self._files.read_range(path, outcome.offset, outcome.length + rows)
         except FileNotFoundError:
-            check_is_there(self._files, self._directory.parent)
+            check_batch_exists(self._files, self._directory.parent)
             data = b""
         if len(data) != outcome.length + rows:
             raise StoreCorrupt(f"{path} is truncated or missing", hint=_HINT)
@@ -362,7 +362,7 @@ class Outcomes:
         return records, bounds
 
 
-def lost_outcomes(files: Files, batch_root: Path) -> StoreCorrupt:
+def removed_outcomes_error(files: Files, batch_root: Path) -> StoreCorrupt:
     """Return the error that another process removed outcomes while this process runs."""
     resume = f"the remaining results are kept; resume with: codebatch resume --batch {batch_root.name}"
     return StoreCorrupt(

@@ -26,7 +26,7 @@ from codebatch.model.task import TASK_NAME_PATTERN
 from codebatch.protocol.record_frames import iter_frames
 from codebatch.scheduling.outcome_counts import OutcomeCounts
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir, check_is_there
+from codebatch.store.batches.batches import BatchDir, check_batch_exists
 from codebatch.store.documents import read_document
 from codebatch.store.objects.frames import decompress_one
 from codebatch.store.results.compaction import SETTLED_HINT, read_compacted
@@ -144,7 +144,7 @@ class Outputs(msgspec.Struct, frozen=True):
             raise self._corrupt(self.root / layout.MANIFEST_FILE, f"it has no task {name!r}")
         return task
 
-    def path_of(self, task: TaskOutput, index: int) -> Path:
+    def shard_path(self, task: TaskOutput, index: int) -> Path:
         """Return the path of a shard file."""
         return self.root / task.task / layout.shard_file_name(index, task.shards[index].shard)
 
@@ -159,9 +159,11 @@ class Outputs(msgspec.Struct, frozen=True):
             raise self._corrupt(missing, "it is missing, or its size changed")
 
     def _find_missing(self) -> Path | None:
-        return next((self.path_of(task, index) for task in self.manifest.tasks for index in self.lacking(task)), None)
+        return next(
+            (self.shard_path(task, index) for task in self.manifest.tasks for index in self.missing_shards(task)), None
+        )
 
-    def lacking(self, task: TaskOutput) -> list[int]:
+    def missing_shards(self, task: TaskOutput) -> list[int]:
         """Return the indexes of the shards whose file is missing or has changed its length. No content is read."""
         lengths = self.files.lengths(self.root / task.task)
         return [
@@ -172,7 +174,7 @@ class Outputs(msgspec.Struct, frozen=True):
 
     def iter_shard(self, task: TaskOutput, index: int) -> Iterator[bytes]:
         """Yield the record lines of a shard, frame by frame, as blocks of whole lines. Raises StoreCorrupt."""
-        shard, path = task.shards[index], self.path_of(task, index)
+        shard, path = task.shards[index], self.shard_path(task, index)
         frames = self._read(path, 0, shard.length)
         with self._damage_as_corrupt(path):
             yield from self.read.count(iter_frames(frames, shard.bytes))
@@ -183,11 +185,11 @@ class Outputs(msgspec.Struct, frozen=True):
         `shard_starts` are the first items of the plan's shards, ascending.
         """
         index = bisect.bisect_right(shard_starts, item) - 1
-        place, path = item - shard_starts[index], self.path_of(task, index)
+        place, path = item - shard_starts[index], self.shard_path(task, index)
         trailer = self._cached_trailer(task, index)
         with self._damage_as_corrupt(path):
             start, end = item_range(trailer.table, place)
-            frame_range = trailer.frames_of(start, end)
+            frame_range = trailer.covering_frames(start, end)
         frames = self._read(path, frame_range.offset, frame_range.end - frame_range.offset)
         with self._damage_as_corrupt(path):
             records = self._decode_range(memoryview(frames), frame_range, zstandard.ZstdDecompressor())
@@ -198,7 +200,7 @@ class Outputs(msgspec.Struct, frozen=True):
 
         A caller that reads one part of a file often reads other parts soon.
         """
-        path = self.path_of(task, index)
+        path = self.shard_path(task, index)
         trailer = self.last_trailers.pop(path, None) or self.trailer(task, index)
         if len(self.last_trailers) >= _TRAILERS_CACHED_MAX:
             del self.last_trailers[next(iter(self.last_trailers))]
@@ -207,21 +209,21 @@ class Outputs(msgspec.Struct, frozen=True):
 
     def trailer(self, task: TaskOutput, index: int) -> Trailer:
         """Return the trailer of a shard file, verified against the manifest. Raises StoreCorrupt."""
-        shard, path = task.shards[index], self.path_of(task, index)
+        shard, path = task.shards[index], self.shard_path(task, index)
         data = self._read(path, shard.length, shard.trailer)
         with self._damage_as_corrupt(path):
             return read_trailer(data, shard.digest)
 
-    def whole_frames(self, task: TaskOutput, index: int) -> bytes:
+    def verified_frames(self, task: TaskOutput, index: int) -> bytes:
         """Return the compressed frames of a shard, verified against its trailer. Raises StoreCorrupt."""
-        shard, path = task.shards[index], self.path_of(task, index)
+        shard, path = task.shards[index], self.shard_path(task, index)
         data = self._read(path, 0, shard.length + shard.trailer)
         with self._damage_as_corrupt(path):
             return split_shard_file(data, shard.digest)[0]
 
     def iter_items(self, task: TaskOutput, index: int) -> Iterator[bytes]:
         """Yield the record lines of each item of a shard, each verified by the item table. Raises StoreCorrupt."""
-        with self._damage_as_corrupt(self.path_of(task, index)):
+        with self._damage_as_corrupt(self.shard_path(task, index)):
             yield from iter_items(self.trailer(task, index).table, self.iter_shard(task, index))
 
     def iter_some(self, task: TaskOutput, index: int, items: Sequence[int]) -> Iterator[bytes]:
@@ -232,7 +234,7 @@ class Outputs(msgspec.Struct, frozen=True):
         """
         if not items:
             return
-        trailer, path = self._cached_trailer(task, index), self.path_of(task, index)
+        trailer, path = self._cached_trailer(task, index), self.shard_path(task, index)
         if 2 * len(items) > trailer.items or items[-1] >= trailer.items:
             yield from self.iter_shard(task, index)
             return
@@ -258,7 +260,7 @@ class Outputs(msgspec.Struct, frozen=True):
         """
         if not frames:
             return
-        trailer, path = self._cached_trailer(task, index), self.path_of(task, index)
+        trailer, path = self._cached_trailer(task, index), self.shard_path(task, index)
         if frames[-1] >= len(trailer.frames):
             yield from self.iter_shard(task, index)
             return
@@ -281,7 +283,7 @@ class Outputs(msgspec.Struct, frozen=True):
         try:
             data = self.files.read_range(path, offset, length)
         except FileNotFoundError as error:
-            check_is_there(self.files, self.root.parent.parent)
+            check_batch_exists(self.files, self.root.parent.parent)
             raise self._corrupt(path, "it is missing") from error
         if len(data) != length:
             raise self._corrupt(path, "it is truncated")
@@ -324,19 +326,19 @@ def current_outputs(batch: BatchDir) -> Outputs | None:
         if not DIGEST_PATTERN.match(name) or (settled is not None and name != settled.result_digest):
             continue
         path = directory / name / layout.MANIFEST_FILE
-        again = f"remove the directory {directory / name}, then resume with: codebatch resume --batch {batch.id}"
-        hint = SETTLED_HINT if settled else again
+        repair_hint = f"remove the directory {directory / name}, then resume with: codebatch resume --batch {batch.id}"
+        hint = SETTLED_HINT if settled else repair_hint
         try:
             manifest = read_document(batch.files, path, decode_manifest, hint=hint)
         except FileNotFoundError as error:
-            check_is_there(batch.files, batch.root)
+            check_batch_exists(batch.files, batch.root)
             raise StoreCorrupt(f"{path} is missing", hint=hint) from error
         if not _belongs_to(manifest, batch, name):
             raise StoreCorrupt(f"{path} belongs to another batch", hint=hint)
         if best is None or manifest.generation > best.manifest.generation:
             best = Outputs(batch.files, directory / name, manifest, is_settled=settled is not None)
     if settled is not None and best is None:
-        check_is_there(batch.files, batch.root)
+        check_batch_exists(batch.files, batch.root)
         raise CorruptFile(str(directory / settled.result_digest), "is missing", hint=SETTLED_HINT)
     return best
 
@@ -348,7 +350,7 @@ def outputs_if_settled_since(batch: BatchDir) -> Outputs | None:
     removed in between, so the outcomes are complete. Otherwise use the returned outputs. Raises BatchRemoved or
     StoreCorrupt.
     """
-    check_is_there(batch.files, batch.root)
+    check_batch_exists(batch.files, batch.root)
     return None if read_compacted(batch) is None else current_outputs(batch)
 
 

@@ -82,7 +82,7 @@ class Trailer(msgspec.Struct, frozen=True):
         """Offsets of each frame's content in the uncompressed records, followed by their total size."""
         return list(accumulate((frame.bytes for frame in self.frames), initial=0))
 
-    def frames_of(self, start: int, end: int) -> FrameRange:
+    def covering_frames(self, start: int, end: int) -> FrameRange:
         """Return the frames that contain bytes [start, end) of the records."""
         offsets, starts = self.offsets, self.starts
         inside = [index for index in range(len(self.frames)) if starts[index] < end and starts[index + 1] > start]

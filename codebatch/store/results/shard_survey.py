@@ -81,18 +81,18 @@ def shard_names(batch: BatchDir) -> Iterator[ShardName]:
         if outputs.is_settled:
             return
     outcomes = Outcomes(batch.files, batch.root)
-    seen: set[Digest] = set()
+    seen_digests: set[Digest] = set()
     for commit in outcomes.scan().commits:
         for outcome in commit.outcomes:
             for part in outcome.parts or (outcome,):
-                if part.file and part.file not in seen:
-                    seen.add(part.file)
+                if part.file and part.file not in seen_digests:
+                    seen_digests.add(part.file)
                     path = outcomes.adopted_path(part.file)
                     names = (path.parent, path.name)
                     yield ShardName(*names, part.file, part.length, None, batch, outcome.task, part.shard)
 
 
-def shard_names_of(batches: Iterable[BatchDir]) -> Iterator[ShardName]:
+def iter_shard_names(batches: Iterable[BatchDir]) -> Iterator[ShardName]:
     """Yield the names of the shard files of batches. Batches that cannot be read are skipped."""
     for batch in batches:
         with contextlib.suppress(StoreCorrupt, UnknownId):
@@ -121,20 +121,20 @@ def survey(
         if directory_inodes is None:
             directory_inodes = inodes[name.directory] = _inodes(files, name.directory)
         names_by_file.setdefault((name.digest, directory_inodes.get(name.file)), []).append(name)
-    read = set(names_by_file) if is_full else _chosen(names_by_file, choose)
+    read = set(names_by_file) if is_full else _select_files(names_by_file, choose)
     inodes_found, inodes_read = ({inode for _, inode in keys if inode is not None} for keys in (names_by_file, read))
     result = ShardFileSurvey(count, len(inodes_found), len(inodes_read), [], {})
     for (digest, inode), group in names_by_file.items():
         problem = _problem(files, group, is_full=(digest, inode) in read)
         if problem is not None:
-            if left := tuple(name for name in group if not _is_gone(files, name)):
-                result.faults.append(Fault(digest, problem, left))
+            if remaining_names := tuple(name for name in group if not _was_removed(files, name)):
+                result.faults.append(Fault(digest, problem, remaining_names))
         elif inode is not None:
             result.sound.setdefault(digest, {})[inode] = group
     return result
 
 
-def _chosen(files: Iterable[tuple[Digest, int | None]], choose: Choose) -> set[tuple[Digest, int | None]]:
+def _select_files(files: Iterable[tuple[Digest, int | None]], choose: Choose) -> set[tuple[Digest, int | None]]:
     chosen = choose(sorted({digest for digest, _ in files}))
     return {file for file in files if file[0] in chosen}
 
@@ -156,8 +156,8 @@ def _problem(files: FileReader, names: list[ShardName], *, is_full: bool) -> str
             return "it is missing"
         if not stat.S_ISREG(status.st_mode):
             return "it is not a file"
-        if others := sizes - {status.st_size}:
-            return f"it has {status.st_size:,} bytes instead of {min(others):,}"
+        if other_sizes := sizes - {status.st_size}:
+            return f"it has {status.st_size:,} bytes instead of {min(other_sizes):,}"
         if is_full:
             split_shard_file(files.read(name.path), name.digest)
         elif not sizes:
@@ -171,7 +171,7 @@ def _problem(files: FileReader, names: list[ShardName], *, is_full: bool) -> str
     return None
 
 
-def _is_gone(files: FileReader, name: ShardName) -> bool:
+def _was_removed(files: FileReader, name: ShardName) -> bool:
     """Return whether a name is missing because its batch was removed or settled. Readers do not prevent this."""
     root = name.batch.root
     if files.stat(root) is None:

@@ -16,7 +16,7 @@ from itertools import accumulate, pairwise
 import msgspec
 
 from codebatch.model.digest import Digest, digest_bytes
-from codebatch.model.entry import PATH_BYTES_MAX, Entry, decode_entries, decode_lines, encode_entry, path_of_line
+from codebatch.model.entry import PATH_BYTES_MAX, Entry, decode_entries, decode_lines, encode_entry, line_path
 from codebatch.store.objects.frames import FrameError, compress, decompress_one
 
 _BYTES_MIN = 32 << 10
@@ -142,8 +142,8 @@ def frames_between(frames: Sequence[IndexFrame], start: int, end: int) -> tuple[
 
 def _apply_changes(lines: list[bytes], changes: Mapping[bytes, Entry | None]) -> list[bytes]:
     for path, entry in changes.items():
-        row = bisect_left(lines, path, key=path_of_line)
-        exists = row < len(lines) and path_of_line(lines[row]) == path
+        row = bisect_left(lines, path, key=line_path)
+        exists = row < len(lines) and line_path(lines[row]) == path
         lines[row : row + exists] = [] if entry is None else [encode_entry(entry)]
     return lines
 
@@ -188,7 +188,7 @@ class _IndexBuilder:
         wires = decode_lines(content)
         sizes = [wire.size for wire in wires if wire.kind == "file"]
         frame = IndexFrame(
-            path=path_of_line(self._lines[0]) if self._lines else b"",
+            path=line_path(self._lines[0]) if self._lines else b"",
             entries=len(wires),
             files=len(sizes),
             size=sum(sizes),

@@ -25,7 +25,7 @@ from codebatch.model.entry import Entry, SnapshotId, decode_entries, find_entry,
 from codebatch.model.entry import snapshot_id as id_of
 from codebatch.store import layout
 from codebatch.store.documents import read_document
-from codebatch.store.ids import PassedOver
+from codebatch.store.ids import SkipCallback
 from codebatch.store.objects.frames import FrameError, decompress_all
 from codebatch.store.objects.object_store import ObjectStore
 from codebatch.store.snapshots.index_frames import (
@@ -179,25 +179,25 @@ class Snapshot:
         """Return the entries whose paths begin with a prefix. Only their frames are decoded. Raises StoreCorrupt."""
         frames, length = self.document.frames, len(beginning)
         last = bisect_right(frames, beginning, key=lambda frame: frame.path[:length])
-        entries = self._entries_of(range(frame_at(frames, beginning), last))
+        entries = self._read_frames(range(frame_at(frames, beginning), last))
         return [entry for entry in entries if entry.path.startswith(beginning)]
 
-    def entries_unlike(self, other: Snapshot) -> tuple[dict[bytes, Entry], dict[bytes, Entry]]:
+    def differing_entries(self, other: Snapshot) -> tuple[dict[bytes, Entry], dict[bytes, Entry]]:
         """Return the entries of this snapshot and those of `other`, by path, without those in shared frames.
 
         A frame is shared if both snapshots have it. So all omitted entries are equal in both. Raises StoreCorrupt.
         """
-        mine, others = ([frame.digest for frame in snapshot.document.frames] for snapshot in (self, other))
-        shared = {*mine} & {*others}
+        own, others = ([frame.digest for frame in snapshot.document.frames] for snapshot in (self, other))
+        shared = {*own} & {*others}
         return (
-            {entry.path: entry for entry in self._entries_of([n for n, key in enumerate(mine) if key not in shared])},
+            {entry.path: entry for entry in self._read_frames([n for n, key in enumerate(own) if key not in shared])},
             {
                 entry.path: entry
-                for entry in other._entries_of([n for n, key in enumerate(others) if key not in shared])
+                for entry in other._read_frames([n for n, key in enumerate(others) if key not in shared])
             },
         )
 
-    def items_beside(self, other: Snapshot, items: Sequence[Entry]) -> list[Entry]:
+    def items_sharing_frames(self, other: Snapshot, items: Sequence[Entry]) -> list[Entry]:
         """Return all items of this snapshot. `items` are all items of `other`.
 
         If a frame is also in `other`, its items are taken from `items` and not decoded again. Raises StoreCorrupt.
@@ -208,7 +208,7 @@ class Snapshot:
         for number, frame in enumerate(self.document.frames):
             start = starts.get(frame.digest)
             if start is None:
-                all_items += (entry for entry in self._entries_of([number]) if entry.kind == "file")
+                all_items += (entry for entry in self._read_frames([number]) if entry.kind == "file")
             else:
                 all_items += items[start : start + frame.files]
         return all_items
@@ -219,13 +219,13 @@ class Snapshot:
             raise CorruptFile(str(self._path), "does not match the digest of the snapshot", hint=SNAPSHOT_HINT)
         return index
 
-    def _entries_of(self, numbers: Sequence[int]) -> list[Entry]:
+    def _read_frames(self, numbers: Sequence[int]) -> list[Entry]:
         """Return the entries of frames. Raises StoreCorrupt."""
         with self._damage_as_corrupt():
             return [entry for frame, lines in self._iter_contents(numbers) for entry in frame_entries(lines, frame)]
 
     def _read_items(self, number: int) -> list[Entry]:
-        return [entry for entry in self._entries_of([number]) if entry.kind == "file"]
+        return [entry for entry in self._read_frames([number]) if entry.kind == "file"]
 
     def _iter_contents(self, numbers: Sequence[int]) -> Iterator[tuple[IndexFrame, bytes]]:
         """Yield frames with their lines, in order. Raises FileNotFoundError or FrameError."""
@@ -273,15 +273,15 @@ def snapshot_ids(files: Files, store_root: Path) -> list[str]:
     return [name for name in names if layout.SNAPSHOT_ID_PATTERN.match(name)]
 
 
-def list_snapshots(files: Files, store_root: Path, passed_over: PassedOver | None = None) -> list[SnapshotDocument]:
-    """Return the documents of all readable snapshots, sorted by ID. Unreadable ones are reported to `passed_over`."""
+def list_snapshots(files: Files, store_root: Path, on_skipped: SkipCallback | None = None) -> list[SnapshotDocument]:
+    """Return the documents of all readable snapshots, sorted by ID. Unreadable ones are reported to `on_skipped`."""
     documents: list[SnapshotDocument] = []
     for name in snapshot_ids(files, store_root):
         try:
             documents.append(_load_document(files, store_root, name))
         except (StoreError, UnknownId) as error:
-            if passed_over is not None:
-                passed_over(f"{name} skipped: {error.message}")
+            if on_skipped is not None:
+                on_skipped(f"{name} skipped: {error.message}")
     return documents
 
 
@@ -296,7 +296,7 @@ def index_digest(files: Files, store_root: Path, snapshot_id: str) -> Digest | N
         return None
 
 
-def mark_as_taken(files: Files, store_root: Path, snapshot_id: str) -> None:
+def reset_snapshot_age(files: Files, store_root: Path, snapshot_id: str) -> None:
     """Reset the age of a snapshot, which garbage collection measures from the last change of its directory.
 
     Without write access the age does not change. That is harmless, because then nothing can be collected either.
@@ -329,7 +329,7 @@ def publish_snapshot(
     )
     target = _directory(store_root, document.snapshot_id)
     encoded = encode_document(document)
-    existing = _known_document(files, store_root, document)
+    existing = _matching_document(files, store_root, document)
     if existing is not None:
         # The process that published the snapshot may have died before this sync.
         for directory in (target, target.parent):
@@ -345,7 +345,7 @@ def publish_snapshot(
     except BaseException:
         files.remove_tree(temporary)
         raise
-    existing = _known_document(files, store_root, document)
+    existing = _matching_document(files, store_root, document)
     if existing is not None:
         return existing
     files.write_atomic(target / layout.SNAPSHOT_INDEX, index.data)
@@ -353,7 +353,7 @@ def publish_snapshot(
     return document
 
 
-def _known_document(files: Files, store_root: Path, expected: SnapshotDocument) -> SnapshotDocument | None:
+def _matching_document(files: Files, store_root: Path, expected: SnapshotDocument) -> SnapshotDocument | None:
     """Return the document on disk if that snapshot is undamaged and of the same tree. Otherwise return None."""
     try:
         document = _load_document(files, store_root, expected.snapshot_id)

@@ -64,17 +64,17 @@ class Attempts:
         conclusions = [
             conclusion
             for commit in self._outcomes.iter_commits(self._outcomes.list_new(), registers)
-            for conclusion in self._conclusions_of(commit)
+            for conclusion in self._commit_conclusions(commit)
         ]
-        unreadable = [place for register in registers if (place := self._place_of(register)) is not None]
+        unreadable = [place for register in registers if (place := self._register_place(register)) is not None]
         self._record(conclusions)
         self._unreadable += unreadable
         return Concluded(tuple(conclusions), tuple(unreadable))
 
-    def hear(self, commit: Commit) -> list[Conclusion]:
+    def record_reported(self, commit: Commit) -> list[Conclusion]:
         """Record a commit that a worker reported as durable. Return its outcomes. They are not read again."""
         self._outcomes.note(commit)
-        conclusions = self._conclusions_of(commit)
+        conclusions = self._commit_conclusions(commit)
         self._record(conclusions)
         return conclusions
 
@@ -83,7 +83,7 @@ class Attempts:
         for conclusion in conclusions:
             self._known.setdefault((conclusion.item, conclusion.round), conclusion)
 
-    def _conclusions_of(self, commit: Commit) -> list[Conclusion]:
+    def _commit_conclusions(self, commit: Commit) -> list[Conclusion]:
         conclusions: list[Conclusion] = []
         for outcome in commit.outcomes:
             item = self.places.item(outcome.shard, outcome.start)
@@ -105,7 +105,7 @@ class Attempts:
             )
         return conclusions
 
-    def _place_of(self, register: Register) -> tuple[int, int] | None:
+    def _register_place(self, register: Register) -> tuple[int, int] | None:
         item = self.places.item(register.shard, register.start)
         return None if item is None or register.task != WORK_TASK else (item, register.round)
 
@@ -118,7 +118,7 @@ def unreadable_last(concluded: Concluded) -> list[int]:
     return sorted({item for item, round_ in concluded.unreadable if round_ > readable.get(item, 0)})
 
 
-class Leased(msgspec.Struct, frozen=True):
+class CommandLeases(msgspec.Struct, frozen=True):
     """The lease with the highest epoch of every command that was ever started, by item."""
 
     leases: dict[int, Lease]
@@ -142,14 +142,14 @@ class Leased(msgspec.Struct, frozen=True):
         return {item: lease for item, lease in dead.items() if lease.epoch > ended.get(item, 0)}
 
 
-def read_leases(reader: LeaseReader, places: CommandPlaces, listed: Mapping[str, int] | None = None) -> Leased:
+def read_leases(reader: LeaseReader, places: CommandPlaces, listed: Mapping[str, int] | None = None) -> CommandLeases:
     """Return the leases of commands from `listed`, names in `leases/` with their inodes, or from a new listing."""
     leases: dict[int, Lease] = {}
     for (shard, number), lease in reader.leases(listed).items():
         item = places.item(shard, number)
         if item is not None:
             leases[item] = lease
-    return Leased(leases)
+    return CommandLeases(leases)
 
 
 def read_attempt(files: FileReader, batch_root: Path, shard: ShardId, start: int, round_: int) -> Outcome | None:

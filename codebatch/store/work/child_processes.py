@@ -8,7 +8,7 @@ from codebatch.store.batches.batches import BatchDir
 from codebatch.system.processes.progress_cell import Child, ProgressCell
 
 
-def child_of(batch: BatchDir, holder: HolderId) -> Child | None:
+def read_running_child(batch: BatchDir, holder: HolderId) -> Child | None:
     """Return the command that a worker runs, or None if it runs none or has no progress cell."""
     try:
         cell = ProgressCell(batch.files, batch.root / layout.HOLDERS / layout.cell_name(holder), create=False)

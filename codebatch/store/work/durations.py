@@ -19,7 +19,7 @@ from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.work.command import Command
 from codebatch.store import layout
 from codebatch.store.batches.store import StoreDir
-from codebatch.store.cache_files import read_kept, write_kept
+from codebatch.store.cache_files import read_cached, write_cached
 
 SAMPLES_MAX = 8
 SAMPLES_OF_A_PROGRAM_MAX = 32
@@ -56,7 +56,7 @@ class Durations:
         self._cached = self._read()
         self._new: list[CommandDuration] = []
 
-    def of_command(self, command: str, definition: Digest) -> tuple[float, ...]:
+    def command_seconds(self, command: str, definition: Digest) -> tuple[float, ...]:
         """Return the durations of a command with this definition in seconds, latest last.
 
         If the command never ran with this definition, return its durations with other definitions.
@@ -65,7 +65,7 @@ class Durations:
         matching = tuple(seconds for digits, seconds in samples if digits == definition[:_DIGITS])
         return matching or tuple(seconds for _, seconds in samples)
 
-    def of_program(self, program: str) -> tuple[float, ...]:
+    def program_seconds(self, program: str) -> tuple[float, ...]:
         """Return the durations in seconds of commands that run a program."""
         return tuple(self._cached.programs.get(program, ()))
 
@@ -87,14 +87,14 @@ class Durations:
                 samples.append(round(duration.seconds, 3))
                 del samples[:-SAMPLES_OF_A_PROGRAM_MAX]
         self._new.clear()
-        write_kept(self._store, self._name, _MAGIC, self._cached)
+        write_cached(self._store, self._name, _MAGIC, self._cached)
 
     def _read(self) -> _CachedDurations:
-        cached = None if self._store is None else read_kept(self._store, self._name, _MAGIC, _CachedDurations)
+        cached = None if self._store is None else read_cached(self._store, self._name, _MAGIC, _CachedDurations)
         return cached or _CachedDurations()
 
 
-def program_of(command: Command) -> str:
+def program_name(command: Command) -> str:
     """Return the name of the program that a command runs. In a script, the first word that is not an assignment."""
     if not isinstance(command.run, str):
         return os.path.basename(command.run[0])

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Literal
 
 from codebatch.errors import StoreError
-from codebatch.model.outcome import Used
+from codebatch.model.outcome import ResourceUsage
 from codebatch.model.work import event as events
 from codebatch.scheduling.work.event_projection import EmittedEvents
 from codebatch.store.batches import journal
@@ -32,7 +32,7 @@ _REQUESTED = (
 )
 
 
-class ToldBefore:
+class PreviousEvents:
     """The events that earlier coordinators of a work batch have emitted: those with a lower epoch.
 
     `started` maps each (item, round) to the time at which its start was reported.
@@ -61,7 +61,7 @@ class ToldBefore:
         return sum(max(0, last - first) for first, last in self._spans.values()) / 1e9
 
     @property
-    def left_by(self) -> Literal["kill", "drain", "request"]:
+    def ending_cause(self) -> Literal["kill", "drain", "request"]:
         """The way in which the last coordinator ended."""
         if isinstance(self.last, events.BatchDrained):
             return "drain"
@@ -88,7 +88,7 @@ class ToldBefore:
         elif isinstance(event, events.TaskInterrupted | events.TaskStopped):
             emitted.interrupted.add((item, event.epoch))
         elif isinstance(event, events.TaskBlocked) and event.is_live:
-            emitted.asked.add(event.question.digest)
+            emitted.questioned.add(event.question.digest)
         elif is_counted(event):
             emitted.counted.add(place)
         elif is_end(event):
@@ -111,19 +111,19 @@ def is_end(event: events.TaskEvent) -> bool:
     return isinstance(event, _ENDS) and not is_counted(event)
 
 
-def used_by_the_journals(
-    batch: BatchDir, places: CommandPlaces, wanted: Collection[tuple[int, int]]
-) -> dict[tuple[int, int], Used]:
-    """Map the attempts in `wanted`, as (item, round), to their resource use. Omit those that no journal has."""
-    used_by_attempt: dict[tuple[int, int], Used] = {}
+def read_journal_usage(
+    batch: BatchDir, places: CommandPlaces, attempt_keys: Collection[tuple[int, int]]
+) -> dict[tuple[int, int], ResourceUsage]:
+    """Map the attempts in `attempt_keys`, as (item, round), to their resource use. Omit those that no journal has."""
+    used_by_attempt: dict[tuple[int, int], ResourceUsage] = {}
     lines: list[journal.JournalLine] = []
     with contextlib.suppress(StoreError, OSError):
         lines = journal.read_journal(batch.files, batch.root)
     for line in lines:
         attempt = line.event
         item = places.item(attempt.shard, attempt.start) if isinstance(attempt, journal.Ran) else None
-        if isinstance(attempt, journal.Ran) and item is not None and (item, attempt.round) in wanted:
-            used = Used(
+        if isinstance(attempt, journal.Ran) and item is not None and (item, attempt.round) in attempt_keys:
+            used = ResourceUsage(
                 seconds=attempt.seconds, cpu_seconds=attempt.cpu_seconds, memory_peak_bytes=attempt.memory_peak_bytes
             )
             used_by_attempt[item, attempt.round] = used

@@ -124,12 +124,14 @@ class EventReader:
         if size < place:
             place = 0
         lines: list[bytes] = []
-        rest = b""
+        incomplete_line = b""
         try:
-            while place + len(rest) < size and (
-                piece := self._files.read_range(path, place + len(rest), min(PIECE_BYTES, size - place - len(rest)))
+            while place + len(incomplete_line) < size and (
+                piece := self._files.read_range(
+                    path, place + len(incomplete_line), min(PIECE_BYTES, size - place - len(incomplete_line))
+                )
             ):
-                *complete, rest = (rest + piece).split(b"\n")
+                *complete, incomplete_line = (incomplete_line + piece).split(b"\n")
                 place += sum(map(len, complete)) + len(complete)
                 lines += [line + b"\n" for line in complete]
         except (FileNotFoundError, StoreError):

@@ -39,22 +39,22 @@ class Questions:
                 questions.append((place, question))
         return questions
 
-    def of_item(self, item: tuple[str, int]) -> Sequence[Question]:
+    def item_questions(self, item: tuple[str, int]) -> Sequence[Question]:
         """Return all questions of all attempts of an item, by round, epoch and number. `item` is (shard, number)."""
         self.read()
         places = [(layout.parse_question(name), question) for name, question in self._known.items() if question]
         return [question for place, question in sorted(places, key=_by_place) if place and place[:2] == item]
 
-    def ask(self, place: QuestionPlace, question: Question) -> None:
+    def publish(self, place: QuestionPlace, question: Question) -> None:
         """Publish a question. On return it is on disk. Idempotent. Raises StoreUnwritable."""
         self._files.make_directory(self._directory)
         hidden = self._directory / f".{uuid.uuid4().hex}.tmp"
         self._files.write_new(hidden, encode_question(question))
         try:
             name = layout.question_name(place)
-            is_ours = self._files.create_exclusive(hidden, self._directory / name)
+            is_created = self._files.create_exclusive(hidden, self._directory / name)
             # An earlier call may have published the same question.
-            if not is_ours and self._read(name, place) != question:
+            if not is_created and self._read(name, place) != question:
                 raise StoreUnwritable(f"file {self._directory / name} already exists and contains another question")
         finally:
             self._files.remove(hidden)

@@ -51,10 +51,10 @@ class Requests:
             request = Request(RequestHead(n=len(self.read()) + 1, at_ns=at_ns, by=by), body)
             self._files.write_new(hidden, encode_request(request))
             try:
-                is_ours = self._files.create_exclusive(hidden, self._directory / layout.request_name(request.n))
+                is_created = self._files.create_exclusive(hidden, self._directory / layout.request_name(request.n))
             finally:
                 self._files.remove(hidden)
-            if is_ours:
+            if is_created:
                 self._files.sync_directory(self._directory)
                 return request
         raise StoreUnwritable(f"cannot create a request in {self._directory}: other processes keep creating requests")

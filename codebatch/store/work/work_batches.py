@@ -15,7 +15,7 @@ from codebatch.model.analysis.shard_boundaries import cut_shards
 from codebatch.model.digest import digest_bytes
 from codebatch.model.documents import DocumentError
 from codebatch.model.entry import Entry, encode_entry
-from codebatch.model.plan import Plan, PlannedTask, items_of, plan_digest, task_key
+from codebatch.model.plan import Plan, PlannedTask, plan_digest, plan_items, task_key
 from codebatch.model.shard import ShardRule
 from codebatch.model.task import WORK_PIPELINE
 from codebatch.model.work.command import Command, CommandId, decode_command, encode_command
@@ -31,7 +31,7 @@ from codebatch.model.work.work_batch import (
     encode_work,
 )
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir, check_kind, create_batch, snapshot_of
+from codebatch.store.batches.batches import BatchDir, check_kind, create_batch, load_batch_snapshot
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.documents import read_document
 from codebatch.store.objects.pack_writer import PackWriter
@@ -104,7 +104,7 @@ def _plan(snapshot: Snapshot, written: bytes) -> Plan:
         pipeline=WORK_PIPELINE,
         tasks=(task,),
         shard_rule=rule,
-        shards=tuple(cut_shards(items_of(snapshot.entries), rule)),
+        shards=tuple(cut_shards(plan_items(snapshot.entries), rule)),
         contexts={},
     )
 
@@ -197,14 +197,14 @@ class CommandDefinitions:
 
 def _command_snapshot(store: StoreDir, batch: BatchDir) -> Snapshot:
     try:
-        return snapshot_of(store, batch)
+        return load_batch_snapshot(store, batch)
     except StoreCorrupt as error:
         raise StoreCorrupt(error.message, hint=_HINT) from error
 
 
-def commands_of(store: StoreDir, batch: BatchDir, work: Work) -> list[CommandId]:
+def read_command_ids(store: StoreDir, batch: BatchDir, work: Work) -> list[CommandId]:
     """Return the command IDs of a work batch in the order of its plan's items. Raises StoreCorrupt."""
-    entries = items_of(_command_snapshot(store, batch).entries)
+    entries = plan_items(_command_snapshot(store, batch).entries)
     commands = [CommandId(entry.text) for entry in entries]
     if sorted(commands) != sorted(work.order):
         raise CorruptFile(str(batch.root / layout.WORK_FILE), "does not match the task list", hint=_HINT)

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from codebatch.system.files.file_reader import FileReader
-from codebatch.system.files.os_errors import FOREIGN, foreign, locking, wrap_read_errors, wrap_write_errors
+from codebatch.system.files.os_errors import FOREIGN, locking, unsupported_entry, wrap_read_errors, wrap_write_errors
 from codebatch.system.files.parallel_writes import write_in_threads
 from codebatch.system.files.system_calls import SHARED_MODE, RealCalls, SystemCalls
 
@@ -263,7 +263,7 @@ class RealFiles:
             self._calls.mkdir(path, mode)
         except FileExistsError:
             if not stat.S_ISDIR(self._calls.stat(path).st_mode):
-                raise foreign(path, FOREIGN[errno.ENOTDIR]) from None
+                raise unsupported_entry(path, FOREIGN[errno.ENOTDIR]) from None
             return False
         return True
 
@@ -288,7 +288,7 @@ class RealFiles:
         self._put(path, data, sync=False)
 
     def _put(self, path: Path, data: bytes, *, sync: bool) -> None:
-        temporary = _temporary_beside(path)
+        temporary = _temporary_sibling(path)
         try:
             with wrap_write_errors(path):
                 _with_directory(self._calls, path, lambda: self._write(temporary, data, sync=sync))
@@ -318,15 +318,15 @@ class RealFiles:
                 if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                     raise
                 self.remove_tree(source)
-                is_ours = False
+                is_published = False
             else:
-                is_ours = True
+                is_published = True
         # Sync even if another process published the directory, because that process may have died before it synced.
         self.sync_directory(path.parent)
-        return is_ours
+        return is_published
 
     def retire(self, path: Path) -> Path | None:
-        hidden = _temporary_beside(path)
+        hidden = _temporary_sibling(path)
         with wrap_write_errors(path), contextlib.suppress(FileNotFoundError):
             self._calls.rename(path, hidden)
             return hidden
@@ -407,7 +407,7 @@ class RealFiles:
         status = self._calls.fstat(fd)
         if not stat.S_ISREG(status.st_mode):
             self._calls.close(fd)
-            raise foreign(path, "something that is not a regular file")
+            raise unsupported_entry(path, "something that is not a regular file")
         return fd, status.st_size
 
     def _write(self, path: Path | str, data: bytes, *, sync: bool) -> None:
@@ -481,6 +481,6 @@ def _is_hidden(directory: Path) -> bool:
     return directory.name.startswith(".")
 
 
-def _temporary_beside(path: Path) -> Path:
+def _temporary_sibling(path: Path) -> Path:
     """Return a unique temporary name in the directory of a path. `listing` omits such names."""
     return path.with_name(f".{path.name[:64]}.{uuid.uuid4().hex}.tmp")

@@ -85,7 +85,7 @@ def starting_process() -> Iterator[None]:
 
 
 def _raise_unwritable(path: Path | str, error: OSError) -> None:
-    _raise_foreign(path, error)
+    _raise_unsupported(path, error)
     if error.errno in _REFUSALS:
         raise StoreUnwritable(
             f"cannot write {path}: {error.strerror}",
@@ -94,21 +94,21 @@ def _raise_unwritable(path: Path | str, error: OSError) -> None:
 
 
 def _raise_unreadable(path: Path | str, error: OSError) -> None:
-    _raise_foreign(path, error)
+    _raise_unsupported(path, error)
     if error.errno in _UNREADABLE:
         raise StoreError(
             f"cannot read {path}: {error.strerror}", hint="fix the permissions or the disk; nothing was changed"
         ) from error
 
 
-def _raise_foreign(path: Path | str, error: OSError) -> None:
+def _raise_unsupported(path: Path | str, error: OSError) -> None:
     if error.errno in FOREIGN:
-        raise foreign(path, FOREIGN[error.errno]) from error
+        raise unsupported_entry(path, FOREIGN[error.errno]) from error
 
 
-def foreign(path: Path | str, what: str) -> UnsupportedEntry:
+def unsupported_entry(path: Path | str, description: str) -> UnsupportedEntry:
     return UnsupportedEntry(
-        f"unexpected entry at or above {path}: {what}, which codebatch did not create",
+        f"unexpected entry at or above {path}: {description}, which codebatch did not create",
         hint="find out which program created this path and remove it, or use another store with --store",
     )
 

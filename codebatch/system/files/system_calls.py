@@ -103,11 +103,11 @@ class SystemCalls(Protocol):
 class _SystemPath:
     """The arguments of a system call for a path: a name and the descriptor of its directory.
 
-    If `is_ours` is set, the descriptor is closed on exit. This is a class and not a generator context manager, which
-    would be slower: each attempt of a command needs dozens.
+    If `is_below_root` is set, the descriptor is closed on exit. This is a class and not a generator context manager,
+    which would be slower: each attempt of a command needs dozens.
     """
 
-    __slots__ = ("_drop_if_removed", "is_confined", "is_ours", "name", "parent")
+    __slots__ = ("_drop_if_removed", "is_below_root", "is_confined", "name", "parent")
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class _SystemPath:
         self.name = name
         self.parent = parent
         self.is_confined = is_confined
-        self.is_ours = is_ours
+        self.is_below_root = is_ours
         self._drop_if_removed = drop_if_removed
 
     def __enter__(self) -> _SystemPath:
@@ -134,7 +134,7 @@ class _SystemPath:
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         if self.parent is None:
             return
-        if self.is_ours:
+        if self.is_below_root:
             os.close(self.parent)
         elif self._drop_if_removed is not None and isinstance(error, FileNotFoundError):
             self._drop_if_removed(self.parent)
@@ -161,7 +161,7 @@ class RealCalls:
         try:
             for directory in directories:
                 # A directory that is missing or cannot be opened is accessed by its path.
-                with contextlib.suppress(OSError), self._at(directory) as at:
+                with contextlib.suppress(OSError), self._resolve_path(directory) as at:
                     if at.is_confined:
                         opened[os.fspath(directory)] = _enter(at.name, at.parent)
             self._open_directories |= opened
@@ -186,7 +186,7 @@ class RealCalls:
                 except FileNotFoundError:
                     self._drop_if_removed(descriptor)
                     raise
-        with self._at(path_text) as at:
+        with self._resolve_path(path_text) as at:
             return _open_at(at.name, flags | (_CONFINED if at.is_confined else os.O_CLOEXEC), at.parent)
 
     def sync_directory(self, path: Path) -> None:
@@ -201,7 +201,7 @@ class RealCalls:
         open_and_sync(self, path)
 
     def stat(self, path: Path | str) -> os.stat_result:
-        with self._at(path) as at:
+        with self._resolve_path(path) as at:
             return os.stat(at.name, dir_fd=at.parent, follow_symlinks=not at.is_confined)
 
     def listing(self, path: Path) -> dict[str, int]:
@@ -226,27 +226,27 @@ class RealCalls:
             os.close(fd)
 
     def mkdir(self, path: Path, mode: int = SHARED_MODE) -> None:
-        with self._at(path) as at:
+        with self._resolve_path(path) as at:
             os.mkdir(at.name, mode, dir_fd=at.parent)
 
     def link(self, source: Path | str, path: Path | str) -> None:
-        with self._at(source) as old, self._at(path) as new:
+        with self._resolve_path(source) as old, self._resolve_path(path) as new:
             os.link(old.name, new.name, src_dir_fd=old.parent, dst_dir_fd=new.parent, follow_symlinks=False)
 
     def symlink(self, target: str, path: Path) -> None:
-        with self._at(path) as at:
+        with self._resolve_path(path) as at:
             os.symlink(target, at.name, dir_fd=at.parent)
 
     def rename(self, source: Path, path: Path) -> None:
-        with self._at(source) as old, self._at(path) as new:
+        with self._resolve_path(source) as old, self._resolve_path(path) as new:
             os.rename(old.name, new.name, src_dir_fd=old.parent, dst_dir_fd=new.parent)
 
     def unlink(self, path: Path | str) -> None:
-        with self._at(path) as at:
+        with self._resolve_path(path) as at:
             os.unlink(at.name, dir_fd=at.parent)
 
     def remove_tree(self, path: Path) -> None:
-        with self._at(path) as at:
+        with self._resolve_path(path) as at:
             fd = _open_at(at.name, os.O_RDONLY | _ENTERED, at.parent)
             try:
                 while directories := _remove_files(fd):
@@ -256,20 +256,20 @@ class RealCalls:
                 os.close(fd)
             os.rmdir(at.name, dir_fd=at.parent)
 
-    def _at(self, path: Path | str) -> _SystemPath:
+    def _resolve_path(self, path: Path | str) -> _SystemPath:
         """Return the name and parent directory with which to call a path, and whether it is below a confined root."""
         path_text = os.fspath(path)
         above, _, name = path_text.rpartition("/")
         if name != ".." and (descriptor := self._open_directories.get(above)) is not None:
             return _SystemPath(name, descriptor, is_confined=True, drop_if_removed=self._drop_if_removed)
         root = next((root for root in self._roots if path_text.startswith(root + "/")), None)
-        first, *rest = path_text[len(root) + 1 :].split("/") if root else [""]
-        if first == ".." or ".." in rest or (root is None and self._is_outside_roots(path_text)):
+        first, *components = path_text[len(root) + 1 :].split("/") if root else [""]
+        if first == ".." or ".." in components or (root is None and self._is_outside_roots(path_text)):
             raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), path_text)
-        if root is None or not rest:
+        if root is None or not components:
             return _SystemPath(path_text, None, is_confined=root is not None)
         descriptor, below = self._nearest_open_ancestor(path_text) if self._open_directories else (None, [])
-        *directories, name = below or rest
+        *directories, name = below or components
         fd = (
             _open_at(f"{root}/{first}", _PASSED, None)
             if descriptor is None

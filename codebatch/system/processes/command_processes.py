@@ -22,7 +22,7 @@ class ProcessStart(msgspec.Struct, frozen=True, kw_only=True):
     mark: str
 
 
-class NotStarted(Exception):
+class ProcessNotStarted(Exception):
     """A command could not be started. The message is for people."""
 
 
@@ -37,7 +37,7 @@ class ProcessEnded(msgspec.Struct, frozen=True, kw_only=True):
     memory_peak_bytes: int = 0
 
 
-class Running(Protocol):
+class RunningProcess(Protocol):
     """A running command. It leads a session, to which its processes belong unless they create their own session."""
 
     pid: int
@@ -77,5 +77,5 @@ class Running(Protocol):
 class Commands(Protocol):
     """A starter of commands. Each supervisor runs one command at a time."""
 
-    def start(self, start: ProcessStart) -> Running:
-        """Start a command. Raises NotStarted."""
+    def start(self, start: ProcessStart) -> RunningProcess:
+        """Start a command. Raises ProcessNotStarted."""

@@ -9,7 +9,7 @@ _LOCALE = "LC_CTYPE"
 _COERCED = {"C.UTF-8", "C.utf8", "UTF-8"}
 
 
-def given_environment() -> dict[str, str]:
+def original_environment() -> dict[str, str]:
     """Return the environment, without LC_CTYPE if Python set it to replace the C locale (PEP 538).
 
     Programs such as `sort` and `grep` produce other output in another locale.

@@ -52,10 +52,10 @@ class Orphans:
         if self._is_main_thread:
             be_subreaper(True)
 
-    def reap(self, ours: Collection[int]) -> None:
-        """Reap orphans that have ended. `ours` are children for which other code waits."""
+    def reap(self, own_children: Collection[int]) -> None:
+        """Reap orphans that have ended. `own_children` are children for which other code waits."""
         with contextlib.suppress(ChildProcessError):
-            for pid in self._orphans() - set(ours):
+            for pid in self._orphans() - set(own_children):
                 os.waitpid(pid, os.WNOHANG)
 
     def end(self) -> None:

@@ -86,7 +86,7 @@ def analyze(listed: WorkList) -> Analysis:
     """Analyse a list of tasks. Nothing is run."""
     work = listed.work
     estimates = [work.policy(id_).expected_seconds for id_ in work.order]
-    seconds = [_SECONDS if each is None else each for each in estimates]
+    seconds = [_SECONDS if estimate is None else estimate for estimate in estimates]
     agenda = make_command_plan(work, work.order, seconds=seconds)
     path = critical_path(agenda, seconds)
     total = makespan(agenda, seconds)
@@ -106,7 +106,7 @@ def analyze(listed: WorkList) -> Analysis:
             for item, id_ in enumerate(work.order)
         ),
         edges=tuple(_edges(listed)),
-        rejected_edges=listed.left_out,
+        rejected_edges=listed.rejected_edges,
     )
 
 
@@ -129,9 +129,9 @@ def _binding(agenda: CommandPlan, seconds: Sequence[float], total: float) -> lis
     for pool, size in agenda.capacity.items():
         demanded = sum(amount for demand in agenda.demands for name, amount in demand if name == pool)
         if pool != SLOTS and demanded > size:
-            without = _seconds_with(agenda, seconds, {pool: demanded})
-            if without < total * (1 - _BINDS_SHARE):
-                binding.append(BindingPool(pool=pool, size=size, seconds_without=without))
+            seconds_without_pool = _seconds_with(agenda, seconds, {pool: demanded})
+            if seconds_without_pool < total * (1 - _BINDS_SHARE):
+                binding.append(BindingPool(pool=pool, size=size, seconds_without=seconds_without_pool))
     return binding
 
 
@@ -171,7 +171,7 @@ def _edge(edge: WorkEdge, why: InferredEdge | None) -> AnalyzedEdge:
     return AnalyzedEdge(task=edge.task, on=edge.on, kind=edge.kind, source="file", evidence="", confidence=1.0)
 
 
-def toml_of(edges: Sequence[AnalyzedEdge]) -> str:
+def edges_as_toml(edges: Sequence[AnalyzedEdge]) -> str:
     """Return inferred dependencies as text for a work file.
 
     Each task has a table with its `needs`. Comments have the evidence.

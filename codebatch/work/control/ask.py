@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from codebatch.errors import InvalidInput
-from codebatch.model.work.question import CHOICES_MAX, QUESTION_TEXT_BYTES_MAX, AskedQuestionText
+from codebatch.model.work.question import CHOICES_MAX, QUESTION_TEXT_BYTES_MAX, ReportedQuestion
 
 LOOK_SECONDS = 0.1
 NOT_ANSWERED = 75
@@ -58,7 +58,7 @@ def ask(
     answer = _answered_before(place.parent, environ.get("CODEBATCH_ANSWERS", ""), text, choices)
     if answer is not None:
         return answer
-    question = msgspec.json.encode(AskedQuestionText(text=text, choices=tuple(choices), is_human=human))
+    question = msgspec.json.encode(ReportedQuestion(text=text, choices=tuple(choices), is_human=human))
     name = f"ask-{time.time_ns():020}-{os.getpid()}"
     try:
         hidden = place.parent / f".{name}"

@@ -19,7 +19,7 @@ from codebatch.store.batches.journal import Began, Ran, read_journal
 from codebatch.store.results.outcomes import Outcomes
 from codebatch.store.work.attempts import Attempts
 from codebatch.work.control.batches import WorkBatch
-from codebatch.work.control.requests import named
+from codebatch.work.control.requests import find_commands
 
 
 class AttemptInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +30,7 @@ class AttemptInfo(msgspec.Struct, frozen=True, kw_only=True):
     - `ended`: the type of the outcome, such as `failed`. An attempt without an outcome is `stopped`, `interrupted` or
       `running`. If the outcome is damaged, `ended` is `unreadable`.
     - `stopped`: the reason why the attempt was ended early, or None.
-    - `said`: values that the key `result` of the task extracts from the output, or None.
+    - `report`: values that the key `result` of the task extracts from the output, or None.
 
     Values that are recorded only in journals are None if the journals no longer exist.
     """
@@ -46,11 +46,11 @@ class AttemptInfo(msgspec.Struct, frozen=True, kw_only=True):
     exit_status: int | None
     stopped: AttemptStop | None
     memory_peak_bytes: int | None
-    said: CommandReport | None
+    report: CommandReport | None
     log: Path
 
 
-def attempts_of(work_batch: WorkBatch, tasks: Sequence[str] = ()) -> list[AttemptInfo]:
+def list_attempts(work_batch: WorkBatch, tasks: Sequence[str] = ()) -> list[AttemptInfo]:
     """Return the attempts of some commands, by default of all.
 
     They are sorted in the order of the list, then by start. Raises InvalidInput for an unknown command.
@@ -80,7 +80,7 @@ def attempts_of(work_batch: WorkBatch, tasks: Sequence[str] = ()) -> list[Attemp
     for place in sorted({*began, *durations, *ended}):
         attempts_of_item.setdefault(place[0], []).append(place)
     attempt_infos: list[AttemptInfo] = []
-    for command in named(work_batch, tasks) if tasks else work_batch.standing.commands:
+    for command in find_commands(work_batch, tasks) if tasks else work_batch.standing.commands:
         for place in attempts_of_item.get(command.item, ()):
             conclusion, journal_entry = ended.get(place), durations.get(place)
             stopped = None if conclusion is not None else command.stops.get(place[2])
@@ -98,7 +98,7 @@ def attempts_of(work_batch: WorkBatch, tasks: Sequence[str] = ()) -> list[Attemp
                     exit_status=None if conclusion is None else conclusion.exit_status,
                     stopped=stopped,
                     memory_peak_bytes=(journal_entry.memory_peak_bytes or None) if journal_entry is not None else None,
-                    said=None if conclusion is None else conclusion.said,
+                    report=None if conclusion is None else conclusion.said,
                     log=batch.root / layout.LOGS / layout.log_name(*attempts.places.place(place[0]), *place[1:]),
                 )
             )

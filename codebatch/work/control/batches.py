@@ -18,7 +18,7 @@ from codebatch.errors import (
     UnknownId,
 )
 from codebatch.model.entry import display_path
-from codebatch.model.text.quantities import count_of, human_seconds
+from codebatch.model.text.quantities import count_text, human_seconds
 from codebatch.model.work.event import instant_ns
 from codebatch.operations import Note, ignore_note
 from codebatch.query.status.work_status import CommandStatus, WorkBatchStatus, read_work_status
@@ -26,7 +26,7 @@ from codebatch.scheduling.lifecycle import BatchState, CommandState
 from codebatch.scheduling.work.estimate import Eta
 from codebatch.store import layout
 from codebatch.store.batches.batches import BatchDir, BatchKind, check_kind, iter_batches
-from codebatch.store.batches.holders import is_held
+from codebatch.store.batches.holders import has_live_holder
 from codebatch.store.batches.resolution import iter_project_batches, resolve_batch
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.work.events import EventReader
@@ -43,9 +43,9 @@ class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
     batch: BatchDir
     standing: WorkBatchStatus
 
-    def of(self, *states: CommandState) -> list[CommandStatus]:
+    def commands_in(self, *states: CommandState) -> list[CommandStatus]:
         """Return the tasks of the batch that are in the given states, in the order of the task list."""
-        return [each for each in self.standing.commands if each.state in states]
+        return [command for command in self.standing.commands if command.state in states]
 
     @property
     def ended_ns(self) -> int | None:
@@ -69,7 +69,7 @@ class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
         if progress is None or progress.eta_seconds is None:
             return None
         past = max(0.0, (wall_ns() - instant_ns(progress.at)) / 1e9)
-        low, middle, high = (max(0.0, round(each - past, 1)) for each in progress.eta_seconds)
+        low, middle, high = (max(0.0, round(estimate - past, 1)) for estimate in progress.eta_seconds)
         return Eta((low, middle, high), progress.without_estimate)
 
     @property
@@ -87,20 +87,20 @@ class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
             seconds = human_seconds(self.standing.work.timeout_seconds or 0.0)
             hint = f"resume it with a new time limit: {resume}"
             return BatchIncomplete(f"batch {id_} reached its time limit of {seconds}", hint=hint)
-        if blocked := self.of(CommandState.BLOCKED):
-            message = f"{count_of(len(blocked), 'task')} of batch {id_} {'waits' if len(blocked) == 1 else 'wait'}"
+        if blocked := self.commands_in(CommandState.BLOCKED):
+            message = f"{count_text(len(blocked), 'task')} of batch {id_} {'waits' if len(blocked) == 1 else 'wait'}"
             hint = f"see: codebatch work questions --batch {id_}; answer them, then: {resume}"
-            return BatchBlocked(f"{message} for an answer: {names_of(blocked)}", hint=hint)
-        failed = self.of(CommandState.FAILED)
-        message = f"{count_of(len(failed), 'task')} of batch {id_} failed: {names_of(failed)}"
-        if failed and all(each.is_decided for each in failed):
-            again = f"codebatch work retry {failed[0].id} --batch {id_}"
-            return BatchIncomplete(message, hint=f"an answer marked the task as failed; retry it with: {again}")
+            return BatchBlocked(f"{message} for an answer: {first_command_names(blocked)}", hint=hint)
+        failed = self.commands_in(CommandState.FAILED)
+        message = f"{count_text(len(failed), 'task')} of batch {id_} failed: {first_command_names(failed)}"
+        if failed and all(command.is_decided for command in failed):
+            retry_command = f"codebatch work retry {failed[0].id} --batch {id_}"
+            return BatchIncomplete(message, hint=f"an answer marked the task as failed; retry it with: {retry_command}")
         hint = f"see the output with: codebatch work log --batch {id_}; then: {resume}"
         return BatchIncomplete(message if failed else f"some tasks of batch {id_} are not done", hint=hint)
 
 
-def names_of(commands: list[CommandStatus]) -> str:
+def first_command_names(commands: list[CommandStatus]) -> str:
     """Return the names of the first commands, and the number of further commands."""
     more = f" and {len(commands) - NAMED_MAX:,} more" if len(commands) > NAMED_MAX else ""
     return ", ".join(command.id for command in commands[:NAMED_MAX]) + more
@@ -147,7 +147,7 @@ def resolve_live(
     """
     if reference is not None:
         return resolve_batch(store, reference, note, kind="any")
-    live = [batch for batch in iter_project_batches(store, note, kind=kind) if is_held(batch)]
+    live = [batch for batch in iter_project_batches(store, note, kind=kind) if has_live_holder(batch)]
     if len(live) == 1:
         return live[0]
     if not live and else_latest:
@@ -155,10 +155,12 @@ def resolve_live(
     of_commands, option = (" `work`", " --pipeline work") if kind == "work" else ("", "")
     hint = f"give one with --batch; see: codebatch batch list{option} --active"
     if not live:
-        elsewhere = [batch for batch in iter_batches(store, kind=kind) if is_held(batch)]
+        elsewhere = [batch for batch in iter_batches(store, kind=kind) if has_live_holder(batch)]
         if elsewhere:
-            shown = ", ".join(f"{each.id} ({display_path(each.about.project_root)})" for each in elsewhere[:NAMED_MAX])
-            hint = f"running in other projects: {shown}; give one with --batch"
+            batches_text = ", ".join(
+                f"{candidate.id} ({display_path(candidate.about.project_root)})" for candidate in elsewhere[:NAMED_MAX]
+            )
+            hint = f"running in other projects: {batches_text}; give one with --batch"
         raise UnknownId(f"no{of_commands} batch of this project is running", hint=hint)
-    shown = ", ".join(batch.id for batch in live[:NAMED_MAX])
-    raise AmbiguousId(f"{len(live)}{of_commands} batches of this project are running: {shown}", hint=hint)
+    batches_text = ", ".join(batch.id for batch in live[:NAMED_MAX])
+    raise AmbiguousId(f"{len(live)}{of_commands} batches of this project are running: {batches_text}", hint=hint)

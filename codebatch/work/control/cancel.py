@@ -15,7 +15,7 @@ from codebatch.store import layout
 from codebatch.store.batches.batches import BatchDir, check_kind
 from codebatch.store.batches.holders import HolderFile, LeaseReader
 from codebatch.store.batches.store import StoreDir
-from codebatch.system.host import is_here
+from codebatch.system.host import is_this_machine
 from codebatch.system.processes.proc import stat
 from codebatch.system.processes.processes import kill_holder
 from codebatch.work.control.batches import WorkBatch, load_work_batch
@@ -47,14 +47,14 @@ def cancel_batch(
     batch runs on return: if no coordinator is alive, this process ends the commands. With `is_forced`, the coordinator
     and the workers on this machine are killed first.
 
-    Raises WrongBatchKind for an analysis. If `is_trusted` is not set, CommandsForeign is raised if the store was not
+    Raises WrongBatchKind for an analysis. If `is_trusted` is not set, ForeignCommands is raised if the store was not
     created on this machine by this user.
     """
     check_kind(batch, "work")
     if not is_trusted:
         check_trusted(store, batch)
     before = load_work_batch(store, batch)
-    if _is_over(before):
+    if _has_no_open_work(before):
         return before
     attempts = {each.id: each.epoch for each in before.standing.commands if each.holder is not None}
     request(batch, Cancel(grace_seconds=grace_seconds, attempts=attempts))
@@ -85,10 +85,10 @@ def cancel_analysis(
     return read_current_state(batch)
 
 
-def _is_over(work_batch: WorkBatch) -> bool:
+def _has_no_open_work(work_batch: WorkBatch) -> bool:
     """Return whether a cancellation would have no effect, not even on blocked tasks."""
     status = work_batch.standing
-    waits = status.state is not BatchState.CANCELLED and work_batch.of(CommandState.BLOCKED)
+    waits = status.state is not BatchState.CANCELLED and work_batch.commands_in(CommandState.BLOCKED)
     return status.state.is_final and not waits and status.coordinator is None and not status.workers
 
 
@@ -111,8 +111,8 @@ def _wait_for_leader(store: StoreDir, batch: BatchDir, listener: WorkListener) -
     waiting = _Waiting(batch, listener)
     while (leader := reader.leader()[1]) is not None:
         is_told = waiting.is_report_due
-        running = load_work_batch(store, batch).of(CommandState.RUNNING) if is_told else ()
-        waiting.wait_for(leader, tuple(each.id for each in running))
+        running = load_work_batch(store, batch).commands_in(CommandState.RUNNING) if is_told else ()
+        waiting.wait_for(leader, tuple(command.id for command in running))
 
 
 class _Waiting:
@@ -143,7 +143,7 @@ class _Waiting:
 
     def _how_to_end(self, holder: HolderFile) -> str:
         force = f"kill it with: codebatch cancel --force --batch {self._batch.id}"
-        if not is_here(holder.host):
+        if not is_this_machine(holder.host):
             return f"the process runs on another machine; run there: codebatch cancel --force --batch {self._batch.id}"
         process = stat(holder.pid)
         if process is not None and process.is_stopped:
@@ -155,7 +155,7 @@ def _kill_holders(batch: BatchDir, note: Note) -> None:
     """Send SIGKILL to all processes of the batch on this machine: first to the coordinator, then to the workers."""
     reader = LeaseReader(batch.files, batch.root)
     for _ in range(KILLS_MAX):
-        live = [holder for holder, is_live in reader.holders() if is_live and is_here(holder.host)]
+        live = [holder for holder, is_live in reader.holders() if is_live and is_this_machine(holder.host)]
         for holder in sorted(live, key=lambda holder: holder.role != "coordinator"):
             if kill_holder(holder.pid, batch.root / layout.HOLDERS / holder.holder):
                 note(f"killed {holder.role} {holder.holder}, process {holder.pid}")

@@ -30,7 +30,7 @@ def run_detached(
     options: WorkOptions,
     place: StorePlace,
     *,
-    is_beside: bool = False,
+    is_parallel: bool = False,
     is_trusted: bool = False,
     listener: WorkListener,
 ) -> WorkBatch:
@@ -39,7 +39,9 @@ def run_detached(
     On return, a coordinator has started to run the batch. Raises the errors of `run_files`, and BatchIncomplete if no
     coordinator starts.
     """
-    with make_batch(paths, options, place, is_beside=is_beside, is_trusted=is_trusted, listener=listener) as new_batch:
+    with make_batch(
+        paths, options, place, is_parallel=is_parallel, is_trusted=is_trusted, listener=listener
+    ) as new_batch:
         _start_coordinator(new_batch.store, new_batch.batch, is_trusted=is_trusted)
         return load_work_batch(new_batch.store, new_batch.batch)
 

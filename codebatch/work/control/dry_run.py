@@ -8,13 +8,13 @@ from pathlib import Path
 
 import msgspec
 
-from codebatch.coordinator.work.duration_estimates import Defined, Estimator
+from codebatch.coordinator.work.duration_estimates import DefinedCommand, Estimator
 from codebatch.model.digest import digest_bytes
 from codebatch.model.work.command import encode_command
 from codebatch.operations.project.stores import StorePlace
 from codebatch.scheduling.work.command_plan import make_command_plan
 from codebatch.scheduling.work.makespan import schedule
-from codebatch.store.work.durations import Durations, program_of
+from codebatch.store.work.durations import Durations, program_name
 from codebatch.work.control.run import list_files
 from codebatch.work.definition.settings import WorkOptions
 from codebatch.work.definition.work_list import WorkList
@@ -101,9 +101,9 @@ def rehearse(paths: tuple[Path, ...], options: WorkOptions, place: StorePlace) -
 def _estimator(listed: WorkList, place: StorePlace) -> Estimator:
     commands = sorted(listed.commands, key=lambda command: command.id)
     defined = [
-        Defined(command.id, digest_bytes(encode_command(command)), functools.partial(program_of, command))
+        DefinedCommand(command.id, digest_bytes(encode_command(command)), functools.partial(program_name, command))
         for command in commands
     ]
-    place = place.of_directory(Path(os.fsdecode(listed.work.root)))
+    place = place.for_directory(Path(os.fsdecode(listed.work.root)))
     store = place.open() if place.exists() else None
     return Estimator(Durations(store, listed.work.root), listed.work, defined)

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from codebatch.errors import InvalidInput
 from codebatch.model.work.event import BEGINNING, AnyEvent, BatchDrained, BatchEnded, Cursor, parse_cursor
-from codebatch.operations.runs.events import AnalysisFollowed, Seen
+from codebatch.operations.runs.events import AnalysisFollower, BatchActivity
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store.batches.batches import BatchDir, is_work
 from codebatch.store.batches.holders import LeaseReader
@@ -29,20 +29,20 @@ _SHARE = 20
 """Reading the state takes at most 1/_SHARE of the time."""
 
 
-class Followed(Protocol):
+class BatchFollower(Protocol):
     """A batch that is followed, of either kind."""
 
     def read(self) -> list[AnyEvent]:
         """Return the events since the last call."""
 
-    def look(self, *, closely: bool) -> Seen:
+    def read_activity(self, *, closely: bool) -> BatchActivity:
         """Return whether processes run the batch.
 
         If a coordinator is alive, the counts of the batch are read only with `closely`.
         """
 
 
-def cursor_of(text: str | None) -> Cursor:
+def parse_cursor_option(text: str | None) -> Cursor:
     """Return the cursor that a text represents. For None, return the beginning. Raises InvalidInput."""
     cursor = BEGINNING if text is None else parse_cursor(text)
     if cursor is None:
@@ -50,14 +50,14 @@ def cursor_of(text: str | None) -> Cursor:
     return cursor
 
 
-def followed_of(store: StoreDir, batch: BatchDir, since: Cursor = BEGINNING) -> Followed:
+def make_follower(store: StoreDir, batch: BatchDir, since: Cursor = BEGINNING) -> BatchFollower:
     """Return a follower of a batch. It yields the events after the cursor `since`. Raises StoreCorrupt."""
-    return WorkFollowed(store, batch, since) if is_work(batch) else AnalysisFollowed(batch, since)
+    return WorkFollower(store, batch, since) if is_work(batch) else AnalysisFollower(batch, since)
 
 
-def iter_followed(
-    followed: Followed, *, keeps: bool = False, sleep: Callable[[float], None] = time.sleep
-) -> Iterator[AnyEvent | Seen | None]:
+def iter_followed_events(
+    followed: BatchFollower, *, keeps: bool = False, sleep: Callable[[float], None] = time.sleep
+) -> Iterator[AnyEvent | BatchActivity | None]:
     """Yield the events of a batch as they appear, a Seen at intervals, and None after each poll.
 
     The last value is a Seen. It is yielded after the batch has ended. Unless `keeps` is set, it is also yielded when no
@@ -74,25 +74,25 @@ def iter_followed(
         last_event_at = now if events else last_event_at
         last = events[-1] if events else last
         if (events and isinstance(last, BatchEnded | BatchDrained)) or now >= next_look:
-            seen = followed.look(closely=now - last_event_at > _SILENCE_SECONDS)
+            activity = followed.read_activity(closely=now - last_event_at > _SILENCE_SECONDS)
             next_look = now + max(LOOK_SECONDS, _SHARE * (time.monotonic() - now))
-            is_idle = not seen.is_conducted and not seen.alone
-            is_sure = was_idle or (seen.is_over and isinstance(last, BatchEnded))
-            if is_idle and is_sure and (seen.is_over or not keeps):
+            is_idle = not activity.is_conducted and not activity.orphaned_commands
+            is_sure = was_idle or (activity.is_over and isinstance(last, BatchEnded))
+            if is_idle and is_sure and (activity.is_over or not keeps):
                 yield from followed.read()
-                yield seen
+                yield activity
                 return
             # For a short time, this is also true between two leases, and before the end event is written. So check
             # again soon.
             if is_idle:
                 next_look = min(next_look, now + LOOK_SECONDS / 2)
             was_idle = is_idle
-            yield seen
+            yield activity
         yield None
         sleep(POLL_SECONDS)
 
 
-class WorkFollowed:
+class WorkFollower:
     """Follower of a work batch. Implements Followed."""
 
     def __init__(self, store: StoreDir, batch: BatchDir, since: Cursor) -> None:
@@ -104,17 +104,17 @@ class WorkFollowed:
     def read(self) -> list[AnyEvent]:
         return self._reader.read()
 
-    def look(self, *, closely: bool) -> Seen:
+    def read_activity(self, *, closely: bool) -> BatchActivity:
         if not closely and self._leases.leader()[1] is not None:
-            return Seen(is_conducted=True)
+            return BatchActivity(is_conducted=True)
         work_batch = load_work_batch(self._store, self._batch)
         status = work_batch.standing
         if status.coordinator is not None:
-            return Seen(is_conducted=True, counts=status.counts)
-        return Seen(
+            return BatchActivity(is_conducted=True, counts=status.counts)
+        return BatchActivity(
             is_conducted=False,
             is_over=status.state.is_final and not status.workers,
-            alone=len(work_batch.of(CommandState.RUNNING)),
+            orphaned_commands=len(work_batch.commands_in(CommandState.RUNNING)),
             counts=status.counts,
             shortfall=work_batch.shortfall,
         )

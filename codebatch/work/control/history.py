@@ -19,16 +19,16 @@ from codebatch.store.batches.store import StoreDir
 from codebatch.store.work.requests import Requests
 from codebatch.store.work.work_batches import CommandDefinitions, read_work
 from codebatch.work.control.batches import WorkBatch, load_work_batch
-from codebatch.work.definition.definitions import TaskDefinition, written_needs
-from codebatch.work.definition.selection import FormerTask, FormerTasks, ListIdentity
-from codebatch.work.definition.work_list import identity_of
+from codebatch.work.definition.definitions import TaskDefinition, explicit_needs
+from codebatch.work.definition.selection import FormerTasks, ListIdentity, PreviousTask
+from codebatch.work.definition.work_list import list_identity
 
 _ENDED = (CommandState.DONE, CommandState.FAILED, CommandState.RUNNING, CommandState.BLOCKED)
 
 
-def former_tasks(
+def read_previous_tasks(
     place: StorePlace,
-    of: str | None,
+    batch_reference: str | None,
     identity: ListIdentity,
     definitions: Mapping[CommandId, TaskDefinition],
     *,
@@ -36,26 +36,28 @@ def former_tasks(
 ) -> FormerTasks:
     """Return the earlier outcome of each task of a list.
 
-    It is the outcome in the batch `of`, if given and if that batch has the task. Otherwise, it is the outcome in the
-    latest batch of the list that has the task. If there is no store, the result is empty.
+    It is the outcome in the batch `batch_reference`, if given and if that batch has the task. Otherwise, it is the
+    outcome in the latest batch of the list that has the task. If there is no store, the result is empty.
 
-    Raises CodebatchError if the batch `of` is invalid. Other damaged batches are skipped, with a note.
+    Raises CodebatchError if the batch `batch_reference` is invalid. Other damaged batches are skipped, with a note.
     """
-    former: dict[CommandId, FormerTask] = {}
+    former: dict[CommandId, PreviousTask] = {}
     try:
-        store = place.of_directory(Path(os.fsdecode(identity.root))).open()
+        store = place.for_directory(Path(os.fsdecode(identity.root))).open()
     except StoreNotFound:
-        if of is not None:
+        if batch_reference is not None:
             raise
         return former
-    if of is not None:
-        _add_tasks(former, load_work_batch(store, resolve_batch(store, of, kind="work")), definitions, is_of=True)
-    add_former_tasks(former, store, identity, definitions, note=note)
+    if batch_reference is not None:
+        _add_tasks(
+            former, load_work_batch(store, resolve_batch(store, batch_reference, kind="work")), definitions, is_of=True
+        )
+    add_previous_tasks(former, store, identity, definitions, note=note)
     return former
 
 
-def add_former_tasks(
-    former: dict[CommandId, FormerTask],
+def add_previous_tasks(
+    former: dict[CommandId, PreviousTask],
     store: StoreDir,
     identity: ListIdentity,
     definitions: Mapping[CommandId, TaskDefinition],
@@ -71,7 +73,9 @@ def add_former_tasks(
             continue
         try:
             work = read_work(batch)
-            if _is_same_list(identity_of(work), identity) and not missing.isdisjoint((*work.order, *work.done_before)):
+            if _is_same_list(list_identity(work), identity) and not missing.isdisjoint(
+                (*work.order, *work.done_before)
+            ):
                 _add_tasks(former, load_work_batch(store, batch), definitions, is_of=False)
         except (BatchRemoved, StoreCorrupt) as error:
             note(f"{batch.id} skipped: {error.message}")
@@ -83,7 +87,7 @@ def _is_same_list(first: ListIdentity, second: ListIdentity) -> bool:
 
 
 def _add_tasks(
-    former: dict[CommandId, FormerTask],
+    former: dict[CommandId, PreviousTask],
     work_batch: WorkBatch,
     definitions: Mapping[CommandId, TaskDefinition],
     *,
@@ -91,7 +95,7 @@ def _add_tasks(
 ) -> None:
     work, batch = work_batch.standing.work, work_batch.batch
     stored = CommandDefinitions(work_batch.store, batch)
-    needs = written_needs((*work.edges, *work.satisfied_needs), work.inferred)
+    needs = explicit_needs((*work.edges, *work.satisfied_needs), work.inferred)
     answered = frozenset(_answered_commands(work_batch))
     for status in work_batch.standing.commands:
         if status.id not in definitions or status.id in former:
@@ -99,11 +103,11 @@ def _add_tasks(
         is_done = status.state is CommandState.DONE
         definition = _definition_when_done(stored, status, needs, definitions[status.id]) if is_done else ""
         is_current = is_done and definition == definitions[status.id].digest
-        former[status.id] = FormerTask(status.state, definition, is_current, status.id in answered, batch.id, is_of)
+        former[status.id] = PreviousTask(status.state, definition, is_current, status.id in answered, batch.id, is_of)
     for id_, digest in work.done_before.items():
         if id_ in definitions and id_ not in former:
             is_current = digest == definitions[id_].digest
-            former[id_] = FormerTask(CommandState.DONE, digest, is_current, False, batch.id, False)
+            former[id_] = PreviousTask(CommandState.DONE, digest, is_current, False, batch.id, False)
 
 
 def _definition_when_done(
@@ -125,7 +129,7 @@ def _answered_commands(work_batch: WorkBatch) -> Iterator[CommandId]:
         body = request.body
         if (
             isinstance(body, Answer)
-            and body.question in work_batch.standing.asked
+            and body.question in work_batch.standing.open_questions
             and body.round == rounds.get(body.task)
         ):
             yield body.task

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from codebatch.errors import CodebatchError, InvalidInput, NothingToDo, StoreCorrupt
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.request import Reload, Skip
 from codebatch.model.work.work_batch import NO_POLICY, EdgeKind, InferredEdge, Work, WorkEdge
@@ -21,7 +21,7 @@ from codebatch.work.control.batches import WorkBatch
 from codebatch.work.control.listener import WorkListener
 from codebatch.work.definition.files import STDIN_NAME
 from codebatch.work.definition.problems import Problems
-from codebatch.work.definition.selection import names_shown
+from codebatch.work.definition.selection import abbreviated_ids
 from codebatch.work.definition.settings import WorkOptions
 from codebatch.work.definition.validation import check_cycles
 from codebatch.work.definition.work_list import WorkList, read_work_files
@@ -33,7 +33,7 @@ _NO_SETTINGS = frozenset(
 )
 """Fields of a batch that are not settings of all its tasks."""
 
-_Waits = frozenset[tuple[CommandId, EdgeKind]]
+_TaskDependencies = frozenset[tuple[CommandId, EdgeKind]]
 
 
 class ListChanges(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,7 +71,7 @@ class ListChanges(msgspec.Struct, frozen=True, kw_only=True):
             "added": self.added,
             "settings": self.settings,
         }
-        yield from (f"{kind} {names_shown(names)}" for kind, names in kinds.items() if names)
+        yield from (f"{kind} {abbreviated_ids(names)}" for kind, names in kinds.items() if names)
 
 
 NO_CHANGES = ListChanges()
@@ -86,12 +86,12 @@ def list_changes(work_batch: WorkBatch) -> ListChanges:
     if STDIN_NAME.encode() in work.origin.files:
         return NO_CHANGES
     try:
-        return _compare(work_batch, _read_again(work, infers=False))
+        return _compare(work_batch, _reread_list(work, infers=False))
     except (CodebatchError, OSError) as error:
         return ListChanges(problem=str(error))
 
 
-def warn_of_changes(work_batch: WorkBatch, listener: WorkListener) -> ListChanges:
+def warn_about_changes(work_batch: WorkBatch, listener: WorkListener) -> ListChanges:
     """Warn if the task list has changed since the batch was made, and return the changes.
 
     The batch keeps its definitions.
@@ -123,12 +123,13 @@ def reload_list(work_batch: WorkBatch, listener: WorkListener, *, is_forced: boo
     work, id_ = work_batch.standing.work, work_batch.batch.id
     if STDIN_NAME.encode() in work.origin.files:
         raise InvalidInput(
-            f"the task list of batch {id_} came from standard input and cannot be read again", hint=_rest_hint()
+            f"the task list of batch {id_} came from standard input and cannot be read again",
+            hint=_other_changes_hint(),
         )
-    listed = _read_again(work, infers=True)
+    listed = _reread_list(work, infers=True)
     for note in listed.notes:
         listener.note(note)
-    if not listener.agrees(listed.work, listed.left_out):
+    if not listener.agrees(listed.work, listed.rejected_edges):
         raise NothingToDo("aborted: inferred dependencies were rejected")
     changes = _compare(work_batch, listed)
     chosen = {*changes.changed, *(changes.done_and_changed if is_forced else ())}
@@ -136,17 +137,17 @@ def reload_list(work_batch: WorkBatch, listener: WorkListener, *, is_forced: boo
     reloaded = [status for status in work_batch.standing.commands if status.id in chosen - running]
     if reloaded:
         request(work_batch.batch, _reload(work_batch, listed, reloaded))
-        listener.warn(f"tasks reloaded from {work.source}: {names_shown([status.id for status in reloaded])}")
+        listener.warn(f"tasks reloaded from {work.source}: {abbreviated_ids([status.id for status in reloaded])}")
     removed = _unfinished(work_batch, {*changes.removed} - running)
     for status in removed:
         request(work_batch.batch, Skip(task=status.id, round=status.round, marked_done=True))
     if removed:
         listener.warn(
             f"tasks marked as done, because {work.source} no longer contains them: "
-            f"{names_shown([task.id for task in removed])}"
+            f"{abbreviated_ids([task.id for task in removed])}"
         )
     if still := sorted(running.intersection((*chosen, *changes.removed))):
-        listener.warn(f"tasks not reloaded, because they are still running: {names_shown(still)}")
+        listener.warn(f"tasks not reloaded, because they are still running: {abbreviated_ids(still)}")
     remaining = msgspec.structs.replace(changes, done_and_changed=() if is_forced else changes.done_and_changed)
     if not_adopted := "; ".join(remaining.described(reloaded=True)):
         listener.warn(f"changes not reloaded: {not_adopted}; to use these changes: codebatch work run --unfinished")
@@ -160,11 +161,11 @@ def _unfinished(work_batch: WorkBatch, ids: Collection[CommandId]) -> list[Comma
     ]
 
 
-def _rest_hint() -> str:
+def _other_changes_hint() -> str:
     return "run the remaining tasks as a new batch: codebatch work run --unfinished"
 
 
-def _read_again(work: Work, *, infers: bool) -> WorkList:
+def _reread_list(work: Work, *, infers: bool) -> WorkList:
     """Read the complete task list of a batch again, with the options of the batch. Raises CodebatchError."""
     options_given = {name: value for name, value in work.origin.options.items() if name not in _SELECTING_OPTIONS}
     options = _options(options_given if infers else {**options_given, "infer": False})
@@ -182,9 +183,9 @@ def _options(options_given: Mapping[str, object]) -> WorkOptions:
 def _compare(work_batch: WorkBatch, listed: WorkList) -> ListChanges:
     work, now = work_batch.standing.work, listed.work
     stored = CommandDefinitions(work_batch.store, work_batch.batch)
-    ids_of_batch = {*work.order}
-    waits_then = _written_dependencies((*work.edges, *work.satisfied_needs), work.inferred, ids_of_batch)
-    waits_now = _written_dependencies(now.edges, now.inferred, ids_of_batch)
+    batch_ids = {*work.order}
+    waits_then = _written_dependencies((*work.edges, *work.satisfied_needs), work.inferred, batch_ids)
+    waits_now = _written_dependencies(now.edges, now.inferred, batch_ids)
     changed: dict[bool, list[CommandId]] = {True: [], False: []}
     removed: list[CommandId] = []
     for status in work_batch.standing.commands:
@@ -193,7 +194,7 @@ def _compare(work_batch: WorkBatch, listed: WorkList) -> ListChanges:
         if definition is None:
             removed.append(status.id)
         elif (
-            not stored.is_same(definition.command, _round_of(status))
+            not stored.is_same(definition.command, _effective_round(status))
             or now.policy(status.id) != work.policy(status.id)
             or waits_now.get(status.id) != waits_then.get(status.id)
         ):
@@ -208,7 +209,7 @@ def _compare(work_batch: WorkBatch, listed: WorkList) -> ListChanges:
     )
 
 
-def _round_of(command: CommandStatus) -> int | None:
+def _effective_round(command: CommandStatus) -> int | None:
     """Return the round whose definition applies to a command.
 
     It is the round of its result or of its running attempt. None stands for the next round.
@@ -220,7 +221,7 @@ def _round_of(command: CommandStatus) -> int | None:
 
 def _written_dependencies(
     edges: Collection[WorkEdge], inferred: Collection[InferredEdge], known: Collection[CommandId]
-) -> Mapping[CommandId, _Waits]:
+) -> Mapping[CommandId, _TaskDependencies]:
     """Map each command to its dependencies, without inferred ones.
 
     A dependency of kind `after` is included only if its command is in `known`.
@@ -243,8 +244,8 @@ def _added(work: Work, listed: WorkList) -> tuple[CommandId, ...]:
         ids = listed.choice.choose(_options(chooses), {}).ids
     except CodebatchError:  # A task that was selected by name no longer exists, so the selection cannot be repeated.
         return ()
-    ids_of_batch = {*work.order, *work.done_before}
-    return tuple(id_ for id_ in listed.work.order if id_ in ids and id_ not in ids_of_batch)
+    batch_ids = {*work.order, *work.done_before}
+    return tuple(id_ for id_ in listed.work.order if id_ in ids and id_ not in batch_ids)
 
 
 def _reload(work_batch: WorkBatch, listed: WorkList, reloaded: Collection[CommandStatus]) -> Reload:
@@ -255,18 +256,20 @@ def _reload(work_batch: WorkBatch, listed: WorkList, reloaded: Collection[Comman
     work, now = work_batch.standing.work, listed.work
     ids = {status.id for status in reloaded}
     edges = tuple(edge for edge in now.edges if edge.task in ids)
-    ids_of_batch = {*work.order}
+    batch_ids = {*work.order}
     for edge in edges:
-        is_met = edge.on in ids_of_batch or edge.on in work.done_before or edge in work.satisfied_needs
+        is_met = edge.on in batch_ids or edge.on in work.done_before or edge in work.satisfied_needs
         if edge.kind == "needs" and not is_met:
             message = f"the task {edge.task} now needs {edge.on}, which is not in batch {work_batch.batch.id}"
-            raise InvalidInput(message, hint=_rest_hint())
+            raise InvalidInput(message, hint=_other_changes_hint())
     for id_ in ids:
         for pool, amount in now.policy(id_).pools.items():
             if amount > work.pools.get(pool, 0):
                 size = work.pools.get(pool, 0)
-                message = f"the task {id_} now needs {count_of(amount, 'token')} of pool {pool}"
-                raise InvalidInput(f"{message}, which has {size} in batch {work_batch.batch.id}", hint=_rest_hint())
+                message = f"the task {id_} now needs {count_text(amount, 'token')} of pool {pool}"
+                raise InvalidInput(
+                    f"{message}, which has {size} in batch {work_batch.batch.id}", hint=_other_changes_hint()
+                )
     problems = Problems()
     check_cycles([*(edge for edge in work.edges if edge.task not in ids), *edges], problems)
     problems.raise_any()
@@ -274,6 +277,6 @@ def _reload(work_batch: WorkBatch, listed: WorkList, reloaded: Collection[Comman
         rounds={status.id: status.ended for status in reloaded},
         commands=tuple(listed.definitions[status.id].command for status in reloaded),
         policies={id_: now.policy(id_) for id_ in sorted(ids) if now.policy(id_) != NO_POLICY},
-        edges=tuple(edge for edge in edges if edge.kind == "needs" or edge.on in ids_of_batch),
-        inferred=tuple(status for status in now.inferred if status.task in ids and status.on in ids_of_batch),
+        edges=tuple(edge for edge in edges if edge.kind == "needs" or edge.on in batch_ids),
+        inferred=tuple(status for status in now.inferred if status.task in ids and status.on in batch_ids),
     )

@@ -120,7 +120,7 @@ class WorkListener:
         """Receive a warning. By default, a warning is passed to `note`."""
         self.note(text)
 
-    def agrees(self, work: Work, left_out: Sequence[RejectedEdge]) -> bool:
+    def agrees(self, work: Work, rejected: Sequence[RejectedEdge]) -> bool:
         """Return True to run a task list with its inferred dependencies. This method is called before anything is
         written.
         """
@@ -159,10 +159,8 @@ class WorkListener:
     def stopped(self, stopped: CommandStopped) -> None:
         """Receive an attempt that was ended early."""
 
-    def waiting(self, running: tuple[CommandId, ...], who: str) -> None:
-        """Receive the running tasks while `cancel` waits for them. `who` describes the process that runs the cancelled
-        batch.
-        """
+    def waiting(self, running: tuple[CommandId, ...], process_text: str) -> None:
+        """Receive the running tasks while `cancel` waits for them. `process_text` describes the batch's process."""
 
 
 class ListenerAdapter:
@@ -185,7 +183,7 @@ class ListenerAdapter:
         self._reported_rounds: dict[int, int] = {}
         self._updated_ns = 0
 
-    def conducting(self, conductor: Conductor) -> None:
+    def on_start(self, conductor: Conductor) -> None:
         """Start to report the batch. Outcomes from before are recorded, so that they are not reported again."""
         self._conductor = conductor
         self._ids = conductor.agenda.ids
@@ -198,7 +196,7 @@ class ListenerAdapter:
                 self._reported_rounds[item] = conclusion.round
         self._listener.chosen(self._batch, self._work)
 
-    def handled(self, event: CommandEvent) -> None:
+    def on_event_handled(self, event: CommandEvent) -> None:
         """Report the effects of an event after the scheduler has handled it."""
         match event:
             case Concluded(conclusions):
@@ -208,12 +206,12 @@ class ListenerAdapter:
                 if cause != "signal" and attempts:
                     self._listener.stopping(cause, detail, len(attempts))
             case DrainRequested():
-                self._listener.draining(len(self._conductor.running - self._conductor.foreign))
+                self._listener.draining(len(self._conductor.running - self._conductor.adopted))
             case _:
                 pass
         self._update_running()
 
-    def turned(self, eta: Eta | None) -> None:
+    def on_turn_end(self, eta: Eta | None) -> None:
         """Report running tasks, open questions and progress. Called after each turn of the event loop."""
         self._update_running()
         self._report_questions()
@@ -238,15 +236,15 @@ class ListenerAdapter:
             )
         )
 
-    def insisted(self, is_killed: bool) -> None:
+    def on_forced_stop(self, is_killed: bool) -> None:
         """Report that a second or third signal ends the running tasks."""
-        self._listener.ending(len(self._conductor.running - self._conductor.foreign), is_killed=is_killed)
+        self._listener.ending(len(self._conductor.running - self._conductor.adopted), is_killed=is_killed)
 
-    def noted(self, text: str) -> None:
+    def on_note(self, text: str) -> None:
         """Pass a note to the listener."""
         self._listener.note(text)
 
-    def warned(self, text: str) -> None:
+    def on_warning(self, text: str) -> None:
         """Pass a warning to the listener."""
         self._listener.warn(text)
 
@@ -298,12 +296,12 @@ class ListenerAdapter:
         self._reported_rounds[item] = conclusion.round
         if conclusion.reason == "unbegun":
             return
-        again: float | None = None
+        retry_seconds: float | None = None
         state = self._conductor.state(item)
         if state in (CommandState.WAITING, CommandState.READY) and conclusion.type == "failed":
-            again = self._conductor.wait_seconds(item)
+            retry_seconds = self._conductor.wait_seconds(item)
         state = _STATES[conclusion.type] if state is not CommandState.BLOCKED else state
-        if again is None:
+        if retry_seconds is None:
             self._note_end(item, state)
         began = self._began.get(item)
         self._listener.ended(
@@ -316,7 +314,7 @@ class ListenerAdapter:
                 log=self._logs / layout.log_name(*self._places.place(item), conclusion.round, conclusion.epoch),
                 ended=len(self._ended),
                 planned=len(self._ids),
-                again_seconds=again,
+                again_seconds=retry_seconds,
                 until_ns=self._conductor.until_ns(item),
                 pools=tuple(self._conductor.agenda.policies[item].pools),
             )

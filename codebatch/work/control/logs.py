@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from codebatch.errors import InvalidInput, NothingToDo
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 from codebatch.model.text.suggestions import did_you_mean
 from codebatch.model.work.command import CommandId
 from codebatch.query.status.work_status import CommandStatus
@@ -43,17 +43,19 @@ def find_log(work_batch: WorkBatch, command: str, round_: int | None = None) -> 
     if not status.round:
         raise NothingToDo(f"{command} has not started: it is {status.state.value}")
     if round_ is None or round_ == status.round:
-        return log_of(work_batch, status)
+        return last_attempt_log(work_batch, status)
     place = CommandPlaces(work_batch.batch.plan().shards).place(status.item)
     names = work_batch.batch.files.listing(work_batch.batch.root / layout.LOGS)
     epochs = [parts[3] for name in names if (parts := layout.parse_log(name)) and parts[:3] == (*place, round_)]
     if not epochs:
-        hint = f"the task had {count_of(status.round, 'attempt')}; without --round the log of the last attempt is shown"
+        hint = (
+            f"the task had {count_text(status.round, 'attempt')}; without --round the log of the last attempt is shown"
+        )
         raise InvalidInput(f"no log of attempt {round_} of {command}", hint=hint)
     return _log(work_batch, status.id, round_, layout.log_name(*place, round_, max(epochs)))
 
 
-def log_of(work_batch: WorkBatch, command: CommandStatus) -> AttemptLogFile:
+def last_attempt_log(work_batch: WorkBatch, command: CommandStatus) -> AttemptLogFile:
     """Return the log of a command's last attempt. The command must have started."""
     return _log(work_batch, command.id, command.round, command.log)
 
@@ -67,7 +69,7 @@ def iter_log(files: FileReader, log: AttemptLogFile, *, tail: int | None = None)
     """Yield the current bytes of a log in pieces. With `tail`, yield only its last `tail` lines."""
     if log.bytes is None:
         return
-    place = 0 if tail is None else _start_of_lines(files, log.path, log.bytes, tail)
+    place = 0 if tail is None else _last_lines_offset(files, log.path, log.bytes, tail)
     while place < log.bytes:
         piece = files.read_range(log.path, place, min(PIECE_BYTES, log.bytes - place))
         if not piece:
@@ -76,7 +78,7 @@ def iter_log(files: FileReader, log: AttemptLogFile, *, tail: int | None = None)
         yield piece
 
 
-def _start_of_lines(files: FileReader, path: Path, end: int, lines: int) -> int:
+def _last_lines_offset(files: FileReader, path: Path, end: int, lines: int) -> int:
     """Return the offset at which the last `lines` lines of a file begin. A last line without a line break counts."""
     missing = lines
     place = end

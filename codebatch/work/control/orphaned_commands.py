@@ -9,9 +9,9 @@ from codebatch.store.batches.batches import BatchDir, iter_batches
 from codebatch.store.batches.holders import HolderFile, LeaseReader
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.work.attempts import CommandPlaces, read_leases
-from codebatch.store.work.child_processes import child_of
-from codebatch.store.work.work_batches import commands_of, read_work
-from codebatch.system.host import is_here
+from codebatch.store.work.child_processes import read_running_child
+from codebatch.store.work.work_batches import read_command_ids, read_work
+from codebatch.system.host import is_this_machine
 from codebatch.system.processes.proc import stat
 
 
@@ -39,18 +39,20 @@ def _orphans(batch: BatchDir, store: StoreDir) -> Iterator[tuple[CommandId, int]
         return
     leases = read_leases(reader, CommandPlaces(batch.plan().shards)).leases
     running = {
-        item: pid for item, lease in leases.items() if not lease.is_live and (pid := _running(batch, lease.holder))
+        item: pid
+        for item, lease in leases.items()
+        if not lease.is_live and (pid := _running_process(batch, lease.holder))
     }
-    commands = commands_of(store, batch, read_work(batch)) if running else []
+    commands = read_command_ids(store, batch, read_work(batch)) if running else []
     yield from ((commands[item], pid) for item, pid in sorted(running.items()))
 
 
-def _running(batch: BatchDir, holder: HolderFile) -> int | None:
+def _running_process(batch: BatchDir, holder: HolderFile) -> int | None:
     """Return the ID of the process that a worker on this machine started.
 
     Return None if the process no longer exists, or if the worker ran on another machine.
     """
-    child = child_of(batch, holder.holder) if is_here(holder.host) else None
+    child = read_running_child(batch, holder.holder) if is_this_machine(holder.host) else None
     process = None if child is None else stat(child.pid)
     if child is None or process is None or process.is_zombie or process.start_ticks != child.start_ticks:
         return None

@@ -10,7 +10,7 @@ from codebatch.errors import InvalidInput
 from codebatch.model.digest import Digest
 from codebatch.model.text.suggestions import did_you_mean
 from codebatch.model.work.command import CommandId
-from codebatch.model.work.question import OUR_CHOICES, OUR_TEXTS, QUESTION_TEXT_BYTES_MAX, our_question
+from codebatch.model.work.question import OUR_CHOICES, OUR_TEXTS, QUESTION_TEXT_BYTES_MAX, coordinator_question_digest
 from codebatch.model.work.request import Answer, Request
 from codebatch.operations.runs.requests import request
 from codebatch.query.status.work_status import CommandStatus
@@ -18,8 +18,8 @@ from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.work.requests import Requests
-from codebatch.work.control.batches import WorkBatch, load_work_batch, names_of
-from codebatch.work.control.requests import named
+from codebatch.work.control.batches import WorkBatch, first_command_names, load_work_batch
+from codebatch.work.control.requests import find_commands
 
 Kind = Literal["asked", "interrupted", "stall", "exhausted"]
 _SHOWN_MAX = 60
@@ -48,13 +48,15 @@ class OpenQuestion(msgspec.Struct, frozen=True, kw_only=True):
 
 def open_questions(work_batch: WorkBatch) -> list[OpenQuestion]:
     """Return the open questions of a batch, in the order of its task list."""
-    return [_question(work_batch, command) for command in work_batch.of(CommandState.BLOCKED) if command.question]
+    return [
+        _question(work_batch, command) for command in work_batch.commands_in(CommandState.BLOCKED) if command.question
+    ]
 
 
 def _question(work_batch: WorkBatch, command: CommandStatus) -> OpenQuestion:
     digest = Digest(command.question)
     for kind, text in OUR_TEXTS.items():
-        if digest == our_question(kind, command.id, command.round):
+        if digest == coordinator_question_digest(kind, command.id, command.round):
             return OpenQuestion(
                 task=command.id,
                 kind=kind,
@@ -65,7 +67,7 @@ def _question(work_batch: WorkBatch, command: CommandStatus) -> OpenQuestion:
                 round=command.round,
                 digest=digest,
             )
-    question_text = work_batch.standing.asked.get(digest)
+    question_text = work_batch.standing.open_questions.get(digest)
     return OpenQuestion(
         task=command.id,
         kind="asked",
@@ -89,9 +91,9 @@ def answer_question(
     work_batch = load_work_batch(store, batch)
     open_by_task = {entry.task: entry for entry in open_questions(work_batch)}
     if CommandId(command) not in open_by_task:
-        named(work_batch, [command])
+        find_commands(work_batch, [command])
         waiting = (
-            f"waiting tasks: {names_of(work_batch.of(CommandState.BLOCKED))}"
+            f"waiting tasks: {first_command_names(work_batch.commands_in(CommandState.BLOCKED))}"
             if open_by_task
             else "no task of the batch waits for an answer"
         )
@@ -110,7 +112,7 @@ def answer_question(
     if first.n != own_request.n:
         assert isinstance(first.body, Answer)
         raise InvalidInput(
-            f"{command} was just answered by {first.head.by}: {_shown(first.body.text)}",
+            f"{command} was just answered by {first.head.by}: {_quoted_excerpt(first.body.text)}",
             hint="only the first answer to a question is used",
         )
     return load_work_batch(store, batch)
@@ -120,7 +122,8 @@ def _check_text(question: OpenQuestion, text: str) -> None:
     if question.choices and text not in question.choices:
         hint = did_you_mean(text, list(question.choices))
         raise InvalidInput(
-            f"{_shown(text)} is not one of the allowed answers to the question of task {question.task}", hint=hint
+            f"{_quoted_excerpt(text)} is not one of the allowed answers to the question of task {question.task}",
+            hint=hint,
         )
     if not text.strip():
         raise InvalidInput(f"the answer to the question of task {question.task} is empty")
@@ -150,12 +153,12 @@ def _last_answer(batch: BatchDir, command: str) -> str:
     if not answers:
         return ""
     by, answer = next(entry for entry in answers if entry[1].question == answers[-1][1].question)
-    return f": {by} answered {_shown(answer.text)}"
+    return f": {by} answered {_quoted_excerpt(answer.text)}"
 
 
 def _is_allowed(question: OpenQuestion, text: str) -> bool:
     return question.kind == "asked" or text in OUR_CHOICES
 
 
-def _shown(text: str) -> str:
+def _quoted_excerpt(text: str) -> str:
     return repr(text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…")

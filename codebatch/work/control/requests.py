@@ -20,7 +20,7 @@ _SKIPS_MAX = 3
 """Maximum number of times that a command is skipped, if it starts another attempt at the same time."""
 
 
-def named(work_batch: WorkBatch, tasks: Sequence[str]) -> list[CommandStatus]:
+def find_commands(work_batch: WorkBatch, tasks: Sequence[str]) -> list[CommandStatus]:
     """Return the commands with these IDs. Raises InvalidInput for an unknown ID."""
     by_id = {command.id: command for command in work_batch.standing.commands}
     for task in tasks:
@@ -30,12 +30,12 @@ def named(work_batch: WorkBatch, tasks: Sequence[str]) -> list[CommandStatus]:
     return [by_id[CommandId(task)] for task in dict.fromkeys(tasks)]
 
 
-def seen_failures(work_batch: WorkBatch) -> dict[CommandId, int]:
+def visible_failures(work_batch: WorkBatch) -> dict[CommandId, int]:
     """Return the failed commands with the round of their failure.
 
     An Open request contains them, so that it reopens only failures that the caller has seen.
     """
-    return {command.id: command.round for command in work_batch.of(CommandState.FAILED)}
+    return {command.id: command.round for command in work_batch.commands_in(CommandState.FAILED)}
 
 
 def retry_tasks(store: StoreDir, batch: BatchDir, tasks: Sequence[str], *, dependents: bool = False) -> WorkBatch:
@@ -45,7 +45,7 @@ def retry_tasks(store: StoreDir, batch: BatchDir, tasks: Sequence[str], *, depen
     or unknown.
     """
     work_batch = load_work_batch(store, batch)
-    chosen = named(work_batch, tasks)
+    chosen = find_commands(work_batch, tasks)
     running = [command.id for command in chosen if command.holder is not None]
     if running:
         raise InvalidInput(f"{running[0]} is running", hint="stop it first: codebatch work skip, or codebatch cancel")
@@ -56,7 +56,7 @@ def retry_tasks(store: StoreDir, batch: BatchDir, tasks: Sequence[str], *, depen
             if command.holder is None and command.round
         ]
     ended_rounds = {command.id: command.ended for command in chosen}
-    request(batch, Open(rounds=ended_rounds, lifts="named", acknowledged=seen_failures(work_batch)))
+    request(batch, Open(rounds=ended_rounds, lifts="named", acknowledged=visible_failures(work_batch)))
     return load_work_batch(store, batch)
 
 
@@ -82,16 +82,16 @@ def skip_tasks(store: StoreDir, batch: BatchDir, tasks: Sequence[str], *, as_don
     `as_done`, as done. Raises InvalidInput if a command is done or unknown.
     """
     work_batch = load_work_batch(store, batch)
-    done = [command.id for command in named(work_batch, tasks) if command.state is CommandState.DONE]
+    done = [command.id for command in find_commands(work_batch, tasks) if command.state is CommandState.DONE]
     if done:
         raise InvalidInput(f"task {done[0]} is already done")
     for _ in range(_SKIPS_MAX):
-        before = named(work_batch, tasks)
+        before = find_commands(work_batch, tasks)
         for command in before:
             request(batch, Skip(task=command.id, round=command.round, marked_done=as_done))
         work_batch = load_work_batch(store, batch)
         rounds = {command.id: command.round for command in before}
-        tasks = [command.id for command in named(work_batch, tasks) if command.round > rounds[command.id]]
+        tasks = [command.id for command in find_commands(work_batch, tasks) if command.round > rounds[command.id]]
         if not tasks:
             break
     return work_batch

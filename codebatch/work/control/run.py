@@ -20,12 +20,12 @@ from codebatch.model.work.request import Open
 from codebatch.model.work.work_batch import CONFIDENCE_MIN, Work
 from codebatch.operations import Note, ignore_note
 from codebatch.operations.project.stores import StorePlace
-from codebatch.operations.runs.collection import tidy
+from codebatch.operations.runs.collection import collect_garbage_after_run
 from codebatch.operations.runs.requests import request
 from codebatch.query.status.work_status import read_work_status
 from codebatch.scheduling.lifecycle import BatchState, CommandState
 from codebatch.store.batches.batches import BatchDir, iter_batches
-from codebatch.store.batches.holders import is_held
+from codebatch.store.batches.holders import has_live_holder
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.work.work_batches import make_work_batch
 from codebatch.system.clock import wall_ns
@@ -33,13 +33,13 @@ from codebatch.system.files.files import Lock
 from codebatch.system.files.os_errors import is_refusal, suggest_fix
 from codebatch.system.processes.garbage_collector import collector_paused
 from codebatch.work.control.batches import WorkBatch, load_work_batch
-from codebatch.work.control.history import add_former_tasks, former_tasks
-from codebatch.work.control.list_changes import NO_CHANGES, ListChanges, reload_list, warn_of_changes
+from codebatch.work.control.history import add_previous_tasks, read_previous_tasks
+from codebatch.work.control.list_changes import NO_CHANGES, ListChanges, reload_list, warn_about_changes
 from codebatch.work.control.listener import ListenerAdapter, WorkListener
 from codebatch.work.control.orphaned_commands import find_orphaned_commands
-from codebatch.work.control.requests import named, seen_failures
+from codebatch.work.control.requests import find_commands, visible_failures
 from codebatch.work.control.trust import check_file_system, check_place, check_trusted
-from codebatch.work.definition.selection import FormerTask
+from codebatch.work.definition.selection import PreviousTask
 from codebatch.work.definition.settings import WorkOptions
 from codebatch.work.definition.work_list import WorkList, read_work_files
 
@@ -66,13 +66,13 @@ def run_files(
     place: StorePlace,
     *,
     keep: int,
-    is_beside: bool = False,
+    is_parallel: bool = False,
     is_trusted: bool = False,
     listener: WorkListener,
 ) -> WorkRunResult:
     """Create a batch of the commands in work files, and run it until it ends.
 
-    - `is_beside`: run even if another batch runs in the same root. Otherwise, BatchRunning is raised.
+    - `is_parallel`: run even if another batch runs in the same root. Otherwise, BatchRunning is raised.
     - `is_trusted`: use a store even if it was not created on this machine by this user. Otherwise, StoreUntrusted is
       raised.
     - `keep`: as in `collect_garbage`.
@@ -81,14 +81,16 @@ def run_files(
     nothing is written or run. Raises CodebatchError. If an error occurs before the first command starts, no batch
     exists.
     """
-    with make_batch(paths, options, place, is_beside=is_beside, is_trusted=is_trusted, listener=listener) as new_batch:
+    with make_batch(
+        paths, options, place, is_parallel=is_parallel, is_trusted=is_trusted, listener=listener
+    ) as new_batch:
         result = _conduct(new_batch.store, new_batch.batch, listener, new_batch.lock, new_batch.leads)
     if not result.signal_status:
         _tidy(result, keep, listener)
     return result
 
 
-class MadeBatch(NamedTuple):
+class NewWorkBatch(NamedTuple):
     """A new batch. `lock` is the lock of its store.
 
     The caller must call `leads` as soon as a process runs the batch.
@@ -106,33 +108,33 @@ def make_batch(
     options: WorkOptions,
     place: StorePlace,
     *,
-    is_beside: bool,
+    is_parallel: bool,
     is_trusted: bool,
     listener: WorkListener,
-) -> Iterator[MadeBatch]:
+) -> Iterator[NewWorkBatch]:
     """Create a batch of the commands in work files. Raises the errors of `run_files`."""
     listed = list_files(paths, options, place, note=listener.note)
     for text in listed.notes:
         listener.note(text)
-    if not listener.agrees(listed.work, listed.left_out):
+    if not listener.agrees(listed.work, listed.rejected_edges):
         look = _analyze_command(paths, options, is_asked=any(edge.source == "command" for edge in listed.work.inferred))
         hint = f"see where they come from with: {look}; write `needs`, or turn inference off with --no-infer"
         raise NothingToDo("aborted: inferred dependencies were rejected", hint=hint)
-    place = place.of_directory(Path(os.fsdecode(listed.work.root)))
+    place = place.for_directory(Path(os.fsdecode(listed.work.root)))
     check_file_system(place.root() or place.new_place())
-    store = place.open_or_make(listener.note)
+    store = place.open_or_create(listener.note)
     check_place(store, is_trusted=is_trusted)
     with store.writing() as lock, contextlib.ExitStack() as making:
         # This lock is held until the batch is visible as running. So if two runs start at the same time in a root, one
         # is refused.
         making.enter_context(store.making_batch())
-        if not is_beside:
+        if not is_parallel:
             _refuse_parallel_batch(store, listed.work.root)
         for text in find_orphaned_commands(store, listed.work.root):
             listener.note(text)
         with collector_paused():
             batch = make_work_batch(store, listed.commands, _with_done_tasks(store, listed), at_ns=wall_ns())
-        yield MadeBatch(store, batch, lock, making.close)
+        yield NewWorkBatch(store, batch, lock, making.close)
 
 
 def _analyze_command(paths: tuple[Path, ...], options: WorkOptions, *, is_asked: bool) -> str:
@@ -163,10 +165,10 @@ def _with_done_tasks(store: StoreDir, listed: WorkList) -> Work:
 
     So these outcomes stay known even if the earlier batches are removed.
     """
-    left_out = {id_: listed.definitions[id_] for id_ in listed.definitions.keys() - {*listed.work.order}}
-    former: dict[CommandId, FormerTask] = {}
-    if left_out:
-        add_former_tasks(former, store, listed.identity, left_out)
+    done_definitions = {id_: listed.definitions[id_] for id_ in listed.definitions.keys() - {*listed.work.order}}
+    former: dict[CommandId, PreviousTask] = {}
+    if done_definitions:
+        add_previous_tasks(former, store, listed.identity, done_definitions)
     done = {id_: task.definition for id_, task in former.items() if task.state is CommandState.DONE}
     return replace(listed.work, done_before=dict(sorted(done.items())))
 
@@ -178,7 +180,7 @@ def list_files(
 
     The store is read only if the outcomes of earlier batches affect the selection.
     """
-    former = functools.partial(former_tasks, place, options.of, note=note)
+    former = functools.partial(read_previous_tasks, place, options.of, note=note)
     return read_work_files(paths, overrides=options, former=former)
 
 
@@ -200,36 +202,37 @@ def resume_work(
     - `blocked`: rerun also blocked tasks. Otherwise, they stay blocked.
     - `wait_answers`: keep running while a question is open.
     - `reloads`: adopt the new definitions if the task list has changed. Otherwise, the listener receives a warning.
-    - `is_trusted`: run even if the store was not created on this machine by this user. Otherwise, CommandsForeign is
+    - `is_trusted`: run even if the store was not created on this machine by this user. Otherwise, ForeignCommands is
       raised.
 
     If a person decided by an answer that a task failed, the task is rerun only with `is_forced` or if it is in `only`.
     Raises BatchRunning if another process runs the batch, and the errors of `run_files`.
     """
     work_batch = load_work_batch(store, batch)
-    chosen = {command.id for command in named(work_batch, only)}
+    chosen = {command.id for command in find_commands(work_batch, only)}
     if not is_trusted:
         check_trusted(store, batch)
     refuse_running(work_batch)
     if work_batch.standing.state is BatchState.COMPLETED and not is_forced:
-        changes = reload_list(work_batch, listener) if reloads else warn_of_changes(work_batch, listener)
+        changes = reload_list(work_batch, listener) if reloads else warn_about_changes(work_batch, listener)
         status = work_batch.standing
         return WorkRunResult(store=store, batch=batch, standing=status, seconds=0.0, signal_status=0, changes=changes)
     states = [*_RERUN_STATES, *([CommandState.DONE] if is_forced else []), *([CommandState.BLOCKED] if blocked else [])]
     with store.writing() as lock:
         before = work_batch
-        work_batch, changes = _listed(work_batch, listener, reloads=reloads, is_forced=is_forced)
+        work_batch, changes = _compare_with_list(work_batch, listener, reloads=reloads, is_forced=is_forced)
         ended_rounds = {
             command.id: command.ended
             # The reload may change a retry policy, and this may change the state of a failed task. So both states are
             # used.
-            for command in (*before.of(*states), *work_batch.of(*states))
+            for command in (*before.commands_in(*states), *work_batch.commands_in(*states))
             if command.ended and (command.id in chosen if chosen else is_forced or not command.is_decided)
         }
         if reloads:
             ended_rounds = {id_: round_ for id_, round_ in ended_rounds.items() if id_ not in changes.removed}
         request(
-            batch, Open(rounds=ended_rounds, lifts="named" if chosen else "all", acknowledged=seen_failures(work_batch))
+            batch,
+            Open(rounds=ended_rounds, lifts="named" if chosen else "all", acknowledged=visible_failures(work_batch)),
         )
         return replace(_conduct(store, batch, listener, lock, lambda: None, wait_answers), changes=changes)
 
@@ -246,11 +249,11 @@ def continue_batch(
     work_batch = load_work_batch(store, batch)
     refuse_running(work_batch)
     with store.writing() as lock:
-        _, changes = _listed(work_batch, listener, reloads=reloads)
+        _, changes = _compare_with_list(work_batch, listener, reloads=reloads)
         return replace(_conduct(store, batch, listener, lock, lambda: None), changes=changes)
 
 
-def _listed(
+def _compare_with_list(
     work_batch: WorkBatch, listener: WorkListener, *, reloads: bool, is_forced: bool = False
 ) -> tuple[WorkBatch, ListChanges]:
     """Compare a batch with its task list or, with `reloads`, reload the list.
@@ -258,7 +261,7 @@ def _listed(
     Return the resulting batch and the changes of the list.
     """
     if not reloads:
-        return work_batch, warn_of_changes(work_batch, listener)
+        return work_batch, warn_about_changes(work_batch, listener)
     changes = reload_list(work_batch, listener, is_forced=is_forced)
     return load_work_batch(work_batch.store, work_batch.batch), changes
 
@@ -313,7 +316,7 @@ def _conduct(
 
 def _refuse_parallel_batch(store: StoreDir, root: bytes) -> None:
     for batch in iter_batches(store, kind="work"):
-        if batch.about.sources == (root,) and is_held(batch):
+        if batch.about.sources == (root,) and has_live_holder(batch):
             raise BatchRunning(
                 f"batch {batch.id} is running in the same directory",
                 hint=f"see its progress with: codebatch status --batch {batch.id}; stop it with: "
@@ -324,6 +327,6 @@ def _refuse_parallel_batch(store: StoreDir, root: bytes) -> None:
 def _tidy(result: WorkRunResult, keep: int, listener: WorkListener) -> None:
     """Remove old batches and data that is no longer needed, as after an analysis."""
     try:
-        tidy(result.store, keep=keep, ran=result.batch)
+        collect_garbage_after_run(result.store, keep=keep, ran=result.batch)
     except StoreError as error:
         listener.note(f"old batches were not removed: {error.message}")

@@ -19,7 +19,7 @@ from codebatch.store.batches.batches import BatchDir, is_work
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.work.attempts import CommandPlaces
 from codebatch.store.work.events import EventReader
-from codebatch.store.work.work_batches import commands_of, read_work
+from codebatch.store.work.work_batches import read_command_ids, read_work
 from codebatch.system.clock import wall_ns
 
 Json = dict[str, object]
@@ -36,16 +36,16 @@ class TraceSpan(msgspec.Struct, frozen=True, kw_only=True):
     memory_bytes: int = 0
 
 
-def trace_of(store: StoreDir, batch: BatchDir) -> bytes:
+def make_trace(store: StoreDir, batch: BatchDir) -> bytes:
     """Return the trace of a batch as JSON. Raises StoreCorrupt."""
-    trace_events = _events_of_commands(store, batch) if is_work(batch) else _events_of_units(batch)
+    trace_events = _command_events(store, batch) if is_work(batch) else _unit_events(batch)
     return msgspec.json.encode({"displayTimeUnit": "ms", "traceEvents": list(trace_events)})
 
 
-def _events_of_commands(store: StoreDir, batch: BatchDir) -> Iterator[Json]:
+def _command_events(store: StoreDir, batch: BatchDir) -> Iterator[Json]:
     work = read_work(batch)
-    commands = commands_of(store, batch, work)
-    spans = in_slots(_attempts(batch, commands, work.titles))
+    commands = read_command_ids(store, batch, work)
+    spans = assign_slots(_attempts(batch, commands, work.titles))
     yield {"ph": "M", "pid": 1, "name": "process_name", "args": {"name": f"{work.source} ({batch.id})"}}
     for track in sorted({span.track for span in spans}, key=int):
         yield _track(int(track), f"slot {track}")
@@ -104,7 +104,7 @@ def _attempts(batch: BatchDir, commands: list[CommandId], titles: Mapping[Comman
             )
 
 
-def in_slots(spans: Iterable[TraceSpan]) -> list[TraceSpan]:
+def assign_slots(spans: Iterable[TraceSpan]) -> list[TraceSpan]:
     """Sort spans by start, and put each span into the lowest free slot. Slots are counted from 1."""
     free: list[int] = []
     busy: list[tuple[int, int]] = []
@@ -118,7 +118,7 @@ def in_slots(spans: Iterable[TraceSpan]) -> list[TraceSpan]:
     return placed
 
 
-def _events_of_units(batch: BatchDir) -> Iterator[Json]:
+def _unit_events(batch: BatchDir) -> Iterator[Json]:
     yield {"ph": "M", "pid": 1, "name": "process_name", "args": {"name": f"{batch.about.pipeline} ({batch.id})"}}
     tracks: dict[str, int] = {}
     begun: dict[tuple[str, str, int, int], tuple[int, journal.Began]] = {}

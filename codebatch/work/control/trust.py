@@ -11,14 +11,14 @@ from pathlib import Path
 
 from codebatch.errors import StoreUntrusted, UnsupportedFileSystem
 from codebatch.store.batches.batches import BatchDir
-from codebatch.store.batches.store import StoreDir, check_made_here
+from codebatch.store.batches.store import StoreDir, check_created_here
 from codebatch.store.work.work_batches import read_command, read_work
 from codebatch.system.files.mounts import far_kind
 
 COMMANDS_SHOWN_MAX = 20
 
 
-class CommandsForeign(StoreUntrusted):
+class ForeignCommands(StoreUntrusted):
     """The error for a batch in a store that was not created by this user on this machine.
 
     `commands` are the first of the `count` commands, as shown to users.
@@ -31,21 +31,23 @@ class CommandsForeign(StoreUntrusted):
 
 
 def check_trusted(store: StoreDir, batch: BatchDir) -> None:
-    """Raise CommandsForeign if the store was not created by this user on this machine.
+    """Raise ForeignCommands if the store was not created by this user on this machine.
 
     It is raised even if the user named the store.
     """
     try:
-        check_made_here(store)
+        check_created_here(store)
     except StoreUntrusted as error:
         work = read_work(batch)
         order = work.order
         first = () if work.notify is None else (f"notify: {_words(work.notify.command)}",)
-        shown = first + tuple(f"{id_}: {_command_line(store, batch, id_)}" for id_ in islice(order, COMMANDS_SHOWN_MAX))
-        raise CommandsForeign(
+        command_lines = first + tuple(
+            f"{id_}: {_command_line(store, batch, id_)}" for id_ in islice(order, COMMANDS_SHOWN_MAX)
+        )
+        raise ForeignCommands(
             f"batch {batch.id} is not run: {error.message}",
             hint="review its commands, then run them with --trust",
-            commands=shown,
+            commands=command_lines,
             count=len(order) + len(first),
         ) from error
 
@@ -58,7 +60,7 @@ def check_place(store: StoreDir, *, is_trusted: bool) -> None:
     """
     if not is_trusted:
         try:
-            check_made_here(store)
+            check_created_here(store)
         except StoreUntrusted as error:
             raise StoreUntrusted(
                 f"cannot run a task list with this store: {error.message}",

@@ -24,12 +24,12 @@ from codebatch.model.work.command import (
     Try,
     encode_command,
 )
-from codebatch.model.work.placeholders import ARGUMENT_BYTES_MAX, longest_argument, names_used
+from codebatch.model.work.placeholders import ARGUMENT_BYTES_MAX, longest_argument, used_placeholders
 from codebatch.model.work.placeholders import NAMES as PLACEHOLDERS
 from codebatch.model.work.work_batch import NO_POLICY, RETRY_REASONS, Policy
-from codebatch.work.definition.environment import combined, layer_of
+from codebatch.work.definition.environment import combine_layers, make_env_layer
 from codebatch.work.definition.expansion import Expander, GroupMember
-from codebatch.work.definition.files import WorkFile, WrittenTask
+from codebatch.work.definition.files import TaskSource, WorkFile
 from codebatch.work.definition.problems import Problems
 from codebatch.work.definition.settings import BatchSettings, WorkOptions
 from codebatch.work.definition.table_checks import ID_HINT, TableChecker, TableLocation, valid_part
@@ -98,7 +98,7 @@ class Definer:
 
     def tasks(self, file: WorkFile, settings: SettingsTable) -> Iterator[Task]:
         """Yield the tasks of a file in file order. Errors are added to the problems."""
-        defaults = self._defaults_of(file)
+        defaults = self._file_defaults(file)
         layers = [*self._layers(file, "settings"), *self._layers(file, "defaults")]
         self._table(file, "tasks")
         for written in file.written:
@@ -120,7 +120,7 @@ class Definer:
             instead = "" if suggestion is None else f"; did you mean {suggestion!r}?"
             self._notes.append(f"{next(iter(files))}{more}: unknown key {key!r} ignored{instead}")
 
-    def _defaults_of(self, file: WorkFile) -> Mapping[str, object]:
+    def _file_defaults(self, file: WorkFile) -> Mapping[str, object]:
         """Return the default settings of the tasks of a file.
 
         They include the defaults of the including file, which they override.
@@ -131,7 +131,7 @@ class Definer:
         if not self._checker.check(file.place("defaults", table=table), "defaults", table):
             table = valid_part(table, TaskDefaults)
         if file.included_by is not None:
-            above = self._defaults_of(file.included_by)
+            above = self._file_defaults(file.included_by)
             table = {**above, **table}
         if self._options.command is not None:
             table = {**table, "run": self._options.command}
@@ -142,7 +142,9 @@ class Definer:
         table = file.settings.get(key, {})
         if isinstance(table, dict):
             return table
-        self._problems.add(f"{file.place().of(file.settings, key)} sets {key!r} to something that is not a table")
+        self._problems.add(
+            f"{file.place().key_location(file.settings, key)} sets {key!r} to something that is not a table"
+        )
         return {}
 
     def _layers(self, file: WorkFile, key: Literal["settings", "defaults"]) -> list[EnvLayer]:
@@ -152,12 +154,12 @@ class Definer:
         """
         above = [] if file.included_by is None else self._layers(file.included_by, key)
         table = file.settings if key == "settings" else file.settings.get("defaults", {})
-        return [*above, layer_of(table, file, self._root)] if isinstance(table, dict) else above
+        return [*above, make_env_layer(table, file, self._root)] if isinstance(table, dict) else above
 
     def _tasks(
         self,
         file: WorkFile,
-        written: WrittenTask,
+        written: TaskSource,
         defaults: Mapping[str, object],
         layers: Sequence[EnvLayer],
         settings: SettingsTable,
@@ -182,12 +184,12 @@ class Definer:
                 else "give the command with --command 'sh {line}'"
             )
             self._problems.add(f"{place.spot}: the task {name!r} has no command to run", hint)
-        under, env = combined([*layers, layer_of(table, file, self._root), self._options_layer])
+        under, env = combine_layers([*layers, make_env_layer(table, file, self._root), self._options_layer])
         command = _command(name, task, env, under, clean_env=settings.clean_env)
         policy = _policy(task, self._retries(task, place))
         template = Task(
             name, place, task.needs, task.after, policy.pools, command, policy,
-            tags=task.tags, inputs=task.inputs, outputs=task.outputs, title=task.title, listed=_files_listed(task),
+            tags=task.tags, inputs=task.inputs, outputs=task.outputs, title=task.title, listed=_member_patterns(task),
         )  # fmt: skip
         members = self._members(written, task)
         self._check_names(command, members, place)
@@ -211,7 +213,7 @@ class Definer:
             del table[key]
         return table
 
-    def _members(self, written: WrittenTask, task: TaskTable) -> list[GroupMember] | None:
+    def _members(self, written: TaskSource, task: TaskTable) -> list[GroupMember] | None:
         """Return the members of a group. Return None if the task is not a group."""
         place = written.place
         if written.lines is not None:
@@ -229,20 +231,20 @@ class Definer:
 
     def _check_names(self, command: Command, members: Sequence[GroupMember] | None, place: TableLocation) -> None:
         """Report placeholders that have no value."""
-        texts = [*command.environments(), *(each.env for each in command.tries)]
-        runs = [command.run, command.check, *(each.run for each in command.tries)]
-        suffixes = [each.text_suffix for each in command.tries]
+        texts = [*command.environments(), *(command_try.env for command_try in command.tries)]
+        runs = [command.run, command.check, *(command_try.run for command_try in command.tries)]
+        suffixes = [command_try.text_suffix for command_try in command.tries]
         if "{" not in "".join(map(str, (*runs, *texts, *suffixes))):
             return
-        used = names_used([*suffixes, *(value for env in texts for value in env.values())]).union(
-            *map(names_used, runs)
+        used = used_placeholders([*suffixes, *(value for env in texts for value in env.values())]).union(
+            *map(used_placeholders, runs)
         )
         of_each = {name for name in used if name not in PLACEHOLDERS}
         for member in [None] if members is None else members:
             has = set() if member is None else {*member.values, *(["files"] if member.files else [])}
             for name in sorted(of_each - has):
                 label = "" if member is None else f" for {member.label!r}"
-                hint = f"placeholders: {', '.join(f'{{{each}}}' for each in (*PLACEHOLDERS, *sorted(has)))}"
+                hint = f"placeholders: {', '.join(f'{{{name}}}' for name in (*PLACEHOLDERS, *sorted(has)))}"
                 message = f"{place} uses {{{name}}}, which has no value{label}"
                 self._problems.add(message, f"{hint}; other placeholders need `each`" if member is None else hint)
             if of_each - has:
@@ -297,7 +299,7 @@ class Definer:
                 self._problems.add(f"{place} has {size:,} bytes, more than {COMMAND_BYTES_MAX:,}")
 
 
-def _files_listed(task: TaskTable) -> tuple[str, ...]:
+def _member_patterns(task: TaskTable) -> tuple[str, ...]:
     """Return the patterns of the files for which a task has members."""
     return () if task.each is UNSET or task.each.files is UNSET else task.each.files
 
@@ -308,8 +310,8 @@ def _early_members_remark(needs: Sequence[str]) -> str:
     These could still create files, and so members. The remark is empty if there are no dependencies.
     """
     more = " …" if len(needs) > _NEEDS_SHOWN_MAX else ""
-    shown = f"{', '.join(needs[:_NEEDS_SHOWN_MAX])}{more}"
-    return f"; its members are determined before these dependencies run: {shown}" if needs else ""
+    needs_text = f"{', '.join(needs[:_NEEDS_SHOWN_MAX])}{more}"
+    return f"; its members are determined before these dependencies run: {needs_text}" if needs else ""
 
 
 def _command(
@@ -333,7 +335,7 @@ def _command(
         memory_mb_max=None if task.memory_mb_max is UNSET else task.memory_mb_max,
         log_mb_max=task.log_mb_max,
         check=task.check,
-        tries=tuple(_try(each) for each in task.tries),
+        tries=tuple(_try(try_table) for try_table in task.tries),
         question=None if task.question is UNSET else msgspec.convert(msgspec.to_builtins(task.question), QuestionRule),
         retry_if=None if task.retry_if is UNSET else msgspec.convert(msgspec.to_builtins(task.retry_if), RetryRule),
         wait_if=task.wait_if,
@@ -380,7 +382,7 @@ def _id_hint(name: str) -> str:
     return f"{ID_HINT}; for example {changed!r}" if COMMAND_ID_PATTERN.match(changed) else ID_HINT
 
 
-def programs_not_found(commands: Sequence[Command], path: str | None) -> list[str]:
+def missing_program_notes(commands: Sequence[Command], path: str | None) -> list[str]:
     """Return a note for each program that is not on the PATH.
 
     Programs that are named with a directory are not checked. A missing program is not an error, because an earlier task

@@ -52,20 +52,22 @@ class TaskDefinition(NamedTuple):
         covered = {name: getattr(command, name) for name in _COVERED}
         values = {name: value for name, value in covered.items() if value != getattr(_DEFAULTS, name)}
         if command.tries:
-            values["tries"] = [msgspec.structs.replace(each, timeout_seconds=None) for each in command.tries]
+            values["tries"] = [
+                msgspec.structs.replace(command_try, timeout_seconds=None) for command_try in command.tries
+            ]
         data = msgspec.json.encode([values, sorted(self.needs)], order="sorted")
         if _TITLE in data:
             data += command.title.encode()
         return digest_bytes(data)[:_DIGEST_LENGTH]
 
 
-def written_needs(
+def explicit_needs(
     edges: Iterable[WorkEdge], inferred: Iterable[InferredEdge] = ()
 ) -> dict[CommandId, frozenset[CommandId]]:
     """Map each command to the commands that it needs, without inferred needs."""
-    left_out = {(each.task, each.on) for each in inferred}
+    inferred_pairs = {(inferred_edge.task, inferred_edge.on) for inferred_edge in inferred}
     needs: dict[CommandId, set[CommandId]] = {}
     for edge in edges:
-        if edge.kind == "needs" and (edge.task, edge.on) not in left_out:
+        if edge.kind == "needs" and (edge.task, edge.on) not in inferred_pairs:
             needs.setdefault(edge.task, set()).add(edge.on)
     return {task: frozenset(on) for task, on in needs.items()}

@@ -20,21 +20,21 @@ _EMPTY_LAYER = EnvLayer()
 _OPTIONAL_HINT = 'if the file is optional: env_file = { path = "…", required = false }'
 
 
-def variables_of_files(files: Sequence[WorkFile], environ: Mapping[str, str], problems: Problems) -> dict[str, str]:
+def read_env_variables(files: Sequence[WorkFile], environ: Mapping[str, str], problems: Problems) -> dict[str, str]:
     """Return the variables of the caller, overridden by those of all env files that the work files name.
 
     The values are only used for checks, because each attempt reads the env files again. Unreadable env files are added
     to the problems.
     """
     variables = dict(environ)
-    seen: set[Path] = set()
+    read_files: set[Path] = set()
     for file in files:
         for place, table in _tables(file):
             for entry in _entries(table):
                 path = _directory(file) / entry.path
-                if path in seen:
+                if path in read_files:
                     continue
-                seen.add(path)
+                read_files.add(path)
                 name = os.path.join(os.path.dirname(file.name), entry.path)
                 try:
                     variables |= read_env_file(path, name, variables, is_required=entry.required)
@@ -44,7 +44,7 @@ def variables_of_files(files: Sequence[WorkFile], environ: Mapping[str, str], pr
     return variables
 
 
-def layer_of(table: Mapping[str, object], file: WorkFile, root: Path) -> EnvLayer:
+def make_env_layer(table: Mapping[str, object], file: WorkFile, root: Path) -> EnvLayer:
     """Return the layer of variables that a table defines.
 
     Relative paths in the table start at the directory of the work file. In the result, they start at `root`.
@@ -62,7 +62,7 @@ def layer_of(table: Mapping[str, object], file: WorkFile, root: Path) -> EnvLaye
     return EnvLayer(files=files, env=env)
 
 
-def combined(layers: Sequence[EnvLayer]) -> tuple[tuple[EnvLayer, ...] | UnsetType, dict[str, str]]:
+def combine_layers(layers: Sequence[EnvLayer]) -> tuple[tuple[EnvLayer, ...] | UnsetType, dict[str, str]]:
     """Combine layers of variables into the form that a command stores. `layers` are sorted from lowest to highest.
 
     The first value has the layers up to the highest one with env files. If no layer has files, it is UNSET. The second

@@ -27,7 +27,7 @@ from codebatch.snapshotting.directories import Directories
 from codebatch.snapshotting.listing import TreeLister
 from codebatch.snapshotting.roots import resolve_sources
 from codebatch.snapshotting.selection import SelectionRules, SourceRules
-from codebatch.work.definition.files import read_bytes, text_of
+from codebatch.work.definition.files import decode_text, read_bytes
 from codebatch.work.definition.problems import Problems
 from codebatch.work.definition.table_checks import TableLocation
 from codebatch.work.definition.tables import EachTable
@@ -68,17 +68,17 @@ class Expander:
         self._notes = notes
         self._paths: list[bytes] | None = None
 
-    def members(self, place: TableLocation, each: EachTable, cwd: str) -> list[GroupMember]:
-        """Return the members that a task's `each` defines, in source order. Errors are added to the problems."""
-        sources = [key for key in ("files", "values", "matrix", "lines", "json") if getattr(each, key) is not UNSET]
+    def members(self, place: TableLocation, table: EachTable, cwd: str) -> list[GroupMember]:
+        """Return the members that a task's `table` defines, in source order. Errors are added to the problems."""
+        sources = [key for key in ("files", "values", "matrix", "lines", "json") if getattr(table, key) is not UNSET]
         if len(sources) != 1:
             message = f"sets {' and '.join(sources)}" if sources else "has no source of members"
             self._problems.add(f"{place} {message}", "set one of files, values, matrix, lines and json")
             return []
-        if each.chunk != 1 and sources != ["files"]:
+        if table.chunk != 1 and sources != ["files"]:
             self._problems.add(f"{place} sets `chunk`, which needs `files`")
         try:
-            return self._distinct(place, self._items(place, each, cwd))
+            return self._distinct(place, self._items(place, table, cwd))
         except CodebatchError as error:
             self._problems.add(f"{place}: {error.message}", error.hint)
             return []
@@ -100,7 +100,7 @@ class Expander:
         return self._json_items(table.json)
 
     def _text(self, name: str) -> str:
-        return text_of(read_bytes(self._root / name, name), name)
+        return decode_text(read_bytes(self._root / name, name), name)
 
     def _file_items(self, patterns: Sequence[str], chunk: int | str, cwd: str) -> Iterator[_ExpandedItem]:
         rules = SelectionRules(SourceRules(include=tuple(patterns)), None, None)
@@ -191,9 +191,9 @@ class Expander:
             key: bool(COMMAND_ID_PATTERN.match(item.name)) and counts[item.name.lower()] == 1
             for key, item in distinct.items()
         }
-        others = [key for key in distinct if not named[key]]
-        digests = {key: digest_bytes(key[1].encode("utf-8", "surrogatepass")) for key in others}
-        short = dict(zip(others, unique_prefixes([*digests.values()]), strict=True))
+        unnamed_keys = [key for key in distinct if not named[key]]
+        digests = {key: digest_bytes(key[1].encode("utf-8", "surrogatepass")) for key in unnamed_keys}
+        short = dict(zip(unnamed_keys, unique_prefixes([*digests.values()]), strict=True))
         return [
             GroupMember(
                 item.name if named[key] else short[key], item.label[:_LABEL_CHARACTERS_MAX], item.values, item.files

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from codebatch.errors import InvalidConfiguration, NothingToDo
 from codebatch.model.text.json_text import JsonError, parse_json
-from codebatch.model.text.line_numbers import line_of
+from codebatch.model.text.line_numbers import table_line
 from codebatch.model.text.suggestions import closest
 from codebatch.model.text.toml import TomlError, parse_toml
 from codebatch.model.text.yaml import YamlError, parse_yaml
@@ -33,7 +33,7 @@ EXAMPLE = '[tasks.build]\nrun = "make"\n\n[tasks.test]\nrun = ["make", "test"]\n
 """A minimal work file, shown in hints."""
 
 
-class WrittenTask(NamedTuple):
+class TaskSource(NamedTuple):
     """A task as it is written in a file.
 
     If the file is a list of lines, `lines` are the values of the group's members. `is_prose` is set if the table is
@@ -61,14 +61,14 @@ class WorkFile(NamedTuple):
     name: str
     above: tuple[str, ...]
     document: Mapping[str, object] | None
-    written: tuple[WrittenTask, ...] = ()
-    done: tuple[WrittenTask, ...] = ()
+    written: tuple[TaskSource, ...] = ()
+    done: tuple[TaskSource, ...] = ()
     unread: frozenset[str] = frozenset()
     included_by: WorkFile | None = None
 
     def place(self, *words: str, table: object = None) -> TableLocation:
         """Return the location of a table of the file."""
-        return TableLocation(self.name, ".".join((*self.above, *words)), line_of(table))
+        return TableLocation(self.name, ".".join((*self.above, *words)), table_line(table))
 
     @property
     def settings(self) -> Mapping[str, object]:
@@ -105,32 +105,34 @@ def file_hint(words: Sequence[str], cwd: Path) -> str | None:
 
 def nothing_hint() -> str:
     """Return a hint that shows how to write a work file."""
-    return f"write a {DEFAULT_NAME}, for example with: {_written_by(EXAMPLE, '>', DEFAULT_NAME)}"
+    return f"write a {DEFAULT_NAME}, for example with: {_printf_command(EXAMPLE, '>', DEFAULT_NAME)}"
 
 
 def no_task_hint(path: Path, name: str) -> str:
     """Return a hint that shows how to add a task to a file or directory."""
     if path.is_dir():
-        example = _written_by("---\nrun: make\n---", ">", os.path.join(name, "build.md"))
+        example = _printf_command("---\nrun: make\n---", ">", os.path.join(name, "build.md"))
         return f"each *.md except README.md is a task, with --recursive also in subdirectories; for example: {example}"
     if path.suffix == ".toml" and path.name not in _TABLES:
-        return f"add one, for example with: {_written_by(EXAMPLE, '>>', name)}"
+        return f"add one, for example with: {_printf_command(EXAMPLE, '>>', name)}"
     return "formats of task lists: codebatch help lists"
 
 
 def absent_hint(path: Path, name: str) -> str | None:
     """Return a hint for a file that does not exist: a similar name, or how to create the file."""
     try:
-        suggestion = closest(path.name, [each for each in os.listdir(path.parent) if not each.startswith(".")])
+        suggestion = closest(
+            path.name, [entry_name for entry_name in os.listdir(path.parent) if not entry_name.startswith(".")]
+        )
     except OSError:
         suggestion = None
     if suggestion is not None:
         return f"did you mean {os.path.join(os.path.dirname(name), suggestion)!r}?"
     to = name if path.suffix == ".toml" else f"{name}.toml"
-    return f"give an existing file, or create one, for example with: {_written_by(EXAMPLE, '>', to)}"
+    return f"give an existing file, or create one, for example with: {_printf_command(EXAMPLE, '>', to)}"
 
 
-def _written_by(text: str, how: str, name: str) -> str:
+def _printf_command(text: str, how: str, name: str) -> str:
     return f"printf -- '{_escaped(text)}\\n' {how}{shlex.quote(name)}"
 
 
@@ -158,7 +160,7 @@ def read_bytes(path: Path, name: str, bytes_max: int = WORK_FILE_BYTES_MAX) -> b
         raise InvalidConfiguration(f"cannot read {name}: {error.strerror}") from error
 
 
-def text_of(data: bytes, name: str) -> str:
+def decode_text(data: bytes, name: str) -> str:
     """Decode UTF-8 and remove a byte order mark. Raises InvalidConfiguration."""
     try:
         return data.decode().removeprefix(_BOM)
@@ -180,7 +182,7 @@ def document_file(path: Path, name: str) -> WorkFile:
             )
         document = below
     file = WorkFile(path, name, above, document)
-    return file._replace(written=tuple(_written(file)))
+    return file._replace(written=tuple(_read_tasks(file)))
 
 
 def is_document(path: Path) -> bool:
@@ -188,15 +190,15 @@ def is_document(path: Path) -> bool:
     return path.suffix in _PARSERS
 
 
-def _written(file: WorkFile) -> Iterator[WrittenTask]:
+def _read_tasks(file: WorkFile) -> Iterator[TaskSource]:
     tasks = file.settings.get("tasks", {})
     for name, table in tasks.items() if isinstance(tasks, dict) else ():
-        line = line_of(table) if isinstance(table, dict) else line_of(tasks, name)
-        yield WrittenTask(name, file.place("tasks", name)._replace(line=line), table)
+        line = table_line(table) if isinstance(table, dict) else table_line(tasks, name)
+        yield TaskSource(name, file.place("tasks", name)._replace(line=line), table)
 
 
 def _toml(data: bytes, name: str) -> Mapping[str, object]:
-    text = text_of(data, name)
+    text = decode_text(data, name)
     try:
         return parse_toml(text, length_max=WORK_FILE_BYTES_MAX)
     except TomlError as error:
@@ -205,14 +207,14 @@ def _toml(data: bytes, name: str) -> Mapping[str, object]:
 
 def _yaml(data: bytes, name: str) -> Mapping[str, object]:
     try:
-        return _table(parse_yaml(text_of(data, name), length_max=YAML_CHARACTERS_MAX), name)
+        return _table(parse_yaml(decode_text(data, name), length_max=YAML_CHARACTERS_MAX), name)
     except YamlError as error:
         raise InvalidConfiguration(f"{name}:{error.line} is not valid YAML: {error}") from error
 
 
 def _json(data: bytes, name: str) -> Mapping[str, object]:
     try:
-        return _table(parse_json(text_of(data, name)), name)
+        return _table(parse_json(decode_text(data, name)), name)
     except JsonError as error:
         line = f":{error.line}" if error.line else ""
         raise InvalidConfiguration(f"{name}{line} is not valid JSON: {error}") from error

@@ -43,7 +43,7 @@ class _FileReader:
     def __init__(self, problems: Problems, is_recursive: bool) -> None:
         self._problems = problems
         self._is_recursive = is_recursive
-        self._seen: set[str] = set()
+        self._read_paths: set[str] = set()
         self.is_incomplete = False
 
     def files(
@@ -55,11 +55,11 @@ class _FileReader:
             self.is_incomplete = True
             return
         real = name if name == STDIN_NAME else os.path.realpath(path)
-        if real in self._seen and by is not None:
+        if real in self._read_paths and by is not None:
             return
-        self._seen.add(real)
+        self._read_paths.add(real)
         try:
-            if len(self._seen) > WORK_FILES_MAX:
+            if len(self._read_paths) > WORK_FILES_MAX:
                 raise InvalidConfiguration(f"the task list includes more than {WORK_FILES_MAX:,} files")
             if len(_including_files(by)) > INCLUDES_DEEP_MAX:
                 raise InvalidConfiguration(f"{name} is included more than {INCLUDES_DEEP_MAX} levels deep")
@@ -70,7 +70,7 @@ class _FileReader:
             return
         yield file
         included = file.settings.get("include", ())
-        for included_name in included if isinstance(included, list) and len(self._seen) <= WORK_FILES_MAX else ():
+        for included_name in included if isinstance(included, list) and len(self._read_paths) <= WORK_FILES_MAX else ():
             if isinstance(included_name, str):
                 yield from self.files(
                     path.parent / included_name, os.path.join(os.path.dirname(name), included_name), file

@@ -10,7 +10,7 @@ import msgspec
 
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.work_batch import InferredEdge, RejectedEdge, WorkEdge
-from codebatch.scheduling.inference.edges import CandidateEdge, Described, infer, take
+from codebatch.scheduling.inference.edges import CandidateEdge, InferenceTask, infer, select_edges
 from codebatch.system.processes.programs import ProgramFailed, run_with_input
 from codebatch.work.definition.commands import Task
 from codebatch.work.definition.settings import BatchSettings, WorkOptions
@@ -27,7 +27,7 @@ class InferredEdges(NamedTuple):
 
     edges: list[WorkEdge]
     inferred: list[InferredEdge]
-    left_out: list[RejectedEdge]
+    rejected_edges: list[RejectedEdge]
 
 
 class _AnsweredEdge(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,23 +62,27 @@ def with_inferred(
         )
     elif settings.infer is not None:
         candidates = _edges_from_command(settings.infer, described, written, settings.root, settings.notes)
-    accepted = take(
+    accepted = select_edges(
         infer(described) if candidates is None else candidates, written, confidence_min=options.infer_confidence
     )
-    left_out = [
-        RejectedEdge(task=each.task, on=each.on, confidence=each.confidence, evidence=each.why, reason=reason)
-        for each, reason in accepted.left_out
+    rejected_edges = [
+        RejectedEdge(
+            task=candidate.task, on=candidate.on, confidence=candidate.confidence, evidence=candidate.why, reason=reason
+        )
+        for candidate, reason in accepted.rejections
     ]
-    inferred = [edge for each in accepted.edges for edge in _member_edges(each, groups)]
+    inferred = [edge for candidate in accepted.edges for edge in _member_edges(candidate, groups)]
     if len(edges) + len(inferred) > EDGES_MAX:
         settings.notes.append(f"no dependencies are inferred: there would be more than {EDGES_MAX:,}")
-        return InferredEdges([*edges], [], left_out)
-    return InferredEdges([*edges, *(WorkEdge(each.task, each.on) for each in inferred)], inferred, left_out)
+        return InferredEdges([*edges], [], rejected_edges)
+    return InferredEdges(
+        [*edges, *(WorkEdge(candidate.task, candidate.on) for candidate in inferred)], inferred, rejected_edges
+    )
 
 
-def _description(name: str, task: Task) -> Described:
+def _description(name: str, task: Task) -> InferenceTask:
     text = "" if task.command is None else task.command.text
-    return Described(name, task.title, text, task.inputs, task.outputs)
+    return InferenceTask(name, task.title, text, task.inputs, task.outputs)
 
 
 def _member_edges(edge: CandidateEdge, groups: Mapping[str, Mapping[str, CommandId]]) -> list[InferredEdge]:
@@ -97,7 +101,11 @@ def _member_edges(edge: CandidateEdge, groups: Mapping[str, Mapping[str, Command
 
 
 def _edges_from_command(
-    table: InferTable, tasks: Sequence[Described], written: Mapping[str, Sequence[str]], root: Path, notes: list[str]
+    table: InferTable,
+    tasks: Sequence[InferenceTask],
+    written: Mapping[str, Sequence[str]],
+    root: Path,
+    notes: list[str],
 ) -> list[CandidateEdge] | None:
     """Run the `infer` command and return the edges that it prints. Return None if it fails.
 
@@ -135,8 +143,8 @@ def _edges_from_command(
             best[candidate.task, candidate.on] = candidate
     if dropped:
         more = f"; and {len(dropped) - _DROPPED_SHOWN_MAX:,} more" if len(dropped) > _DROPPED_SHOWN_MAX else ""
-        shown = f"{'; '.join(dropped[:_DROPPED_SHOWN_MAX])}{more}"
-        notes.append(f"ignored dependencies from the `infer` command {table.command[0]!r}: {shown}")
+        dropped_text = f"{'; '.join(dropped[:_DROPPED_SHOWN_MAX])}{more}"
+        notes.append(f"ignored dependencies from the `infer` command {table.command[0]!r}: {dropped_text}")
     return sorted(best.values(), key=lambda each: (-each.confidence, each.task, each.on))
 
 

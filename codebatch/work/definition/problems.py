@@ -14,7 +14,7 @@ class Problems:
 
     def __init__(self) -> None:
         self.count = 0
-        self._seen: set[str] = set()
+        self._messages: set[str] = set()
         self._shown: list[tuple[str, str | None]] = []
 
     def add(self, message: str, hint: str | Callable[[], str | None] | None = None) -> None:
@@ -23,13 +23,13 @@ class Problems:
         If `hint` is a function, it is called only if the error will be shown.
         """
         self.count += 1
-        if message in self._seen:
+        if message in self._messages:
             return
-        self._seen.add(message)
+        self._messages.add(message)
         if len(self._shown) < _PROBLEMS_SHOWN_MAX:
             self._shown.append((message, hint() if callable(hint) else hint))
 
     def raise_any(self) -> None:
         """Raise InvalidWork with all errors, if there are any."""
         if self.count:
-            raise InvalidWork(self._shown, len(self._seen))
+            raise InvalidWork(self._shown, len(self._messages))

@@ -14,7 +14,7 @@ from codebatch.work.definition.commands import Task
 from codebatch.work.definition.definitions import TaskDefinition
 from codebatch.work.definition.files import file_hint
 from codebatch.work.definition.settings import WorkOptions
-from codebatch.work.definition.validation import like_id
+from codebatch.work.definition.validation import similar_id_hint
 
 _NAMES_SHOWN_MAX = 10
 
@@ -30,7 +30,7 @@ class ListIdentity(NamedTuple):
     files: tuple[bytes, ...]
 
 
-class FormerTask(NamedTuple):
+class PreviousTask(NamedTuple):
     """The outcome of a task in the latest batch of its list that contains the task.
 
     - `definition`: the digest of the definition that the task had, if the task is done; otherwise empty.
@@ -48,7 +48,7 @@ class FormerTask(NamedTuple):
     is_of: bool
 
 
-FormerTasks = Mapping[CommandId, FormerTask]
+FormerTasks = Mapping[CommandId, PreviousTask]
 Former = Callable[[ListIdentity, Mapping[CommandId, TaskDefinition]], FormerTasks]
 """A function that returns the outcomes of a list's tasks in earlier batches.
 
@@ -90,7 +90,7 @@ class TaskSelection:
         if options.tags:
             ids &= self._tagged(options.tags)
         done: set[CommandId] = set()
-        if options.uses_former_batches:
+        if options.uses_previous_batches:
             done = {id_ for id_, task in former.items() if task.state is CommandState.DONE and task.is_current}
             ids -= done
             if options.of is not None:
@@ -107,11 +107,11 @@ class TaskSelection:
         selected = ids if options.only else self._with_needs(ids, done)
         lacks = {edge.on for edge in self._edges if edge.kind == "needs" and edge.task in selected} - selected
         why = "only the given tasks run" if options.only else "they are done"
-        notes = [f"dependencies not run, because {why}: {names_shown(sorted(lacks))}"] if lacks else []
+        notes = [f"dependencies not run, because {why}: {abbreviated_ids(sorted(lacks))}"] if lacks else []
         if options.unfinished and not former:
             notes.append(f"no batch of {self._source} yet: no task is done")
         return SelectedTasks(
-            selected, [*notes, *_former_notes({id_: former[id_] for id_ in sorted(selected & former.keys())})]
+            selected, [*notes, *_previous_task_notes({id_: former[id_] for id_ in sorted(selected & former.keys())})]
         )
 
     def _named(self, words: Sequence[str]) -> set[CommandId]:
@@ -123,7 +123,7 @@ class TaskSelection:
             elif word in ids:
                 named.add(CommandId(word))
             else:
-                hint = file_hint([word], self._cwd) or like_id(word, [*ids, *self._groups])
+                hint = file_hint([word], self._cwd) or similar_id_hint(word, [*ids, *self._groups])
                 raise InvalidInput(f"no task {word!r} in {self._source}", hint=hint)
         return named
 
@@ -131,7 +131,7 @@ class TaskSelection:
         known = {tag for task in self._tasks for tag in task.tags}
         for tag in tags:
             if tag not in known:
-                raise InvalidInput(f"no task of {self._source} has the tag {tag!r}", hint=like_id(tag, known))
+                raise InvalidInput(f"no task of {self._source} has the tag {tag!r}", hint=similar_id_hint(tag, known))
         return {task.id for task in self._tasks if not {*tags}.isdisjoint(task.tags)}
 
     def _with_needs(self, ids: set[CommandId], met: Collection[CommandId]) -> set[CommandId]:
@@ -152,18 +152,18 @@ class TaskSelection:
         return reachable
 
 
-def _former_notes(chosen: FormerTasks) -> Iterator[str]:
+def _previous_task_notes(chosen: FormerTasks) -> Iterator[str]:
     """Yield notes about tasks that run again because their definition changed, and about answers that are not used."""
     changed = [id_ for id_, task in chosen.items() if task.state is CommandState.DONE and not task.is_current]
     if changed:
-        yield f"rerun, because the definitions have changed since the last run: {names_shown(changed)}"
+        yield f"rerun, because the definitions have changed since the last run: {abbreviated_ids(changed)}"
     for batch in dict.fromkeys(task.batch for task in chosen.values() if task.has_answer):
         answered = [id_ for id_, task in chosen.items() if task.has_answer and task.batch == batch]
-        names = names_shown(answered)
+        names = abbreviated_ids(answered)
         yield f"answers in batch {batch} are not used here: {names}; to use them: codebatch resume --batch {batch}"
 
 
-def names_shown(ids: Sequence[str]) -> str:
+def abbreviated_ids(ids: Sequence[str]) -> str:
     """Return the first IDs as text. If there are more, the text ends with their number."""
     more = [f"and {len(ids) - _NAMES_SHOWN_MAX:,} more"] if len(ids) > _NAMES_SHOWN_MAX else []
     return ", ".join([*ids[:_NAMES_SHOWN_MAX], *more])

@@ -89,15 +89,15 @@ class WorkOptions:
             raise InvalidInput("--only needs tasks or tags", hint="give the tasks as arguments, or tags with --tag")
         if not 0 <= self.infer_confidence <= 1:
             raise InvalidInput(f"infer_confidence must be from 0 to 1, not {self.infer_confidence}")
-        if self.of is not None and not self.uses_former_batches:
+        if self.of is not None and not self.uses_previous_batches:
             raise InvalidInput("--of needs --unfinished or --blocked", hint="add --unfinished or --blocked")
 
     @property
-    def uses_former_batches(self) -> bool:
+    def uses_previous_batches(self) -> bool:
         """Whether the outcomes of earlier batches affect which tasks are selected."""
         return self.unfinished or self.blocked
 
-    def given(self) -> dict[str, object]:
+    def changed_options(self) -> dict[str, object]:
         """Return the options that differ from the defaults, as JSON values. `msgspec.convert` converts them back."""
         defaults = msgspec.to_builtins(WorkOptions())
         return {name: value for name, value in msgspec.to_builtins(self).items() if value != defaults[name]}
@@ -128,7 +128,7 @@ class BatchSettings:
     notes: list[str] = field(default_factory=list)
 
 
-def settings_of(
+def merge_batch_settings(
     files: Sequence[WorkFile], options: WorkOptions, checker: TableChecker, problems: Problems, cwd: Path
 ) -> tuple[BatchSettings, list[SettingsTable]]:
     """Return the settings of the batch, and the settings of each file. Of the latter, only `clean_env` is used.
@@ -144,7 +144,7 @@ def settings_of(
     homes = [file.path.parent if file.document is not None else cwd for file in files]
     roots = [Path(os.path.realpath(home / table.root)) for home, table in zip(homes, tables, strict=True)]
     if not roots[0].is_dir():
-        place = files[0].place().of(files[0].settings, "root")
+        place = files[0].place().key_location(files[0].settings, "root")
         problems.add(f"{place} sets `root` to {first.root!r}, which is not a directory")
     for file, root in zip(files[1:], roots[1:], strict=True):
         if root != roots[0] and file.document is not None and file.included_by is None:
@@ -199,7 +199,7 @@ def _on_failure(
     if on_failure == "stop" or halt is None:
         return on_failure, halt or "soon"
     if is_contradicted:
-        where = "--halt" if options.halt is not None else f"{file.place().of(file.settings, 'halt')}: `halt`"
+        where = "--halt" if options.halt is not None else f"{file.place().key_location(file.settings, 'halt')}: `halt`"
         message = f"{where} is {halt!r}, but `on_failure` is {on_failure!r}: nothing stops at a failure"
         problems.add(message, 'set `on_failure` to "stop", or remove it')
     return (on_failure, "soon") if options.on_failure is not None else ("stop", halt)

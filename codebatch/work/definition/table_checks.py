@@ -10,11 +10,11 @@ from pathlib import Path
 
 import msgspec
 
-from codebatch.model.text.line_numbers import LinedTable, line_of
+from codebatch.model.text.line_numbers import TableWithLines, table_line
 from codebatch.model.text.suggestions import did_you_mean
 from codebatch.model.work.placeholders import problems as placeholder_problems
 from codebatch.model.work.variables import VariableError, bare_variables, expand_value
-from codebatch.snapshotting.selection import mistake_in
+from codebatch.snapshotting.selection import find_pattern_mistake
 from codebatch.work.definition.problems import Problems
 from codebatch.work.definition.tables import TABLES, TO_COME, Kind
 
@@ -67,13 +67,13 @@ class TableLocation(typing.NamedTuple):
         """The file and, if known, the line."""
         return f"{self.file}:{self.line}" if self.line else self.file
 
-    def of(self, table: object, key: str) -> TableLocation:
+    def key_location(self, table: object, key: str) -> TableLocation:
         """Return the location of a key of the table."""
-        return self._replace(line=line_of(table, key) or self.line)
+        return self._replace(line=table_line(table, key) or self.line)
 
     def below(self, key: str, table: object) -> TableLocation:
         """Return the location of a nested table."""
-        return TableLocation(self.file, f"{self.table}.{key}" if self.table else key, line_of(table) or self.line)
+        return TableLocation(self.file, f"{self.table}.{key}" if self.table else key, table_line(table) or self.line)
 
 
 class TableChecker:
@@ -101,7 +101,7 @@ class TableChecker:
         except (msgspec.ValidationError, ValueError):
             has_types = False
         for key, value in table.items():
-            where = place.of(table, key)
+            where = place.key_location(table, key)
             if has_types or self._has_type(where, kind, table, key, fields):
                 self._check_texts(where, key, value)
         if not has_types and self._problems.count == before:
@@ -123,8 +123,8 @@ class TableChecker:
             return True
         except (msgspec.ValidationError, ValueError):
             expected = _expected(fields[key])
-            hint = _QUOTE_HINT if isinstance(table, LinedTable) and _is_unquoted(value, expected) else None
-            self._problems.add(f"{place} sets `{key}` to {shown_value(value)}, expected {expected}", hint)
+            hint = _QUOTE_HINT if isinstance(table, TableWithLines) and _is_unquoted(value, expected) else None
+            self._problems.add(f"{place} sets `{key}` to {value_text(value)}, expected {expected}", hint)
             return False
 
     def _check_texts(self, place: TableLocation, key: str, value: object) -> None:
@@ -160,7 +160,7 @@ class TableChecker:
             self._problems.add(f"{place} sets `{key}` to {value!r}, which is outside the root", hint)
 
     def _check_patterns(self, place: TableLocation, key: str, patterns: Sequence[str]) -> None:
-        if (mistake := mistake_in(patterns, self._root)) is not None:
+        if (mistake := find_pattern_mistake(patterns, self._root)) is not None:
             message = (
                 f"{place} has the pattern {mistake.pattern!r} in `{key}`, which can match no path: {mistake.reason}"
             )
@@ -170,7 +170,7 @@ class TableChecker:
         if not value or not value[0].strip():
             self._problems.add(f"{place} has an empty `{key}`", f'for example: {key} = "make test"')
         for problem in placeholder_problems(value):
-            self._problems.add(f"{place} {problem.told}", problem.hint)
+            self._problems.add(f"{place} {problem.text}", problem.hint)
 
     def _check_try(self, place: TableLocation, table: Mapping[str, object]) -> None:
         run, env, suffix = table.get("run"), table.get("env"), table.get("text_suffix")
@@ -180,7 +180,7 @@ class TableChecker:
             self.check_environment(place, env)
         if isinstance(suffix, str):
             for problem in placeholder_problems([suffix]):
-                self._problems.add(f"{place} {problem.told}, in text_suffix", problem.hint)
+                self._problems.add(f"{place} {problem.text}, in text_suffix", problem.hint)
 
     def _unknown(self, place: TableLocation, kind: Kind, key: str, value: object) -> None:
         if key in TO_COME[kind]:
@@ -209,7 +209,7 @@ class TableChecker:
             if "{files}" in value.replace("{{files}}", ""):
                 self._problems.add(f"{place} uses {{files}} in the variable {name}, which can hold only one value")
             for problem in placeholder_problems([value]):
-                self._problems.add(f"{place} {problem.told}, in the variable {name}", problem.hint)
+                self._problems.add(f"{place} {problem.text}, in the variable {name}", problem.hint)
 
     def _check_variables(self, place: TableLocation, name: str, value: str) -> None:
         """Report undefined variables in a value.
@@ -220,10 +220,10 @@ class TableChecker:
             expand_value(value, self._environ)
         except VariableError as error:
             hint = "set it in the environment, or write ${NAME:-default}; for a literal ${ write $${"
-            self._problems.add(f"{place} sets the variable {name} to {shown_value(value)}: {error}", hint)
+            self._problems.add(f"{place} sets the variable {name} to {value_text(value)}: {error}", hint)
         for bare in bare_variables(value):
             if bare in self._environ:
-                note = f"{place} sets the variable {name} to {shown_value(value)}, in which ${bare} is not expanded"
+                note = f"{place} sets the variable {name} to {value_text(value)}, in which ${bare} is not expanded"
                 self.notes.append(f"{note}: write ${{{bare}}}")
 
 
@@ -244,7 +244,7 @@ def _is_unquoted(value: object, expected: str) -> bool:
     """Return whether a string is expected but the value has another type, for example a number without quotes."""
     values = value if isinstance(value, list) else value.values() if isinstance(value, dict) else [value]
     is_text = any(word in expected for word in ("string", "IDs", "pattern", "path"))
-    return is_text and any(not isinstance(each, str | dict | list) for each in values)
+    return is_text and any(not isinstance(element, str | dict | list) for element in values)
 
 
 def _holds_nul(value: object) -> bool:
@@ -264,7 +264,7 @@ def _expected(type_: object) -> str:
     raise AssertionError(type_)
 
 
-def shown_value(value: object) -> str:
+def value_text(value: object) -> str:
     """Return a value for a message: a string in quotes, any other value as JSON. Long values are cut."""
     if isinstance(value, int) and abs(value) >= _SHOWN_INTEGER_MAX:
         return "a very large number"

@@ -9,15 +9,15 @@ from typing import NamedTuple
 
 from codebatch.errors import CodebatchError, InvalidConfiguration
 from codebatch.model.text.json_text import JsonError, parse_json
-from codebatch.model.text.line_numbers import LinedTable, line_of
-from codebatch.model.text.markdown import first_heading, sections_of, slug, split_front_matter
+from codebatch.model.text.line_numbers import TableWithLines, table_line
+from codebatch.model.text.markdown import first_heading, level_2_sections, slug, split_front_matter
 from codebatch.model.text.toml import TomlError, parse_toml
 from codebatch.model.text.yaml import YamlError, parse_yaml
 from codebatch.model.work.command import COMMAND_BYTES_MAX, COMMAND_ID_PATTERN
 from codebatch.model.work.work_batch import COMMANDS_MAX
-from codebatch.work.definition.files import WORK_FILE_BYTES_MAX, WorkFile, WrittenTask, read_bytes, text_of
+from codebatch.work.definition.files import WORK_FILE_BYTES_MAX, TaskSource, WorkFile, decode_text, read_bytes
 from codebatch.work.definition.problems import Problems
-from codebatch.work.definition.table_checks import TableLocation, shown_value
+from codebatch.work.definition.table_checks import TableLocation, value_text
 
 FRONT_MATTER_CHARACTERS_MAX = 1 << 20
 _IGNORED_NAME = "readme.md"
@@ -39,7 +39,7 @@ _TEXTS = frozenset({"id", "needs", "after", "title", "tags", *NEEDS_IN_PROSE})
 class _Prose(NamedTuple):
     """A parsed Markdown file: the front matter as a table, and the body. `body_line` is the first line of the body."""
 
-    table: LinedTable
+    table: TableWithLines
     body: str
     body_line: int
 
@@ -50,23 +50,25 @@ def markdown_directory(path: Path, name: str, problems: Problems, *, is_recursiv
     Files with errors are reported and skipped.
     """
     root = os.path.realpath(path)
-    written: list[WrittenTask] = []
-    done: list[WrittenTask] = []
+    written: list[TaskSource] = []
+    done: list[TaskSource] = []
     unread: set[str] = set()
     total = 0
     for relative in _names(path, name, problems, is_recursive=is_recursive):
-        shown = os.path.join(name, relative)
+        displayed_name = os.path.join(name, relative)
         if len(written) > COMMANDS_MAX:
             break  # `check_ids` reports later that there are too many tasks.
         try:
             file = path / relative
             if file.is_symlink() and not os.path.realpath(file).startswith(os.path.join(root, "")):
-                raise InvalidConfiguration(f"{shown} is a symbolic link out of {name}")
-            data = read_bytes(file, shown, COMMAND_BYTES_MAX)
+                raise InvalidConfiguration(f"{displayed_name} is a symbolic link out of {name}")
+            data = read_bytes(file, displayed_name, COMMAND_BYTES_MAX)
             total += len(data)
             if total > WORK_FILE_BYTES_MAX:
                 raise InvalidConfiguration(f"the files of {name} together have more than {WORK_FILE_BYTES_MAX:,} bytes")
-            task, is_done = _task_of(_prose(text_of(data, shown), shown), shown, Path(relative).stem)
+            task, is_done = _parse_task(
+                _prose(decode_text(data, displayed_name), displayed_name), displayed_name, Path(relative).stem
+            )
         except CodebatchError as error:
             problems.add(error.message, error.hint)
             # Other tasks may need this task. With its ID in `unread`, no second error is reported for them.
@@ -83,21 +85,21 @@ def markdown_file(path: Path, name: str) -> WorkFile:
 
     Otherwise, each section is a task. Raises InvalidConfiguration.
     """
-    text = text_of(read_bytes(path, name), name)
+    text = decode_text(read_bytes(path, name), name)
     prose = _prose(text, name)
     if prose.table.keys() & _SINGLE_TASK_KEYS:
-        task, is_done = _task_of(prose, name, path.stem)
+        task, is_done = _parse_task(prose, name, path.stem)
         return WorkFile(path, name, (), None, () if is_done else (task,), (task,) if is_done else ())
-    written: list[WrittenTask] = []
-    done: list[WrittenTask] = []
-    common = _table_of(prose)
+    written: list[TaskSource] = []
+    done: list[TaskSource] = []
+    common = _task_table(prose)
     are_done = _is_done(prose.table, name)
-    for section in sections_of(prose.body):
+    for section in level_2_sections(prose.body):
         place = TableLocation(name, "", section.line + prose.body_line - 1)
-        table = LinedTable(place.line)
+        table = TableWithLines(place.line)
         table.update(common, title=section.title, text=section.text)
         table.lines = common.lines
-        task = WrittenTask(section.name or slug(section.title), place, table, is_prose=True)
+        task = TaskSource(section.name or slug(section.title), place, table, is_prose=True)
         (done if are_done or section.is_done else written).append(task)
     if not written and not done:
         raise InvalidConfiguration(
@@ -112,8 +114,8 @@ def json_lines_file(path: Path, name: str, problems: Problems) -> WorkFile:
 
     Invalid lines are reported as problems. Raises InvalidConfiguration.
     """
-    written: list[WrittenTask] = []
-    for number, line in enumerate(text_of(read_bytes(path, name), name).split("\n"), 1):
+    written: list[TaskSource] = []
+    for number, line in enumerate(decode_text(read_bytes(path, name), name).split("\n"), 1):
         if not line.strip():
             continue
         place = TableLocation(name, "", number)
@@ -124,7 +126,7 @@ def json_lines_file(path: Path, name: str, problems: Problems) -> WorkFile:
             continue
         id_ = table.get("id") if isinstance(table, dict) else None
         if isinstance(table, dict) and isinstance(id_, str):
-            written.append(WrittenTask(id_, place, {key: value for key, value in table.items() if key != "id"}))
+            written.append(TaskSource(id_, place, {key: value for key, value in table.items() if key != "id"}))
         else:
             problems.add(
                 f"{place} is not a task: expected an object with an id", 'for example: {"id": "build", "run": "make"}'
@@ -137,8 +139,8 @@ def lines_file(path: Path, name: str) -> WorkFile:
 
     The tasks are members of a group that has the name of the file. Raises InvalidConfiguration.
     """
-    lines = text_lines(text_of(read_bytes(path, name), name))
-    group = WrittenTask(slug(Path(name).stem) or "line", TableLocation(name, ""), {}, lines=tuple(lines))
+    lines = text_lines(decode_text(read_bytes(path, name), name))
+    group = TaskSource(slug(Path(name).stem) or "line", TableLocation(name, ""), {}, lines=tuple(lines))
     return WorkFile(path, name, (), None, (group,))
 
 
@@ -155,11 +157,11 @@ def _names(path: Path, name: str, problems: Problems, *, is_recursive: bool) -> 
         problems.add(f"cannot read {name}: {error.strerror}")
 
     for directory, below, names in os.walk(path, onerror=report):
-        below[:] = [each for each in below if is_recursive and not each.startswith((".", "_"))]
+        below[:] = [entry for entry in below if is_recursive and not entry.startswith((".", "_"))]
         paths += [
-            os.path.relpath(os.path.join(directory, each), path)
-            for each in names
-            if each.endswith(".md") and not each.startswith((".", "_")) and each.lower() != _IGNORED_NAME
+            os.path.relpath(os.path.join(directory, entry), path)
+            for entry in names
+            if entry.endswith(".md") and not entry.startswith((".", "_")) and entry.lower() != _IGNORED_NAME
         ]
     return sorted(paths)
 
@@ -171,7 +173,7 @@ def _prose(text: str, name: str) -> _Prose:
     except ValueError as error:
         raise InvalidConfiguration(f"{name}: {error}") from error
     if front is None:
-        return _Prose(LinedTable(1), text, 1)
+        return _Prose(TableWithLines(1), text, 1)
     try:
         if front.language == "yaml":
             table = parse_yaml(front.text, length_max=FRONT_MATTER_CHARACTERS_MAX, line=2, texts=_TEXTS)
@@ -183,46 +185,46 @@ def _prose(text: str, name: str) -> _Prose:
     except TomlError as error:
         raise InvalidConfiguration(f"{name}: front matter is not valid TOML: {error}") from error
     if table is None:
-        table = LinedTable(1)
+        table = TableWithLines(1)
     if not isinstance(table, dict):
         kind = "a list" if isinstance(table, list) else "a single value"
         raise InvalidConfiguration(
             f"{name}:2: front matter must have a key and a value on each line, but is {kind}",
             hint="for example: needs: [001-schema]",
         )
-    return _Prose(_lined(table), front.body, front.body_line)
+    return _Prose(_as_table_with_lines(table), front.body, front.body_line)
 
 
-def _lined(table: dict[str, object]) -> LinedTable:
-    if isinstance(table, LinedTable):
+def _as_table_with_lines(table: dict[str, object]) -> TableWithLines:
+    if isinstance(table, TableWithLines):
         return table
-    lined = LinedTable(0)
+    lined = TableWithLines(0)
     lined.update(table)
     return lined
 
 
-def _task_of(prose: _Prose, name: str, stem: str) -> tuple[WrittenTask, bool]:
+def _parse_task(prose: _Prose, name: str, stem: str) -> tuple[TaskSource, bool]:
     """Return the task that a Markdown file describes, and whether it is marked as done. Raises InvalidConfiguration."""
-    table = _table_of(prose)
+    table = _task_table(prose)
     table.setdefault("title", first_heading(prose.body))
     table.setdefault("text", prose.body.strip("\r\n"))
     id_ = prose.table.get("id", stem if COMMAND_ID_PATTERN.match(stem) else slug(stem) or stem)
     if not isinstance(id_, str):
-        spot = TableLocation(name, "").of(prose.table, "id").spot
-        message = f"{spot} sets `id` to {shown_value(id_)}, expected a string"
+        spot = TableLocation(name, "").key_location(prose.table, "id").spot
+        message = f"{spot} sets `id` to {value_text(id_)}, expected a string"
         raise InvalidConfiguration(message, hint="quote the value")
-    return WrittenTask(id_, TableLocation(name, ""), table, is_prose=True), _is_done(prose.table, name)
+    return TaskSource(id_, TableLocation(name, ""), table, is_prose=True), _is_done(prose.table, name)
 
 
-def _table_of(prose: _Prose) -> LinedTable:
+def _task_table(prose: _Prose) -> TableWithLines:
     """Return the front matter as a table of a task. Keys are renamed, for example `depends_on` to `needs`."""
-    table = LinedTable(prose.table.line)
+    table = TableWithLines(prose.table.line)
     needs: list[object] = []
     table.lines = dict(prose.table.lines)
     for key, value in prose.table.items():
         if key == "needs" or key in NEEDS_IN_PROSE:
             needs += _as_list(value)
-            table.lines.setdefault("needs", line_of(prose.table, key))
+            table.lines.setdefault("needs", table_line(prose.table, key))
         elif key == "tags":
             table[key] = _as_list(value)
         elif key == "title" and value is None:
@@ -236,7 +238,7 @@ def _table_of(prose: _Prose) -> LinedTable:
     return table
 
 
-def _is_done(table: LinedTable, name: str) -> bool:
+def _is_done(table: TableWithLines, name: str) -> bool:
     """Return whether front matter marks its task as done.
 
     Raises InvalidConfiguration if the status is ambiguous.
@@ -244,7 +246,9 @@ def _is_done(table: LinedTable, name: str) -> bool:
     status = table.get(_STATUS_KEY)
     word = status.strip().lower() if isinstance(status, str) else status
     if word is not None and (not isinstance(word, str) or word in _LIKE_DONE):
-        message = f"{TableLocation(name, '').of(table, _STATUS_KEY).spot} sets `status` to {shown_value(status)}"
+        message = (
+            f"{TableLocation(name, '').key_location(table, _STATUS_KEY).spot} sets `status` to {value_text(status)}"
+        )
         raise InvalidConfiguration(
             message, hint=f"to mark the task as done, write `status: {_DONE}`; otherwise, remove the line"
         )

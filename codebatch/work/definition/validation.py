@@ -12,7 +12,7 @@ from codebatch.model.work.command import CommandId
 from codebatch.model.work.pattern_overlap import FilePatterns
 from codebatch.model.work.work_batch import COMMANDS_MAX, EdgeKind, WorkEdge
 from codebatch.work.definition.commands import Task, check_id
-from codebatch.work.definition.files import WrittenTask
+from codebatch.work.definition.files import TaskSource
 from codebatch.work.definition.problems import Problems
 
 _SHOWN_MAX = 20
@@ -25,9 +25,9 @@ _STEPS_MAX = 200_000
 
 def check_ids(tasks: Sequence[Task], problems: Problems) -> None:
     """Report equal IDs, and IDs that differ only in case, because some file systems ignore case."""
-    seen: dict[str, Task] = {}
+    tasks_by_id: dict[str, Task] = {}
     for task in tasks:
-        other = seen.setdefault(task.id.lower(), task)
+        other = tasks_by_id.setdefault(task.id.lower(), task)
         if other is task:
             continue
         if other.id == task.id:
@@ -40,7 +40,7 @@ def check_ids(tasks: Sequence[Task], problems: Problems) -> None:
         problems.add(f"{len(tasks):,} tasks, more than {COMMANDS_MAX:,}", "split them into several batches")
 
 
-def check_done(done: Sequence[WrittenTask], tasks: Sequence[Task], problems: Problems) -> None:
+def check_done(done: Sequence[TaskSource], tasks: Sequence[Task], problems: Problems) -> None:
     """Report tasks that are marked as done and have an invalid ID, or the ID of another task."""
     places = {task.group or task.id: task.place for task in tasks}
     for task in done:
@@ -64,7 +64,7 @@ def check_pools(tasks: Iterable[Task], pools: Mapping[str, int], problems: Probl
                 problems.add(f"{message} {amount} tokens of pool {pool!r}, which has {pools[pool]}")
 
 
-def edges_of(
+def resolve_edges(
     tasks: Sequence[Task], groups: Mapping[str, Mapping[str, CommandId]], done: Collection[str], problems: Problems
 ) -> list[WorkEdge]:
     """Return the edges between tasks in file order, at most one for each pair of tasks.
@@ -88,7 +88,7 @@ def edges_of(
     return edges
 
 
-def notes_of_members(tasks: Sequence[Task], edges: Iterable[WorkEdge]) -> list[str]:
+def early_member_notes(tasks: Sequence[Task], edges: Iterable[WorkEdge]) -> list[str]:
     """Return a note for each group whose members are determined before a needed task writes files for more members."""
     writers = {task.id: task for task in tasks if task.outputs}
     groups = {task.group: task for task in tasks if task.listed} if writers else {}
@@ -154,10 +154,10 @@ class _References:
             return self.targets(task, begun[0], kind)
         message = f"{task.place.spot}: {task.group or task.id!r} {'needs' if kind == 'needs' else 'runs after'} {on!r}"
         if begun:
-            shown = f"{', '.join(begun[:_LIKE_SHOWN_MAX])}{' …' if len(begun) > _LIKE_SHOWN_MAX else ''}"
-            self._problems.add(f"{message}, which is ambiguous: {shown}")
+            candidates_text = f"{', '.join(begun[:_LIKE_SHOWN_MAX])}{' …' if len(begun) > _LIKE_SHOWN_MAX else ''}"
+            self._problems.add(f"{message}, which is ambiguous: {candidates_text}")
         else:
-            self._problems.add(f"{message}, which does not exist", functools.partial(like_id, on, self._names))
+            self._problems.add(f"{message}, which does not exist", functools.partial(similar_id_hint, on, self._names))
         return ()
 
     def _member_with_same_key(self, task: Task, group: str, kind: EdgeKind) -> Iterable[CommandId]:
@@ -185,7 +185,7 @@ class _References:
         return self._by_prefix.get(word, [])
 
 
-def like_id(word: str, ids: Iterable[str]) -> str | None:
+def similar_id_hint(word: str, ids: Iterable[str]) -> str | None:
     """Return a hint with the most similar ID, or None.
 
     Only IDs with the same first letter and a similar length are compared.
@@ -209,8 +209,8 @@ def check_cycles(edges: Iterable[WorkEdge], problems: Problems) -> None:
             # `needs` is in the table of the group, so the message names the group, not the member.
             problems.add(f"the task {cycle[0].partition('/')[0]!r} depends on itself")
             continue
-        shown = [*cycle[:_SHOWN_MAX], *([f"… ({len(cycle):,} in total)"] if len(cycle) > _SHOWN_MAX else [])]
-        problems.add(f"tasks depend on one another in a cycle: {' → '.join((*shown, cycle[0]))}")
+        displayed_cycle = [*cycle[:_SHOWN_MAX], *([f"… ({len(cycle):,} in total)"] if len(cycle) > _SHOWN_MAX else [])]
+        problems.add(f"tasks depend on one another in a cycle: {' → '.join((*displayed_cycle, cycle[0]))}")
 
 
 def _shortest_cycle(graph: Mapping[CommandId, Sequence[CommandId]], within: frozenset[CommandId]) -> list[CommandId]:

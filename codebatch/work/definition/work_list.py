@@ -13,23 +13,23 @@ from codebatch.errors import NothingToDo
 from codebatch.model.work.command import Command, CommandId
 from codebatch.model.work.work_batch import NO_POLICY, InferredEdge, ListOrigin, RejectedEdge, Work, WorkEdge
 from codebatch.system.processes.garbage_collector import collector_paused
-from codebatch.work.definition.commands import Definer, Task, programs_not_found
-from codebatch.work.definition.definitions import TaskDefinition, written_needs
-from codebatch.work.definition.environment import variables_of_files
+from codebatch.work.definition.commands import Definer, Task, missing_program_notes
+from codebatch.work.definition.definitions import TaskDefinition, explicit_needs
+from codebatch.work.definition.environment import read_env_variables
 from codebatch.work.definition.expansion import Expander
 from codebatch.work.definition.files import STDIN_NAME, WorkFile, no_task_hint
 from codebatch.work.definition.includes import read_files
 from codebatch.work.definition.problems import Problems
-from codebatch.work.definition.selection import Former, ListIdentity, TaskSelection, names_shown
-from codebatch.work.definition.settings import BatchSettings, WorkOptions, settings_of
+from codebatch.work.definition.selection import Former, ListIdentity, TaskSelection, abbreviated_ids
+from codebatch.work.definition.settings import BatchSettings, WorkOptions, merge_batch_settings
 from codebatch.work.definition.table_checks import TableChecker
 from codebatch.work.definition.validation import (
     check_cycles,
     check_done,
     check_ids,
     check_pools,
-    edges_of,
-    notes_of_members,
+    early_member_notes,
+    resolve_edges,
 )
 
 
@@ -37,8 +37,8 @@ from codebatch.work.definition.validation import (
 class WorkList:
     """The commands of a task list in file order, the other settings of their batch, and notes for users.
 
-    `left_out` are the edges that the strategy `auto` rejected. `definitions` has the definitions of all tasks of the
-    files, selected or not. `choice` is the selection from these tasks.
+    `rejected_edges` are the edges that the strategy `auto` rejected. `definitions` has the definitions of all tasks of
+    the files, selected or not. `choice` is the selection from these tasks.
     """
 
     commands: tuple[Command, ...]
@@ -46,15 +46,15 @@ class WorkList:
     notes: tuple[str, ...]
     definitions: Mapping[CommandId, TaskDefinition]
     choice: TaskSelection = field(compare=False)
-    left_out: tuple[RejectedEdge, ...] = ()
+    rejected_edges: tuple[RejectedEdge, ...] = ()
 
     @property
     def identity(self) -> ListIdentity:
         """The key of the task list. It is equal for all batches of the same list."""
-        return identity_of(self.work)
+        return list_identity(self.work)
 
 
-def identity_of(work: Work) -> ListIdentity:
+def list_identity(work: Work) -> ListIdentity:
     """Return the key of the task list of a batch. It is equal for all batches of the same list."""
     return ListIdentity(work.source, work.root, work.origin.files)
 
@@ -87,9 +87,9 @@ def _read(
     files = read_files(
         paths, options.tasks, cwd, problems, is_each_line=options.each_line, is_recursive=options.is_recursive
     )
-    variables = variables_of_files(files, environ, problems)
+    variables = read_env_variables(files, environ, problems)
     first_checker = TableChecker(problems, variables, cwd)
-    settings, tables = settings_of(files, options, first_checker, problems, cwd)
+    settings, tables = merge_batch_settings(files, options, first_checker, problems, cwd)
     checker = TableChecker(problems, variables, settings.root)
     definer = Definer(problems, checker, options, Expander(settings.root, problems, settings.notes), settings)
     tasks = [task for file, table in zip(files, tables, strict=True) for task in definer.tasks(file, table)]
@@ -104,12 +104,12 @@ def _read(
         raise _nothing_to_do(files, source, done, definer)
     check_ids(tasks, problems)
     check_pools(tasks, settings.pools, problems)
-    edges = edges_of(tasks, definer.groups, done, problems)
+    edges = resolve_edges(tasks, definer.groups, done, problems)
     check_cycles(edges, problems)
     problems.raise_any()
     if done:
-        settings.notes.append(f"marked as done and not run: {names_shown(sorted(done))}")
-    needs = written_needs(edges)
+        settings.notes.append(f"marked as done and not run: {abbreviated_ids(sorted(done))}")
+    needs = explicit_needs(edges)
     written = [edge for edge in edges if edge.kind == "needs"]
     definitions = {
         task.id: TaskDefinition(task.command, needs.get(task.id, frozenset()))
@@ -117,40 +117,46 @@ def _read(
         if task.command is not None
     }
     inferred: list[InferredEdge] = []
-    left_out: list[RejectedEdge] = []
+    rejected: list[RejectedEdge] = []
     if settings.strategy == "auto" and options.infer:
         # Imported only if needed, because the rules compile many patterns.
         from codebatch.work.definition.inferred_edges import with_inferred
 
-        edges, inferred, left_out = with_inferred(tasks, edges, definer.groups, settings, options)
-    settings.notes.extend(notes_of_members(tasks, edges))
+        edges, inferred, rejected = with_inferred(tasks, edges, definer.groups, settings, options)
+    settings.notes.extend(early_member_notes(tasks, edges))
     origin = _origin(files, options, cwd)
     identity = ListIdentity(source, os.fsencode(settings.root), origin.files)
     choice = TaskSelection(tasks, edges, definer.groups, identity, cwd)
-    chosen = choice.choose(options, former(identity, definitions) if options.uses_former_batches else {})
+    chosen = choice.choose(options, former(identity, definitions) if options.uses_previous_batches else {})
     settings.notes.extend(chosen.notes)
     tasks = [task for task in tasks if task.id in chosen.ids]
     edges = [edge for edge in edges if edge.task in chosen.ids and edge.on in chosen.ids]
     commands, work, notes = _build_work(tasks, edges, settings, source, environ.get("PATH"))
     work = msgspec.structs.replace(
         work,
-        inferred=tuple(each for each in inferred if each.task in chosen.ids and each.on in chosen.ids),
+        inferred=tuple(
+            inferred_edge
+            for inferred_edge in inferred
+            if inferred_edge.task in chosen.ids and inferred_edge.on in chosen.ids
+        ),
         satisfied_needs=tuple(edge for edge in written if edge.task in chosen.ids and edge.on not in chosen.ids),
         origin=origin,
     )
-    return WorkList(commands, work, notes, definitions, choice, tuple(left_out))
+    return WorkList(commands, work, notes, definitions, choice, tuple(rejected))
 
 
 def _origin(files: Sequence[WorkFile], options: WorkOptions, cwd: Path) -> ListOrigin:
     """Return the arguments of this reading, with which the list can be read again."""
     named = [file for file in files if file.included_by is None]
     paths = [STDIN_NAME if file.name == STDIN_NAME else os.path.abspath(cwd / file.path) for file in named]
-    return ListOrigin(directory=os.fsencode(cwd), files=tuple(map(os.fsencode, paths)), options=options.given())
+    return ListOrigin(
+        directory=os.fsencode(cwd), files=tuple(map(os.fsencode, paths)), options=options.changed_options()
+    )
 
 
 def _nothing_to_do(files: Sequence[WorkFile], source: str, done: Collection[str], definer: Definer) -> NothingToDo:
     if done:
-        return NothingToDo(f"all tasks of {source} are marked as done: {names_shown(sorted(done))}")
+        return NothingToDo(f"all tasks of {source} are marked as done: {abbreviated_ids(sorted(done))}")
     if definer.groups:
         return NothingToDo(f"no tasks in {source}: `each` matches nothing")
     return NothingToDo(f"no tasks in {source}", hint=no_task_hint(files[0].path, files[0].name))
@@ -182,7 +188,7 @@ def _build_work(
         timeout_seconds=settings.timeout_seconds,
         halt=settings.halt,
     )
-    return commands, work, (*notes, *programs_not_found(commands, path))
+    return commands, work, (*notes, *missing_program_notes(commands, path))
 
 
 def _name_below(root: Path, file: WorkFile) -> str:

@@ -16,7 +16,7 @@ from codebatch.cli import cli
 from codebatch.cli.framework.exit import run_to_exit_status
 from codebatch.errors import InvalidInput, UnknownId
 from codebatch.store.batches.batches import BatchId
-from codebatch.store.batches.pins import give_name
+from codebatch.store.batches.pins import assign_name
 from tests.cli.process import SCHEMAS
 from tests.operations.inline import inline, run
 
@@ -135,7 +135,7 @@ def test_python_compare_accepts_the_same_bases_as_the_command_line(
     snapshot = json.loads(_output(capfd, "batch", "show", first, "--json")[0])["snapshot_id"]
     with codebatch.open() as store:
         with store.store.writing():
-            give_name(store.store, BatchId(first), "first")
+            assign_name(store.store, BatchId(first), "first")
         batch = store.batch()
         for named in (first, "@first", "latest~2", snapshot, "HEAD~1", store.batch(first)):
             comparison = batch.compare(named)

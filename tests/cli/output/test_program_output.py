@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codebatch.cli.output.program_output import LINE_CHARACTERS_MAX, ProgramOutput, shortened
+from codebatch.cli.output.program_output import LINE_CHARACTERS_MAX, ProgramOutput, shorten_line
 
 RED, OFF = "\x1b[31m", "\x1b[0m"
 
@@ -49,5 +49,5 @@ def test_only_color_sequences_remain_in_arbitrary_output(lines: list[str]) -> No
 
 def test_long_line_is_cut_but_not_inside_an_escape_sequence() -> None:
     text = "a" * (LINE_CHARACTERS_MAX - 2) + RED + "b" * 60_000
-    assert shortened(text) == "a" * (LINE_CHARACTERS_MAX - 2) + "… (60,003 more characters)"
-    assert shortened(text[:LINE_CHARACTERS_MAX]) == text[:LINE_CHARACTERS_MAX]
+    assert shorten_line(text) == "a" * (LINE_CHARACTERS_MAX - 2) + "… (60,003 more characters)"
+    assert shorten_line(text[:LINE_CHARACTERS_MAX]) == text[:LINE_CHARACTERS_MAX]

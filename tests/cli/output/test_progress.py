@@ -93,9 +93,9 @@ def test_progress_never_moves_back_within_a_phase(told: list[Stage]) -> None:
 
 
 def test_retried_command_does_not_move_the_progress_bar_back() -> None:
-    shown = Stage("running", 5, 9, "tasks", "a 1s", is_even=False, left="1-2 m left")
-    again = Stage("running", 4, 9, "tasks", "b 1s", is_even=False, left="2-3 m left")
-    assert advance(shown, again) == Stage("running", 5, 9, "tasks", "b 1s", is_even=False, left="2-3 m left")
+    shown = Stage("running", 5, 9, "tasks", "a 1s", is_even=False, remaining_text="1-2 m left")
+    again = Stage("running", 4, 9, "tasks", "b 1s", is_even=False, remaining_text="2-3 m left")
+    assert advance(shown, again) == Stage("running", 5, 9, "tasks", "b 1s", is_even=False, remaining_text="2-3 m left")
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_remaining_time_is_known_once_both_halves_had_the_same_pace(
     pace = Pace()
     for second, share in enumerate(shares):
         pace.note(100.0 + second, share)
-    found = pace.seconds_left(100.0 + len(shares) - 1)
+    found = pace.remaining_seconds(100.0 + len(shares) - 1)
     assert found == (None if expected is None else pytest.approx(expected))
 
 
@@ -129,15 +129,15 @@ def test_remaining_time_is_unknown_after_progress_stops() -> None:
     pace = Pace()
     for second in range(5):
         pace.note(second, second / 10)
-    assert pace.seconds_left(4) == pytest.approx(6.0)
-    assert pace.seconds_left(7) is None
+    assert pace.remaining_seconds(4) == pytest.approx(6.0)
+    assert pace.remaining_seconds(7) is None
 
 
 def test_pace_of_a_long_phase_needs_few_samples() -> None:
     pace = Pace()
     for tick in range(20_000):
         pace.note(tick / 10, tick / 40_000)
-    assert pace.seconds_left(1999.9) == pytest.approx(2000, rel=0.02)
+    assert pace.remaining_seconds(1999.9) == pytest.approx(2000, rel=0.02)
     assert len(pace) <= SAMPLES_MAX
 
 
@@ -208,9 +208,9 @@ def test_pipe_gets_plain_lines(codebatch: CommandLine) -> None:
 
 
 def test_narrow_terminal_shows_remaining_instead_of_elapsed_time() -> None:
-    stage = Stage("following", 2, 4, "tasks", "1 running", is_even=False, left="12-19 m left")
-    assert live_line(stage, 83, stage.left, 40, "#-") == "following  2 of 4 tasks  12-19 m left"
-    assert "83 s" in live_line(stage, 83, stage.left, 80, "#-")
+    stage = Stage("following", 2, 4, "tasks", "1 running", is_even=False, remaining_text="12-19 m left")
+    assert live_line(stage, 83, stage.remaining_text, 40, "#-") == "following  2 of 4 tasks  12-19 m left"
+    assert "83 s" in live_line(stage, 83, stage.remaining_text, 80, "#-")
 
 
 class RecordingDisplay(Display):

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codebatch.cli.output import streams
-from codebatch.cli.output.terminal import harmless, printable
+from codebatch.cli.output.terminal import escape_controls, printable
 
 
 def test_control_format_and_separator_characters_are_escaped() -> None:
@@ -36,9 +36,9 @@ def test_printable_shows_a_zero_width_space() -> None:
 
 @given(st.text())
 def test_harmless_passes_only_tabs_and_line_ends_of_control_characters(text: str) -> None:
-    shown = harmless(text)
+    shown = escape_controls(text)
     assert printable(shown.replace("\r\n", "").replace("\n", "").replace("\t", "")) == re.sub(r"\r\n|\n|\t", "", shown)
-    assert harmless(shown) == shown
+    assert escape_controls(shown) == shown
     if printable(text) == text:
         assert shown == text
 
@@ -46,7 +46,7 @@ def test_harmless_passes_only_tabs_and_line_ends_of_control_characters(text: str
 @given(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
 def test_json_made_harmless_decodes_to_the_same_value(value: object) -> None:
     written = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
-    assert json.loads(harmless(written, in_json=True)) == value
+    assert json.loads(escape_controls(written, in_json=True)) == value
 
 
 def test_stream_to_a_terminal_passes_no_foreign_control_sequence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +63,7 @@ def test_stream_to_a_terminal_passes_no_foreign_control_sequence(monkeypatch: py
         sys.stdout.flush()
         for piece in (b'"f\x1b', "g\u202e".encode()[:2], "g\u202e".encode()[2:], b'\xff"\n'):
             sys.stdout.buffer.write(piece)
-        streams.write_own(sys.stdout, "\x1b[31mh\x1b[0m\n")
+        streams.write_with_colors(sys.stdout, "\x1b[31mh\x1b[0m\n")
         sys.stdout.flush()
     expected = "a\\x1b[2Jb\tc\nd\\x9b\ne\r\n" + '"f\\u001bg\\u202e\\xff"\n' + "\x1b[31mh\x1b[0m\n"
     sent = b""

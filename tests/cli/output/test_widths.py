@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from codebatch.cli.output.widths import fitted, fitted_path, without_same_directory
+from codebatch.cli.output.widths import fit_line, fit_path, hide_repeated_directories
 from tests.cli.on_a_terminal import on_a_terminal
 from tests.cli.process import CommandLine, write
 
@@ -25,7 +25,7 @@ from tests.cli.process import CommandLine, write
     ],
 )
 def test_overlong_line_is_cut_at_a_word_boundary(line: str, width: int | None, shown: str) -> None:
-    assert fitted(line, width) == shown
+    assert fit_line(line, width) == shown
 
 
 @pytest.mark.parametrize(
@@ -40,12 +40,12 @@ def test_overlong_line_is_cut_at_a_word_boundary(line: str, width: int | None, s
     ],
 )
 def test_overlong_path_retains_its_last_parts(path: str, width: int | None, before: int, shown: str) -> None:
-    assert fitted_path(path, width, before) == shown
+    assert fit_path(path, width, before) == shown
 
 
 def test_directory_equal_to_that_of_the_previous_path_is_omitted() -> None:
-    assert without_same_directory(["a/b", "a/c", "d/e", "a/b", "x"]) == ["a/b", "c", "d/e", "a/b", "x"]
-    assert without_same_directory(["x", "y"]) == ["x", "y"]
+    assert hide_repeated_directories(["a/b", "a/c", "d/e", "a/b", "x"]) == ["a/b", "c", "d/e", "a/b", "x"]
+    assert hide_repeated_directories(["x", "y"]) == ["x", "y"]
 
 
 DEEP = "packages/server/src/unstable-core-do-not-import/http"

@@ -114,7 +114,7 @@ def test_change_counts_that_time_out_are_read_by_the_next_query(
     for seconds, expected in ((0.0, None), (60.0, 3)):
         monkeypatch.setattr(history_cache, "HISTORY_SECONDS_MAX", seconds)
         question = store.batch().question
-        question.tell_phase = lambda *phase: told.append(phase)
+        question.on_phase = lambda *phase: told.append(phase)
         found = hotspots(question).found
         assert [each.commits_per_year for each in found.rows] == [expected]
         assert ("the next query reads more" in found.churn_note) == found.is_history_cut == (expected is None)

@@ -12,7 +12,7 @@ from codebatch.model.outcome import HolderId
 from codebatch.model.shard import ShardId
 from codebatch.model.work.event import BEGINNING, BatchProgress, BatchResumed
 from codebatch.operations.project.stores import open_store
-from codebatch.operations.runs.events import AnalysisFollowed
+from codebatch.operations.runs.events import AnalysisFollower
 from codebatch.operations.runs.requests import lift_cancel
 from codebatch.store.batches.journal import Committed, Drained, Ended, Journal, JournalEvent, Started
 from codebatch.store.batches.resolution import resolve_batch
@@ -257,7 +257,7 @@ def check_eta_ignores_work_before_the_cancel(line: CommandLine) -> None:
     """How long an analysis takes that goes on behind a cancel is told by what was done since, not by all."""
     store = open_store(line.directory / ".codebatch", line.directory)
     batch = resolve_batch(store, None)
-    counts = AnalysisFollowed(batch, BEGINNING).read()[-1].counts
+    counts = AnalysisFollower(batch, BEGINNING).read()[-1].counts
     ended = sum(counts.values()) - counts["PENDING"]
     lift_cancel(batch)
     for path in (batch.root / "journal").iterdir():
@@ -274,7 +274,7 @@ def check_eta_ignores_work_before_the_cancel(line: CommandLine) -> None:
         for _, event in lines:
             journal.write(event)
         journal.close()
-    resumed, progress = AnalysisFollowed(batch, BEGINNING).read()
+    resumed, progress = AnalysisFollower(batch, BEGINNING).read()
     assert isinstance(resumed, BatchResumed)
     assert resumed.after == "request"
     assert isinstance(progress, BatchProgress)

@@ -9,7 +9,7 @@ import pytest
 from codebatch.errors import InvalidInput
 from codebatch.model.record import Diagnostic
 from codebatch.operations.project.scaffolding import new_task
-from codebatch.operations.queries.failure_evidence import alike, taken_apart
+from codebatch.operations.queries.failure_evidence import group_equal_failures, parse_traceback
 from codebatch.query.fields import JsonRecord
 from codebatch_workers.api import SourceFile
 from codebatch_workers.runtime.record_validation import named, validate_records
@@ -108,11 +108,11 @@ two
 
 
 def test_traceback_is_split_into_exception_and_frames() -> None:
-    raised = taken_apart(TRACE)
-    assert raised.what == ("ValueError: one", "two")
+    raised = parse_traceback(TRACE)
+    assert raised.exception_lines == ("ValueError: one", "two")
     assert raised.frames == ('  File "/p/tools/a.py", line 3, in task', '    raise ValueError("one")')
-    assert taken_apart("killed\n").what == ("killed",)
-    assert taken_apart("") == ((), ())
+    assert parse_traceback("killed\n").exception_lines == ("killed",)
+    assert parse_traceback("") == ((), ())
 
 
 def test_failures_are_grouped_by_location_and_exception_type() -> None:
@@ -125,4 +125,4 @@ def test_failures_are_grouped_by_location_and_exception_type() -> None:
         failure("c", TRACE.replace("line 3", "line 4")),
         failure("d", TRACE.replace("ValueError: one", "KeyError: one")),
     ]
-    assert [(row["path"], count) for row, count in alike(rows)] == [("a", 2), ("c", 1), ("d", 1)]
+    assert [(row["path"], count) for row, count in group_equal_failures(rows)] == [("a", 2), ("c", 1), ("d", 1)]

@@ -11,7 +11,7 @@ from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.work.questions import Questions
 from codebatch.store.work.requests import Requests
-from codebatch.store.work.work_batches import commands_of, read_work
+from codebatch.store.work.work_batches import read_command_ids, read_work
 
 
 def check_answers(batch: BatchDir, task: str, round_: int, path: Path) -> int:
@@ -37,7 +37,7 @@ def check_answers(batch: BatchDir, task: str, round_: int, path: Path) -> int:
 
 def skips_that_stand(store: StoreDir, batch: BatchDir) -> dict[str, Skip]:
     """What people had skipped, and did not have opened since."""
-    commands = commands_of(store, batch, read_work(batch))
+    commands = read_command_ids(store, batch, read_work(batch))
     made = RequestLog({id_: item for item, id_ in enumerate(commands)})
     for request in Requests(batch.files, batch.root).read():
         made.add(request)

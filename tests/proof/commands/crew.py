@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from codebatch.coordinator.processes.worker_backend import DrainAsked, MessageReceived, WorkerExited, WorkerHandle
+from codebatch.coordinator.processes.worker_backend import DrainRequest, MessageReceived, WorkerExited, WorkerHandle
 from codebatch.coordinator.work.interfaces import CommandHeard, ForcedStopRequested, HelperExited, TimerFired
 from codebatch.model.outcome import HolderId
 from codebatch.protocol import messages
@@ -78,10 +78,10 @@ class SimulatedCommandCrew:
             heard.append(HelperExited(chance.choice((None, b"no JSON", b'{"human": true}', b'{"answer": "so"}'))))
         if self.holder in self._world.draining:
             self._world.draining.discard(self.holder)
-            heard.append(DrainAsked("SIGTERM"))
+            heard.append(DrainRequest("SIGTERM"))
         if self.holder in self._world.insisting:
             self._world.insisting.discard(self.holder)
-            heard += [DrainAsked("SIGTERM"), ForcedStopRequested("SIGTERM", is_killed=False)]
+            heard += [DrainRequest("SIGTERM"), ForcedStopRequested("SIGTERM", is_killed=False)]
         for id_, worker in list(self.workers.items()):
             if worker.pipe.has_news:
                 message = worker.pipe.receive()
@@ -90,10 +90,10 @@ class SimulatedCommandCrew:
                     self._world.note_reported(message.commit)
         return heard
 
-    def take_on(self, holders: Collection[HolderFile]) -> None:
+    def adopt(self, holders: Collection[HolderFile]) -> None:
         pass
 
-    def kill_left_of(self, marks: Collection[str], dead: Collection[HolderId]) -> None:
+    def kill_orphans(self, marks: Collection[str], dead: Collection[HolderId]) -> None:
         for mark in marks:
             self._world.alive.pop(mark, None)
 

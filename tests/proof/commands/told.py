@@ -11,7 +11,7 @@ from codebatch.store.results.outcomes import Outcomes
 from codebatch.store.work.attempts import Attempts
 from codebatch.store.work.event_history import is_end
 from codebatch.store.work.events import EventReader
-from codebatch.store.work.work_batches import commands_of, read_work
+from codebatch.store.work.work_batches import read_command_ids, read_work
 
 
 def check_told(store: StoreDir, batch: BatchDir, *, is_whole: bool) -> None:
@@ -29,7 +29,7 @@ def check_told(store: StoreDir, batch: BatchDir, *, is_whole: bool) -> None:
             told[event.task, event.round] += 1
     twice = [place for place, count in told.items() if count > 1]
     assert not twice, f"told twice: {twice}"
-    commands = commands_of(store, batch, read_work(batch))
+    commands = read_command_ids(store, batch, read_work(batch))
     concluded = Attempts(batch.plan(), Outcomes(batch.files, batch.root)).read()
     ended = {(commands[one.item], one.round) for one in concluded.conclusions if one.reason != "unbegun"}
     assert not told.keys() - ended, f"told of nothing: {told.keys() - ended}"

@@ -21,7 +21,7 @@ from codebatch.errors import CodebatchError, StoreCorrupt
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import Commit, HolderId, Outcome, Register
 from codebatch.model.work.command import Command
-from codebatch.model.work.question import our_question
+from codebatch.model.work.question import coordinator_question_digest
 from codebatch.model.work.request import Answer, Cancel, Open, RequestBody, Skip
 from codebatch.model.work.work_batch import Work
 from codebatch.protocol.launch import Launch
@@ -33,14 +33,14 @@ from codebatch.store.batches.store import StoreDir, create_store, open_store
 from codebatch.store.results.outcomes import Outcomes
 from codebatch.store.work.questions import Questions
 from codebatch.store.work.requests import Requests
-from codebatch.store.work.work_batches import commands_of, make_work_batch, read_work
+from codebatch.store.work.work_batches import make_work_batch, read_command_ids, read_work
 from codebatch.system.clock import wall_ns
 from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import SystemCalls
 from codebatch.system.host import this_host
-from codebatch.system.processes.command_processes import NotStarted, ProcessEnded, ProcessStart
+from codebatch.system.processes.command_processes import ProcessEnded, ProcessNotStarted, ProcessStart
 from codebatch_workers.commands.supervisor import Supervisor
-from codebatch_workers.runtime.channel import CoordinatorGone, give_up
+from codebatch_workers.runtime.channel import CoordinatorLost, give_up
 from tests.proof.channel import SimulatedChannel
 from tests.proof.commands.asked import check_answers, skips_that_stand
 from tests.proof.commands.cells import MemoryCell
@@ -194,13 +194,13 @@ class CommandWorld:
                     batch,
                     batch.plan(),
                     work,
-                    commands_of(store, batch, work),
+                    read_command_ids(store, batch, work),
                     crew,
                     about=about,
                     watcher=None,
                     wall_ns=wall_ns,
                     now_ns=Clock(holder),
-                    text_of=lambda command: "",
+                    read_text=lambda command: "",
                 )
                 if self.gives_much:
                     loop.conductor._prefetched = GenerousRuns()
@@ -253,7 +253,7 @@ class CommandWorld:
                     give_up(channel, error)
                     return
                 supervisor.run()
-            except CoordinatorGone:
+            except CoordinatorLost:
                 pass
 
         process = self.schedule.start(f"worker {self._holders}", body)
@@ -267,13 +267,13 @@ class CommandWorld:
         return worker
 
     def begin_command(self, start: ProcessStart) -> Alive:
-        """A command begins. Raises NotStarted."""
+        """A command begins. Raises ProcessNotStarted."""
         task, round_ = start.environment["CODEBATCH_TASK"], int(start.environment["CODEBATCH_ROUND"])
         twins = [mark for mark, one in self.alive.items() if one.task == task]
         assert not twins, f"{task} runs twice: {twins} and {start.mark}"
         drawn = random.Random(f"{self.work.source} {task} {round_}")
         if drawn.random() < 0.05:
-            raise NotStarted("drawn")
+            raise ProcessNotStarted("drawn")
         self.starts.add(task, round_, start.mark)
         store, batch = self.batch()
         answers = check_answers(batch, task, round_, Path(start.environment["CODEBATCH_ANSWERS"]))
@@ -411,10 +411,10 @@ class CommandWorld:
         if chance.random() < 0.4:
             text = (
                 f"so {chance.random()}"
-                if command.question in standing.asked
+                if command.question in standing.open_questions
                 else chance.choice(("again", "failed", "done"))
             )
-            question = Digest(command.question or our_question("interrupted", command.id, command.round))
+            question = Digest(command.question or coordinator_question_digest("interrupted", command.id, command.round))
             return Answer(task=command.id, round=command.round, question=question, text=text)
         if chance.random() < 0.3:
             return Skip(task=command.id, round=command.round, marked_done=chance.random() < 0.5)

@@ -33,7 +33,6 @@ from codebatch.scheduling.work.events import (
     Consult,
     Consulted,
     DeliverAnswer,
-    Due,
     MakeRequest,
     NextStarted,
     QuestionAsked,
@@ -43,6 +42,7 @@ from codebatch.scheduling.work.events import (
     Settle,
     StartCommand,
     TerminateCommand,
+    WaitEnded,
     Wake,
     WorkerDied,
 )
@@ -193,12 +193,12 @@ class World(StartChecks):
         """The coordinator names attempts that are leased. Those that take their lease later are named then."""
         places = {id_: (self.agenda.ids.index(id_), epoch) for id_, epoch in stop.attempts.items()}
         leased = {id_: place[1] for id_, place in places.items() if place in self.leases}
-        given = {item: epoch for item, (epoch, _) in self.conductor.given.items()}
+        given = {item: epoch for item, (epoch, _) in self.conductor.leased_items.items()}
         rest = {id_: place[1] for id_, place in places.items() if id_ not in leased and given.get(place[0]) == place[1]}
         self.unleased += [replace(stop, attempts=rest)] if rest else []
         if leased or is_due:
             self.write(replace(stop, attempts=leased))
-        handed = self.conductor.requests_seen + sum(isinstance(one, Requested) for one in events)
+        handed = self.conductor.handled_request_count + sum(isinstance(one, Requested) for one in events)
         events += [Requested(request) for request in self.requests[handed:]]
 
     def _name_leased(self) -> None:
@@ -208,8 +208,8 @@ class World(StartChecks):
         self._hand_requests()
 
     def _hand_requests(self) -> None:
-        while self.end is None and self.conductor.requests_seen < len(self.requests):
-            self.handle(Requested(self.requests[self.conductor.requests_seen]))
+        while self.end is None and self.conductor.handled_request_count < len(self.requests):
+            self.handle(Requested(self.requests[self.conductor.handled_request_count]))
 
     def _terminate(self, worker: Worker | None, task: str, why: Literal["cancelled", "stopped"]) -> None:
         if worker is None or worker.start is None or worker.told_to_end:
@@ -253,7 +253,7 @@ class World(StartChecks):
             wake = self.timers.pop(self.random.randrange(len(self.timers)))
             self.due.add((wake.item, wake.round))
             self.is_spacing = self.is_spacing and wake.item != ANY
-            self.handle(Due(wake.item, wake.round))
+            self.handle(WaitEnded(wake.item, wake.round))
         elif choice == "q" and self.end is None:
             new, self.asked_seen = self.asked[self.asked_seen :], len(self.asked)
             for asked in new:
@@ -424,7 +424,7 @@ class World(StartChecks):
     def _look_at_foreign(self) -> None:
         if self.end is not None:
             return
-        dead = [item for item in self.conductor.foreign if self._holder_of(item) not in self.workers]
+        dead = [item for item in self.conductor.adopted if self._holder_of(item) not in self.workers]
         if dead:
             self._sweep()
         self.handle(self.concluded())

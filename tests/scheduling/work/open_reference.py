@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from codebatch.model.digest import Digest
 from codebatch.model.work.command import CommandId
-from codebatch.model.work.question import our_question
+from codebatch.model.work.question import coordinator_question_digest
 from codebatch.model.work.request import Answer, Open, Request, RequestBody, Skip
 from codebatch.model.work.work_batch import Policy
 from codebatch.scheduling.work.events import Conclusion
@@ -72,5 +72,5 @@ def _answers(bodies: Iterable[object], id_: CommandId, round_: int, question: Di
 
 
 def _ours(kind: str, bodies: Iterable[object], id_: CommandId, round_: int) -> str:
-    texts = _answers(bodies, id_, round_, our_question(kind, id_, round_))  # type: ignore[arg-type]
+    texts = _answers(bodies, id_, round_, coordinator_question_digest(kind, id_, round_))  # type: ignore[arg-type]
     return next((_OURS[text] for text in texts if text in _OURS), "blocked")

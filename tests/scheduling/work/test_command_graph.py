@@ -9,23 +9,23 @@ from hypothesis import strategies as st
 
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.work_batch import Work, WorkEdge
-from codebatch.scheduling.work.command_graph import CommandGraph, Face
+from codebatch.scheduling.work.command_graph import CommandGraph, DependencyState
 from codebatch.scheduling.work.command_plan import Need, make_command_plan
 
-FACES: tuple[Face, ...] = ("open", "runs", "good", "bad", "held")
+FACES: tuple[DependencyState, ...] = ("open", "runs", "good", "bad", "held")
 
 
 @st.composite
-def _changes(draw: st.DrawFn) -> tuple[list[list[Need]], list[tuple[int, Face]]]:
+def _changes(draw: st.DrawFn) -> tuple[list[list[Need]], list[tuple[int, DependencyState]]]:
     count = draw(st.integers(1, 8))
     needs = [[Need(need, draw(st.booleans())) for need in range(item) if draw(st.booleans())] for item in range(count)]
     changes = draw(st.lists(st.tuples(st.integers(0, count - 1), st.sampled_from(FACES)), max_size=20))
     return needs, changes
 
 
-def _reference(needs: list[list[Need]], own: list[Face], *, goes_on: bool) -> list[tuple[bool, bool]]:
+def _reference(needs: list[list[Need]], own: list[DependencyState], *, goes_on: bool) -> list[tuple[bool, bool]]:
     """Of each item whether it may start and whether it is skipped, in the order of the graph."""
-    faces: list[Face] = []
+    faces: list[DependencyState] = []
     found: list[tuple[bool, bool]] = []
     for item, each in enumerate(needs):
         is_spoilt = any(need.must_succeed and faces[need.item] == "bad" for need in each) and not goes_on
@@ -41,11 +41,11 @@ def _reference(needs: list[list[Need]], own: list[Face], *, goes_on: bool) -> li
 
 @given(_changes(), st.booleans())
 def test_incremental_changes_match_a_full_computation(
-    drawn: tuple[list[list[Need]], list[tuple[int, Face]]], goes_on: bool
+    drawn: tuple[list[list[Need]], list[tuple[int, DependencyState]]], goes_on: bool
 ) -> None:
     needs, changes = drawn
     graph = CommandGraph(needs, goes_on=goes_on)
-    own: list[Face] = ["open"] * len(needs)
+    own: list[DependencyState] = ["open"] * len(needs)
     before = _reference(needs, own, goes_on=goes_on)
     for item, face in changes:
         touched = graph.set(item, face)

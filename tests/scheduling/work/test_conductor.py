@@ -21,9 +21,9 @@ from codebatch.scheduling.work.events import (
     CommandEvent,
     Concluded,
     Conclusion,
-    Due,
     RecallQueued,
     StartCommand,
+    WaitEnded,
     Wake,
     WorkerDied,
 )
@@ -94,7 +94,7 @@ class _LosesWhatItGave(Conductor):
 
     def _end(self, worker: WorkerId, *, is_well: bool) -> int:
         self._prefetched.end(worker, is_well=is_well)
-        return self._leave(worker)
+        return self._remove_running(worker)
 
 
 class _CountsOutcomesTwice(Conductor):
@@ -406,7 +406,7 @@ def test_rate_limit_closes_its_pool_and_blocks_no_other() -> None:
     (start,) = conductor.handle(Ready(WorkerId(1)))
     assert isinstance(start, StartCommand)
     assert ids[start.item] == "c"
-    assert {type(action) for action in conductor.handle(Due(0, 2))} == {Spawn}
+    assert {type(action) for action in conductor.handle(WaitEnded(0, 2))} == {Spawn}
     assert conductor.closed_pools == {}
     again = Conductor(agenda, concluded=Concluded([limited]), epochs={0: 1}, requests=[_opened("a", 1)])
     assert again.closed_pools == {}, "who opens it knows that the limit is over"

@@ -9,23 +9,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codebatch.model.graph import components
-from codebatch.scheduling.inference.edges import CHANGED_SURE, CandidateEdge, Described, infer, take
+from codebatch.scheduling.inference.edges import CHANGED_SURE, CandidateEdge, InferenceTask, infer, select_edges
 from codebatch.scheduling.inference.sentences import iter_sentences, mentioned_files
 from tests.scheduling.work.described_tasks import HELD_OUT, LISTS
 
 
-def edges(*tasks: Described) -> dict[tuple[str, str], float]:
+def edges(*tasks: InferenceTask) -> dict[tuple[str, str], float]:
     return {(each.task, each.on): each.confidence for each in infer(tasks)}
 
 
 def of_text(text: str, *others: str) -> list[str]:
     """What a task `me` needs that says something, beside others, of which some create files."""
-    tasks = [Described(id_, *rest) for id_, *rest in (each.split("|") for each in others)]
-    return sorted(on for task, on in edges(*tasks, Described("me", "", text)) if task == "me")
+    tasks = [InferenceTask(id_, *rest) for id_, *rest in (each.split("|") for each in others)]
+    return sorted(on for task, on in edges(*tasks, InferenceTask("me", "", text)) if task == "me")
 
 
 @pytest.mark.parametrize("lists", [LISTS, HELD_OUT], ids=["tried on", "held out"])
-def test_inferred_edges_match_the_texts(lists: dict[str, tuple[list[Described], set[tuple[str, str]]]]) -> None:
+def test_inferred_edges_match_the_texts(lists: dict[str, tuple[list[InferenceTask], set[tuple[str, str]]]]) -> None:
     """Of 47 edges that words say, 45 are found, and none that they do not say."""
     missed = set()
     for tasks, said in lists.values():
@@ -156,19 +156,19 @@ def test_mentioned_files_are_created_or_changed(text: str, created: list[str], c
 
 
 def test_reader_of_a_file_needs_its_writer() -> None:
-    writer = Described("w", outputs=["migrations/*.sql", "out/"])
+    writer = InferenceTask("w", outputs=["migrations/*.sql", "out/"])
     found = edges(
-        writer, Described("r", inputs=["migrations/0007.sql"]), Described("s", inputs=["*.txt"], outputs=["x"])
+        writer, InferenceTask("r", inputs=["migrations/0007.sql"]), InferenceTask("s", inputs=["*.txt"], outputs=["x"])
     )
     assert found == {("r", "w"): 1.0}
-    directory = edges(Described("w", outputs=["gen/"]), Described("r", inputs=["gen/sub/x.ts"]))
+    directory = edges(InferenceTask("w", outputs=["gen/"]), InferenceTask("r", inputs=["gen/sub/x.ts"]))
     assert directory == {("r", "w"): 1.0}, "a directory is all that is below it"
-    both = edges(Described("a", inputs=["x"], outputs=["y"]), Described("b", inputs=["y"], outputs=["x"]))
+    both = edges(InferenceTask("a", inputs=["x"], outputs=["y"]), InferenceTask("b", inputs=["y"], outputs=["x"]))
     assert both == {("a", "b"): 1.0, ("b", "a"): 1.0}
 
 
 def test_tasks_that_change_the_same_file_are_ordered() -> None:
-    tasks = [Described(id_, "", "Refactor src/a.py.") for id_ in "cab"]
+    tasks = [InferenceTask(id_, "", "Refactor src/a.py.") for id_ in "cab"]
     assert edges(*tasks) == {("a", "c"): CHANGED_SURE, ("b", "a"): CHANGED_SURE}
 
 
@@ -178,12 +178,12 @@ def test_edge_that_would_close_a_cycle_is_rejected_with_its_path() -> None:
         CandidateEdge("b", "c", 0.8, "y"),
         CandidateEdge("c", "d", 0.4, "z"),
     ]
-    taken = take(candidates, {"a": [], "b": [], "c": ["a"], "d": []})
+    taken = select_edges(candidates, {"a": [], "b": [], "c": ["a"], "d": []})
     assert [(each.task, each.on) for each in taken.edges] == [("a", "b")]
-    assert [reason for _, reason in taken.left_out] == [
+    assert [reason for _, reason in taken.rejections] == [
         "it would create a cycle: c → a → b exists", "its confidence is below 0.5",
     ]  # fmt: skip
-    assert take(candidates[:1], {"a": ["b"]}).edges == [], "what is written is no candidate"
+    assert select_edges(candidates[:1], {"a": ["b"]}).edges == [], "what is written is no candidate"
 
 
 NAMES = st.sampled_from(["001-schema", "002-model", "003", "build", "test-unit", "form"])
@@ -195,33 +195,35 @@ TEXTS = st.lists(st.builds(lambda text, one, two: text.format(one, two), SENTENC
     "\n".join
 )
 TASKS = st.dictionaries(NAMES, TEXTS, min_size=1).map(
-    lambda found: [Described(id_, "", text) for id_, text in found.items()]
+    lambda found: [InferenceTask(id_, "", text) for id_, text in found.items()]
 )
 
 
 @settings(max_examples=300, deadline=None)
 @given(TASKS, st.data())
-def test_inference_ignores_task_order_and_closes_no_cycle(tasks: list[Described], data: st.DataObject) -> None:
+def test_inference_ignores_task_order_and_closes_no_cycle(tasks: list[InferenceTask], data: st.DataObject) -> None:
     ids = [task.id for task in tasks]
     written = {
         id_: data.draw(st.lists(st.sampled_from(ids[:place]), unique=True)) if place else []
         for place, id_ in enumerate(ids)
     }
-    taken = take(infer(tasks), written)
+    taken = select_edges(infer(tasks), written)
     graph = {id_: [*written[id_], *(each.on for each in taken.edges if each.task == id_)] for id_ in ids}
     assert all(len(each) == 1 and each[0] not in graph[each[0]] for each in components(graph))
     shuffled = data.draw(st.permutations(tasks))
     sure = [each for each in infer(tasks) if each.confidence > CHANGED_SURE]
     assert sure == [each for each in infer(shuffled) if each.confidence > CHANGED_SURE]
-    assert take(sure, written) == take([each for each in infer(shuffled) if each.confidence > CHANGED_SURE], written)
+    assert select_edges(sure, written) == select_edges(
+        [each for each in infer(shuffled) if each.confidence > CHANGED_SURE], written
+    )
 
 
 @given(st.text(max_size=200) | st.text("afterneds `#*\"'.,/()[]{}<>:;-_|\n\t01", max_size=200))
 def test_inference_accepts_any_text(text: str) -> None:
     tasks = [
-        Described("001-a", text, text),
-        Described(text[:20], text, "Depends on 001-a"),
-        Described("b", "x", text, [text], [text]),
+        InferenceTask("001-a", text, text),
+        InferenceTask(text[:20], text, "Depends on 001-a"),
+        InferenceTask("b", "x", text, [text], [text]),
     ]
     assert all(0 <= each.confidence <= 1 for each in infer(tasks))
     assert all(sentence == " ".join(sentence.split()) for sentence in iter_sentences(text))
@@ -255,14 +257,14 @@ def test_inference_accepts_any_text(text: str) -> None:
 def test_inference_of_hostile_texts_is_fast(piece: str) -> None:
     text = piece * (100_000 // len(piece))
     began = time.process_time()
-    infer([Described("a", "t", text), Described("001-b", "u", text[1:])])
+    infer([InferenceTask("a", "t", text), InferenceTask("001-b", "u", text[1:])])
     assert time.process_time() - began < 6
 
 
 def test_inference_of_a_thousand_tasks_is_fast() -> None:
     text = "Add src/f{}.py. After {:04}-task is done, look at src/f{}.py, too. " + "Some more words about it. " * 20
-    tasks = [Described(f"{n:04}-task", f"Title of {n}", text.format(n, n // 2, n // 3)) for n in range(1000)]
+    tasks = [InferenceTask(f"{n:04}-task", f"Title of {n}", text.format(n, n // 2, n // 3)) for n in range(1000)]
     began = time.process_time()
     found = infer(tasks)
-    assert len(take(found, {task.id: [] for task in tasks}).edges) > 1000
+    assert len(select_edges(found, {task.id: [] for task in tasks}).edges) > 1000
     assert time.process_time() - began < 5

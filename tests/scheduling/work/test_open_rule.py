@@ -10,7 +10,7 @@ from hypothesis import given
 
 from codebatch.model.digest import Digest
 from codebatch.model.work.command import CommandId
-from codebatch.model.work.question import OUR_CHOICES, our_question
+from codebatch.model.work.question import OUR_CHOICES, coordinator_question_digest
 from codebatch.model.work.request import Answer, Cancel, Open, Pause, Request, RequestBody, RequestHead, Skip, Unpause
 from codebatch.model.work.work_batch import NO_POLICY, WAITS_MAX, Policy, Work
 from codebatch.scheduling.lifecycle import CommandState
@@ -34,7 +34,8 @@ _ENDS = st.sampled_from([
 ])  # fmt: skip
 _ROUNDS = st.integers(0, 6)
 _QUESTIONS = st.one_of(
-    st.just(ASKED), st.builds(our_question, st.sampled_from(["interrupted", "stall", "exhausted"]), st.just(A), _ROUNDS)
+    st.just(ASKED),
+    st.builds(coordinator_question_digest, st.sampled_from(["interrupted", "stall", "exhausted"]), st.just(A), _ROUNDS),
 )
 _TEXTS = st.sampled_from([*OUR_CHOICES, "perhaps"])
 _BODIES: st.SearchStrategy[RequestBody] = st.one_of(
@@ -95,7 +96,7 @@ def _check_open_rule(policy: Policy, ends: Sequence[tuple[str, str | None]], bod
     for request in _requests(bodies):
         requests.add(request)
     rounds = {one.round: one for one in _ended(ends)}
-    assert CommandStateRule(make_command_plan(work, [A]), histories, requests).own(0) == own_of(
+    assert CommandStateRule(make_command_plan(work, [A]), histories, requests).own_state(0) == own_of(
         A, policy, rounds, _requests(bodies)
     )
 
@@ -146,7 +147,7 @@ def test_open_request_applies_only_to_its_round() -> None:
 
 def test_first_valid_answer_to_a_built_in_question_holds() -> None:
     ended = [("blocked", "interrupted")]
-    interrupted = our_question("interrupted", A, 1)
+    interrupted = coordinator_question_digest("interrupted", A, 1)
 
     def answer(text: str, question: Digest = interrupted, round_: int = 1) -> Answer:
         return Answer(task=A, round=round_, question=question, text=text)
@@ -155,7 +156,7 @@ def test_first_valid_answer_to_a_built_in_question_holds() -> None:
     assert _state(ended, answer("perhaps"), answer("done")) is CommandState.DONE
     assert _state(ended, answer("failed"), answer("done")) is CommandState.FAILED
     assert _state(ended, answer("again")) is CommandState.READY
-    assert _state(ended, answer("done", our_question("interrupted", A, 2))) is CommandState.BLOCKED
+    assert _state(ended, answer("done", coordinator_question_digest("interrupted", A, 2))) is CommandState.BLOCKED
     assert _state(ended, answer("done", round_=2)) is CommandState.BLOCKED
     assert _state(ended, answer("failed"), Open(rounds={A: 1})) is CommandState.READY
     assert _state(ended, Open(rounds={A: 1}), answer("failed")) is CommandState.READY

@@ -16,18 +16,18 @@ from codebatch.scheduling.lifecycle import BatchState, CommandState
 from codebatch.scheduling.work.command_plan import CommandPlan, make_command_plan
 from codebatch.scheduling.work.conductor import DEATHS_MAX, Conductor
 from codebatch.scheduling.work.events import (
-    WHOLE,
+    BATCH_TIME_LIMIT,
     CommandAction,
     CommandEvent,
     Concluded,
     Conclusion,
-    Due,
     MakeRequest,
     Requested,
     Settle,
     Signalled,
     StartCommand,
     TerminateCommand,
+    WaitEnded,
     Wake,
     WorkerDied,
 )
@@ -153,10 +153,10 @@ def test_only_interruptions_use_up_restarts() -> None:
 def test_time_limit_ends_running_commands_until_resume() -> None:
     agenda = _agenda(A, B, C, timeout_seconds=60.0)
     run = _Run(agenda)
-    assert [action for action in run.actions if isinstance(action, Wake)] == [Wake(WHOLE, 0, 60.0)]
+    assert [action for action in run.actions if isinstance(action, Wake)] == [Wake(BATCH_TIME_LIMIT, 0, 60.0)]
     run.begin_all()
     run.end(0)
-    run.hand(Due(WHOLE, 0))
+    run.hand(WaitEnded(BATCH_TIME_LIMIT, 0))
     assert run.made() == [Stop(cause="timeout", attempts={B: 1, C: 1})]
     assert run.told_to_end() == ["b", "c"]
     run.end(1)  # It was sooner.
@@ -167,23 +167,23 @@ def test_time_limit_ends_running_commands_until_resume() -> None:
     assert _restarted_conductor(agenda, {0: 1, 1: 1, 2: 1}, run.made()).state(2) is CommandState.PENDING
     again = _Run(agenda, *run.made(), Open(), epochs={0: 1, 1: 1, 2: 1})
     assert again.conductor.state(2) is CommandState.READY
-    assert Wake(WHOLE, 0, 60.0) in again.actions, "the limit is fresh"
+    assert Wake(BATCH_TIME_LIMIT, 0, 60.0) in again.actions, "the limit is fresh"
 
 
 def test_open_request_at_the_time_limit_restarts_the_limit() -> None:
     run = _Run(_agenda(A, timeout_seconds=60.0))
     run.begin_all()
-    run.hand(Due(WHOLE, 0))
+    run.hand(WaitEnded(BATCH_TIME_LIMIT, 0))
     run.actions.clear()
     run.hand(Requested(_request(2, Open())))
-    assert run.actions == [Wake(WHOLE, 0, 60.0)]
+    assert run.actions == [Wake(BATCH_TIME_LIMIT, 0, 60.0)]
 
 
 def test_finished_batch_ignores_the_time_limit() -> None:
     run = _Run(_agenda(A, timeout_seconds=60.0))
     run.begin_all()
     run.end(0)
-    run.hand(WorkerDied(run.at[0], "it"), Due(WHOLE, 0))
+    run.hand(WorkerDied(run.at[0], "it"), WaitEnded(BATCH_TIME_LIMIT, 0))
     assert run.made() == []
 
 
@@ -215,6 +215,6 @@ def test_workers_that_end_with_stopped_commands_are_not_deaths() -> None:
     ids = tuple(CommandId(f"c{number}") for number in range(DEATHS_MAX + 1))
     run = _Run(_agenda(*ids, timeout_seconds=60.0))
     run.begin_all()
-    run.hand(Due(WHOLE, 0))
+    run.hand(WaitEnded(BATCH_TIME_LIMIT, 0))
     run.hand(*(WorkerDied(worker, "it") for worker in run.at.values()))
     assert run.ends() == [Complete]

@@ -12,7 +12,7 @@ from tree_sitter import Node
 
 from codebatch.model.record import Diagnostic
 from codebatch_workers.lint.python.false_positives import DOUBTED, is_doubtful
-from codebatch_workers.lint.python.injected_names import around
+from codebatch_workers.lint.python.injected_names import enclosing_nodes
 from codebatch_workers.lint.python.statements import _Pieces, node_in_function, node_in_statement
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.syntax.source import SourceFile
@@ -301,7 +301,7 @@ def test_file_with_many_requests_is_parsed_as_a_whole() -> None:
 
 def _ancestor_nodes(node: Node) -> list[tuple[str, int, int]]:
     """Up to the module, which may begin later and end sooner."""
-    return [(each.type, each.start_byte, each.end_byte) for each in around(node) if each.parent is not None]
+    return [(each.type, each.start_byte, each.end_byte) for each in enclosing_nodes(node) if each.parent is not None]
 
 
 def test_finding_in_a_generated_line_is_not_doubted() -> None:

@@ -54,7 +54,7 @@ def test_ruff_answers_are_cached_for_a_single_further_request(tmp_path: Path) ->
     assert [[each.code for each in answer] for answer in ruff.check([one, two])] == [["F401"], ["F401"]]
     assert ruff.check([two, one])[0][0].message == "`re` imported but unused"
     assert len(calls) == 1
-    ruff.want(["E711"])
+    ruff.select_rules(["E711"])
     ruff.check([one])
     assert calls[1:] == [[b"./a.py"]]
 

@@ -12,7 +12,7 @@ from codebatch.errors import InvalidConfiguration
 from codebatch.model.task import Json
 from codebatch.model.text.toml import parse_toml
 from codebatch.plugins.catalogue import TaskCatalogue
-from codebatch_workers.lint.python.ruff_files import ruff_files_context, ruff_files_of
+from codebatch_workers.lint.python.ruff_files import decode_ruff_files, ruff_files_context
 from codebatch_workers.lint.python.ruff_project import DEFAULT_VERSION
 from tests.tasks.support import Snapshot
 
@@ -36,7 +36,7 @@ def ruff_context_of(path: str, files: dict[str, bytes]) -> list[tuple[bytes, str
     snapshot = Snapshot(content={path: b"", **files})
     context = ruff_files_context(snapshot)
     (entry,) = (each for each in snapshot.entries if each.path == path.encode())
-    return list(ruff_files_of(context(entry)))
+    return list(decode_ruff_files(context(entry)))
 
 
 def test_ruff_context_contains_configuration_above_and_extended() -> None:

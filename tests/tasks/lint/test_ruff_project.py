@@ -76,7 +76,7 @@ def planned(project: CommandLine) -> tuple[Digest, dict[bytes, bytes]]:
     plan = decode_plan((batch / "plan.json").read_bytes())
     (key,) = (task.key for task in plan.tasks if task.name == "lint")
     paths = sorted(path.encode() for path in (*FILES, "codebatch.toml"))
-    return key, {path: plan.context_of(item).get("ruff", b"") for item, path in enumerate(paths)}
+    return key, {path: plan.item_contexts(item).get("ruff", b"") for item, path in enumerate(paths)}
 
 
 def test_configuration_is_part_of_the_keys_of_files_below_it(project: CommandLine) -> None:

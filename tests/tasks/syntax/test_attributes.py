@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from codebatch_workers.syntax.language.attributes import attributes_context, attributes_of
+from codebatch_workers.syntax.language.attributes import attributes_context, file_attributes
 from tests.tasks.support import Snapshot
 
 KNOWN = ("language", "generated", "vendored", "documentation")
@@ -20,7 +20,7 @@ def attributes_by_path(content: dict[str, bytes], *paths: str) -> dict[str, dict
     """What the context says of each path."""
     snapshot = Snapshot(*paths, content=content)
     context = attributes_context(snapshot)
-    return {entry.text: attributes_of(context(entry)) for entry in snapshot.entries if entry.text in paths}
+    return {entry.text: file_attributes(context(entry)) for entry in snapshot.entries if entry.text in paths}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from codebatch_workers.symbols.outline import outline
 from codebatch_workers.symbols.references import references
-from codebatch_workers.syntax.grammar_gaps.c_macros import without_macros
+from codebatch_workers.syntax.grammar_gaps.c_macros import replace_macros
 from codebatch_workers.syntax.grammar_gaps.c_preprocessor import with_first_arms
 from codebatch_workers.tasks.analyze import metrics
 from tests.tasks.support import source
@@ -113,7 +113,7 @@ def test_reserved_word_is_never_a_symbol_name(path: str, code: str) -> None:
 )
 def test_regular_code_is_not_rewritten(code: str) -> None:
     text = code.encode()
-    assert with_first_arms(text, "c") == without_macros(text) == text
+    assert with_first_arms(text, "c") == replace_macros(text) == text
 
 
 def test_macro_hidden_from_the_grammar_is_still_a_reference() -> None:
@@ -136,7 +136,7 @@ _PARTS = (
 @given(st.lists(st.sampled_from(_PARTS), max_size=16), st.sampled_from(["", " "]))
 def test_macro_rewriting_preserves_the_text_length(parts: list[str], between: str) -> None:
     text = between.join(parts).encode()
-    assert len(without_macros(with_first_arms(text, "c"))) == len(text)
+    assert len(replace_macros(with_first_arms(text, "c"))) == len(text)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_hostile_macros_are_rewritten_in_linear_time(part: bytes) -> None:
     def seconds(count: int) -> float:
         text = b"\n#if X\n{" + part * count
         start = process_time()
-        assert len(without_macros(with_first_arms(text, "c"))) == len(text)
+        assert len(replace_macros(with_first_arms(text, "c"))) == len(text)
         return process_time() - start
 
     assert min(seconds(1_500) for _ in range(3)) < 20 * seconds(250) + 0.05  # A busy machine may take any one longer.

@@ -11,7 +11,7 @@ from tree_sitter import Parser, Tree
 
 from codebatch.model.record import Diagnostic, Edge, Symbol
 from codebatch_workers.syntax.grammar_gaps.gaps import GAPS as GAPS_OF_LANGUAGES
-from codebatch_workers.syntax.grammar_gaps.gaps import with_stand_ins, without_gaps
+from codebatch_workers.syntax.grammar_gaps.gaps import apply_replacements, tree_without_gaps
 from codebatch_workers.syntax.language.languages import LANGUAGES_WITH_GAPS, grammar
 from tests.tasks.support import created, source
 
@@ -201,7 +201,7 @@ def test_error_beside_a_grammar_gap_is_reported(path: str, content: str) -> None
 )
 def test_code_similar_to_a_gap_is_not_rewritten(language: str, content: str) -> None:
     stand_ins = [each for kind in GAPS_OF_LANGUAGES[language] for each in kind(content.encode())]
-    assert with_stand_ins(content.encode(), stand_ins) == content.encode()
+    assert apply_replacements(content.encode(), stand_ins) == content.encode()
 
 
 def test_every_language_with_gap_support_has_gaps() -> None:
@@ -220,7 +220,7 @@ def test_number_of_parses_is_bounded() -> None:
     wrong = b"fn f() { g(A, #[b] c::D, -1, || try!(h) box } }\n"
     for content, most in ((b"fn f() {}\n", 0), (wrong, 200), (b"//" + b"a b " * 175_000 + b"\n" + wrong, 2)):
         calls.clear()
-        without_gaps(content, "rust", parser.parse(content), cast("Parser", Counting()))
+        tree_without_gaps(content, "rust", parser.parse(content), cast("Parser", Counting()))
         assert len(calls) <= most
 
 
@@ -260,5 +260,5 @@ def test_gap_search_takes_linear_time(content: str) -> None:
     started = time.process_time()
     for language in ("typescript", "rust", "java", "go", "yaml"):
         for kind in GAPS_OF_LANGUAGES[language]:
-            with_stand_ins(content.encode(), kind(content.encode()))
+            apply_replacements(content.encode(), kind(content.encode()))
     assert time.process_time() - started < 5

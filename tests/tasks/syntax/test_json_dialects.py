@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codebatch_workers.syntax.language.languages import language_of_path
+from codebatch_workers.syntax.language.languages import path_language
 from tests.tasks.support import parse, source
 
 TRAILING = [
@@ -40,14 +40,14 @@ KNOWN = [
 
 @pytest.mark.parametrize("path", KNOWN)
 def test_configuration_with_comments_is_parsed_as_jsonc(path: str) -> None:
-    assert language_of_path(path.encode()) == "jsonc"
+    assert path_language(path.encode()) == "jsonc"
     for content in (*TRAILING, *COMMENTED):
         assert parsed(path, content) == ("ok", [])
 
 
 @pytest.mark.parametrize("path", ["package.json", "launch.json", "mytsconfig.d/a.json", "notbiome.json", "a.geojson"])
 def test_other_json_files_are_plain_json(path: str) -> None:
-    assert language_of_path(path.encode()) == "json"
+    assert path_language(path.encode()) == "json"
 
 
 @pytest.mark.parametrize("content", COMMENTED)

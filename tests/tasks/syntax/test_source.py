@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codebatch_workers.runtime.source_lines import source_lines
-from codebatch_workers.syntax.classification.purpose import purpose_of
+from codebatch_workers.syntax.classification.purpose import file_purpose
 from codebatch_workers.syntax.language.languages import detect, has_grammar
 from codebatch_workers.syntax.source import HUGE_BYTES_MIN, SourceFile
 from tests.tasks.support import source
@@ -363,17 +363,18 @@ def test_restricted_view_shares_only_independent_values() -> None:
     contexts = {"attributes": b"", "language": b"cpp", "packages": b"p/"}
     file = source("a.h", b"class A { };", contexts)
     without_packages, without_language = (
-        file.seeing(frozenset({"attributes", "language"})), file.seeing(frozenset({"attributes", "packages"}))
+        file.restricted_to_contexts(frozenset({"attributes", "language"})),
+        file.restricted_to_contexts(frozenset({"attributes", "packages"})),
     )  # fmt: skip
     assert (without_packages.language, without_language.language) == ("cpp", "c")
     assert set(without_packages.contexts) == {"attributes", "language"}
     assert set(file.contexts) == set(contexts)
     assert without_packages.tree is file.tree is not None
     assert without_language.tree is not file.tree
-    assert set(without_packages.seeing(frozenset({"packages", "language"})).contexts) == {"language"}
+    assert set(without_packages.restricted_to_contexts(frozenset({"packages", "language"})).contexts) == {"language"}
     for seen in (without_packages, without_language):
-        assert file.seeing(frozenset(seen.contexts)) is seen
-        assert seen.seeing(frozenset(seen.contexts)) is seen
+        assert file.restricted_to_contexts(frozenset(seen.contexts)) is seen
+        assert seen.restricted_to_contexts(frozenset(seen.contexts)) is seen
     file.release()
     assert not any("tree" in each.__dict__ for each in (file, without_packages, without_language))
 
@@ -383,7 +384,7 @@ def test_source_file_is_freed_without_garbage_collection() -> None:
     file = source("a.h", b"class A { };", {"language": b"cpp", "packages": b"p/", "attributes": b""})
     content = file.content
     for seen in (frozenset({"attributes", "language"}), frozenset({"packages"})):
-        assert file.seeing(seen).utf8 == content
+        assert file.restricted_to_contexts(seen).utf8 == content
     gc.collect()
     gc.disable()
     try:
@@ -399,7 +400,7 @@ def test_source_file_is_freed_without_garbage_collection() -> None:
 def test_purpose_of_any_path_is_computed_in_time(directory: bytes) -> None:
     started = time.process_time()
     for number in range(500):
-        purpose_of(directory * (4000 // len(directory)) + b"%d/a.py" % number)
+        file_purpose(directory * (4000 // len(directory)) + b"%d/a.py" % number)
     assert time.process_time() - started < 2
 
 

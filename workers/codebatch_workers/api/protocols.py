@@ -41,7 +41,7 @@ class MemoryDirectory(Protocol):
         """Remove the directory. A second call has no effect."""
 
 
-def _without_store(_digest: str) -> bytes:
+def _refuse_object_read(_digest: str) -> bytes:
     raise RuntimeError("there is no store to read objects of")
 
 
@@ -70,7 +70,7 @@ class TaskEnvironment(msgspec.Struct, Generic[Config], frozen=True, kw_only=True
     shared: dict[str, object] = msgspec.field(default_factory=dict)
     put_object: Callable[[bytes], Digest] = _refuse_object
     try_memory: Callable[[], MemoryDirectory | None] = _no_memory
-    read_object: Callable[[str], bytes] = _without_store
+    read_object: Callable[[str], bytes] = _refuse_object_read
 
 
 @runtime_checkable

@@ -15,8 +15,8 @@ import msgspec
 from codebatch.model.outcome import CommandReport, OutcomeType
 from codebatch.model.record import CommandReason
 from codebatch.model.work.command import Command
-from codebatch.model.work.question import AskedQuestionText
-from codebatch.system.processes.command_processes import ProcessEnded, Running
+from codebatch.model.work.question import ReportedQuestion
+from codebatch.system.processes.command_processes import ProcessEnded, RunningProcess
 from codebatch.system.processes.progress_cell import Child
 from codebatch.system.stopwatch import Stopwatch
 from codebatch_workers.commands.attempt_questions import AttemptQuestions
@@ -36,10 +36,10 @@ Cause = Literal["timeout", "stall", "memory", "cancelled", "stopped"]
 class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of an attempt.
 
-    If `type` is None, nothing is committed. `left` describes processes that keep running.
+    If `type` is None, nothing is committed. `orphaned_processes` describes processes that keep running.
 
-    `asked` is the question with which the command ended. `said`, `until_ns` and `is_final` are as in `Outcome`.
-    `spent_seconds` are `seconds` without the time spent waiting for answers.
+    `reported_question` is the question with which the command ended. `report`, `until_ns` and `is_final` are as in
+    `Outcome`. `spent_seconds` are `seconds` without the time spent waiting for answers.
     """
 
     type: OutcomeType | None
@@ -48,9 +48,9 @@ class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     memory_peak_bytes: int = 0
-    left: tuple[str, ...] = ()
-    asked: AskedQuestionText | None = None
-    said: CommandReport | None = None
+    orphaned_processes: tuple[str, ...] = ()
+    reported_question: ReportedQuestion | None = None
+    report: CommandReport | None = None
     spent_seconds: float = 0.0
     until_ns: int = 0
     is_final: bool = False
@@ -64,10 +64,10 @@ class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
 class PeriodicChecks(Protocol):
     """Periodic work of the worker while a command runs."""
 
-    def seconds_left(self) -> float | None:
+    def remaining_seconds(self) -> float | None:
         """Return the number of seconds until the work is due, or None if there is none."""
 
-    def look(self, now_ns: int) -> None:
+    def run_if_due(self, now_ns: int) -> None:
         """Do the work if it is due at `now_ns`."""
 
 
@@ -77,7 +77,7 @@ class Attempt:
     def __init__(
         self,
         command: Command,
-        running: Running,
+        running: RunningProcess,
         log: AttemptLogWriter,
         listener: CoordinatorListener,
         report_child: Callable[[Child], None],
@@ -99,7 +99,7 @@ class Attempt:
         self._now_ns = now_ns
         self._watch: Stopwatch[str] = Stopwatch()
         self._began_ns = self._output_ns = self._seen_ns = now_ns()
-        self._watch.look(self._began_ns / 1e9)
+        self._watch.observe(self._began_ns / 1e9)
         for limit in ("timeout", "memory"):
             self._watch.seconds(limit, 0)
         self._questions = questions
@@ -132,21 +132,21 @@ class Attempt:
             seconds=seconds,
             cpu_seconds=0.0 if ended is None else ended.cpu_seconds,
             memory_peak_bytes=max(self._memory_peak_bytes, 0 if ended is None else ended.memory_peak_bytes),
-            left=tuple(orphans),
+            orphaned_processes=tuple(orphans),
             spent_seconds=seconds - self._waited_seconds,
         )
 
     def _wait_and_check(self) -> bool:
         """Wait for an event, then read output and check limits and requests. Return whether the attempt is over."""
         seconds = TICK_SECONDS if self._cause is None else _ENDING_TICK_SECONDS
-        if (left := self._run.seconds_left()) is not None:
-            seconds = min(seconds, left)
+        if (remaining_seconds := self._run.remaining_seconds()) is not None:
+            seconds = min(seconds, remaining_seconds)
         self._running.wait(seconds, self._listener.channel)
         self._seen_ns = self._now_ns()
-        self._watch.look(self._seen_ns / 1e9)
+        self._watch.observe(self._seen_ns / 1e9)
         self._pump()
-        self._questions.look(self._seen_ns)
-        self._run.look(self._seen_ns)
+        self._questions.check_files(self._seen_ns)
+        self._run.run_if_due(self._seen_ns)
         has_ended = self._running.poll()
         if has_ended and (self._cause is None or not self._running.has_company()):
             return True
@@ -154,7 +154,7 @@ class Attempt:
         if request is not None:
             grace = self._command.grace_seconds if request.grace_seconds is None else request.grace_seconds
             self._request_end(request.why, grace)
-        elif self._cause is None and (limit := self._limit_passed()) is not None:
+        elif self._cause is None and (limit := self._exceeded_limit()) is not None:
             self._request_end(limit, self._command.grace_seconds)
         return self._cause is not None and self._watch.seconds("grace", 0) >= self._grace
 
@@ -169,7 +169,7 @@ class Attempt:
         self._running.signal(signal.SIGTERM)
         self._running.signal(signal.SIGCONT)  # A stopped process does not receive SIGTERM until it continues.
 
-    def _limit_passed(self) -> Cause | None:
+    def _exceeded_limit(self) -> Cause | None:
         command = self._command
         passed = self._watch.seconds("timeout", 0)
         if self._questions.is_open:  # The time limit does not run while the command waits for an answer.

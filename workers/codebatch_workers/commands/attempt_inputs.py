@@ -20,7 +20,7 @@ from codebatch.store.work.attempts import read_attempt
 from codebatch.store.work.questions import Questions
 from codebatch.store.work.requests import Requests
 from codebatch.system.files.files import Files
-from codebatch.system.processes.command_processes import NotStarted
+from codebatch.system.processes.command_processes import ProcessNotStarted
 from codebatch_workers.commands.scratch import EMPTY, NO_ROWS, Scratch
 
 
@@ -87,7 +87,7 @@ class Materials(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
-def answers_of(questions: Sequence[Question], requests: Requests) -> list[AnswerRow]:
+def first_answers(questions: Sequence[Question], requests: Requests) -> list[AnswerRow]:
     """Return a row for each question that has an answer. If it has several, the first one counts."""
     first: dict[str, str] = {}
     for request in requests.read():
@@ -114,7 +114,7 @@ class MaterialsMaker:
         self._requests = requests
 
     def make(self, command: Command, assign: Assign, directory: Path) -> Materials:
-        """Write the files of an attempt into its directory. Raises NotStarted or StoreUnwritable."""
+        """Write the files of an attempt into its directory. Raises ProcessNotStarted or StoreUnwritable."""
         brief, unit = assign.brief, assign.unit
         # With epoch 1, no earlier attempt can have asked a question.
         answers = self._answers(unit) if assign.epoch > 1 else []
@@ -141,10 +141,10 @@ class MaterialsMaker:
 
     def _answers(self, unit: Unit) -> list[AnswerRow]:
         try:
-            questions = self._questions.of_item((unit.shard, unit.start))
-            return answers_of(questions, self._requests) if questions else []
+            questions = self._questions.item_questions((unit.shard, unit.start))
+            return first_answers(questions, self._requests) if questions else []
         except StoreError as error:
-            raise NotStarted(f"its answers cannot be read: {error.message}") from error
+            raise ProcessNotStarted(f"its answers cannot be read: {error.message}") from error
 
     def _write(self, path: Path, rows: Sequence[AnswerRow | NeedRow]) -> Path:
         self._files.write_volatile(path, msgspec.json.encode(rows) + b"\n")
@@ -175,8 +175,8 @@ def _build_text(command: Command, materials: Materials, answers: Sequence[Answer
         values = {**materials.values(command), "text": command.text} if suffix else {}
         parts = [command.text, *expand_arguments([suffix], values)]
     except PlaceholderError as error:
-        raise NotStarted(f"cannot build its text: {error}") from error
+        raise ProcessNotStarted(f"cannot build its text: {error}") from error
     if answers:
-        pairs = [f"Question: {each.question}\n\nAnswer: {each.answer}" for each in answers]
+        pairs = [f"Question: {row.question}\n\nAnswer: {row.answer}" for row in answers]
         parts.append("\n\n".join(["## Answers", *pairs]))
     return "\n\n".join(filter(None, parts))

@@ -14,14 +14,14 @@ from pathlib import Path
 from codebatch.errors import StoreError
 from codebatch.model.outcome import Unit
 from codebatch.model.work.command import CommandId
-from codebatch.model.work.question import AskedQuestionText, Question
+from codebatch.model.work.question import Question, ReportedQuestion
 from codebatch.model.work.request import Answer
 from codebatch.store.layout import QuestionPlace
 from codebatch.store.work.questions import Questions
 from codebatch.store.work.requests import Requests
 from codebatch.system.files.files import Files
 from codebatch_workers.commands.coordinator_listener import CoordinatorListener
-from codebatch_workers.commands.result_parsing import read_asked
+from codebatch_workers.commands.result_parsing import read_question_file
 
 ASK_PREFIX = "ask-"
 ASK_SUFFIX = ".json"
@@ -68,7 +68,7 @@ class AttemptQuestions:
         """Whether the command waits for an answer."""
         return self._open is not None
 
-    def look(self, now_ns: int) -> None:
+    def check_files(self, now_ns: int) -> None:
         """Every 0.2 s, check for a new question, or for the answer to the open one. A failed write is retried."""
         if self._checked_ns is None:  # The first check comes later, because short commands ask nothing.
             self._checked_ns = now_ns
@@ -77,11 +77,11 @@ class AttemptQuestions:
         self._checked_ns = now_ns
         with contextlib.suppress(StoreError):
             if self._open is None:
-                self._look_for_question()
+                self._check_for_question()
             elif self._listener.may_proceed or self._listener.is_alone:
-                self._look_for_answer(*self._open)
+                self._check_for_answer(*self._open)
 
-    def ask(self, asked: AskedQuestionText, *, is_live: bool) -> Question:
+    def publish(self, reported: ReportedQuestion, *, is_live: bool) -> Question:
         """Publish a question. It is on disk when this returns. Raises StoreUnwritable."""
         question = Question(
             task=self._task,
@@ -89,28 +89,28 @@ class AttemptQuestions:
             epoch=self._epoch,
             number=self._number + 1,
             is_live=is_live,
-            text=asked.text,
-            choices=asked.choices,
-            is_human=asked.is_human,
+            text=reported.text,
+            choices=reported.choices,
+            is_human=reported.is_human,
         )
         self._sync_lease()
         place = QuestionPlace(self._unit.shard, self._unit.start, question.round, question.epoch, question.number)
-        self._questions.ask(place, question)
+        self._questions.publish(place, question)
         self._number = question.number
         return question
 
-    def _look_for_question(self) -> None:
+    def _check_for_question(self) -> None:
         names = set(self._files.listing(self._directory))
         for name in sorted(names - self._done):
             if not (name.startswith(ASK_PREFIX) and name.endswith(ASK_SUFFIX)):
                 continue
-            asked = read_asked(self._files, self._directory / name)
-            if asked is not None:
-                self._open = self._directory / name, self.ask(asked, is_live=True)
+            reported = read_question_file(self._files, self._directory / name)
+            if reported is not None:
+                self._open = self._directory / name, self.publish(reported, is_live=True)
             self._done.add(name)
             return
 
-    def _look_for_answer(self, path: Path, question: Question) -> None:
+    def _check_for_answer(self, path: Path, question: Question) -> None:
         for request in self._requests.read():
             if isinstance(request.body, Answer) and request.body.question == question.digest:
                 self._files.write_volatile(path.with_suffix(ANSWER_SUFFIX), request.body.text.encode())

@@ -17,7 +17,7 @@ from codebatch.model.work.placeholders import (
 from codebatch.model.work.variables import VariableError, expand_value
 from codebatch.protocol.launch import ATTEMPT_VARIABLE
 from codebatch.system.env_files import EnvFileError, read_env_file
-from codebatch.system.processes.command_processes import NotStarted, ProcessStart
+from codebatch.system.processes.command_processes import ProcessNotStarted, ProcessStart
 from codebatch_workers.commands.attempt_inputs import Materials
 
 _KEPT_IF_CLEAN = ("PATH", "HOME", "TMPDIR", "LANG", "TERM")
@@ -32,17 +32,17 @@ def process_start(
     batch: str,
     round_: int,
     root: Path,
-    given: Mapping[str, str],
+    base_environment: Mapping[str, str],
     mark: str,
     reads: bool = True,
 ) -> ProcessStart:
-    """Return how to start a command, or the check of a command. Raises NotStarted.
+    """Return how to start a command, or the check of a command. Raises ProcessNotStarted.
 
-    `run` is the command line. Paths are relative to `root`. `given` is the caller's environment without variables that
-    codebatch set. Unless `reads` is set, the process has no standard input.
+    `run` is the command line. Paths are relative to `root`. `base_environment` is the caller's environment without
+    variables that codebatch set. Unless `reads` is set, the process has no standard input.
     """
     directory = root if command.cwd == "." else root / command.cwd
-    ours = {
+    own_variables = {
         "CODEBATCH_BATCH": batch,
         "CODEBATCH_TASK": command.id,
         "CODEBATCH_ROUND": str(round_),
@@ -53,13 +53,13 @@ def process_start(
     values = materials.values(command)
     try:
         arguments, variables = _expand_arguments(run, values, command.files)
-        environment = _environment(command, root, given, values)
+        environment = _environment(command, root, base_environment, values)
     except PlaceholderError as error:
-        raise NotStarted(f"cannot build its arguments: {error}") from error
+        raise ProcessNotStarted(f"cannot build its arguments: {error}") from error
     return ProcessStart(
         arguments=arguments,
         directory=directory,
-        environment={**environment, **variables, **ours},
+        environment={**environment, **variables, **own_variables},
         stdin=_stdin(command, root, materials.text) if reads else None,
         mark=mark,
     )
@@ -78,26 +78,28 @@ def _expand_arguments(
     return expand_arguments(run, values, files), {}
 
 
-def _environment(command: Command, root: Path, given: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a command. Raises NotStarted.
+def _environment(
+    command: Command, root: Path, base_environment: Mapping[str, str], values: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the environment of a command. Raises ProcessNotStarted.
 
     It starts with the caller's environment, or a minimal part of it. Then each layer of the command adds or replaces
     variables.
     """
     if command.clean_env:
-        variables_by_name = {name: given[name] for name in _KEPT_IF_CLEAN if name in given}
+        variables_by_name = {name: base_environment[name] for name in _KEPT_IF_CLEAN if name in base_environment}
     else:
-        variables_by_name = dict(given)
+        variables_by_name = dict(base_environment)
     layers = [*(command.env_under or ()), EnvLayer(env=command.env)]
     layer_variables: list[dict[str, str]] = []
-    scope = dict(given)
+    scope = dict(base_environment)
     for layer in layers:
         layer_variables.append({})
         for file in layer.files:
             try:
                 layer_variables[-1] |= read_env_file(root / file.path, file.path, scope, is_required=file.required)
             except EnvFileError as error:
-                raise NotStarted(f"cannot build its environment: {error}") from error
+                raise ProcessNotStarted(f"cannot build its environment: {error}") from error
             scope |= layer_variables[-1]
     for layer, variables in zip(layers, layer_variables, strict=True):
         variables_by_name |= variables
@@ -109,12 +111,12 @@ def _environment(command: Command, root: Path, given: Mapping[str, str], values:
 def _expand_value(name: str, value: str, scope: Mapping[str, str], values: Mapping[str, str]) -> str:
     """Return the value of the variable `name`: `value` with its variables and placeholders replaced.
 
-    Replaced texts are not expanded again. Raises NotStarted.
+    Replaced texts are not expanded again. Raises ProcessNotStarted.
     """
     try:
         return expand_value(value, scope, lambda text: expand_arguments([text], values)[0])
     except (PlaceholderError, VariableError) as error:
-        raise NotStarted(f"cannot build its environment: {name}: {error}") from error
+        raise ProcessNotStarted(f"cannot build its environment: {name}: {error}") from error
 
 
 def _stdin(command: Command, root: Path, text: Path) -> Path | None:

@@ -12,7 +12,7 @@ from codebatch.store import layout
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.holders import LeaseReader
 from codebatch.store.work.requests import Requests
-from codebatch_workers.runtime.channel import Channel, CoordinatorGone
+from codebatch_workers.runtime.channel import Channel, CoordinatorLost
 
 _REQUESTS_EVERY_NS = 200_000_000
 
@@ -44,7 +44,7 @@ class CoordinatorListener:
         return None if self.is_alone else self._channel.fileno()
 
     def receive(self) -> ToWorker:
-        """Wait for the next message while no command runs. Raises CoordinatorGone."""
+        """Wait for the next message while no command runs. Raises CoordinatorLost."""
         return self._later.popleft() if self._later else self._channel.receive()
 
     def check_before_start(self, assigned: int, task: CommandId, round_: int, epoch: int) -> Terminate | None:
@@ -88,7 +88,7 @@ class CoordinatorListener:
                     self.is_recalled = True
                 else:
                     self._later.append(message)
-        except CoordinatorGone:
+        except CoordinatorLost:
             self.is_alone = True
         return None
 

@@ -8,20 +8,20 @@ import msgspec
 
 from codebatch.model.work.command import Command
 from codebatch.system.files.files import Files
-from codebatch.system.processes.command_processes import Commands, NotStarted, ProcessStart
+from codebatch.system.processes.command_processes import Commands, ProcessNotStarted, ProcessStart
 from codebatch.system.processes.progress_cell import Child
 from codebatch_workers.commands.attempt import Attempt, AttemptResult
 from codebatch_workers.commands.attempt_inputs import Materials
 from codebatch_workers.commands.attempt_questions import AttemptQuestions
 from codebatch_workers.commands.coordinator_listener import CoordinatorListener
 from codebatch_workers.commands.log import AttemptLogWriter
-from codebatch_workers.commands.result_parsing import read_asked, read_ending
+from codebatch_workers.commands.result_parsing import read_ending, read_question_file
 from codebatch_workers.commands.run import PrefetchedRun
 
 NOTHING = Child(0, 0, 0, 0)
 
 StartOf = Callable[[str | tuple[str, ...], bool], ProcessStart]
-"""A function that returns how to start a command line. Raises NotStarted.
+"""A function that returns how to start a command line. Raises ProcessNotStarted.
 
 Its flag is set if the process has the standard input of the command.
 """
@@ -81,7 +81,7 @@ class AttemptExecution:
     def _attempt(self) -> AttemptResult:
         try:
             result = self._watch(self._command, self._start_of(self._command.run, True), spent_seconds=0.0)
-        except NotStarted as error:
+        except ProcessNotStarted as error:
             self._log.write(f"codebatch: not started: {error}\n".encode("utf-8", "surrogateescape"))
             return AttemptResult(type="failed", reason="start")
         if result.has_ended_by_itself and result.exit_status is not None:
@@ -90,8 +90,8 @@ class AttemptExecution:
             if ending.problem:
                 self._log.write(f"codebatch: {ending.problem}\n".encode())
             result = msgspec.structs.replace(result, said=ending.said)
-            if ending.asked is not None:
-                return msgspec.structs.replace(result, type="blocked", reason=None, asked=ending.asked)
+            if ending.reported_question is not None:
+                return msgspec.structs.replace(result, type="blocked", reason=None, asked=ending.reported_question)
         return self._run_check(result) if result.type == "result" and self._command.check else result
 
     def _run_check(self, command_result: AttemptResult) -> AttemptResult:
@@ -100,7 +100,7 @@ class AttemptExecution:
             command = msgspec.structs.replace(self._command, exit_ok=(0,))
             start = self._start_of(command.check, False)
             check_result = self._watch(command, start, spent_seconds=command_result.spent_seconds)
-        except NotStarted as error:
+        except ProcessNotStarted as error:
             self._log.write(f"codebatch: check not started: {error}\n".encode("utf-8", "surrogateescape"))
             check_result = AttemptResult(type="failed", reason="exit")
         result = msgspec.structs.replace(
@@ -109,11 +109,15 @@ class AttemptExecution:
             seconds=command_result.seconds + check_result.seconds,
             cpu_seconds=command_result.cpu_seconds + check_result.cpu_seconds,
             memory_peak_bytes=max(command_result.memory_peak_bytes, check_result.memory_peak_bytes),
-            left=(*command_result.left, *check_result.left),
-            said=command_result.said,
+            left=(*command_result.orphaned_processes, *check_result.orphaned_processes),
+            said=command_result.report,
         )
-        asked = read_asked(self._files, self._materials.question) if check_result.has_ended_by_itself else None
-        return result if asked is None else msgspec.structs.replace(result, type="blocked", reason=None, asked=asked)
+        question = (
+            read_question_file(self._files, self._materials.question) if check_result.has_ended_by_itself else None
+        )
+        return (
+            result if question is None else msgspec.structs.replace(result, type="blocked", reason=None, asked=question)
+        )
 
     def _watch(self, command: Command, start: ProcessStart, *, spent_seconds: float) -> AttemptResult:
         running = self._commands.start(start)

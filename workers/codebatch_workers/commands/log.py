@@ -61,12 +61,12 @@ class AttemptLogWriter:
         self._recent = (
             (self._recent + data)[-self._end_bytes :] if len(data) < self._end_bytes else data[-self._end_bytes :]
         )
-        head, rest = data[: self._room], data[self._room :]
+        head, overflow = data[: self._room], data[self._room :]
         if head:
             self._room -= len(head)
             self._add(head)
-        while rest:
-            rest = self._add_to_tail(rest)
+        while overflow:
+            overflow = self._add_to_tail(overflow)
 
     def close(self) -> None:
         """Complete the log: append a line with the number of omitted bytes, then the end of the output."""

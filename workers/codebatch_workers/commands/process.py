@@ -25,7 +25,7 @@ from pathlib import Path
 
 from codebatch.protocol.launch import ATTEMPT_VARIABLE
 from codebatch.system.processes import proc
-from codebatch.system.processes.command_processes import NotStarted, ProcessEnded, ProcessStart
+from codebatch.system.processes.command_processes import ProcessEnded, ProcessNotStarted, ProcessStart
 from codebatch.system.processes.memory import kill_marked
 from codebatch.system.processes.processes import bequeath_no_descriptors, is_dead_child
 
@@ -52,7 +52,7 @@ class RealCommands:
     def __init__(self) -> None:
         self._has_kernel_clock = False
 
-    def start(self, start: ProcessStart) -> RealRunning:
+    def start(self, start: ProcessStart) -> RealRunningProcess:
         before = _children_before()
         read, write = os.pipe()
         ticks = _ticks_now()
@@ -61,11 +61,11 @@ class RealCommands:
                 pid = _spawn(start, stdin, write)
         except (OSError, ValueError) as error:
             os.close(read)
-            raise NotStarted(_describe_failure(start, error)) from error
+            raise ProcessNotStarted(_describe_failure(start, error)) from error
         finally:
             os.close(write)
         os.set_blocking(read, False)
-        return RealRunning(pid, self._start_ticks(pid, ticks), read, start.mark, before)
+        return RealRunningProcess(pid, self._start_ticks(pid, ticks), read, start.mark, before)
 
     def _start_ticks(self, pid: int, before: int) -> int:
         """Return the start time of a new process in clock ticks after boot. `before` is a time just before its start.
@@ -82,7 +82,7 @@ class RealCommands:
     @contextlib.contextmanager
     def _directory(self, path: Path) -> Iterator[None]:
         """Change to a directory while a child starts in it, then change back."""
-        own_directory = self._own_directory
+        own_directory = self._working_directory
         os.chdir(path)
         try:
             yield
@@ -103,7 +103,7 @@ class RealCommands:
             os.close(descriptor)
 
     @cached_property
-    def _own_directory(self) -> int:
+    def _working_directory(self) -> int:
         return os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     @cached_property
@@ -111,7 +111,7 @@ class RealCommands:
         return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
 
-class RealRunning:
+class RealRunningProcess:
     """A running process with its output, and the processes that it started."""
 
     def __init__(self, pid: int, start_ticks: int, output: int, mark: str, before: frozenset[int]) -> None:
@@ -158,7 +158,7 @@ class RealRunning:
             os.killpg(self.pid, number)
 
     def has_company(self) -> bool:
-        return any(self._is_of_session(pid) for pid in self._orphans())
+        return any(self._belongs_to_session(pid) for pid in self._orphans())
 
     def resident_bytes(self) -> int:
         tree = [self.pid, *self._orphans()]
@@ -177,7 +177,7 @@ class RealRunning:
         quiet_looks = 2 if everything else 1
         while True:
             orphans = self._orphans()
-            killed = orphans if everything else [pid for pid in orphans if self._is_of_session(pid)]
+            killed = orphans if everything else [pid for pid in orphans if self._belongs_to_session(pid)]
             for pid in killed:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
@@ -202,20 +202,20 @@ class RealRunning:
             self._ended = ProcessEnded(
                 exit_status=os.waitstatus_to_exitcode(status),
                 cpu_seconds=usage.ru_utime + usage.ru_stime,
-                memory_peak_bytes=_own_peak(usage),
+                memory_peak_bytes=_child_memory_peak(usage),
             )
 
     def _orphans(self) -> list[int]:
         """Return the live children that the command or its descendants left to this process."""
-        others = self._before | {self.pid}
-        return [pid for pid in _live_children(others) if not self._is_of_earlier_attempt(pid)]
+        excluded_pids = self._before | {self.pid}
+        return [pid for pid in _live_children(excluded_pids) if not self._belongs_to_earlier_attempt(pid)]
 
-    def _is_of_earlier_attempt(self, pid: int) -> bool:
+    def _belongs_to_earlier_attempt(self, pid: int) -> bool:
         """Return whether the mark in a process's environment is that of an earlier attempt."""
         name = ATTEMPT_VARIABLE.encode()
         return any(variable == name and value != self._mark.encode() for variable, value in proc.environment(pid))
 
-    def _is_of_session(self, pid: int) -> bool:
+    def _belongs_to_session(self, pid: int) -> bool:
         stat = proc.stat(pid)
         return stat is not None and stat.session == self.pid
 
@@ -234,7 +234,7 @@ def _ticks_now() -> int:
         return 0
 
 
-def _own_peak(usage: resource.struct_rusage) -> int:
+def _child_memory_peak(usage: resource.struct_rusage) -> int:
     """Return the peak memory of a child in bytes, or 0 if unknown.
 
     A child inherits the peak of its parent at the start, so a smaller peak of its own is unknown.

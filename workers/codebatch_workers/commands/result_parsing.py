@@ -12,9 +12,9 @@ import msgspec
 
 from codebatch.errors import StoreError
 from codebatch.model.outcome import CommandReport
-from codebatch.model.text.color_codes import without_colors
+from codebatch.model.text.color_codes import strip_color_codes
 from codebatch.model.work.command import Command
-from codebatch.model.work.question import CHOICES_MAX, QUESTION_TEXT_BYTES_MAX, AskedQuestionText
+from codebatch.model.work.question import CHOICES_MAX, QUESTION_TEXT_BYTES_MAX, ReportedQuestion
 from codebatch.system.files.files import Files
 from codebatch.system.regex_timeout import MATCH_SECONDS_MAX, MatchTimeout, cpu_time_limit
 
@@ -30,7 +30,7 @@ _STEP = re.compile("/([^/]*)")
 class Ending(msgspec.Struct, frozen=True):
     """The question and the report that a command left at its end, each or None. `problem` is a message for its log."""
 
-    asked: AskedQuestionText | None
+    reported_question: ReportedQuestion | None
     said: CommandReport | None
     problem: str = ""
 
@@ -41,7 +41,7 @@ def read_ending(command: Command, files: Files, question: Path | None, exit_stat
     The question comes from the first of these that has one: the question file, the rule `question`, the last JSON
     object. The report comes from this object. Color codes in the output are ignored.
     """
-    output = without_colors(output)
+    output = strip_color_codes(output)
     last_object = _last_object(output) if command.result is not None else None
     report = None
     if command.result is not None and last_object is not None:
@@ -50,16 +50,16 @@ def read_ending(command: Command, files: Files, question: Path | None, exit_stat
             cost=_as_number(_resolve_pointer(last_object, command.result.cost)),
             session=_as_text(_resolve_pointer(last_object, command.result.session))[:_SESSION_MAX],
         )
-    asked, problem = None if question is None else read_asked(files, question), ""
-    if asked is None:
-        asked, problem = _question_in_output(command, exit_status, output)
-    if asked is None and command.result is not None and last_object is not None:
+    reported, problem = None if question is None else read_question_file(files, question), ""
+    if reported is None:
+        reported, problem = _question_in_output(command, exit_status, output)
+    if reported is None and command.result is not None and last_object is not None:
         text = cut(_as_text(_resolve_pointer(last_object, command.result.question)))
-        asked = AskedQuestionText(text=text) if text else None
-    return Ending(asked, None if report == CommandReport() else report, problem)
+        reported = ReportedQuestion(text=text) if text else None
+    return Ending(reported, None if report == CommandReport() else report, problem)
 
 
-def read_asked(files: Files, path: Path) -> AskedQuestionText | None:
+def read_question_file(files: Files, path: Path) -> ReportedQuestion | None:
     """Return the question in a file, or None if there is none. The file has JSON of `codebatch ask`, or plain text.
 
     If the path is a directory or a link, which a command can create, there is no question.
@@ -69,12 +69,12 @@ def read_asked(files: Files, path: Path) -> AskedQuestionText | None:
     except (OSError, StoreError):
         return None
     try:
-        asked = msgspec.json.decode(data, type=AskedQuestionText)
+        reported = msgspec.json.decode(data, type=ReportedQuestion)
     except (msgspec.DecodeError, ValueError, RecursionError):
-        asked = AskedQuestionText(text=data.decode("utf-8", "replace"))
-    text = cut(asked.text)
-    choices = tuple(choice[:TEXT_MAX] for choice in asked.choices[:CHOICES_MAX] if choice.strip())
-    return AskedQuestionText(text=text, choices=choices, is_human=asked.is_human) if text else None
+        reported = ReportedQuestion(text=data.decode("utf-8", "replace"))
+    text = cut(reported.text)
+    choices = tuple(choice[:TEXT_MAX] for choice in reported.choices[:CHOICES_MAX] if choice.strip())
+    return ReportedQuestion(text=text, choices=choices, is_human=reported.is_human) if text else None
 
 
 def cut(text: str) -> str:
@@ -83,7 +83,7 @@ def cut(text: str) -> str:
     return data.decode("utf-8", "ignore")
 
 
-def _question_in_output(command: Command, exit_status: int, output: bytes) -> tuple[AskedQuestionText | None, str]:
+def _question_in_output(command: Command, exit_status: int, output: bytes) -> tuple[ReportedQuestion | None, str]:
     """Return the question that the rule `question` finds in the output, or None; and an error message."""
     rule, problem = command.question, ""
     if rule is None:
@@ -91,11 +91,11 @@ def _question_in_output(command: Command, exit_status: int, output: bytes) -> tu
     end = "\n".join(output.decode("utf-8", "replace").splitlines()[-rule.last_lines :])
     try:
         if rule.pattern and (text := _first_match(rule.pattern, end)):
-            return AskedQuestionText(text=text), problem
+            return ReportedQuestion(text=text), problem
     except MatchTimeout:
         problem = f"the pattern of its question took longer than {MATCH_SECONDS_MAX:g} s and was ignored"
     if exit_status in rule.exits:
-        return AskedQuestionText(text=cut(end) or f"it ended with status {exit_status} without output"), problem
+        return ReportedQuestion(text=cut(end) or f"it ended with status {exit_status} without output"), problem
     return None, problem
 
 

@@ -16,14 +16,14 @@ from typing import Literal
 
 from codebatch.errors import StoreUnwritable
 from codebatch.model.digest import Digest
-from codebatch.model.outcome import Commit, Used
+from codebatch.model.outcome import Commit, ResourceUsage
 from codebatch.protocol.messages import Assign, Committed, Delayed, Finished, FromWorker, Refused, Returned
 from codebatch.store.batches.journal import Journal, JournalEvent
 from codebatch.store.results.outcomes import Committer, EncodedOutcome, attempt_outcome
 from codebatch_workers.commands.attempt import AttemptResult
 from codebatch_workers.commands.attempt_questions import AttemptQuestions
 from codebatch_workers.commands.coordinator_listener import CoordinatorListener
-from codebatch_workers.runtime.channel import Channel, CoordinatorGone
+from codebatch_workers.runtime.channel import Channel, CoordinatorLost
 
 RUN_SECONDS = 0.1
 COMMIT_SECONDS = 60.0
@@ -82,10 +82,10 @@ class PrefetchedRun:
 
     def _may_continue(self) -> bool:
         return not (self._is_returned or self._listener.is_recalled or self._listener.is_alone) and bool(
-            self.seconds_left()
+            self.remaining_seconds()
         )
 
-    def seconds_left(self) -> float | None:
+    def remaining_seconds(self) -> float | None:
         """Return the seconds until the report of this run is due, or None if it was sent."""
         return None if self._due_ns is None else max(0.0, (self._due_ns - self._now_ns()) / 1e9)
 
@@ -98,7 +98,7 @@ class PrefetchedRun:
         self._finished.append(_FinishedAttempt(assign, result, questions))
         self._seconds += result.seconds
 
-    def look(self, now_ns: int) -> None:
+    def run_if_due(self, now_ns: int) -> None:
         """If the report is due, send it although a command is running. A failed commit is retried every second.
 
         The report has all earlier results and returns the commands that have not started.
@@ -115,14 +115,14 @@ class PrefetchedRun:
             self._report_delay(error)
         self._flush_journal()
         # If the coordinator has ended, the running command must not be disturbed.
-        with contextlib.suppress(CoordinatorGone):
+        with contextlib.suppress(CoordinatorLost):
             self._channel.send(*messages)
 
     def end(self, then: Refused | Literal["is idle", "ends"]) -> None:
         """End a run: commit all finished attempts, and report them and what this worker does next.
 
         A failed commit is retried, because a command cannot be executed again just for its result. Raises
-        StoreUnwritable after COMMIT_SECONDS, or when a request to stop arrives. Raises CoordinatorGone.
+        StoreUnwritable after COMMIT_SECONDS, or when a request to stop arrives. Raises CoordinatorLost.
         """
         self._due_ns = None
         messages: list[FromWorker] = []
@@ -149,7 +149,7 @@ class PrefetchedRun:
         """Report once per run that the disk refuses a commit, so that a user can free space."""
         if not self._is_delayed:
             self._is_delayed = True
-            with contextlib.suppress(CoordinatorGone):
+            with contextlib.suppress(CoordinatorLost):
                 self._channel.send(Delayed(message=error.message, seconds=COMMIT_SECONDS))
 
     def _return(self) -> Returned:
@@ -171,8 +171,8 @@ class PrefetchedRun:
         key = _key(self._finished[0])
         shared = list(takewhile(lambda attempt: _key(attempt) == key, self._finished))
         for attempt in shared:
-            if attempt.result.asked is not None and not attempt.question:
-                attempt.question = attempt.questions.ask(attempt.result.asked, is_live=False).digest
+            if attempt.result.reported_question is not None and not attempt.question:
+                attempt.question = attempt.questions.publish(attempt.result.reported_question, is_live=False).digest
         commit = self._committer.commit(list(map(_encode, shared)), epoch=key[0], round_=key[1])
         del self._finished[: len(shared)]
         return Committed(commit=commit, lost=len(shared) - len(commit.outcomes), used=_usage(commit, shared))
@@ -191,16 +191,18 @@ def _encode(attempt: _FinishedAttempt) -> EncodedOutcome:
         result.reason,
         result.exit_status,
         question=attempt.question,
-        said=result.said,
+        report=result.report,
         until_ns=result.until_ns,
         is_final=result.is_final,
     )
 
 
-def _usage(commit: Commit, finished: list[_FinishedAttempt]) -> tuple[Used, ...]:
+def _usage(commit: Commit, finished: list[_FinishedAttempt]) -> tuple[ResourceUsage, ...]:
     """Return for each committed outcome the resources that its attempt used."""
     results = {(attempt.assign.unit.shard, attempt.assign.unit.start): attempt.result for attempt in finished}
     return tuple(
-        Used(seconds=result.seconds, cpu_seconds=result.cpu_seconds, memory_peak_bytes=result.memory_peak_bytes)
+        ResourceUsage(
+            seconds=result.seconds, cpu_seconds=result.cpu_seconds, memory_peak_bytes=result.memory_peak_bytes
+        )
         for result in (results[outcome.shard, outcome.start] for outcome in commit.outcomes)
     )

@@ -20,14 +20,14 @@ from codebatch.model.documents import DocumentError
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Unit
 from codebatch.model.shard import Shard
-from codebatch.model.text.color_codes import with_colors_wanted
+from codebatch.model.text.color_codes import enable_colors
 from codebatch.model.work.command import Command, decode_command
 from codebatch.model.work.request import Reload, reloaded_command
 from codebatch.protocol.launch import HOLDER_VARIABLE, Launch, attempt_mark
 from codebatch.protocol.messages import PROTOCOL_VERSION, Assign, Hello, Refused, Stop
 from codebatch.store import layout
 from codebatch.store.batches import journal
-from codebatch.store.batches.batches import open_batch, snapshot_of
+from codebatch.store.batches.batches import load_batch_snapshot, open_batch
 from codebatch.store.batches.holders import Holder, HolderFile
 from codebatch.store.batches.store import open_store
 from codebatch.store.results.outcomes import Committer, attempt_outcome
@@ -37,7 +37,7 @@ from codebatch.system.clock import running_ns, wall_ns
 from codebatch.system.files.files import Files, RealFiles
 from codebatch.system.files.system_calls import PRIVATE_MODE
 from codebatch.system.host import this_host
-from codebatch.system.processes.command_processes import Commands, NotStarted, ProcessStart
+from codebatch.system.processes.command_processes import Commands, ProcessNotStarted, ProcessStart
 from codebatch.system.processes.progress_cell import (
     PHASE_COMMAND,
     PHASE_COMMIT,
@@ -57,7 +57,7 @@ from codebatch_workers.commands.process import RealCommands
 from codebatch_workers.commands.result_parsing import RESULT_BYTES_MAX
 from codebatch_workers.commands.run import PrefetchedRun
 from codebatch_workers.commands.scratch import Scratch
-from codebatch_workers.runtime.channel import Channel, CoordinatorGone, give_up
+from codebatch_workers.runtime.channel import Channel, CoordinatorLost, give_up
 
 _BLOCK = 256
 
@@ -91,11 +91,11 @@ class Supervisor:
         self._launch = launch
         self._channel = channel
         self._files = files
-        given = {name: value for name, value in environment.items() if name != HOLDER_VARIABLE}
-        self._environment = with_colors_wanted(given) if launch.wants_colors else given
+        base_environment = {name: value for name, value in environment.items() if name != HOLDER_VARIABLE}
+        self._environment = enable_colors(base_environment) if launch.wants_colors else base_environment
         self._root = Path(os.fsdecode(self._batch.about.sources[0]))
         self._shards = {shard.id: shard for shard in self._batch.plan().shards}
-        self._snapshot = snapshot_of(self._store, self._batch)
+        self._snapshot = load_batch_snapshot(self._store, self._batch)
         self._objects = self._store.objects()
         self._entries: tuple[int, list[Entry]] = (0, [])
         about = HolderFile(
@@ -123,7 +123,7 @@ class Supervisor:
         self._now_ns = now_ns
 
     def run(self) -> None:
-        """Work until the coordinator requests the end. Raises CoordinatorGone."""
+        """Work until the coordinator requests the end. Raises CoordinatorLost."""
         root = self._batch.root
         directories = (root / name for name in (layout.OUTCOMES, layout.LEASES, layout.HOLDERS, layout.LOGS))
         with (
@@ -132,7 +132,7 @@ class Supervisor:
         ):
             try:
                 self._handle_messages()
-            except CoordinatorGone:
+            except CoordinatorLost:
                 self._scratch.remove()
                 raise
 
@@ -143,7 +143,7 @@ class Supervisor:
             match self._listener.receive():
                 case Assign() as assign:
                     try:
-                        is_continuing = self._do(assign)
+                        is_continuing = self._handle_message(assign)
                     except StoreError as error:
                         give_up(self._channel, error)
                         return
@@ -152,7 +152,7 @@ class Supervisor:
                 case _:
                     pass  # The message refers to an attempt that is over.
 
-    def _do(self, assign: Assign) -> bool:
+    def _handle_message(self, assign: Assign) -> bool:
         """Execute the commands of an assignment one after the other. Return false if this worker must end."""
         self._run.begin(assign)
         self._listener.is_recalled = False
@@ -187,7 +187,7 @@ class Supervisor:
                     return "ends"
                 self._run.note(_began(unit, epoch))
                 command = self._current_definition(listed, unit.round).at_try(assign.brief.tried)
-                questions = self._questions_of(command, unit, epoch, directory)
+                questions = self._make_questions(command, unit, epoch, directory)
                 log = None if request is not None else self._log(command, unit, epoch, directory)
             except StoreError:
                 with contextlib.suppress(StoreError):
@@ -196,7 +196,7 @@ class Supervisor:
             if log is None:
                 return self._finish(assign, AttemptResult(type="cancelled"), None, questions)
             result = self._execute(command, assign, directory, log, questions)
-            has_no_processes = command.leftovers == "kill" and not result.left
+            has_no_processes = command.leftovers == "kill" and not result.orphaned_processes
             log.close()
             return self._finish(assign, result, log, questions)
         finally:
@@ -205,10 +205,10 @@ class Supervisor:
     def _log(self, command: Command, unit: Unit, epoch: int, scratch: Path) -> AttemptLogWriter:
         is_searched = command.result is not None or command.retry_if is not None or command.wait_if
         end = RESULT_BYTES_MAX if is_searched else EVIDENCE_BYTES
-        path = f"{self._logs}/{_log_of(unit, epoch)}"
+        path = f"{self._logs}/{_attempt_log_name(unit, epoch)}"
         return AttemptLogWriter(self._files, path, scratch, command.log_mb_max << 20, end_bytes=end)
 
-    def _questions_of(self, command: Command, unit: Unit, epoch: int, directory: Path) -> AttemptQuestions:
+    def _make_questions(self, command: Command, unit: Unit, epoch: int, directory: Path) -> AttemptQuestions:
         return AttemptQuestions(
             self._files,
             self._questions,
@@ -235,7 +235,7 @@ class Supervisor:
         self._step(unit, PHASE_COMMAND)
         try:
             materials = self._materials.make(command, assign, directory)
-        except (NotStarted, StoreUnwritable) as error:
+        except (ProcessNotStarted, StoreUnwritable) as error:
             log.write(f"codebatch: not started: {error}\n".encode("utf-8", "surrogateescape"))
             return AttemptResult(type="failed", reason="start")
 
@@ -247,7 +247,7 @@ class Supervisor:
                 batch=self._batch.id,
                 round_=unit.round,
                 root=self._root,
-                given=self._environment,
+                base_environment=self._environment,
                 mark=attempt_mark(self._holder.id, unit.shard, unit.start, assign.epoch),
                 reads=reads,
             )
@@ -273,7 +273,7 @@ class Supervisor:
         self, assign: Assign, result: AttemptResult, log: AttemptLogWriter | None, questions: AttemptQuestions
     ) -> _Then:
         """Add the result of an attempt to the run and the journal. Return what to do next."""
-        self._run.note(_event_of(assign, result, log))
+        self._run.note(_attempt_event(assign, result, log))
         if result.type is None:
             return "ends"  # The lease stays, so the attempt counts as running until this process ends.
         self._run.add(assign, result, questions)
@@ -320,11 +320,11 @@ def _began(unit: Unit, epoch: int) -> journal.Began:
     )
 
 
-def _log_of(unit: Unit, epoch: int) -> str:
+def _attempt_log_name(unit: Unit, epoch: int) -> str:
     return layout.log_name(unit.shard, unit.start, unit.round, epoch)
 
 
-def _event_of(assign: Assign, result: AttemptResult, log: AttemptLogWriter | None) -> journal.Ran:
+def _attempt_event(assign: Assign, result: AttemptResult, log: AttemptLogWriter | None) -> journal.Ran:
     """Return the journal event of an attempt that is over."""
     unit, epoch, status = assign.unit, assign.epoch, result.exit_status
     return journal.Ran(
@@ -339,9 +339,9 @@ def _event_of(assign: Assign, result: AttemptResult, log: AttemptLogWriter | Non
         seconds=round(result.seconds, 6),
         cpu_seconds=round(result.cpu_seconds, 6),
         memory_peak_bytes=result.memory_peak_bytes,
-        left=result.left,
+        left=result.orphaned_processes,
         tried=assign.brief.tried,
-        log="" if log is None else _log_of(unit, epoch),
+        log="" if log is None else _attempt_log_name(unit, epoch),
         output_bytes=0 if log is None else log.bytes,
         evidence="" if log is None else log.evidence,
     )

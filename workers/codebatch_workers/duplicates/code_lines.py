@@ -18,11 +18,11 @@ def code_lines(utf8: bytes, comments: bytes) -> tuple[list[bytes], list[int]]:
 
     `comments` are the locations of comments, in the format of `Fingerprints`.
     """
-    lines = without_comments(utf8, array("I", comments)).translate(None, WHITESPACE_IN_LINE).split(b"\n")
+    lines = remove_comments(utf8, array("I", comments)).translate(None, WHITESPACE_IN_LINE).split(b"\n")
     return list(filter(None, lines)), list(compress(count(1), lines))
 
 
-def without_comments(utf8: bytes, comments: Iterable[int]) -> bytes:
+def remove_comments(utf8: bytes, comments: Iterable[int]) -> bytes:
     """Return the source without its comments. Line ends within comments stay."""
     pieces = []
     position = 0

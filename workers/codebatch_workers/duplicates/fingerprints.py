@@ -23,7 +23,7 @@ from zlib import adler32, crc32
 from tree_sitter import Node
 
 from codebatch.model.record import Fingerprints
-from codebatch_workers.duplicates.code_lines import WHITESPACE_IN_LINE, without_comments
+from codebatch_workers.duplicates.code_lines import WHITESPACE_IN_LINE, remove_comments
 from codebatch_workers.duplicates.excluded_code import inline_tests, is_translation
 from codebatch_workers.syntax.language.languages import LANGUAGES_OF_DATA
 from codebatch_workers.syntax.source import SourceFile
@@ -53,7 +53,7 @@ def fingerprints(file: SourceFile) -> Fingerprints | None:
         return None
     tests = inline_tests(file)
     cut = _gaps(merge(file.captures.get("comment", ()), tests, key=_start)) if tests else file.derived(comments)
-    lines = _without_white_space(without_comments(file.utf8, cut)) if tests else file.derived(written)
+    lines = _strip_white_space(remove_comments(file.utf8, cut)) if tests else file.derived(code_lines_without_space)
     if len(lines) < LINES_MIN:
         return None
     hashes, gaps = _winnow(lines)
@@ -61,18 +61,18 @@ def fingerprints(file: SourceFile) -> Fingerprints | None:
     return Fingerprints(path=path, path_b64=path_b64, hashes=hashes, gaps=gaps, comments=array("I", cut).tobytes())
 
 
-def written(file: SourceFile) -> list[bytes]:
+def code_lines_without_space(file: SourceFile) -> list[bytes]:
     """Return the code lines of a file."""
-    return _without_white_space(code(file))
+    return _strip_white_space(code(file))
 
 
-def _without_white_space(text: bytes) -> list[bytes]:
+def _strip_white_space(text: bytes) -> list[bytes]:
     return text.translate(None, WHITESPACE_IN_LINE).split()
 
 
 def code(file: SourceFile) -> bytes:
     """Return the source without its comments. Line ends within comments stay."""
-    return without_comments(file.utf8, file.derived(comments))
+    return remove_comments(file.utf8, file.derived(comments))
 
 
 def comments(file: SourceFile) -> list[int]:

@@ -124,7 +124,7 @@ class CodeText:
         del self.hashes[:]
         return data
 
-    def wholes(self) -> Iterator[Span]:
+    def fully_repeated_stretches(self) -> Iterator[Span]:
         """Yield the spans of all stretches added with `is_whole`, in order."""
         ends = (start - 1 for start in (*self._starts[1:], len(self.numbers)))
         return compress(zip(self._starts, ends, strict=False), self._whole)
@@ -150,7 +150,7 @@ def maximal_repeats(text: CodeText) -> Iterator[tuple[int, list[Repeat]]]:
     The text must be complete. This function can be called only once for it, because it frees the hashes.
     """
     classes = _Classes(text.take_hashes())
-    spans = {*text.wholes(), *_runs(classes)}
+    spans = {*text.fully_repeated_stretches(), *_runs(classes)}
     for owner, chosen in groupby(_cover(filter(text.is_big, spans)), key=lambda span: text.owner(span[0])):
         yield owner, [Repeat(start, end - start, classes.places(start, end)) for start, end in chosen]
 
@@ -186,8 +186,8 @@ def _parts(values: array[int]) -> tuple[int, bytes]:
     return parts, byte.translate(bytes(value % parts for value in range(256)))
 
 
-def _is_in(part: int, part_of: bytes) -> bytes:
-    return part_of.translate(bytes(value == part for value in range(256)))
+def _is_in(part: int, stretch: bytes) -> bytes:
+    return stretch.translate(bytes(value == part for value in range(256)))
 
 
 class _Classes:
@@ -202,10 +202,10 @@ class _Classes:
         self._class_of = array("I")
         self._members = array("I")
         self._ends = array("I", [0])
-        self._find_members(self._hashes_of_windows(len(hashes) // _HASH_BYTES - LINES_MIN + 1))
+        self._find_members(self._window_hashes(len(hashes) // _HASH_BYTES - LINES_MIN + 1))
         self._contents: dict[tuple[int, int, int], dict[int, array[int]]] = {}
 
-    def _hashes_of_windows(self, windows: int) -> array[int]:
+    def _window_hashes(self, windows: int) -> array[int]:
         step, size = _HASH_BYTES, _HASH_BYTES * LINES_MIN
         begins, ends = range(0, step * windows, step), range(size, size + step * windows, step)
         return array("q", map(hash, map(self._data.__getitem__, map(slice, begins, ends))))
@@ -230,7 +230,7 @@ class _Classes:
         for place in members:
             self._class_of[place] = number
 
-    def _members_of(self, number: int) -> Sequence[int]:
+    def _class_members(self, number: int) -> Sequence[int]:
         return self._members[self._ends[number - 1] : self._ends[number]] if number else ()
 
     def fresh(self) -> Iterator[int]:
@@ -240,8 +240,8 @@ class _Classes:
         """
         is_fresh = bytearray(len(self._class_of))
         for number in range(1, len(self._ends)):
-            members = self._members_of(number)
-            before = self._members_of(self._class_of[members[0] - 1])
+            members = self._class_members(number)
+            before = self._class_members(self._class_of[members[0] - 1])
             if len(before) != len(members) or any(
                 place - first != 1 for first, place in zip(before, members, strict=True)
             ):
@@ -273,7 +273,7 @@ class _Classes:
         The contents are sequences of `lines` lines, which have a window of class `number` after `offset` lines.
         """
         places_by_content: defaultdict[int, list[int]] = defaultdict(list)
-        for place in self._members_of(number):
+        for place in self._class_members(number):
             if place > offset:
                 places_by_content[self._content(place - offset, place - offset + lines)].append(place - offset)
         return {content: array("I", places) for content, places in places_by_content.items() if len(places) > 1}

@@ -13,7 +13,7 @@ from importlib.resources import files
 import msgspec
 from ruff import find_ruff_bin  # type: ignore[import-untyped]  # it has no annotations
 
-from codebatch.model.text.quantities import count_of
+from codebatch.model.text.quantities import count_text
 
 _PAGES = "https://docs.astral.sh/ruff/rules"
 _SECTION = re.compile(r"^## (.+)\n", re.MULTILINE)
@@ -44,7 +44,7 @@ _decode_all = msgspec.json.Decoder(list[_RuffRule]).decode
 _decode_judged = msgspec.json.Decoder(dict[str, dict[str, int]]).decode
 
 
-def summaries_of_ruff() -> dict[str, str]:
+def ruff_summaries() -> dict[str, str]:
     """Return a summary of each rule of the installed ruff, by code."""
     rules = _decode_all(_run_ruff_rule("--all"))
     return {rule.code: _summary(_sections(rule.explanation or "")) for rule in rules if rule.code}
@@ -64,19 +64,19 @@ def explain_ruff(code: str) -> ExplainedRule:
     )
 
 
-def judged_of(code: str) -> Mapping[str, int]:
+def review_verdicts(code: str) -> Mapping[str, int]:
     """Return how many reviewed findings of a rule got each verdict. If none was reviewed, the mapping is empty."""
     return _decode_judged(files("codebatch_workers.lint").joinpath(_JUDGED).read_bytes()).get(code, {})
 
 
-def why_so_grave(judged: Mapping[str, int], *, is_configured: bool) -> str:
+def explain_severity(judged: Mapping[str, int], *, is_configured: bool) -> str:
     """Return the reason for the severity of a rule, as text for users."""
     if is_configured:
         return "severity set in your configuration"
     if not judged:
         return "chosen by the kind of problem; no finding of this rule has been reviewed yet"
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(judged.items(), key=lambda pair: -pair[1]))
-    return f"review of {count_of(sum(judged.values()), 'finding')} in open-source projects: {verdicts}"
+    return f"review of {count_text(sum(judged.values()), 'finding')} in open-source projects: {verdicts}"
 
 
 def _run_ruff_rule(rule: str) -> bytes:

@@ -40,7 +40,7 @@ def is_on(code: str, settings: Sequence[RuleSettings], *, default: bool) -> bool
     return default
 
 
-def severity_of(code: str, settings: Sequence[RuleSettings], default: Severity) -> Severity:
+def rule_severity(code: str, settings: Sequence[RuleSettings], default: Severity) -> Severity:
     """Return the severity of a rule.
 
     The last settings that mention the rule decide. If several patterns in them match, the longest one wins.

@@ -64,7 +64,7 @@ def _pattern_finder(rule: QueryRule) -> Callable[[SourceFile], Iterator[Finding]
     except PatternError as error:
         raise ValueError(f"the pattern of the rule {rule.id!r}: {error}; {error.hint}") from error
     _check_message(rule, finder.names, "pattern")
-    message = _message_of(rule)
+    message = _format_message(rule)
 
     def find(file: SourceFile) -> Iterator[Finding]:
         if file.language != rule.language or not file.can_be_parsed or file.is_hopeless:
@@ -73,13 +73,14 @@ def _pattern_finder(rule: QueryRule) -> Callable[[SourceFile], Iterator[Finding]
             return
         for place in finder.find(file):
             spans = place.captures
-            yield place.start, place.end, message(lambda name, spans=spans: _shown(file, *spans.get(name, (0, 0))))  # type: ignore[misc]
+            text = message(lambda name, spans=spans: _source_excerpt(file, *spans.get(name, (0, 0))))  # type: ignore[misc]
+            yield place.start, place.end, text
 
     return find
 
 
 def _finder(rule: QueryRule, query: Query, reported: str) -> Callable[[SourceFile], Iterator[Finding]]:
-    message = _message_of(rule)
+    message = _format_message(rule)
 
     def find(file: SourceFile) -> Iterator[Finding]:
         if file.language != rule.language or not file.can_be_parsed:
@@ -93,7 +94,7 @@ def _finder(rule: QueryRule, query: Query, reported: str) -> Callable[[SourceFil
     return find
 
 
-def _message_of(rule: QueryRule) -> Callable[[Callable[[str], str]], str]:
+def _format_message(rule: QueryRule) -> Callable[[Callable[[str], str]], str]:
     """Return a function that returns a rule's message, given a function for the text of each capture.
 
     The message is parsed only once.
@@ -101,10 +102,10 @@ def _message_of(rule: QueryRule) -> Callable[[Callable[[str], str]], str]:
     parts = _PLACE.split(rule.message)
     words, names = parts[::2], parts[1::2]
 
-    def message(text_of: Callable[[str], str]) -> str:
+    def message(capture_text: Callable[[str], str]) -> str:
         text = words[0]
         for name, literal in zip(names, words[1:], strict=True):
-            text += text_of(name) + literal
+            text += capture_text(name) + literal
         return text
 
     return message
@@ -114,9 +115,9 @@ def _text(file: SourceFile, nodes: Sequence[Node]) -> str:
     if not nodes:
         return ""
     node = nodes[0] if len(nodes) == 1 else min(nodes, key=lambda node: (node.start_byte, node.end_byte))
-    return _shown(file, node.start_byte, node.end_byte)
+    return _source_excerpt(file, node.start_byte, node.end_byte)
 
 
-def _shown(file: SourceFile, start: int, end: int) -> str:
+def _source_excerpt(file: SourceFile, start: int, end: int) -> str:
     text = file.utf8[start : min(end, start + _SHOWN_BYTES_MAX)]
     return text.decode("utf-8", "ignore").split("\n")[0].rstrip()

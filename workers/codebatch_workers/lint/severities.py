@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from codebatch.model.record import CLASSES_APART, SEVERITIES, Diagnostic, FileClass, Severity
+from codebatch.model.record import NON_PRODUCTION_CLASSES, SEVERITIES, Diagnostic, FileClass, Severity
 from codebatch_workers.syntax.source import SourceFile
 
 _UNUSED = ("F401", "F841")
 """Rules about unused names. In files that are rarely edited, their findings are correct but harmless."""
 _WRITTEN_BY_OTHERS: frozenset[FileClass] = frozenset(("generated", "minified", "vendored"))
-_UNEDITED: frozenset[FileClass] = CLASSES_APART | {"migration"}
+_UNEDITED: frozenset[FileClass] = NON_PRODUCTION_CLASSES | {"migration"}
 _ON_PURPOSE: Mapping[str, frozenset[FileClass]] = {
     "private-key": frozenset(("test", "example", "documentation")),
     **dict.fromkeys(
@@ -39,7 +39,7 @@ def severity_in(file_class: FileClass, code: str, severity: Severity) -> Severit
     """
     if file_class == "fixture" or (file_class in _UNEDITED and code in _UNUSED):
         return "hint"
-    if file_class not in CLASSES_APART:
+    if file_class not in NON_PRODUCTION_CLASSES:
         return severity
     if file_class in _ON_PURPOSE.get(code, ()):
         return "hint"
@@ -51,7 +51,7 @@ def lower_severity(severity: Severity, steps: int) -> Severity:
     return SEVERITIES[min(SEVERITIES.index(severity) + steps, len(SEVERITIES) - 1)]
 
 
-def is_hint_here(file: SourceFile, finding: Diagnostic) -> bool:
+def is_downgraded_to_hint(file: SourceFile, finding: Diagnostic) -> bool:
     """Return whether the location of a finding makes it a hint, whatever the severity of its rule is."""
     is_hint = _HINTS.get(finding.code)
     return is_hint is not None and is_hint(file, finding)
@@ -79,7 +79,7 @@ def _is_bound_by_as(file: SourceFile, finding: Diagnostic) -> bool:
     return _AS.search(_text(file, finding)[: finding.column - 1]) is not None
 
 
-def _is_alone_in_test(file: SourceFile, finding: Diagnostic) -> bool:
+def _is_only_in_test(file: SourceFile, finding: Diagnostic) -> bool:
     """Return whether a statement in a test is only an undefined name. Its purpose is to raise a NameError."""
     return (
         file.file_class == "test" and finding.end_line == finding.line and _text(file, finding).strip().isidentifier()
@@ -88,6 +88,6 @@ def _is_alone_in_test(file: SourceFile, finding: Diagnostic) -> bool:
 
 _HINTS: Mapping[str, Callable[[SourceFile, Diagnostic], bool]] = {
     "F811": _is_defined_in_another_cell,
-    "F821": _is_alone_in_test,
+    "F821": _is_only_in_test,
     "F841": _is_bound_by_as,
 }

@@ -71,14 +71,14 @@ def _invalid_encoding(file: SourceFile) -> Iterator[Finding]:
     """
     if not file.encoding_problem or not _is_parsed(file) or _is_likely_binary(file.content):
         return
-    if file.language not in _STRICT and _is_broken_in_comments_alone(file):
+    if file.language not in _STRICT and _has_errors_only_in_comments(file):
         return
     declared = _CHARSET.search(file.content, 0, _LOOKED_AT_BYTES) if file.language == "html" else None
     if declared is None or declared[1].lower() in (b"utf-8", b"utf8"):
         yield 0, 0, file.encoding_problem
 
 
-def _is_broken_in_comments_alone(file: SourceFile) -> bool:
+def _has_errors_only_in_comments(file: SourceFile) -> bool:
     comments = file.captures.get("comment", ())
     starts = [node.start_byte for node in comments]
     for match in _REPLACEMENT.finditer(file.utf8):

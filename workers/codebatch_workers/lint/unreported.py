@@ -58,23 +58,23 @@ class UnreportedQuery(NamedTuple):
     """
 
     file: SourceFile
-    wanted: Sequence[UnreportedFinding]
+    expected: Sequence[UnreportedFinding]
     is_marked: bool
 
     def needs_ruff(self, doubted: frozenset[str]) -> bool:
         """Return whether ruff must run on the file. If not, nothing could have dropped its findings."""
         if not is_for_ruff(self.file):
             return False
-        return any(finding.tool == "ruff" and (self.is_marked or finding.code in doubted) for finding in self.wanted)
+        return any(finding.tool == "ruff" and (self.is_marked or finding.code in doubted) for finding in self.expected)
 
 
-def why_withheld(
-    config: AllSettings, rules: Mapping[str, TextRule], asked: Sequence[UnreportedQuery]
+def unreported_reason(
+    config: AllSettings, rules: Mapping[str, TextRule], queries: Sequence[UnreportedQuery]
 ) -> Iterator[list[Why]]:
     """Yield the reasons for each file, one per wanted finding. Raises RuffError or OSError."""
     is_project = config.ruff.config == "project"
-    for_ruff = [query for query in asked if query.needs_ruff(frozenset() if is_project else _DOUBTED)]
-    codes = {finding.code for query in for_ruff for finding in query.wanted if finding.tool == "ruff"}
+    for_ruff = [query for query in queries if query.needs_ruff(frozenset() if is_project else _DOUBTED)]
+    codes = {finding.code for query in for_ruff for finding in query.expected if finding.tool == "ruff"}
     with TemporaryDirectory() as scratch:
         without_suppression, after_suppression = _RuffAnswers(), _RuffAnswers()
         for answers, respects_noqa in ((without_suppression, False), (after_suppression, True)):
@@ -86,46 +86,46 @@ def why_withheld(
                     else Ruff(codes, Path(scratch), respects_noqa=respects_noqa)
                 )
                 answers.update(zip(files, ruff.check(files), strict=True))
-    for query in asked:
+    for query in queries:
         text_rules = _TextRuleFindings(query.file, rules)
         yield [
             _why_not_by_ruff(query.file, finding, without_suppression, after_suppression, is_project=is_project)
             if finding.tool == "ruff"
-            else text_rules.why_not(finding)
-            for finding in query.wanted
+            else text_rules.unreported_reason(finding)
+            for finding in query.expected
         ]
 
 
 class _RuffAnswers(dict[SourceFile, list[Diagnostic]]):
     """The findings of ruff, by file."""
 
-    def matching(self, file: SourceFile, wanted: UnreportedFinding) -> list[Diagnostic]:
+    def matching(self, file: SourceFile, expected: UnreportedFinding) -> list[Diagnostic]:
         all_findings = self.get(file, ())
         return [
             finding
             for finding in all_findings
-            if finding.code == wanted.code and wanted.is_same_as(finding.line, finding.message)
+            if finding.code == expected.code and expected.is_same_as(finding.line, finding.message)
         ]
 
-    def has_any(self, asked: UnreportedQuery) -> bool:
-        return any(self.matching(asked.file, finding) for finding in asked.wanted)
+    def has_any(self, query: UnreportedQuery) -> bool:
+        return any(self.matching(query.file, finding) for finding in query.expected)
 
 
 def _why_not_by_ruff(
     file: SourceFile,
-    wanted: UnreportedFinding,
+    expected: UnreportedFinding,
     without_suppression: _RuffAnswers,
     after_suppression: _RuffAnswers,
     *,
     is_project: bool,
 ) -> Why:
-    findings = without_suppression.matching(file, wanted)
+    findings = without_suppression.matching(file, expected)
     is_broken = any(finding.code == SYNTAX_ERROR for finding in without_suppression.get(file, ()))
     if is_broken and not (is_project and findings):
         return "unknown"
     if not findings:
         return ""
-    if not after_suppression.matching(file, wanted):
+    if not after_suppression.matching(file, expected):
         return "suppressed"
     if is_project:
         return "unknown"
@@ -143,13 +143,13 @@ class _TextRuleFindings:
     def __init__(self, file: SourceFile, rules: Mapping[str, TextRule]) -> None:
         self._file = file
         self._rules = rules
-        self._found: dict[str, dict[int, list[str]]] = {}
+        self._messages_by_line: dict[str, dict[int, list[str]]] = {}
 
-    def why_not(self, wanted: UnreportedFinding) -> Why:
-        if wanted.code not in self._found:
-            self._found[wanted.code] = self._find(self._rules.get(wanted.code))
-        messages = self._found[wanted.code].get(wanted.line, ())
-        return "unknown" if any(wanted.is_same_as(wanted.line, message) for message in messages) else ""
+    def unreported_reason(self, finding: UnreportedFinding) -> Why:
+        if finding.code not in self._messages_by_line:
+            self._messages_by_line[finding.code] = self._find(self._rules.get(finding.code))
+        messages = self._messages_by_line[finding.code].get(finding.line, ())
+        return "unknown" if any(finding.is_same_as(finding.line, message) for message in messages) else ""
 
     def _find(self, rule: TextRule | None) -> dict[int, list[str]]:
         """Return the messages of a rule's findings, by line."""

@@ -39,8 +39,10 @@ def shadowed_names(file: SourceFile) -> Iterator[Finding]:
     for scope, definition in _sorted(resolved):
         if definition.kind == "type_parameter" or scope.is_type:
             continue
-        own = [other for other in scope.names[definition.name] if other.kind == "own" and other is not definition]
-        for hidden in own or scope.find_outside(definition.name):
+        other_definitions = [
+            other for other in scope.names[definition.name] if other.kind == "own" and other is not definition
+        ]
+        for hidden in other_definitions or scope.find_outside(definition.name):
             if definition.kind == "own" and _INITIALIZER.match(file.utf8, hidden.end, definition.start):
                 continue
             if hidden.kind == "function" or hidden.start < definition.start:

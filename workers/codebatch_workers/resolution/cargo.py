@@ -44,7 +44,7 @@ class CargoPackages:
         self._cached_packages: dict[str, CargoPackage] = {}
         self._declared: dict[str, frozenset[str]] = {}
 
-    def package_around(self, directory: str) -> CargoPackage | None:
+    def enclosing_package(self, directory: str) -> CargoPackage | None:
         """Return the package whose directory is the nearest at or above a directory, or None."""
         return next(
             (package for above in ancestors(directory) if (package := self.package_in(above)) is not None), None
@@ -144,9 +144,9 @@ class CargoPackages:
                     package = string(about.get("package")) or name
                     path = string(about.get("path"))
                     place = patches.get(package) if path is None else relative_to(base, path)
-                    yield self._name_of(name, package, place), place
+                    yield self._dependency_name(name, package, place), place
 
-    def _name_of(self, name: str, package: str, place: str | None) -> str:
+    def _dependency_name(self, name: str, package: str, place: str | None) -> str:
         """Return the name that source code uses for a dependency.
 
         It is the name of the dependency's library, unless the manifest renames the dependency.

@@ -89,8 +89,8 @@ class GoImports:
         parts = target.split("/")
         for count in range(len(parts), 0, -1):
             directories = self._directories.get("/".join(parts[:count]), ())
-            rest = "/".join(parts[count:])
-            matches = [candidate for root in directories if self._owner(candidate := join(root, rest)) == root]
+            subdirectory = "/".join(parts[count:])
+            matches = [candidate for root in directories if self._owner(candidate := join(root, subdirectory)) == root]
             if matches:
                 return matches
         return []

@@ -110,11 +110,11 @@ class CIncludes:
         """
         if not self._include_directories:
             return None
-        own = self._include_directories.get(path)
-        for directory in own if own is not None else self._all_include_directories:
+        own_directories = self._include_directories.get(path)
+        for directory in own_directories if own_directories is not None else self._all_include_directories:
             file = relative_to(directory, target)
             if file is not None and file in self._tree.paths:
-                return exact(file) if own is not None else fitting([file])
+                return exact(file) if own_directories is not None else fitting([file])
         return None
 
     @cached_property

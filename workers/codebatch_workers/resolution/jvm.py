@@ -126,9 +126,9 @@ class JvmImports:
 
         The order is: the importing file's root, the main source root of its module, the nearest roots.
         """
-        own = [root for root in roots if root == directory or directory.startswith(f"{root}/" if root else "")]
-        if own:
-            return Resolved("exact", tuple(sorted(roots[max(own, key=len)])))
+        own_roots = [root for root in roots if root == directory or directory.startswith(f"{root}/" if root else "")]
+        if own_roots:
+            return Resolved("exact", tuple(sorted(roots[max(own_roots, key=len)])))
         if first in _PLATFORM:
             return EXTERNAL
         sibling_roots = [root for root in roots if _is_same_module(directory, root)]
@@ -165,11 +165,11 @@ class JvmImports:
 
         For a star, return all files of the package.
         """
-        own = self._definitions.get(path)
+        own_definitions = self._definitions.get(path)
         prefixes = [""]
-        if own is not None and path.endswith(".scala"):
+        if own_definitions is not None and path.endswith(".scala"):
             # In Scala, imports can be relative to an enclosing package.
-            parts = own.package.split(".")
+            parts = own_definitions.package.split(".")
             prefixes = [f"{'.'.join(parts[:count])}." for count in range(len(parts), 0, -1)] + prefixes
         is_star = _is_star(target)
         names = target.split(".")[: -1 if is_star else None]
@@ -187,11 +187,11 @@ class JvmImports:
         Files below the importing file's source root are first, then other files of its module, then the nearest files.
         A package can be spread over several source sets of a module.
         """
-        own = self._root(path)
+        own_root = self._root(path)
         candidates = _reachable(path, files)
         if not candidates:
             return EXTERNAL
-        of_root = [file for file in candidates if self._root(file) == own]
+        of_root = [file for file in candidates if self._root(file) == own_root]
         if not of_root and self._definitions[candidates[0]].package.partition(".")[0] in _PLATFORM:
             return EXTERNAL
         of_module = [file for file in candidates if _is_same_module(parent(path), self._root(file))]

@@ -120,7 +120,7 @@ class NpmPackages:
             self._read[directory] = NpmPackage(directory, read_json(self._tree, file))
         return self._read[directory]
 
-    def package_around(self, directory: str) -> NpmPackage | None:
+    def enclosing_package(self, directory: str) -> NpmPackage | None:
         """Return the package whose directory is the nearest at or above a directory, or None."""
         file = self._tree.nearest_file(directory, PACKAGE)
         return None if file is None else self.package_in(parent(file))
@@ -185,5 +185,5 @@ def _glob(pattern: str) -> re.Pattern[str]:
         else:
             before, star, after = part.partition("*")
             parts.append(f"{re.escape(before)}{'[^/]*' if star else ''}{re.escape(after)}/")
-    whole = "".join(parts)
-    return re.compile(whole[:-1] if whole.endswith("/") else f"{whole}[^/]+")
+    joined = "".join(parts)
+    return re.compile(joined[:-1] if joined.endswith("/") else f"{joined}[^/]+")

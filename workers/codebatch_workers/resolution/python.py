@@ -136,22 +136,22 @@ class PythonImports:
         Most names without a definition nearby belong to installed packages. So a name of one component is searched only
         below project roots. Longer names are searched in other directories of the same project, too.
         """
-        own = self._project_file(parent(path))
+        project_file = self._project_file(parent(path))
         taken_by_module = {}
         for root in self._roots(parts[0]):
-            module, taken = self._walk(root, parts, least)
+            module, resolved_count = self._walk(root, parts, least)
             is_root = root in self._project(root).roots
-            if module is not None and (is_root or (taken > 1 and self._project_file(root) == own)):
-                taken_by_module[module] = taken
-        whole = [module for module, taken in taken_by_module.items() if taken >= least]
-        return likely(path, whole or taken_by_module)
+            if module is not None and (is_root or (resolved_count > 1 and self._project_file(root) == project_file)):
+                taken_by_module[module] = resolved_count
+        resolved_modules = [module for module, resolved_count in taken_by_module.items() if resolved_count >= least]
+        return likely(path, resolved_modules or taken_by_module)
 
     def _resolve_in_project(self, directory: str, parts: Sequence[str], least: int) -> Resolved:
         project = self._project(directory)
         for name, place in project.packages:
             if name == parts[0]:
-                module, taken = self._walk(place, parts[1:], least - 1)
-                if taken + 1 >= least:
+                module, resolved_count = self._walk(place, parts[1:], least - 1)
+                if resolved_count + 1 >= least:
                     return exact(module or self._package(place))
         for root in project.roots:
             resolved = self._resolve_below(root, parts, least)
@@ -161,16 +161,18 @@ class PythonImports:
 
     def _resolve_below(self, root: str, parts: Sequence[str], least: int) -> Resolved:
         """Resolve a name below one directory: to its module, or to a module that can contain the name."""
-        module, taken = self._walk(root, parts, least)
+        module, resolved_count = self._walk(root, parts, least)
         if module is None:
             return EXTERNAL
-        return exact(module) if taken >= least else fitting([module])
+        return exact(module) if resolved_count >= least else fitting([module])
 
     def _resolve_below_any(self, roots: Iterable[str], parts: Sequence[str], least: int) -> Resolved:
         """Resolve a name below several directories. If a complete match exists, partial matches do not count."""
         walks = [walk for root in roots if (walk := self._walk(root, parts, least))[0] is not None]
-        whole = [module for module, taken in walks if module is not None and taken >= least]
-        return fitting(whole or [module for module, _ in walks if module is not None])
+        resolved_modules = [
+            module for module, resolved_count in walks if module is not None and resolved_count >= least
+        ]
+        return fitting(resolved_modules or [module for module, _ in walks if module is not None])
 
     def _resolve_below_snapshot_root(self, parts: Sequence[str], least: int) -> Resolved:
         """Resolve a name whose first component is the name of the snapshot's root directory, if this is a package.
@@ -179,8 +181,8 @@ class PythonImports:
         """
         if self._package("") is None or len(parts) < 2:
             return EXTERNAL
-        module, taken = self._walk("", parts[1:], max(least - 1, 1))
-        is_evident = taken > 1 or self._root_name == parts[0]
+        module, resolved_count = self._walk("", parts[1:], max(least - 1, 1))
+        is_evident = resolved_count > 1 or self._root_name == parts[0]
         return fitting([module]) if module is not None and is_evident else EXTERNAL
 
     @cached_property
@@ -199,12 +201,12 @@ class PythonImports:
         of this name. Names after these may be defined dynamically, as in `six.moves`.
         """
         tree = self._tree
-        last, taken = None, 0
+        last, resolved_count = None, 0
         for count, part in enumerate(parts, 1):
             named = join(directory, part)
             package = self._package(named)
             if package is not None:
-                last, taken = package, count
+                last, resolved_count = package, count
             else:
                 module = self._module(named)
                 if module is not None:
@@ -212,7 +214,7 @@ class PythonImports:
                 if named not in tree.directories:
                     break
             directory = named
-        return (last, taken) if taken >= least else (None, 0)
+        return (last, resolved_count) if resolved_count >= least else (None, 0)
 
     def _package(self, directory: str) -> str | None:
         """Return the `__init__` file that makes a directory a package, or None."""

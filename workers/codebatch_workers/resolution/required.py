@@ -134,9 +134,9 @@ class PhpImports:
             return EXTERNAL if target.startswith(".") else self._resolve_included(path, target)
         names = target.strip("\\").split("\\")
         for count in range(len(names) - 1, -1, -1):
-            rest = "/".join(names[count:])
+            subpath = "/".join(names[count:])
             places = self._places.get("\\".join(names[:count]), ())
-            file = self._tree.first(f"{join(place, rest)}.php" for place in places)
+            file = self._tree.first(f"{join(place, subpath)}.php" for place in places)
             if file is not None:
                 return exact(file)
         # If no autoloaded prefix begins like this namespace, the namespace belongs to an external package.

@@ -70,7 +70,7 @@ class Resolver:
         """Resolve `target`, the target of an import edge in the file `path`."""
         rule_language = _LIKE.get(language, language)
         if rule_language not in self._rules:
-            self._rules[rule_language] = self._rule_of(rule_language)
+            self._rules[rule_language] = self._language_rule(rule_language)
         rule = self._rules[rule_language]
         if rule is None:
             return EXTERNAL
@@ -96,7 +96,7 @@ class Resolver:
     def _scripts(self) -> ScriptFiles:
         return ScriptFiles(self._tree)
 
-    def _rule_of(self, language: str) -> _Imports | None:
+    def _language_rule(self, language: str) -> _Imports | None:
         """Return the rule of a language, or None."""
         tree = self._tree
         if language == "python":

@@ -46,16 +46,16 @@ class RustImports:
         parts = [part.removeprefix("r#") for part in target.split("::") if part not in ("", "*")]
         if not parts or parts[0] in _STANDARD:
             return EXTERNAL
-        package = self._packages.package_around(parent(path))
+        package = self._packages.enclosing_package(parent(path))
         directory, roots = self._crate(path, package)
         if parts[0] == "crate":
             return self._resolve_in_crate(directory, roots, parts[1:])
         if parts[0] in ("self", "super"):
             return self._resolve_from_module(path, directory, roots, parts)
         if not is_absolute or (package is not None and package.is_2015):
-            found = self._declared_module_file(path, directory, package, parts)
-            if found is not None:
-                return exact(found)
+            module_path = self._declared_module_file(path, directory, package, parts)
+            if module_path is not None:
+                return exact(module_path)
         return self._resolve_in_other_crate(package, parts)
 
     def resolve_module(self, path: str, target: str) -> Resolved:
@@ -67,9 +67,9 @@ class RustImports:
     def _resolve_from_module(self, path: str, directory: str, roots: Sequence[str], parts: Sequence[str]) -> Resolved:
         module = self._modules.name(path)
         file = Resolved("exact", (path,))
-        rest = list(parts)
-        while rest and rest[0] in ("self", "super"):
-            if rest.pop(0) == "super":
+        remaining = list(parts)
+        while remaining and remaining[0] in ("self", "super"):
+            if remaining.pop(0) == "super":
                 if module == directory and len(roots) != 1:
                     return EXTERNAL
                 module = parent(module)
@@ -81,7 +81,7 @@ class RustImports:
                     if enclosing_file_module == directory
                     else exact(self._module(enclosing_file_module))
                 )
-        file_of_module = self._descend(module, rest)
+        file_of_module = self._descend(module, remaining)
         return exact(file_of_module) if file_of_module is not None else file
 
     def _declared_module_file(
@@ -144,15 +144,15 @@ class RustImports:
 
     def _descend(self, directory: str, parts: Sequence[str]) -> str | None:
         """Return the file of the deepest module on a path that begins in a module, or None if no part is a module."""
-        found = None
+        last_module = None
         for part in parts:
             directory = join(directory, part)
             deeper = self._module(directory)
             if deeper is not None:
-                found = deeper
+                last_module = deeper
             elif not self._modules.is_inline(directory):
                 break
-        return found
+        return last_module
 
     def _module(self, directory: str) -> str | None:
         """Return the first file of a module, or None."""
@@ -161,7 +161,7 @@ class RustImports:
     def _module_directory(self, path: str) -> str:
         """Return the name of a file's module by its path. This is correct if no `#[path]` moves the file."""
         directory, name = posixpath.split(path)
-        _, roots = self._crate(path, self._packages.package_around(directory))
+        _, roots = self._crate(path, self._packages.enclosing_package(directory))
         if path in roots or name == "mod.rs":
             return directory
         return join(directory, name.removesuffix(".rs"))

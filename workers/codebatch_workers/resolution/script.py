@@ -52,9 +52,9 @@ class ScriptFiles:
     def __init__(self, tree: PathTree) -> None:
         self.tree = tree
         self.packages = NpmPackages(tree)
-        self.configurations = CompilerConfigurations(tree, self._directory_of_package)
+        self.configurations = CompilerConfigurations(tree, self._package_directory)
 
-    def _directory_of_package(self, name: str) -> str | None:
+    def _package_directory(self, name: str) -> str | None:
         named = self.packages.packages_named(name)
         if named:
             return named[0].directory
@@ -86,7 +86,7 @@ class ScriptImports:
             return EXTERNAL if place is None else exact(self._relative(directory, place, target.endswith(("/", "."))))
         if not target or target.startswith(("/", "node:")) or "://" in target:
             return EXTERNAL
-        configuration = self._configurations.options_of(directory)
+        configuration = self._configurations.nearest_options(directory)
         by_path = self._find_by_paths(configuration, target)
         if by_path is not None:
             return exact(by_path)
@@ -106,12 +106,12 @@ class ScriptImports:
         file = (None if is_directory else self._file(place)) or self._directory(place)
         if file is not None:
             return file
-        root_dirs = self._configurations.options_of(directory).root_dirs
+        root_dirs = self._configurations.nearest_options(directory).root_dirs
         matching_roots = [root for root in root_dirs if place == root or place.startswith(f"{root}/" if root else "")]
         if matching_roots:
-            rest = place[len(max(matching_roots, key=len)) :].lstrip("/")
+            relative_path = place[len(max(matching_roots, key=len)) :].lstrip("/")
             for root in root_dirs:
-                file = self._file(join(root, rest)) or self._directory(join(root, rest))
+                file = self._file(join(root, relative_path)) or self._directory(join(root, relative_path))
                 if file is not None:
                     return file
         return None
@@ -158,7 +158,7 @@ class ScriptImports:
     # -- Packages ------------------------------------------------------------------------------------------------------
 
     def _resolve_imported(self, directory: str, target: str) -> Resolved:
-        package = self._packages.package_around(directory)
+        package = self._packages.enclosing_package(directory)
         for place in package.imported(target) if package is not None else ():
             file = self._file(place)
             if file is not None:
@@ -187,11 +187,11 @@ class ScriptImports:
         """Resolve a package of the tree by its name."""
         name, subpath = _split(target)
         candidates = self._packages.packages_named(name)
-        user = self._packages.package_around(directory)
+        user = self._packages.enclosing_package(directory)
         if len(candidates) > 1 and user is not None:
-            own = [package for package in candidates if package.directory == user.directory]
+            own_packages = [package for package in candidates if package.directory == user.directory]
             linked = [package for package in candidates if self._packages.is_linked(user, package)]
-            candidates = own or linked or candidates
+            candidates = own_packages or linked or candidates
         entries = [place for package in candidates if (place := self._entry(package, subpath)) is not None]
         if len(entries) != 1:
             return fitting(path for path, _ in entries)
@@ -226,7 +226,7 @@ class ScriptImports:
         """Return the source of a built file, or None: `dist/esm/a.d.ts` can be built from `src/a.ts`."""
         ending = next((known_ending for known_ending in _ENDINGS if built.endswith(known_ending)), "")
         stem = built[: len(built) - len(ending)]
-        configuration = self._configurations.options_of(package.directory)
+        configuration = self._configurations.nearest_options(package.directory)
         out, root = configuration.out_dir, configuration.root_dir
         if out and root is not None and stem.startswith(f"{out}/"):
             file = self._file(join(root, stem[len(out) + 1 :]))
@@ -235,8 +235,8 @@ class ScriptImports:
         below = stem[len(package.directory) :].lstrip("/").split("/")
         while below and below[0] in _BUILT:
             below.pop(0)
-        rest = "/".join(below) or "index"
-        places: Sequence[str] = (join("src", rest), rest, join("source", rest), join("lib", rest))
+        subpath = "/".join(below) or "index"
+        places: Sequence[str] = (join("src", subpath), subpath, join("source", subpath), join("lib", subpath))
         return next(
             (file for place in places if (file := self._file(join(package.directory, place))) is not None), None
         )

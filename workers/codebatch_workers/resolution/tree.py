@@ -13,7 +13,7 @@ import msgspec
 
 from codebatch.model.record import Resolution
 from codebatch_workers.resolution.configuration_files import DOCUMENT_BYTES_MAX, is_decisive
-from codebatch_workers.syntax.classification.purpose import purpose_of
+from codebatch_workers.syntax.classification.purpose import file_purpose
 
 # If more files match a name, it is so common that no match means anything.
 FITS_MAX = 64
@@ -64,7 +64,7 @@ def reachable(source: str, candidates: Iterable[str]) -> list[str]:
 
 def is_secondary(path: str) -> bool:
     """Return whether a file belongs to tests, test data, examples or templates."""
-    return purpose_of(path.encode("utf-8", "surrogateescape")) is not None
+    return file_purpose(path.encode("utf-8", "surrogateescape")) is not None
 
 
 def parent(path: str) -> str:

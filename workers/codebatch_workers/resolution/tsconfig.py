@@ -40,7 +40,7 @@ class CompilerConfigurations:
         self._find_package = find_package
         self._read: dict[str, CompilerOptions] = {}
 
-    def options_of(self, directory: str) -> CompilerOptions:
+    def nearest_options(self, directory: str) -> CompilerOptions:
         """Return the options that the nearest configuration file sets for a directory.
 
         If this file sets neither `paths` nor `baseUrl`, use the first file in its `references` that does. This must be
@@ -69,9 +69,9 @@ class CompilerConfigurations:
 
     def _load_chain(self, file: str) -> tuple[CompilerOptions, Document]:
         """Return the options of a file, merged over those of the files that it extends; and the file's content."""
-        own = read_json(self._tree, file)
+        settings = read_json(self._tree, file)
         chain: list[tuple[str, Document]] = []
-        pending = [(file, own)]
+        pending = [(file, settings)]
         visited = {file}
         while pending and len(visited) < _EXTENDS_MAX:
             current, document = pending.pop()
@@ -87,7 +87,7 @@ class CompilerConfigurations:
             configuration = _with_options(
                 configuration, parent(current), parent(file), table_at(document, "compilerOptions")
             )
-        return configuration, own
+        return configuration, settings
 
     def _file(self, directory: str, written: str) -> str | None:
         """Return the configuration file that an `extends` or a reference names, or None."""

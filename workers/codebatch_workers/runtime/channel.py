@@ -12,7 +12,7 @@ from codebatch.protocol.messages import FromWorker, GaveUp, MessageBuffer, ToWor
 RECEIVE_BYTES = 64 * 1024
 
 
-class CoordinatorGone(Exception):
+class CoordinatorLost(Exception):
     """The channel was closed: the coordinator has ended."""
 
 
@@ -29,20 +29,20 @@ class Channel:
         return self._connection.fileno()
 
     def send(self, *messages: FromWorker) -> None:
-        """Send messages in order. Raises CoordinatorGone."""
+        """Send messages in order. Raises CoordinatorLost."""
         try:
             self._connection.sendall(b"".join(map(encode_message, messages)))
         except (BrokenPipeError, ConnectionResetError) as error:
-            raise CoordinatorGone from error
+            raise CoordinatorLost from error
 
     def receive(self) -> ToWorker:
-        """Wait for the next message. Raises CoordinatorGone."""
+        """Wait for the next message. Raises CoordinatorLost."""
         while not self._messages:
             self._read()
         return self._messages.popleft()
 
     def try_receive(self) -> ToWorker | None:
-        """Return the next message if one has arrived, or None. Raises CoordinatorGone."""
+        """Return the next message if one has arrived, or None. Raises CoordinatorLost."""
         while not self._messages and select.select([self._connection], [], [], 0)[0]:
             self._read()
         return self._messages.popleft() if self._messages else None
@@ -51,9 +51,9 @@ class Channel:
         try:
             data = self._connection.recv(RECEIVE_BYTES)
         except ConnectionResetError as error:
-            raise CoordinatorGone from error
+            raise CoordinatorLost from error
         if not data:
-            raise CoordinatorGone
+            raise CoordinatorLost
         self._messages.extend(decode_to_worker(body) for body in self._buffer.feed(data))
 
 

@@ -6,9 +6,9 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE
 from collections.abc import Mapping
 
 from codebatch.errors import InvalidInput, InvalidQuery
-from codebatch.model.analysis.search_result import Searched
+from codebatch.model.analysis.search_result import FileSearchResult
 from codebatch.model.task import Json
-from codebatch_workers.syntax.language.languages import language_of_path
+from codebatch_workers.syntax.language.languages import path_language
 from codebatch_workers.syntax.language.linguist_names import language_named
 from codebatch_workers.syntax.patterns.finders import (
     Finder,
@@ -28,13 +28,13 @@ SOURCE_BYTES_MAX = 1_000
 WIDE = (BOM_UTF16_LE, BOM_UTF16_BE, BOM_UTF32_BE)
 
 
-_NOTHING = Searched()
+_NOTHING = FileSearchResult()
 
 
 def named_language(name: str) -> str:
     """Return the language that a user means by a name of codebatch, a name of linguist, or a file extension."""
     known = language_named(name)
-    return language_of_path(b"x." + name.lower().encode("utf-8", "replace")) or known
+    return path_language(b"x." + name.lower().encode("utf-8", "replace")) or known
 
 
 def finder(kind: str, text: str, language: str) -> Finder:
@@ -48,7 +48,9 @@ def finder(kind: str, text: str, language: str) -> Finder:
         raise InvalidQuery(str(error), hint=error.hint, text=text, place=error.place) from error
 
 
-def find_in(search: Finder, path: bytes, content: bytes, contexts: Mapping[str, bytes], is_counted: bool) -> Searched:
+def find_in(
+    search: Finder, path: bytes, content: bytes, contexts: Mapping[str, bytes], is_counted: bool
+) -> FileSearchResult:
     """Search a file. To save time, it is parsed only if it contains every literal that any match must contain.
 
     If `is_counted` is set, only the number of matches is returned. A file that cannot be searched yields the reason.
@@ -60,16 +62,16 @@ def find_in(search: Finder, path: bytes, content: bytes, contexts: Mapping[str, 
     if file.language != search.language or file.file_class == "empty":
         return _NOTHING
     if not file.can_be_parsed:
-        return Searched(unread="beyond its grammar" if file.overruns_its_grammar else file.file_class)
+        return FileSearchResult(unread="beyond its grammar" if file.overruns_its_grammar else file.file_class)
     if not all(literal in file.utf8 for literal in search.literals):
         return _NOTHING
     if file.is_hopeless:
-        return Searched(unread="errors")
+        return FileSearchResult(unread="errors")
     try:
         matches = list(search.find(file))
     except TooManySteps as error:
-        return Searched(lost=str(error))
-    return Searched(
+        return FileSearchResult(lost=str(error))
+    return FileSearchResult(
         rows=() if is_counted else tuple(_row(file, match) for match in matches),
         places=len(matches),
         has_errors=file.tree is not None and file.has_syntax_error,

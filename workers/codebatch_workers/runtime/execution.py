@@ -20,13 +20,13 @@ from codebatch.model.analysis.item_table import ITEM_BYTES_MAX
 from codebatch.model.analysis.record_counting import count_lines, count_records
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import Outcome, Register, Unit
-from codebatch.model.plan import PlannedTask, contexts_seen
+from codebatch.model.plan import PlannedTask, visible_contexts
 from codebatch.model.record import Diagnostic, Record
 from codebatch.model.record_counts import Counts, add_counts
 from codebatch.model.shard import PROJECT_PATH, Shard
 from codebatch.plugins.catalogue import TaskCatalogue
-from codebatch.plugins.entry_points import check_planned, load_declaration, load_implementation, look_again
-from codebatch.plugins.user_tasks import said
+from codebatch.plugins.entry_points import check_planned, clear_package_caches, load_declaration, load_implementation
+from codebatch.plugins.user_tasks import exception_text
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store.damage import treating_damage_as_missing
 from codebatch.store.objects.pack_writer import PackWriter
@@ -41,7 +41,7 @@ from codebatch_workers.api.protocols import (
     ReportingTask,
     TaskEnvironment,
 )
-from codebatch_workers.runtime.previous_batch import BatchBefore
+from codebatch_workers.runtime.previous_batch import PreviousBatch
 from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.runtime.record_validation import Task, check_task, named, validate_records
 from codebatch_workers.runtime.results import (
@@ -54,10 +54,10 @@ from codebatch_workers.runtime.results import (
 )
 from codebatch_workers.runtime.shard_parts import Adopt, Keep, adopt_none, keep_nothing, make_part, update_part
 from codebatch_workers.runtime.task_calls import call_guarded
-from codebatch_workers.runtime.user_tasks import OwnTasks
+from codebatch_workers.runtime.user_tasks import CustomTasks
 from codebatch_workers.syntax.cells import with_cells
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.syntax.suppression import look_for_notes, without_unwanted
+from codebatch_workers.syntax.suppression import exclude_suppressed, may_have_suppressions
 
 _BUILT_IN = "codebatch_workers.tasks."
 _NEED_FAILED = TaskFailure(reason="needs", evidence="a task that it needs failed on this file")
@@ -85,7 +85,7 @@ class TaskRunner:
         """
         self._catalogue = catalogue
         self._planned = {task.name: task for task in tasks}
-        self._seen = contexts_seen(tasks)
+        self._visible_contexts = visible_contexts(tasks)
         self._scratch = scratch
         self._objects = objects
         self._read_object = read_object
@@ -95,7 +95,7 @@ class TaskRunner:
         self._with_findings: set[str] = set()
         self._shared: dict[str, object] = {}
         self._check = partial(validate_records, has_object=None if objects is None else objects.holds)
-        self._own = OwnTasks(catalogue, store, self._check)
+        self._custom_tasks = CustomTasks(catalogue, store, self._check)
         self._encoder = msgspec.json.Encoder()
         self._frames = FrameWriter()
         self._keep = keep or keep_nothing
@@ -108,7 +108,7 @@ class TaskRunner:
         made.
         """
         if not self._loaded.keys() >= set(tasks):
-            look_again()
+            clear_package_caches()
         for name in tasks:
             self._task(name)
 
@@ -120,9 +120,9 @@ class TaskRunner:
         failed: set[str] = set()
         views: dict[frozenset[str], SourceFile] = {}
         for name in tasks:
-            seen = self._seen[name]
-            if (view := views.get(seen)) is None:
-                view = views[seen] = file.seeing(seen)
+            visible_contexts = self._visible_contexts[name]
+            if (view := views.get(visible_contexts)) is None:
+                view = views[visible_contexts] = file.restricted_to_contexts(visible_contexts)
             result: Result = _NEED_FAILED
             if not failed or failed.isdisjoint(self._planned[name].needs):
                 if begin is not None:
@@ -133,7 +133,7 @@ class TaskRunner:
             results[name] = result
         for view in views.values():
             # The result is ignored: if there is an error, the use of the suppressions raises it again.
-            call_guarded(look_for_notes, view)
+            call_guarded(may_have_suppressions, view)
         return results
 
     def complete(self, name: str, files: Sequence[SourceFile], results: Sequence[Result]) -> list[Result]:
@@ -149,9 +149,8 @@ class TaskRunner:
         for index in passed if name in self._with_findings else ():
             result = completed[index]
             if not isinstance(result, TaskFailure) and Diagnostic in map(type, result):
-                completed[index] = call_guarded(
-                    self._finish_findings, name, files[index].seeing(self._seen[name]), result
-                )
+                file = files[index].restricted_to_contexts(self._visible_contexts[name])
+                completed[index] = call_guarded(self._finish_findings, name, file, result)
         return completed
 
     def _complete_batched(
@@ -172,12 +171,12 @@ class TaskRunner:
         self, name: str, files: Sequence[SourceFile], results: Sequence[Result], indexes: Sequence[int]
     ) -> list[list[Record]]:
         partial = [result for index in indexes if not isinstance(result := results[index], TaskFailure)]
-        asked = [files[index].seeing(self._seen[name]) for index in indexes]
-        answers = cast("BatchedFileTask", self._task(name)).complete(asked, partial)
+        narrowed_files = [files[index].restricted_to_contexts(self._visible_contexts[name]) for index in indexes]
+        answers = cast("BatchedFileTask", self._task(name)).complete(narrowed_files, partial)
         if len(answers) != len(indexes):
             raise RuntimeError(f"the task was given {len(indexes)} files and returned {len(answers)} results")
         if name in self._validated:
-            return [self._check(answer, file) for answer, file in zip(answers, asked, strict=True)]
+            return [self._check(answer, file) for answer, file in zip(answers, narrowed_files, strict=True)]
         return answers
 
     def run_project(
@@ -187,7 +186,7 @@ class TaskRunner:
         shards: Sequence[Shard],
         inputs: Digest,
         *,
-        before: Callable[[], BatchBefore | None] = lambda: None,
+        before: Callable[[], PreviousBatch | None] = lambda: None,
         adopt: Adopt = adopt_none,
     ) -> EncodedOutcome:
         """Return the outcome of a project task, computed from the inputs with digest `inputs`.
@@ -208,14 +207,14 @@ class TaskRunner:
                 return failed_outcome(
                     PROJECT_PATH, register, results.reason, self._frames, evidence=results.evidence, inputs=inputs
                 )
-            unkeyed = self._own.unkeyed(name)
-            parts = [make_part(name, shard, results, self._frames, unkeyed, self._keep) for shard in shards]
+            uncovered = self._custom_tasks.uncovered_inputs(name)
+            parts = [make_part(name, shard, results, self._frames, uncovered, self._keep) for shard in shards]
             task = self._task(name)
             evidence = evidence or (task.report if isinstance(task, ReportingTask) and name not in self._custom else "")
         if self._objects is not None:
             self._objects.seal()
-        whole = Outcome(shard=unit.shard, task=name, start=0, end=1, type="result", inputs=inputs)
-        return join_parts(whole, parts, evidence=evidence)
+        project_outcome = Outcome(shard=unit.shard, task=name, start=0, end=1, type="result", inputs=inputs)
+        return join_parts(project_outcome, parts, evidence=evidence)
 
     def _run_project(self, name: str, project: BatchProject) -> dict[int, EncodedRecords]:
         task = self._task(name)
@@ -223,7 +222,7 @@ class TaskRunner:
         by_item: dict[int, list[Record]] = {}
         records = task.run_project(project)
         for record in self._check(records) if name in self._validated else records:
-            by_item.setdefault(project.item_of(record), []).append(record)
+            by_item.setdefault(project.record_item(record), []).append(record)
         return self._encode_items(name, project, by_item)
 
     def _updated_parts(
@@ -231,7 +230,7 @@ class TaskRunner:
         name: str,
         project: BatchProject,
         shards: Sequence[Shard],
-        before: Callable[[], BatchBefore | None],
+        before: Callable[[], PreviousBatch | None],
         adopt: Adopt,
     ) -> list[EncodedOutcome] | None:
         """Let a task update an older batch's results. Return one outcome per shard, or None if it cannot update."""
@@ -242,7 +241,7 @@ class TaskRunner:
         with treating_damage_as_missing():
             updated = cast("IncrementalTask", task).update(project, base)
             if updated is not None:
-                by_item = {project.place_of(file.path): records for file, records in updated}
+                by_item = {project.path_item(file.path): records for file, records in updated}
                 results = self._encode_items(name, project, by_item)
                 return [update_part(name, shard, results, self._frames, base, adopt, self._keep) for shard in shards]
         return None
@@ -279,7 +278,7 @@ class TaskRunner:
             for index in (*sorted(failed[name]), len(encoded)):
                 if start < index:
                     results = cast("list[EncodedRecords | ReusedRecords]", encoded[start:index])
-                    yield self._encode_range(unit, name, done.start + start, results, done.kept.get(name))
+                    yield self._encode_range(unit, name, done.start + start, results, done.reused_counts.get(name))
                 if index < len(encoded):
                     failure = cast("TaskFailure", encoded[index])
                     register = Register(unit.shard, done.start + index, name, unit.round)
@@ -310,7 +309,7 @@ class TaskRunner:
             type="result",
             counts=counts,
             reused=len(reused_lines),
-            inputs_outside_key=self._own.unkeyed(name) if done else "",
+            inputs_outside_key=self._custom_tasks.uncovered_inputs(name) if done else "",
         )
         encoded = encode_outcome(outcome, [result.lines for result in results], self._frames)
         self._keep(encoded, results)
@@ -330,7 +329,7 @@ class TaskRunner:
         """Return the findings to record, without suppressed ones. Those of custom tasks get missing tools and codes."""
         if name in self._custom:
             records = [named(record, name) for record in records]
-        return with_cells(file, without_unwanted(file, records))
+        return with_cells(file, exclude_suppressed(file, records))
 
     def _run(self, name: str, file: SourceFile) -> list[Record]:
         # The type is not checked here, because `isinstance` with a protocol is slower than many a task.
@@ -371,17 +370,17 @@ class TaskRunner:
         planned = self._planned[name]
         scratch = self._scratch / name
         scratch.mkdir(exist_ok=True)
-        own = self._catalogue.own_task(name)
-        if own is None and not declaration.implementation.startswith(_BUILT_IN):
+        custom_task = self._catalogue.custom_task(name)
+        if custom_task is None and not declaration.implementation.startswith(_BUILT_IN):
             self._validated.add(name)
-        if own is not None or name in self._validated:
+        if custom_task is not None or name in self._validated:
             self._custom.add(name)
         if name in self._custom or "diagnostic" in declaration.records:
             self._with_findings.add(name)
         try:
             config = msgspec.convert(planned.config, declaration.config)
-            if own is not None:
-                return self._own.task(own, planned, config)
+            if custom_task is not None:
+                return self._custom_tasks.task(custom_task, planned, config)
             factory = load_implementation(declaration)
             if not callable(factory):
                 raise TypeError(f"{declaration.implementation} is not callable")
@@ -395,6 +394,7 @@ class TaskRunner:
             task: object = factory(environment)
         except BaseException as error:
             raise InvalidConfiguration(
-                f"the task {name!r} cannot be set up: {said(error)}", hint=f"check [tasks.{name}] of your configuration"
+                f"the task {name!r} cannot be set up: {exception_text(error)}",
+                hint=f"check [tasks.{name}] of your configuration",
             ) from error
         return check_task(declaration, task)

@@ -15,12 +15,18 @@ from codebatch.model.entry import display_path
 from codebatch.model.task import Json
 from codebatch_workers.lint.config import RULE_ID, LintConfig
 from codebatch_workers.lint.examples import EXAMPLES
-from codebatch_workers.lint.explanations import ExplainedRule, explain_ruff, judged_of, summaries_of_ruff, why_so_grave
-from codebatch_workers.lint.path_settings import is_on, severity_of
+from codebatch_workers.lint.explanations import (
+    ExplainedRule,
+    explain_ruff,
+    explain_severity,
+    review_verdicts,
+    ruff_summaries,
+)
+from codebatch_workers.lint.path_settings import is_on, rule_severity
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.lint.rule_examples import rule_example
 from codebatch_workers.lint.settings import AllSettings
-from codebatch_workers.lint.unreported import UnreportedFinding, UnreportedQuery, Why, why_withheld
+from codebatch_workers.lint.unreported import UnreportedFinding, UnreportedQuery, Why, unreported_reason
 from codebatch_workers.runtime.code_search import WIDE, find_in, finder, named_language
 from codebatch_workers.runtime.rule_trials import RuleTrials
 from codebatch_workers.symbols.references import references
@@ -28,12 +34,12 @@ from codebatch_workers.syntax.language.languages import (
     EXTRA_GRAMMAR_TOOLS,
     LANGUAGES_OF_DATA,
     has_grammar,
-    language_of_path,
+    path_language,
 )
 from codebatch_workers.syntax.patterns.finders import PatternError, check_language
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.syntax_tree import encode_tree
-from codebatch_workers.tasks.lint import rules_of
+from codebatch_workers.tasks.lint import non_ruff_rules
 
 __all__ = [
     "example_rule",
@@ -53,15 +59,15 @@ __all__ = [
 def syntax_tree(path: bytes, content: bytes, contexts: Mapping[str, bytes]) -> bytes:
     """Return the encoded syntax tree of a file (syntax_tree.py). Raises InvalidInput if the file has no tree."""
     file = SourceFile(path, content, executable=False, contexts=contexts)
-    shown = display_path(path)
+    displayed = display_path(path)
     if file.is_binary:
-        raise InvalidInput(f"{shown} is a binary file")
+        raise InvalidInput(f"{displayed} is a binary file")
     if not file.has_grammar:
         tool = {language: tool for tool, language in EXTRA_GRAMMAR_TOOLS.items()}.get(file.language)
         hint = f"install it with: pip install {tool}" if tool else "choose a language with --language"
-        raise InvalidInput(f"no grammar for {file.language} ({shown})", hint=hint)
+        raise InvalidInput(f"no grammar for {file.language} ({displayed})", hint=hint)
     if file.overruns_its_grammar:
-        raise InvalidInput(f"{shown} is nested too deeply or too long for the grammar of {file.language}")
+        raise InvalidInput(f"{displayed} is nested too deeply or too long for the grammar of {file.language}")
     return encode_tree(file)
 
 
@@ -84,13 +90,16 @@ def references_in(
 def list_rules(settings: Mapping[str, Json]) -> list[dict[str, Json]]:
     """Return every rule of lint: code, severity, tool, summary, and whether it is on where no path settings apply."""
     config = msgspec.convert(dict(settings), LintConfig)
-    own = {rule.id for rule in config.rules}
-    rows = [(r.code, r.severity, r.is_on, "own" if r.code in own else "codebatch", r.summary) for r in rules_of(config)]
+    custom_rule_ids = {rule.id for rule in config.rules}
+    rows = [
+        (r.code, r.severity, r.is_on, "own" if r.code in custom_rule_ids else "codebatch", r.summary)
+        for r in non_ruff_rules(config)
+    ]
     rows += [(code, severity, True, "ruff", "") for code, severity in SEVERITIES.items()]
     return [
         {
             "code": code,
-            "severity": severity_of(code, (config,), severity),
+            "severity": rule_severity(code, (config,), severity),
             "enabled": is_on(code, (config,), default=default),
             "tool": tool,
             "summary": summary,
@@ -113,7 +122,7 @@ def why_untold(
         config = msgspec.convert(dict(settings), AllSettings)
         # Only the needed rules are compiled, because compilation is slow.
         wanted_rules = tuple(rule for rule in config.rules if rule.id in codes)
-        rules = {rule.code: rule for rule in rules_of(msgspec.structs.replace(config, rules=wanted_rules))}
+        rules = {rule.code: rule for rule in non_ruff_rules(msgspec.structs.replace(config, rules=wanted_rules))}
     except (msgspec.ValidationError, ValueError):
         return None
     files = [
@@ -124,28 +133,28 @@ def why_untold(
         )
         for path, content, contexts, wanted, is_marked in queries
     ]
-    return list(why_withheld(config, rules, files))
+    return list(unreported_reason(config, rules, files))
 
 
 def summaries() -> dict[str, str]:
     """Return the summary of each ruff rule, by code, from the installed ruff."""
-    return summaries_of_ruff()
+    return ruff_summaries()
 
 
 def explain_rule(settings: Mapping[str, Json], code: str) -> dict[str, Json]:
     """Explain a rule from `list_rules`: an example, the reason for its severity, and texts of its tool."""
     config = msgspec.convert(dict(settings), LintConfig)
-    default = {**SEVERITIES, **{rule.code: rule.severity for rule in rules_of(config)}}[code]
-    judged = judged_of(code)
-    explained = explain_ruff(code) if code in SEVERITIES else ExplainedRule(example=_example_of_rule(config, code))
-    why = why_so_grave(judged, is_configured=severity_of(code, (config,), default) != default)
+    default = {**SEVERITIES, **{rule.code: rule.severity for rule in non_ruff_rules(config)}}[code]
+    judged = review_verdicts(code)
+    explained = explain_ruff(code) if code in SEVERITIES else ExplainedRule(example=_rule_example(config, code))
+    why = explain_severity(judged, is_configured=rule_severity(code, (config,), default) != default)
     known_fields = {
         name: value for name, value in msgspec.structs.asdict(explained).items() if name != "summary" or value
     }
     return {**known_fields, "judgements": dict(judged), "severity_reason": why}
 
 
-def _example_of_rule(config: LintConfig, code: str) -> str:
+def _rule_example(config: LintConfig, code: str) -> str:
     """Return the example of a built-in rule or of a custom rule."""
     user_rule = next((rule for rule in config.rules if rule.id == code), None)
     if user_rule is None:
@@ -174,7 +183,7 @@ def example_rule(settings: Mapping[str, Json], rule_id: str, language: str) -> d
 def languages_of_paths(paths: Iterable[bytes]) -> Iterator[str]:
     """Yield the language of each path whose file extension or name is that of a parsable programming language."""
     for path in paths:
-        language = language_of_path(path)
+        language = path_language(path)
         if language is not None and language not in LANGUAGES_OF_DATA and has_grammar(language):
             yield language
 

@@ -14,7 +14,7 @@ from codebatch_workers.api.before import FileChange
 from codebatch_workers.runtime.record_lines import decode_kinds
 
 
-class BatchBefore:
+class PreviousBatch:
     """A `Before` for a base that has all results of the task itself and of the tasks that it needs."""
 
     def __init__(
@@ -65,8 +65,8 @@ class BatchBefore:
 
     def own_records(self) -> Iterator[tuple[Entry, list[Record]]]:
         """See `Before.own_records`."""
-        for held in self._base.held(self._task):
-            for old_item, lines in enumerate(held.read(), held.start):
+        for result in self._base.task_results(self._task):
+            for old_item, lines in enumerate(result.read(), result.start):
                 if lines:
                     yield self._old[old_item], decode_kinds(lines, ())
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from codebatch.model.entry import Entry, path_from_fields
 from codebatch.model.outcome import Outcome
 from codebatch.model.plan import Plan
-from codebatch.model.record import Located, Record
+from codebatch.model.record import BaseRecord, Record
 from codebatch.scheduling.analysis.ledger import Ledger
 from codebatch.store.results.outcomes import Outcomes
 from codebatch_workers.runtime.record_lines import decode_kinds, line_prefixes, lines_holding, record_decoder
@@ -72,7 +72,7 @@ class BatchProject:
         """See `Project.records_of`."""
         if task not in self._needs:
             raise ValueError(f"the task must declare that it needs {task!r} to read its records")
-        item = self.place_of(file.path)
+        item = self.path_item(file.path)
         shard = self._plan.shards[bisect_right(self._plan.shards, item, key=lambda candidate: candidate.start) - 1]
         item -= shard.start
         for link in self._ledger.walk(shard.id, task):
@@ -99,15 +99,15 @@ class BatchProject:
 
         Raises ValueError if the file is not in the batch, or ObjectMissing.
         """
-        all_contexts = self._plan.context_of(self.place_of(file.path))
+        all_contexts = self._plan.item_contexts(self.path_item(file.path))
         contexts = {name: value for name, value in all_contexts.items() if name in self._contexts}
         return SourceFile(file.path, self._read(file), executable=file.executable, contexts=contexts)
 
-    def item_of(self, record: Located) -> int:
+    def record_item(self, record: BaseRecord) -> int:
         """Return the item of the file that a record names. Raises ValueError if the batch does not have this file."""
-        return self.place_of(path_from_fields(record.path, record.path_b64))
+        return self.path_item(path_from_fields(record.path, record.path_b64))
 
-    def place_of(self, path: bytes) -> int:
+    def path_item(self, path: bytes) -> int:
         """Return the item with a path. Raises ValueError if there is none."""
         item = self._item_by_path.get(path)
         if item is None:

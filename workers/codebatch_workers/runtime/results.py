@@ -38,13 +38,13 @@ Result = list[Record] | TaskFailure
 class UnitResults(msgspec.Struct, kw_only=True):
     """The results of items [start, end) that are finished so far. Each task has one result per item.
 
-    `kept` maps each task to the number of its reused results and the sum of their counts.
+    `reused_counts` maps each task to the number of its reused results and the sum of their counts.
     """
 
     start: int
     items: list[Entry] = msgspec.field(default_factory=list)
     results: dict[str, list[Result | ReusedRecords]] = msgspec.field(default_factory=dict)
-    kept: dict[str, tuple[int, Counts]] = msgspec.field(default_factory=dict)
+    reused_counts: dict[str, tuple[int, Counts]] = msgspec.field(default_factory=dict)
 
     @property
     def end(self) -> int:

@@ -23,7 +23,7 @@ class ReusedLines(msgspec.Struct, frozen=True):
     lines: dict[tuple[str, int], bytes]
     counts: dict[str, tuple[int, Counts]]
 
-    def wanted(self, tasks: Sequence[str], start: int, end: int) -> dict[int, Sequence[str]]:
+    def missing_tasks(self, tasks: Sequence[str], start: int, end: int) -> dict[int, Sequence[str]]:
         """Map each item in [start, end) to the tasks that have no reused result for it.
 
         An item is left out if every task has a reused result for it.
@@ -88,12 +88,12 @@ def _counts(base: ReuseBase, task: str, items: Collection[int]) -> Counts:
         return count_lines(b"".join(line for item in some_items for line in base.lines(task, item, item + 1)))
 
     parts: list[Counts] = []
-    for held in base.held(task):
-        held_items = range(held.start, held.end)
+    for base_result in base.task_results(task):
+        held_items = range(base_result.start, base_result.end)
         reused_items = [item for item in held_items if item in items]
         other_items = [item for item in held_items if item not in items] if reused_items else []
         if len(other_items) < len(reused_items):
-            parts.append(subtract_counts(held.counts, count_items(other_items)))
+            parts.append(subtract_counts(base_result.counts, count_items(other_items)))
         elif reused_items:
             parts.append(count_items(reused_items))
     return add_counts(parts)

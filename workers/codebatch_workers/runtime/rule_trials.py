@@ -17,7 +17,7 @@ from codebatch_workers.lint.config import LintConfig
 from codebatch_workers.lint.query_rules import compile_rule
 from codebatch_workers.lint.settings import QueryRule
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.syntax.suppression import without_unwanted
+from codebatch_workers.syntax.suppression import exclude_suppressed
 from codebatch_workers.tasks.lint import NOT_WRITTEN_BY_HAND, apply_rule
 
 _compile = cache(compile_rule)
@@ -55,7 +55,7 @@ class RuleTrials:
     def run(self, number: int) -> list[dict[str, Json]]:
         """Run a trial. Return its findings as JSON values."""
         trial = self._trials[number]
-        findings = without_unwanted(trial.source, apply_rule(_compile(trial.rule), trial.source))
+        findings = exclude_suppressed(trial.source, apply_rule(_compile(trial.rule), trial.source))
         return [msgspec.to_builtins(finding) for finding in findings]
 
     def answer(self, results: Sequence[list[dict[str, Json]] | str]) -> dict[str, Json]:

@@ -12,7 +12,7 @@ from codebatch.model.shard import Shard
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store.results.bases import ShardPlace
 from codebatch.store.results.outcomes import EncodedOutcome, encode_outcome
-from codebatch_workers.runtime.previous_batch import BatchBefore
+from codebatch_workers.runtime.previous_batch import PreviousBatch
 from codebatch_workers.runtime.results import NOTHING_SAID, EncodedRecords, ReusedRecords
 
 Adopt: TypeAlias = "Callable[[Shard, str, ShardPlace], EncodedOutcome | None]"
@@ -32,15 +32,22 @@ def keep_nothing(_encoded: EncodedOutcome, _said: Sequence[EncodedRecords | Reus
 
 
 def make_part(
-    task: str, shard: Shard, results: Mapping[int, EncodedRecords], frames: FrameWriter, unkeyed: str, keep: Keep
+    task: str,
+    shard: Shard,
+    results: Mapping[int, EncodedRecords],
+    frames: FrameWriter,
+    uncovered_inputs: str,
+    keep: Keep,
 ) -> EncodedOutcome:
     """Return the part of one shard: the given results, by item. Items without a result have no records.
 
-    `unkeyed` describes inputs that the cache key does not cover, as in `Outcome`.
+    `uncovered_inputs` describes inputs that the cache key does not cover, as in `Outcome`.
     """
     shard_results = [results.get(item, NOTHING_SAID) for item in range(shard.start, shard.end)]
     counts = count_records([result.records for result in shard_results], [result.types for result in shard_results])
-    encoded = encode_outcome(_outcome(task, shard, counts, unkeyed), [result.lines for result in shard_results], frames)
+    encoded = encode_outcome(
+        _outcome(task, shard, counts, uncovered_inputs), [result.lines for result in shard_results], frames
+    )
     keep(encoded, shard_results)
     return encoded
 
@@ -50,7 +57,7 @@ def update_part(
     shard: Shard,
     results: Mapping[int, EncodedRecords],
     frames: FrameWriter,
-    before: BatchBefore,
+    before: PreviousBatch,
     adopt: Adopt,
     keep: Keep,
 ) -> EncodedOutcome:
@@ -75,7 +82,13 @@ def update_part(
     return encoded
 
 
-def _outcome(task: str, shard: Shard, counts: Counts, unkeyed: str = "") -> Outcome:
+def _outcome(task: str, shard: Shard, counts: Counts, uncovered_inputs: str = "") -> Outcome:
     return Outcome(
-        shard=shard.id, task=task, start=0, end=shard.items, type="result", counts=counts, inputs_outside_key=unkeyed
+        shard=shard.id,
+        task=task,
+        start=0,
+        end=shard.items,
+        type="result",
+        counts=counts,
+        inputs_outside_key=uncovered_inputs,
     )

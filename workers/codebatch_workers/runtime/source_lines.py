@@ -17,8 +17,8 @@ def source_lines(path: bytes, content: bytes, contexts: Mapping[str, bytes], fir
         return {"count": 0, "is_binary": True, "lines": []}
     utf8 = _utf8(path, content, contexts)
     count = utf8.count(b"\n") + (not utf8.endswith(b"\n") and bool(utf8))
-    shown = [line.removesuffix(b"\n").decode() for line in islice(BytesIO(utf8), first - 1, last)]
-    return {"count": count, "is_binary": False, "lines": list(shown)}
+    decoded_lines = [line.removesuffix(b"\n").decode() for line in islice(BytesIO(utf8), first - 1, last)]
+    return {"count": count, "is_binary": False, "lines": list(decoded_lines)}
 
 
 def code_lines_of(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from codebatch.errors import StoreError
 from codebatch.index.keys import KINDS_POSTED
-from codebatch.index.terms import Posted, collect_terms, encode_terms, posted_by, terms_path
+from codebatch.index.terms import FrameTerms, collect_terms, encode_terms, record_terms, terms_path
 from codebatch.model.plan import Plan
 from codebatch.store.results.outcomes import EncodedOutcome
 from codebatch.store.results.shard_files import make_trailer, read_trailer
@@ -42,7 +42,7 @@ def terms_keeper(files: Files, store_root: Path, plan: Plan) -> Keep:
     return keep
 
 
-def posted_by_frames(results: Iterable[EncodedRecords | ReusedRecords], sizes: Iterable[int]) -> Iterator[Posted]:
+def posted_by_frames(results: Iterable[EncodedRecords | ReusedRecords], sizes: Iterable[int]) -> Iterator[FrameTerms]:
     """Yield the index terms of each frame of a shard file.
 
     `results` are the results of the shard's items, in order. `sizes` are the uncompressed sizes of the frames that hold
@@ -87,14 +87,14 @@ def _part(result: EncodedRecords | ReusedRecords, lines: slice, records: slice) 
     return EncodedRecords(b"", result.records[records], result.types[records])
 
 
-def _posted(frame_results: Sequence[EncodedRecords | ReusedRecords]) -> Posted:
+def _posted(frame_results: Sequence[EncodedRecords | ReusedRecords]) -> FrameTerms:
     encoded = [result for result in frame_results if isinstance(result, EncodedRecords)]
     reused_lines = (
         [result.lines for result in frame_results if isinstance(result, ReusedRecords)]
         if len(encoded) < len(frame_results)
         else ()
     )
-    return posted_by(
+    return record_terms(
         list(chain.from_iterable([result.records for result in encoded])),
         list(chain.from_iterable([result.types for result in encoded])),
         b"".join(reused_lines),

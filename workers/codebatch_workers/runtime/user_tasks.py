@@ -15,7 +15,7 @@ from codebatch.model.record import Record
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.plugins.input_audit import InputAudit
 from codebatch.plugins.key_coverage import KeyCoverage
-from codebatch.plugins.user_tasks import OwnTask
+from codebatch.plugins.user_tasks import CustomTask
 from codebatch_workers.api.project import Project
 from codebatch_workers.syntax.source import SourceFile
 
@@ -68,7 +68,7 @@ class ProjectFunction(_Function):
         return self._call(project)
 
 
-class OwnTasks:
+class CustomTasks:
     """The custom tasks of a worker. It also reports whether other batches may reuse the results of each."""
 
     def __init__(self, catalogue: TaskCatalogue, store: Path | None, check: Check) -> None:
@@ -77,31 +77,33 @@ class OwnTasks:
         self._catalogue = catalogue
         self._store = [] if store is None else [str(store)]
 
-    def task(self, own: OwnTask, planned: PlannedTask, config: msgspec.Struct) -> FileFunction | ProjectFunction:
+    def task(
+        self, custom_task: CustomTask, planned: PlannedTask, config: msgspec.Struct
+    ) -> FileFunction | ProjectFunction:
         """Return a custom task as the plan describes it."""
         watch, name = self._catalogue.watch, planned.name
         is_of_project = planned.scope == "project"
         if watch is not None:
-            place = self._catalogue.own_places[name]
-            besides = self._store if is_of_project else ()
-            coverage = KeyCoverage(own.source, place, planned.tools, besides=besides)
-            watch.judge(name, coverage, own.source.named)
+            place = self._catalogue.custom_locations[name]
+            product_directories = self._store if is_of_project else ()
+            coverage = KeyCoverage(custom_task.source, place, planned.tools, product_directories=product_directories)
+            watch.judge(name, coverage, custom_task.source.named)
         wrap = ProjectFunction if is_of_project else FileFunction
-        return wrap(name, own.function, config if own.takes_config else None, watch, self._check)
+        return wrap(name, custom_task.function, config if custom_task.takes_config else None, watch, self._check)
 
-    def unkeyed(self, name: str) -> str:
+    def uncovered_inputs(self, name: str) -> str:
         """Return why other batches must not reuse the results of a task, or an empty text if they may.
 
         Reasons are inputs that its cache key does not cover, `reuse = false`, or a source file that changed during the
         run.
         """
-        own = self._catalogue.own_task(name)
-        if own is None:
+        custom_task = self._catalogue.custom_task(name)
+        if custom_task is None:
             return ""
-        place, watch = self._catalogue.own_places[name], self._catalogue.watch
-        changed = own.source.changed_file(place)
+        place, watch = self._catalogue.custom_locations[name], self._catalogue.watch
+        changed = custom_task.source.changed_file(place)
         if not place.reuse:
             return _NOT_TO_BE_REUSED
         if changed is not None:
             return f"{changed} changed during the run"
-        return _UNWATCHED if watch is None else watch.found(name)
+        return _UNWATCHED if watch is None else watch.first_uncovered_input(name)

@@ -14,7 +14,7 @@ from codebatch.errors import InvalidConfiguration, StoreError, ToolMismatch
 from codebatch.model.analysis.result_key import Items
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Unit
-from codebatch.model.plan import contexts_seen, items_of
+from codebatch.model.plan import plan_items, visible_contexts
 from codebatch.model.shard import ProjectWork, Shard
 from codebatch.model.task import PIPELINES
 from codebatch.plugins.catalogue import TaskCatalogue
@@ -36,14 +36,14 @@ from codebatch.protocol.messages import (
 )
 from codebatch.store import layout
 from codebatch.store.batches import journal
-from codebatch.store.batches.batches import open_batch, snapshot_of
+from codebatch.store.batches.batches import load_batch_snapshot, open_batch
 from codebatch.store.batches.holders import Holder, HolderFile
 from codebatch.store.batches.store import open_store
 from codebatch.store.damage import treating_damage_as_missing
 from codebatch.store.objects.pack_writer import PackWriter
 from codebatch.store.results.bases import SnapshotItems
 from codebatch.store.results.ledgers import load_ledger
-from codebatch.store.results.outcomes import Committer, EncodedOutcome, Outcomes, lost_outcomes
+from codebatch.store.results.outcomes import Committer, EncodedOutcome, Outcomes, removed_outcomes_error
 from codebatch.store.results.shard_adoption import adopt_shard
 from codebatch.system.clock import process_cpu_ns, running_ns, wall_ns
 from codebatch.system.files.files import Files, RealFiles
@@ -61,7 +61,7 @@ from codebatch.system.processes.progress_cell import (
 from codebatch_workers.runtime.channel import Channel, give_up
 from codebatch_workers.runtime.execution import TaskRunner
 from codebatch_workers.runtime.outcome_events import outcome_event
-from codebatch_workers.runtime.previous_batch import BatchBefore
+from codebatch_workers.runtime.previous_batch import PreviousBatch
 from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.runtime.results import Result, ReusedRecords, TaskFailure, UnitResults
 from codebatch_workers.runtime.reused_results import Bases, ReusedLines
@@ -101,7 +101,7 @@ class Worker:
         self._root = batch.root
         self._plan = batch.plan()
         self._work = self._plan.work()
-        self._snapshot = snapshot_of(store, batch)
+        self._snapshot = load_batch_snapshot(store, batch)
         self._objects = store.objects()
         about = HolderFile(
             holder=launch.holder,
@@ -140,15 +140,15 @@ class Worker:
         self._is_worn = False
 
     @property
-    def has_built_in_tasks_alone(self) -> bool:
+    def has_only_built_in_tasks(self) -> bool:
         """Whether only built-in tasks run in this process."""
         return set(self._plan.task_names) <= set(PIPELINES["full"].tasks)
 
     def run(self) -> None:
-        """Work until the coordinator requests the end. Raises CoordinatorGone."""
+        """Work until the coordinator requests the end. Raises CoordinatorLost."""
         directories = (layout.OUTCOMES, layout.RESULTS, layout.LEASES)
         directories_to_keep = [self._objects.root, *(self._root / name for name in directories)]
-        with self._files.keeping_open(*(directories_to_keep if self.has_built_in_tasks_alone else ())):
+        with self._files.keeping_open(*(directories_to_keep if self.has_only_built_in_tasks else ())):
             self._run()
 
     def _run(self) -> None:
@@ -232,12 +232,12 @@ class Worker:
 
     def _execute(self, unit: Unit, first: int, reused: ReusedLines) -> UnitResults:
         lines = reused.lines
-        done = UnitResults(start=unit.start, results={name: [] for name in unit.tasks}, kept=reused.counts)
+        done = UnitResults(start=unit.start, results={name: [] for name in unit.tasks}, reused_counts=reused.counts)
         start = first + unit.start
         entries = self._items_between(start, first + unit.end)
-        wanted = reused.wanted(unit.tasks, unit.start, unit.end)
+        missing_tasks = reused.missing_tasks(unit.tasks, unit.start, unit.end)
         loaded = iter_sources(
-            ((entries[item - unit.start], self._plan.context_of(first + item)) for item in wanted), self._read
+            ((entries[item - unit.start], self._plan.item_contexts(first + item)) for item in missing_tasks), self._read
         )
         sources: dict[int, SourceFile] = {}
         end = unit.end
@@ -248,8 +248,8 @@ class Worker:
             self._step(item, item + 1, PHASE_ITEM)
             entry = entries[item - unit.start]
             results: dict[str, Result] = {}
-            if item in wanted:
-                results, sources[item - unit.start] = self._run_item(entry, next(loaded), wanted[item])
+            if item in missing_tasks:
+                results, sources[item - unit.start] = self._run_item(entry, next(loaded), missing_tasks[item])
             done.items.append(entry)
             for name in unit.tasks:
                 done.results[name].append(results[name] if name in results else ReusedRecords(lines[name, item]))
@@ -290,8 +290,8 @@ class Worker:
         needed = [(shard, need) for shard, need in ledger.chains if need in needs]
         if any(ledger.holes(shard, need) for shard, need in needed):
             # All outcomes existed when this unit was assigned, so some are lost. The result would be wrong.
-            raise lost_outcomes(self._files, self._root)
-        contexts = contexts_seen(self._plan.tasks)[name]
+            raise removed_outcomes_error(self._files, self._root)
+        contexts = visible_contexts(self._plan.tasks)[name]
         project = BatchProject(
             self._plan,
             self._items,
@@ -303,7 +303,7 @@ class Worker:
             outside=self._outside(),
         )
 
-        def before() -> BatchBefore | None:
+        def before() -> PreviousBatch | None:
             if not served or any(link.type != "result" for shard, need in needed for link in ledger.walk(shard, need)):
                 return None
             return self._open_previous(name, needs, contexts, served[0].base)
@@ -318,14 +318,14 @@ class Worker:
 
     def _open_previous(
         self, name: str, needs: Sequence[str], contexts: frozenset[str], batch_id: str
-    ) -> BatchBefore | None:
+    ) -> PreviousBatch | None:
         """Return the older batch from which a project task can continue, or None if it is missing or damaged."""
         base = self._bases.base(batch_id)
         if base is not None:
             with treating_damage_as_missing():
                 old = base.items(SnapshotItems(self._snapshot, self._items))
                 new = Items(self._items, self._plan.contexts)
-                return BatchBefore(base, old, new, task=name, needs=needs, contexts=contexts, read=self._read)
+                return PreviousBatch(base, old, new, task=name, needs=needs, contexts=contexts, read=self._read)
         return None
 
     def _outside(self) -> list[Entry]:
@@ -333,7 +333,7 @@ class Worker:
         if not self._plan.paths:
             return []
         inside = {entry.path for entry in self._items}
-        return [entry for entry in items_of(self._snapshot.entries) if entry.path not in inside]
+        return [entry for entry in plan_items(self._snapshot.entries) if entry.path not in inside]
 
     def _commit(self, unit: Unit, epoch: int, encoded: list[EncodedOutcome]) -> None:
         commit = self._committer.commit(encoded, epoch=epoch, round_=unit.round)
@@ -346,7 +346,7 @@ class Worker:
     @cached_property
     def _items(self) -> list[Entry]:
         """All items of the plan. They are listed only if the entries of one unit do not suffice."""
-        return items_of(self._snapshot.entries, self._plan.paths)
+        return plan_items(self._snapshot.entries, self._plan.paths)
 
     def _items_between(self, start: int, end: int) -> list[Entry]:
         """Return the plan's items [start, end). Raises StoreCorrupt."""

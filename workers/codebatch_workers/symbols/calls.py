@@ -33,7 +33,7 @@ class Reference(NamedTuple):
     scope: str
 
 
-def called_alone(
+def call_references(
     file: SourceFile, spans: Sequence[tuple[int, int]], calls: Sequence[tuple[int, str, str]]
 ) -> list[Reference] | None:
     """Return the occurrences of a name if all of them are calls. Return None if only the tree can decide.

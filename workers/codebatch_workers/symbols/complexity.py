@@ -58,7 +58,7 @@ class FunctionMetrics(msgspec.Struct, gc=False):
     parameters: int = 0
 
 
-def functions_of(
+def function_metrics(
     captures: Mapping[str, Sequence[Node]], utf8: bytes, language: str
 ) -> tuple[FunctionMetrics, list[FunctionMetrics]]:
     """Return the metrics of the code outside functions, and those of each function by position.

@@ -90,7 +90,7 @@ def _inner_declarator(node: Node) -> Node | None:
     return next((child for child in node.named_children if child.type.endswith(("declarator", "identifier"))), None)
 
 
-def decorators_of(
+def decorator_names(
     captures: Mapping[str, Sequence[Node]], utf8: bytes, starts: Sequence[int], is_inside: Callable[[int], bool]
 ) -> dict[int, tuple[str, ...]]:
     """Map the offset of each decorated name to the names of its decorators, outermost first.
@@ -110,7 +110,9 @@ def decorators_of(
     return {start: tuple(name for _, name in sorted(names)) for start, names in decorators.items()}
 
 
-def keywords_of(captures: Mapping[str, Sequence[Node]], utf8: bytes, starts: Sequence[int]) -> dict[int, Visibility]:
+def keyword_visibilities(
+    captures: Mapping[str, Sequence[Node]], utf8: bytes, starts: Sequence[int]
+) -> dict[int, Visibility]:
     """Map the offset of a name to the visibility that the keyword before the name sets."""
     visibilities: dict[int, Visibility] = {}
     for node in captures.get("visibility", ()):

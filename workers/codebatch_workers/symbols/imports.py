@@ -8,10 +8,10 @@ import msgspec
 from tree_sitter import Node
 
 from codebatch_workers.symbols.imported_names import PREFIX_CHARS_MAX, ImportedName, ImportsOf, literal_text, node_text
-from codebatch_workers.symbols.named_files import imports_of_lua, imports_of_php, imports_of_ruby
+from codebatch_workers.symbols.named_files import lua_imports, php_imports, ruby_imports
 
 
-def imports_of_python(node: Node, utf8: bytes) -> list[ImportedName]:
+def python_imports(node: Node, utf8: bytes) -> list[ImportedName]:
     """Return `a.b`, which binds `a`, for `import a.b`; and `..a.b`, which binds `c`, for `from ..a import b as c`."""
     module = node.child_by_field_name("module_name")
     prefix = ""
@@ -37,7 +37,7 @@ def imports_of_python(node: Node, utf8: bytes) -> list[ImportedName]:
     return names
 
 
-def imports_of_script(node: Node, utf8: bytes) -> list[ImportedName]:
+def script_imports(node: Node, utf8: bytes) -> list[ImportedName]:
     """Return the target and bound name of `import a = b.c`. The query captures all other imports."""
     if node.type != "import_alias":
         return []
@@ -48,7 +48,7 @@ def imports_of_script(node: Node, utf8: bytes) -> list[ImportedName]:
 _IMPORTED = re.compile(rb'\s*(?:/\*.*?\*/\s*)*(?:"([^"\n]+)"|<([^>\n]+)>)', re.DOTALL)
 
 
-def imports_of_c(node: Node, utf8: bytes) -> list[ImportedName]:
+def c_imports(node: Node, utf8: bytes) -> list[ImportedName]:
     """Return the path between quotes or brackets. If a macro stands for the path, return the macro.
 
     The grammar does not parse the argument of `#import`, so its text is searched.
@@ -66,7 +66,7 @@ def imports_of_c(node: Node, utf8: bytes) -> list[ImportedName]:
     return [ImportedName(literal_text(path, utf8) if is_literal else node_text(path, utf8), path, None)]
 
 
-def imports_of_go(node: Node, utf8: bytes) -> list[ImportedName]:
+def go_imports(node: Node, utf8: bytes) -> list[ImportedName]:
     """Return the path of an import.
 
     A name is bound only if the import sets one: the package's own name is unknown here.
@@ -82,7 +82,7 @@ def imports_of_go(node: Node, utf8: bytes) -> list[ImportedName]:
     ]
 
 
-def imports_of_java(node: Node, utf8: bytes) -> list[ImportedName]:
+def java_imports(node: Node, utf8: bytes) -> list[ImportedName]:
     """Return `a.b.C`, which binds `C`, for `import a.b.C`; and `a.b.*`, which binds nothing, for `import a.b.*`."""
     name = next((child for child in node.named_children if child.type in ("scoped_identifier", "identifier")), None)
     if name is None:
@@ -92,7 +92,7 @@ def imports_of_java(node: Node, utf8: bytes) -> list[ImportedName]:
     return [ImportedName(node_text(name, utf8), name, name.child_by_field_name("name") or name)]
 
 
-def imports_of_rust(node: Node, utf8: bytes) -> list[ImportedName]:
+def rust_imports(node: Node, utf8: bytes) -> list[ImportedName]:
     """Return `a::b` and `a::c::*` for `use a::{b, c::*}`, and `self::a` for `mod a;`.
 
     Targets with `self` and `super` are relative to the file's own module, even if they are in an inner module. For
@@ -172,22 +172,22 @@ def _module_files(node: Node, name: Node, utf8: bytes) -> list[tuple[Node, str]]
     directory of the source file's module, like the files of its submodules (The Rust Reference, "The path attribute").
     """
     steps: list[str] = []
-    is_beside = False
+    is_sibling = False
     has_path = False
     for module in _module_nodes_around(node):
         written = _path_attributes(module, utf8)
         if written:
-            is_beside = is_beside or not steps
+            is_sibling = is_sibling or not steps
             has_path = True
             steps.append(written[0][1])
         else:
-            own = module.child_by_field_name("name")
-            steps.append("" if own is None else node_text(own, utf8).removeprefix("r#"))
+            module_name = module.child_by_field_name("name")
+            steps.append("" if module_name is None else node_text(module_name, utf8).removeprefix("r#"))
     written = _path_attributes(node, utf8)
     if not written:
         last = node_text(name, utf8).removeprefix("r#")
-        return [(node, ("./" if is_beside else "") + "/".join([*steps, last]))] if has_path else []
-    prefix = "./" if is_beside or not steps else ""
+        return [(node, ("./" if is_sibling else "") + "/".join([*steps, last]))] if has_path else []
+    prefix = "./" if is_sibling or not steps else ""
     return [(attribute, prefix + "/".join([*steps, file])) for attribute, file in written]
 
 
@@ -239,7 +239,7 @@ def _rust_leaf(prefix: str, part: Node, utf8: bytes) -> ImportedName:
     return ImportedName(prefix + node_text(part, utf8), part, part.child_by_field_name("name") or part)
 
 
-def imports_of_kotlin(node: Node, utf8: bytes) -> list[ImportedName]:
+def kotlin_imports(node: Node, utf8: bytes) -> list[ImportedName]:
     """Return `a.b.C` for `import a.b.C as D`, and `a.b.*` for `import a.b.*`."""
     name = next((child for child in node.named_children if child.type == "qualified_identifier"), None)
     if name is None:
@@ -248,7 +248,7 @@ def imports_of_kotlin(node: Node, utf8: bytes) -> list[ImportedName]:
     return [ImportedName(f"{node_text(name, utf8)}{star}", name, None)]
 
 
-def imports_of_scala(node: Node, utf8: bytes) -> list[ImportedName]:
+def scala_imports(node: Node, utf8: bytes) -> list[ImportedName]:
     """Return `a.B`, `a.C` and `e.*` for `import a.{B, C => D}, e._`."""
     names: list[ImportedName] = []
     prefix = ""
@@ -275,18 +275,18 @@ def _scala_leaf(prefix: str, leaf: Node | None, utf8: bytes) -> list[ImportedNam
 
 
 IMPORTS: dict[str, ImportsOf] = {
-    "c": imports_of_c,
-    "cpp": imports_of_c,
-    "go": imports_of_go,
-    "java": imports_of_java,
-    "javascript": imports_of_script,
-    "kotlin": imports_of_kotlin,
-    "lua": imports_of_lua,
-    "php": imports_of_php,
-    "python": imports_of_python,
-    "ruby": imports_of_ruby,
-    "rust": imports_of_rust,
-    "scala": imports_of_scala,
-    "tsx": imports_of_script,
-    "typescript": imports_of_script,
+    "c": c_imports,
+    "cpp": c_imports,
+    "go": go_imports,
+    "java": java_imports,
+    "javascript": script_imports,
+    "kotlin": kotlin_imports,
+    "lua": lua_imports,
+    "php": php_imports,
+    "python": python_imports,
+    "ruby": ruby_imports,
+    "rust": rust_imports,
+    "scala": scala_imports,
+    "tsx": script_imports,
+    "typescript": script_imports,
 }

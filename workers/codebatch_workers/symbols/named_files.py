@@ -28,7 +28,7 @@ _RUBY_PART = re.compile(r'"([^"]*)"|\'([^\']*)\'')
 _RUBY_FILE_BYTES_MAX = 1024
 
 
-def imports_of_ruby(node: Node, utf8: bytes) -> list[ImportedName]:
+def ruby_imports(node: Node, utf8: bytes) -> list[ImportedName]:
     """Return the path in `require`, `load` or `autoload` if it is a plain string.
 
     For `require_relative`, it begins with `./`. A path that is built from the source file's own directory (`__dir__`,
@@ -68,7 +68,7 @@ def _ruby_place(written: bytes) -> str | None:
 _LUA_CALLERS = {"pcall": 1, "xpcall": 2}
 
 
-def imports_of_lua(node: Node, utf8: bytes) -> list[ImportedName]:
+def lua_imports(node: Node, utf8: bytes) -> list[ImportedName]:
     """Return the module in `require "a.b"` or `pcall(require, "a.b")` if it is a plain string."""
     name = node.child_by_field_name("name")
     path_nodes = _arguments(node)
@@ -110,7 +110,7 @@ def _php_file(text: bytes) -> str | None:
     return None if above < 0 else f"./{'../' * above}{file}"
 
 
-def _without_comments(node: Node, utf8: bytes, bytes_max: int) -> bytes:
+def _strip_comments(node: Node, utf8: bytes, bytes_max: int) -> bytes:
     """Return the source of a node up to `bytes_max` bytes, without the comments that are its children."""
     text, start = b"", node.start_byte
     for child in node.children:
@@ -122,10 +122,10 @@ def _without_comments(node: Node, utf8: bytes, bytes_max: int) -> bytes:
     return (text + utf8[start : node.end_byte])[:bytes_max]
 
 
-def imports_of_php(node: Node, utf8: bytes) -> list[ImportedName]:
+def php_imports(node: Node, utf8: bytes) -> list[ImportedName]:
     r"""Return `A\B` and `A\C` for `use A\{B, C as D}`, `a.php` for `require "a.php"`, `./a.php` with `__DIR__`."""
     if node.type != "namespace_use_declaration":
-        file = _php_file(_without_comments(node, utf8, _PHP_FILE_BYTES_MAX))
+        file = _php_file(_strip_comments(node, utf8, _PHP_FILE_BYTES_MAX))
         return [] if file is None else [ImportedName(file, node, None)]
     group = node.child_by_field_name("body")
     namespace = next((child for child in node.named_children if child.type == "namespace_name"), None)

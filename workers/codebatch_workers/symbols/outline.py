@@ -41,8 +41,8 @@ from codebatch.model.record import Edge, Symbol, SymbolType
 from codebatch_workers.symbols.details import (
     VISIBILITY_RULES,
     Sections,
-    decorators_of,
-    keywords_of,
+    decorator_names,
+    keyword_visibilities,
     parameter_naming,
     visible_to_all,
 )
@@ -57,8 +57,8 @@ from codebatch_workers.syntax.names import (
     RESERVED,
     Name,
     is_macro_block,
-    without_generics,
-    without_marks,
+    strip_generics,
+    strip_marks,
 )
 from codebatch_workers.syntax.source import SourceFile
 
@@ -165,12 +165,12 @@ class ScopeDefinitions:
         self._comments = {node.end_byte: node.start_byte for node in self.captures.get("comment", ())}
         self._find_scopes()
 
-    def name_of_function(self, start: int) -> str:
+    def function_name(self, start: int) -> str:
         """Return the qualified name of the function whose node begins at `start`."""
         scope = self._scope_at(start)
         return scope.qualified if scope.start >= 0 else self._join(scope.qualified, ANONYMOUS)
 
-    def place_of_function(self, start: int) -> int:
+    def function_name_offset(self, start: int) -> int:
         """Return the offset of the name of the function whose node begins at `start`, or `start` if it has no name."""
         scope = self._scope_at(start)
         return scope.start if scope.start >= 0 else start
@@ -179,7 +179,7 @@ class ScopeDefinitions:
         """Return whether the function whose node begins at `start` is also a symbol."""
         return self._scope_at(start).start in self.definitions
 
-    def scope_of(self, offset: int) -> str:
+    def qualified_scope(self, offset: int) -> str:
         """Return the qualified name of the scope at an offset. At file level, it is empty."""
         return self._scope_at(offset).qualified
 
@@ -198,7 +198,7 @@ class ScopeDefinitions:
             self._add(Name(node.start_byte, node.end_byte, "import", ""), "import", scope, node.end_byte)
         bodies = self._add_macros()
         if self.file.tree is not None:
-            relations.add_calls_of_macros(self.macros, self.reserved or frozenset())
+            relations.add_macro_calls(self.macros, self.reserved or frozenset())
         return Outline(self._symbols(), relations.records(bodies))
 
     # -- Scopes --------------------------------------------------------------------------------------------------------
@@ -269,7 +269,7 @@ class ScopeDefinitions:
         for node in self.captures.get("impl", ()):
             type_node = node.child_by_field_name("type")
             if type_node is not None:
-                owner = without_generics(self.utf8[type_node.start_byte : type_node.end_byte][:NAME_BYTES_MAX]).decode(
+                owner = strip_generics(self.utf8[type_node.start_byte : type_node.end_byte][:NAME_BYTES_MAX]).decode(
                     "utf-8", "replace"
                 )
                 name = Name(-1, -1, "class", "", owner)
@@ -308,7 +308,7 @@ class ScopeDefinitions:
         # Each name of a tree passes here, so repeated attribute lookups are avoided.
         start, name_end, owner, utf8 = name.start, name.end, name.owner, self.utf8
         if self._marks and start >= 0 and utf8[start : start + 1] in self._marks:
-            start, name_end = without_marks(utf8, start, name_end)
+            start, name_end = strip_marks(utf8, start, name_end)
         if not 0 < name_end - start <= NAME_BYTES_MAX or start in self.definitions:
             return None
         text = name.text or utf8[start:name_end].decode("utf-8", "replace")
@@ -324,12 +324,12 @@ class ScopeDefinitions:
         elif symbol_type == "variable" and owner:
             symbol_type = "field"
         if end < name_end or end in self._comments or utf8[end - 1] in self._trailing_bytes:
-            end = self._without_comments(name_end, end)
+            end = self._trim_trailing_comments(name_end, end)
         qualified = self._join(outer, text) if outer else text
         definition = self.definitions[start] = _Definition(start, end, text, symbol_type, outer, qualified)
         return definition
 
-    def _without_comments(self, end_min: int, end: int) -> int:
+    def _trim_trailing_comments(self, end_min: int, end: int) -> int:
         """Move the end of a definition before trailing comments and white space, which some grammars include."""
         while end > end_min and (end in self._comments or self.utf8[end - 1] in self._trailing_bytes):
             end = self._comments.get(end, end - 1)
@@ -435,8 +435,8 @@ class ScopeDefinitions:
         symbols = []
         starts = sorted(self.definitions)
         parameters = self._parameters()
-        decorators = decorators_of(self.captures, self.utf8, starts, self._is_in_script_method)
-        keywords = keywords_of(self.captures, self.utf8, starts)
+        decorators = decorator_names(self.captures, self.utf8, starts, self._is_in_script_method)
+        keywords = keyword_visibilities(self.captures, self.utf8, starts)
         sections = Sections(self.captures, self.utf8, lambda offset: self._scope_at(offset).qualified)
         kinds = {definition.qualified: definition.symbol_type for definition in self.definitions.values()}
         rule = VISIBILITY_RULES.get(self.language, visible_to_all)

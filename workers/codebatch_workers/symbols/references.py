@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tree_sitter import Node
 
 from codebatch.model.task import Json
-from codebatch_workers.symbols.calls import Reference, called_alone
+from codebatch_workers.symbols.calls import Reference, call_references
 from codebatch_workers.symbols.inner_names import is_inner_name
 from codebatch_workers.symbols.macros import macros
 from codebatch_workers.symbols.outline import definitions, outline
@@ -38,13 +38,13 @@ def references(
     """Yield each occurrence of a name in text order, with its range, role and scope.
 
     `role` is `definition`, `import`, `call` or `reference`. A file without a tree has no occurrences. `calls` are the
-    recorded calls of the name, as in `called_alone` (calls.py). If they are given, most files need not be parsed.
+    recorded calls of the name, as in `call_references` (calls.py). If they are given, most files need not be parsed.
     """
     word = re.compile(_NOT_AFTER_WORD + re.escape(name.encode("utf-8")) + _NOT_BEFORE_WORD)
     spans = [match.span() for match in word.finditer(file.utf8)] if file.language in NAMES else []
     if not spans or not file.is_parsed:
         return
-    from_records = None if calls is None else called_alone(file, spans, calls)
+    from_records = None if calls is None else call_references(file, spans, calls)
     for start, end, role, scope in from_records or _find_in_tree(file, name, spans):
         line, column = file.position(start)
         end_line, end_column = file.position(end)
@@ -86,7 +86,7 @@ def _find_in_tree(file: SourceFile, name: str, spans: Sequence[tuple[int, int]])
         if role is None:
             is_called = end in callees or _is_command(node) or in_macros.get((start, end), False)
             role = "call" if is_called else "reference"
-        yield Reference(start, end, role, scopes.scope_of(start))
+        yield Reference(start, end, role, scopes.qualified_scope(start))
 
 
 def _words_in_macros(file: SourceFile) -> Mapping[tuple[int, int], bool]:
@@ -101,17 +101,17 @@ def _words_in_macros(file: SourceFile) -> Mapping[tuple[int, int], bool]:
 
 def _is_occurrence(file: SourceFile, node: Node, start: int, end: int) -> bool:
     return (
-        _is_whole_name(node, start, end)
+        _is_complete_name(node, start, end)
         or is_inner_name(file.language, node, file.utf8, start, end)
-        or _is_replaced_by_stand_in(file, node, start, end)
+        or _is_in_replacement(file, node, start, end)
     )
 
 
-def _is_whole_name(node: Node, start: int, end: int) -> bool:
+def _is_complete_name(node: Node, start: int, end: int) -> bool:
     return (node.start_byte, node.end_byte) == (start, end) and _is_name(node)
 
 
-def _is_replaced_by_stand_in(file: SourceFile, node: Node, start: int, end: int) -> bool:
+def _is_in_replacement(file: SourceFile, node: Node, start: int, end: int) -> bool:
     """Return whether the parser got other text (a stand-in, grammar_gaps) in place of this name, which is code."""
     if node.type in _NO_CODE or "comment" in node.type or "string" in node.type or b"\n" in file.utf8[start:end]:
         return False

@@ -14,7 +14,7 @@ from codebatch_workers.symbols.imported_names import ImportedName
 from codebatch_workers.symbols.imports import IMPORTS
 from codebatch_workers.symbols.load_time import is_declaration_file, is_deferred, is_type_only
 from codebatch_workers.symbols.macros import Bodies, Macro
-from codebatch_workers.syntax.names import NAME_BYTES_MAX, NAME_MARKS, without_generics
+from codebatch_workers.syntax.names import NAME_BYTES_MAX, NAME_MARKS, strip_generics
 from codebatch_workers.syntax.source import SourceFile
 
 _SIMPLE_CALLEE = re.compile(rb"[\w.$\x80-\xff]+\Z")
@@ -95,7 +95,7 @@ class Relations:
     def _add_bases(self) -> None:
         for node in self.captures.get("base", ()):
             start = node.start_byte
-            text = without_generics(self.utf8[start : node.end_byte][:NAME_BYTES_MAX])
+            text = strip_generics(self.utf8[start : node.end_byte][:NAME_BYTES_MAX])
             text = text.split(b"[")[0].split(b"(")[0].strip().lstrip(b"*&")
             source = self._scope_at(start).qualified
             if source and _BASE.match(text):
@@ -126,16 +126,16 @@ class Relations:
                 elif _SIMPLE_CALLEE.match(last) and b"<" not in text:
                     target = simple[text] = last.decode("utf-8", "replace")
                 else:
-                    target = _callee(self._without_comments(text, end))
+                    target = _callee(self._strip_comments(text, end))
             if target and target != "import":
                 # The offset is that of the last name, because a chain of calls can begin many lines above.
                 append((end - 1, "calls", source, target))
 
     def _callee_between(self, start: int, end: int) -> str:
         """Return the chain of names at the end of the text between two offsets."""
-        return _callee(self._without_comments(self.utf8[max(start, end - NAME_BYTES_MAX) : end], end))
+        return _callee(self._strip_comments(self.utf8[max(start, end - NAME_BYTES_MAX) : end], end))
 
-    def _without_comments(self, text: bytes, end: int) -> bytes:
+    def _strip_comments(self, text: bytes, end: int) -> bytes:
         """Return `text`, which ends at the offset `end`, without comments."""
         start = end - len(text)
         # The search includes one comment before `start`, because a comment can extend into a truncated text.
@@ -212,7 +212,7 @@ class Relations:
         elif _NO_COMMAND_NAME.isdisjoint(text):
             self._edge(name.start_byte, "calls", text)
 
-    def add_calls_of_macros(self, macros: Sequence[Macro], reserved: frozenset[bytes]) -> None:
+    def add_macro_calls(self, macros: Sequence[Macro], reserved: frozenset[bytes]) -> None:
         """Add the calls in macro bodies, which the grammar does not parse. The source of each edge is the macro."""
         excluded = reserved | {b"defined", b"__attribute__", b"_Pragma"}
         for macro in macros:
@@ -255,7 +255,7 @@ def _callee(text: bytes) -> str:
         text = text[text.rfind(b")") + 1 :]
         if _SIMPLE_CALLEE.match(text):
             return text.decode("utf-8", "replace")
-    text = without_generics(_CONTINUATION.sub(b"", text))
+    text = strip_generics(_CONTINUATION.sub(b"", text))
     # Two adjacent words are separate names. The first belongs to another construct (`x.template f`).
     text = _BETWEEN_WORDS.sub(b"(", text)
     text = b"".join(text.split()).replace(b"?.", b".").replace(b"!.", b".").replace(b"?->", b"->")

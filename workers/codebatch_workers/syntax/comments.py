@@ -70,7 +70,7 @@ _EMBEDDED = {
 }
 
 
-def comments_of(file: SourceFile) -> IsComment:
+def iter_comments(file: SourceFile) -> IsComment:
     """Return a function that returns whether an offset in the file's `utf8` is in a comment."""
     tree = file.tree
     return _in_text(file.utf8, file.language) if tree is None else _in_tree(file, tree)

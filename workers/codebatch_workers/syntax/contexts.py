@@ -94,6 +94,6 @@ def _is_init(path: bytes) -> bool:
     return path == b"__init__.py" or path.endswith(b"/__init__.py")
 
 
-def directories_of_packages(context: bytes) -> list[bytes]:
+def package_directories(context: bytes) -> list[bytes]:
     """Return the directories that a value of `packages_context` lists. The root directory is empty."""
     return [part[:-1] for part in context.split(b"\0")] if context else []

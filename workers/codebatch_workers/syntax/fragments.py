@@ -68,5 +68,5 @@ def _unmatched(root: Node) -> tuple[list[bytes], list[bytes]]:
 
 
 def _has_errors(file: SourceFile, utf8: bytes) -> bool:
-    whole = SourceFile(file.path, utf8, executable=False, contexts={})
-    return next(iter_broken(whole.parse().root_node, file.language), None) is not None
+    fragment_file = SourceFile(file.path, utf8, executable=False, contexts={})
+    return next(iter_broken(fragment_file.parse().root_node, file.language), None) is not None

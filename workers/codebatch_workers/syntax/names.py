@@ -33,7 +33,7 @@ _GENERICS = re.compile(rb"<[^<>]*>")
 _GENERIC_DEPTH_MAX = 8
 
 
-def without_generics(text: bytes) -> bytes:
+def strip_generics(text: bytes) -> bytes:
     """Remove everything in angle brackets from a text: `Map<K, List<V>>::get` becomes `Map::get`."""
     for _ in range(_GENERIC_DEPTH_MAX):
         if b"<" not in text:
@@ -56,7 +56,7 @@ NAME_MARKS: dict[str, tuple[bytes, ...]] = {
 _CLOSING_MARKS = {b'"': b'"', b"`": b"`", b"[": b"]", b"@": b""}
 
 
-def without_marks(utf8: bytes, start: int, end: int) -> tuple[int, int]:
+def strip_marks(utf8: bytes, start: int, end: int) -> tuple[int, int]:
     """Return the range of a name without its quotes or mark.
 
     If the closing quote is missing, return the whole range.
@@ -82,7 +82,7 @@ _PYTHON_TARGETS = frozenset(
 )
 
 
-def names_of_python(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
+def python_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
     """Return the name of a definition, of a `type` statement, or all names that an assignment's target binds."""
     if symbol_type == "type":
         left = node.child_by_field_name("left")
@@ -133,7 +133,7 @@ def pattern_names(node: Node) -> list[tuple[int, int]]:
     return [(name.start, name.end) for name in _identifiers(node, "variable", _SCRIPT_PATTERNS, leaves)]
 
 
-def names_of_script(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
+def script_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
     """Return a definition's name, the names in a destructuring pattern, or the last name of an assignment's target."""
     if node.type == "assignment_expression":
         left = node.child_by_field_name("left")
@@ -165,12 +165,12 @@ _DECLARATORS = _C_NAMES | _CPP_NAMES | {"structured_binding_declarator"}
 _INLINE = re.compile(rb"\binline\b")
 
 
-def names_of_c(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
-    """Return the names that `names_of_cpp` returns, without functions that a struct declares as members."""
-    return [name for name in names_of_cpp(node, symbol_type, utf8) if symbol_type == name.symbol_type]
+def c_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
+    """Return the names that `cpp_names` returns, without functions that a struct declares as members."""
+    return [name for name in cpp_names(node, symbol_type, utf8) if symbol_type == name.symbol_type]
 
 
-def names_of_cpp(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
+def cpp_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
     """Return the name that a declarator declares.
 
     For example, `(*names[3])(void)` declares `names`. A prototype such as `int f(void);` defines nothing.
@@ -241,7 +241,7 @@ def _qualified(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
         if inner is None:
             break
         node = inner
-    owner = without_generics(text[: node.start_byte - start]).rstrip(b": \t\r\n")
+    owner = strip_generics(text[: node.start_byte - start]).rstrip(b": \t\r\n")
     if node.type == "template_function":
         node = node.child_by_field_name("name") or node
     return [Name(node.start_byte, node.end_byte, symbol_type, b"".join(owner.split()).decode("utf-8", "replace"))]
@@ -252,7 +252,7 @@ def _qualified(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
 _RECEIVER = re.compile(rb"\(\s*(?:[\w\x80-\xff]+\s+)?\*?\s*([\w\x80-\xff]+)")
 
 
-def names_of_go(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
+def go_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
     """Return the name of a definition. A method is owned by the type of its receiver."""
     owner = ""
     if node.type == "method_declaration":
@@ -267,7 +267,7 @@ def names_of_go(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
 _SCALA_PATTERNS = frozenset({"identifiers", "infix_pattern", "tuple_pattern", "typed_pattern"})
 
 
-def names_of_scala(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
+def scala_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
     """Return the name of a definition, or all names that the pattern of a `val` binds."""
     if symbol_type != "variable":
         return names_by_field(node, symbol_type, utf8)
@@ -286,7 +286,7 @@ def names_of_scala(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Nam
     return names
 
 
-def names_of_swift(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
+def swift_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
     """Return the name of a definition. For `deinit` and `subscript`, it is this keyword."""
     if node.type in ("deinit_declaration", "subscript_declaration"):
         word = next((child for child in node.children if child.type in ("deinit", "subscript")), None)
@@ -297,7 +297,7 @@ def names_of_swift(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Nam
 # -- Lua and PHP: functions that are assigned --------------------------------------------------------------------------
 
 
-def names_of_lua(node: Node, symbol_type: SymbolType, _utf8: bytes) -> list[Name]:
+def lua_names(node: Node, symbol_type: SymbolType, _utf8: bytes) -> list[Name]:
     """Return the name of a function, or the target to which it is assigned: `M.f = function`, `{ f = function }`."""
     if node.type != "function_definition":
         return _plain(node.child_by_field_name("name"), symbol_type)
@@ -322,7 +322,7 @@ def names_of_lua(node: Node, symbol_type: SymbolType, _utf8: bytes) -> list[Name
 _LUA_NAMES = frozenset({"dot_index_expression", "identifier", "string_content"})
 
 
-def names_of_php(node: Node, symbol_type: SymbolType, _utf8: bytes) -> list[Name]:
+def php_names(node: Node, symbol_type: SymbolType, _utf8: bytes) -> list[Name]:
     """Return the name of a definition. For a closure, it is the variable to which it is assigned, without `$`."""
     if node.type not in ("anonymous_function", "arrow_function"):
         return _plain(node.child_by_field_name("name"), symbol_type)
@@ -365,23 +365,23 @@ RESERVED: dict[str, frozenset[bytes]] = {
 
 NAMES: dict[str, NamesOf] = {
     "bash": names_by_field,
-    "c": names_of_c,
-    "cpp": names_of_cpp,
+    "c": c_names,
+    "cpp": cpp_names,
     "csharp": names_by_field,
-    "go": names_of_go,
+    "go": go_names,
     "hcl": names_by_field,
     "java": names_by_field,
-    "javascript": names_of_script,
+    "javascript": script_names,
     "kotlin": names_by_field,
-    "lua": names_of_lua,
-    "php": names_of_php,
-    "python": names_of_python,
+    "lua": lua_names,
+    "php": php_names,
+    "python": python_names,
     "ruby": names_by_field,
     "rust": names_by_field,
-    "scala": names_of_scala,
+    "scala": scala_names,
     "sql": names_by_field,
-    "swift": names_of_swift,
-    "tsx": names_of_script,
-    "typescript": names_of_script,
+    "swift": swift_names,
+    "tsx": script_names,
+    "typescript": script_names,
     "zsh": names_by_field,
 }

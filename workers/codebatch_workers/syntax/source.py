@@ -26,13 +26,13 @@ from codebatch.model.record import Diagnostic, FileClass, Severity
 from codebatch_workers.syntax.broken_trees import QUERY_DEPTH_MAX, is_hopeless_tree, iter_broken
 from codebatch_workers.syntax.classification.migrations import is_migration
 from codebatch_workers.syntax.classification.provenance import MINIFIED_ENDS, is_generated, is_vendored
-from codebatch_workers.syntax.classification.purpose import is_documentation, purpose_of
+from codebatch_workers.syntax.classification.purpose import file_purpose, is_documentation
 from codebatch_workers.syntax.findings import diagnostic_at
 from codebatch_workers.syntax.grammar_gaps.captures_around import captured
-from codebatch_workers.syntax.grammar_gaps.python import with_calls_of_type
+from codebatch_workers.syntax.grammar_gaps.python import replace_type_calls
 from codebatch_workers.syntax.grammar_gaps.repairs import repaired
 from codebatch_workers.syntax.grammar_gaps.reparsing import reparse
-from codebatch_workers.syntax.language.attributes import attributes_of
+from codebatch_workers.syntax.language.attributes import file_attributes
 from codebatch_workers.syntax.language.encodings import Decoded, decode, is_binary
 from codebatch_workers.syntax.language.languages import (
     LANGUAGES_OF_PROSE,
@@ -145,7 +145,7 @@ class SourceFile:
 
     @_cached
     def _attributes(self) -> Mapping[str, str]:
-        return attributes_of(self.contexts.get("attributes", b""))
+        return file_attributes(self.contexts.get("attributes", b""))
 
     @_cached
     def is_binary(self) -> bool:
@@ -177,7 +177,7 @@ class SourceFile:
             "vendored" not in linguist and is_vendored(self.path, self.utf8, self.language)
         ):
             return "vendored"
-        purpose = purpose_of(self.path)
+        purpose = file_purpose(self.path)
         if purpose is not None:
             return "fixture" if purpose == "test" and linguist.get("documentation") else purpose
         if is_migration(self.path, self.utf8, self.language):
@@ -337,13 +337,13 @@ class SourceFile:
         parser = grammar(self.language).parser
         tree = parser.parse(utf8)
         if self.language == "python":
-            replaced = with_calls_of_type(utf8, tree)
+            replaced = replace_type_calls(utf8, tree)
             return tree if replaced == utf8 else reparse(parser, tree, utf8, replaced)
         if self.language in LANGUAGES_WITH_GAPS and tree.root_node.has_error:
             # Imported late: the import compiles many patterns, and most trees have no error.
-            from codebatch_workers.syntax.grammar_gaps.gaps import without_gaps
+            from codebatch_workers.syntax.grammar_gaps.gaps import tree_without_gaps
 
-            tree, utf8 = without_gaps(utf8, self.language, tree, parser)
+            tree, utf8 = tree_without_gaps(utf8, self.language, tree, parser)
         if len(utf8) == len(self.utf8) and self.language != "markdown":
             self.__dict__["_tree_text"] = utf8
         return tree
@@ -359,19 +359,19 @@ class SourceFile:
         """The text that the grammar of C or C++ parses. It has the length of `utf8`, with stand-ins for macros."""
         # Imported late: these modules compile many patterns, and only C and C++ need them.
         from codebatch_workers.syntax.grammar_gaps.c_macro_lines import (
-            without_inner_comments,
-            without_macro_lines,
-            without_macros_of_classes,
-            without_module_lines,
+            blank_class_macros,
+            blank_inner_comments,
+            blank_macro_lines,
+            blank_module_lines,
         )
-        from codebatch_workers.syntax.grammar_gaps.c_macros import without_macros
+        from codebatch_workers.syntax.grammar_gaps.c_macros import replace_macros
         from codebatch_workers.syntax.grammar_gaps.c_preprocessor import with_first_arms
 
         utf8 = _LONE_CR.sub(b"\n", self.utf8) if b"\r" in self.utf8 else self.utf8
-        utf8 = without_inner_comments(with_first_arms(utf8, self.language))
+        utf8 = blank_inner_comments(with_first_arms(utf8, self.language))
         if self.language == "cpp":
-            utf8 = without_module_lines(utf8)
-        return without_macros(without_macro_lines(without_macros_of_classes(utf8)))
+            utf8 = blank_module_lines(utf8)
+        return replace_macros(blank_macro_lines(blank_class_macros(utf8)))
 
     @_cached
     def has_syntax_error(self) -> bool:
@@ -426,12 +426,12 @@ class SourceFile:
         return self._get_or_make(self._derived, make)
 
     @_cached
-    def _kept_results(self) -> dict[object, Any]:
+    def _cached_results(self) -> dict[object, Any]:
         return {}
 
-    def lasting(self, make: Callable[[SourceFile], T]) -> T:
+    def derived_persistently(self, make: Callable[[SourceFile], T]) -> T:
         """Like `derived`, but `release` keeps the result. The result must not contain nodes of the tree."""
-        return self._get_or_make(self._kept_results, make)
+        return self._get_or_make(self._cached_results, make)
 
     def _get_or_make(self, results: dict[object, Any], make: Callable[[SourceFile], T]) -> T:
         if make not in results:
@@ -443,7 +443,7 @@ class SourceFile:
     def _narrower(self) -> dict[frozenset[str], SourceFile]:
         return {}
 
-    def seeing(self, contexts: frozenset[str]) -> SourceFile:
+    def restricted_to_contexts(self, contexts: frozenset[str]) -> SourceFile:
         """Return a view of this file that has only the given contexts. If no context is hidden, return this file.
 
         If a hidden context can change the language, the view computes its own tree and other values. Otherwise, the

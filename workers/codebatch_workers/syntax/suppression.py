@@ -2,8 +2,8 @@
 
 `ignore` applies to its own line, `ignore-next-line` to the next line, and `ignore-file` to the whole file. A code that
 ends with `*` matches all codes with this prefix. The text counts only in a comment (comments.py). Suppressions apply to
-all tasks: their records pass through `without_unwanted` before they are stored (execution.py). In huge files, they have
-no effect.
+all tasks: their records pass through `exclude_suppressed` before they are stored (execution.py). In huge files, they
+have no effect.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from codebatch.model.record import Diagnostic, Record
-from codebatch_workers.syntax.comments import comments_of
+from codebatch_workers.syntax.comments import iter_comments
 
 if TYPE_CHECKING:
     from codebatch_workers.syntax.source import SourceFile
@@ -48,7 +48,7 @@ def suppressions(file: SourceFile) -> Suppressions:
     if _MARKER not in utf8 or file.file_class == "huge":
         return NONE
     result = Suppressions()
-    is_comment = comments_of(file)
+    is_comment = iter_comments(file)
     for note in _NOTE.finditer(utf8):
         if not is_comment(note.start()):
             continue
@@ -61,15 +61,15 @@ def suppressions(file: SourceFile) -> Suppressions:
     return result
 
 
-def look_for_notes(file: SourceFile) -> None:
+def may_have_suppressions(file: SourceFile) -> None:
     """While the tree of a file is in memory, read the file's suppressions and cache them."""
     if file.is_parsed and _MARKER in file.utf8:
-        file.lasting(suppressions)
+        file.derived_persistently(suppressions)
 
 
-def without_unwanted(file: SourceFile, records: Sequence[RecordT]) -> list[RecordT]:
+def exclude_suppressed(file: SourceFile, records: Sequence[RecordT]) -> list[RecordT]:
     """Return the records of a file, without findings that comments suppress."""
-    unwanted = file.lasting(suppressions)
+    unwanted = file.derived_persistently(suppressions)
     if unwanted is NONE:
         return list(records)
     return [

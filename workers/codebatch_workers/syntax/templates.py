@@ -51,13 +51,13 @@ def is_template(file: SourceFile) -> bool:
     if file.file_class == "template" and (b"{{" in file.utf8 or b"{%" in file.utf8):
         return True
     if file.language == "html":
-        return _has_marks_of_html(file.utf8)
+        return _has_html_marks(file.utf8)
     if file.language not in _LANGUAGES and file.language not in _CODE_LANGUAGES:
         return False
-    return file.has_syntax_error and file.lasting(_is_broken_by_marks)
+    return file.has_syntax_error and file.derived_persistently(_is_broken_by_marks)
 
 
-def _has_marks_of_html(utf8: bytes) -> bool:
+def _has_html_marks(utf8: bytes) -> bool:
     # A search for two literal bytes is far cheaper than the patterns.
     if b"{{" in utf8 and _VALUES.search(utf8) is not None:
         return True
@@ -101,7 +101,7 @@ def _iter_broken_lines(file: SourceFile) -> Iterator[bytes]:
             yield file.utf8[start:end]
 
 
-def is_of_script(file: SourceFile) -> bool:
+def is_script_object(file: SourceFile) -> bool:
     """Return whether a JSON file with errors looks like a JavaScript object: it has keys, but none in double quotes."""
     if file.language not in _DATA or not file.has_syntax_error:
         return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from codebatch.model.analysis.imports import IMPORT_TASK, ImportConfig, refuse_configured
 from codebatch.model.task import TaskDeclaration
 from codebatch_workers.lint.config import LintConfig
-from codebatch_workers.lint.python.ruff_files import contexts_of_ruff, pinned_elsewhere
+from codebatch_workers.lint.python.ruff_files import pinned_elsewhere, ruff_contexts
 from codebatch_workers.syntax.contexts import language_context, packages_context
 from codebatch_workers.syntax.language.attributes import attributes_context
 from codebatch_workers.syntax.language.languages import EXTRA_GRAMMAR_TOOLS, GRAMMAR_TOOLS
@@ -67,7 +67,7 @@ LINT = TaskDeclaration(
     config=LintConfig,
     prepare=pinned_elsewhere,
     contexts={"attributes": attributes_context, "language": language_context, "packages": packages_context},
-    configured_contexts=contexts_of_ruff,
+    configured_contexts=ruff_contexts,
 )
 
 DEPENDENCIES = TaskDeclaration(

@@ -27,11 +27,11 @@ from codebatch.model.record import Metric, Record
 from codebatch.model.task import NoConfig
 from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.duplicates.fingerprints import fingerprints
-from codebatch_workers.symbols.complexity import FunctionMetrics, functions_of
+from codebatch_workers.symbols.complexity import FunctionMetrics, function_metrics
 from codebatch_workers.symbols.outline import definitions
 from codebatch_workers.syntax.language.languages import LANGUAGES_OF_DATA
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.tasks.line_counts import count_lines, lines_of
+from codebatch_workers.tasks.line_counts import count_lines, text_line_count
 
 _CLASSES = ("def.class", "def.struct", "def.union", "def.interface", "def.trait", "def.enum")
 
@@ -55,7 +55,7 @@ class Analyze:
         names = definitions(file) if functions else None
         for function in functions:
             assert names is not None
-            symbol, line = names.name_of_function(function.start), file.line(names.place_of_function(function.start))
+            symbol, line = names.function_name(function.start), file.line(names.function_name_offset(function.start))
             # The end of a function that is a symbol is in the symbol's record.
             end_line = UNSET if names.has_symbol(function.start) else file.line(function.end)
             for metric, value, end in (
@@ -88,14 +88,14 @@ def metrics(file: SourceFile) -> dict[str, int]:
 def _functions(file: SourceFile) -> tuple[FunctionMetrics, list[FunctionMetrics]]:
     if file.tree is None or file.language in LANGUAGES_OF_DATA:
         return FunctionMetrics(0, 0, 0), []
-    return functions_of(file.captures, file.utf8, file.language)
+    return function_metrics(file.captures, file.utf8, file.language)
 
 
 def _metrics(file: SourceFile, outside: FunctionMetrics, functions: Sequence[FunctionMetrics]) -> dict[str, int]:
     values = {"bytes": len(file.content)}
     if file.is_binary:
         return values
-    values["lines"] = lines_of(file)
+    values["lines"] = text_line_count(file)
     values.update(count_lines(file)._asdict())
     if file.tree is not None and file.language not in LANGUAGES_OF_DATA:
         values.update(_structure(file, outside, functions))

@@ -85,7 +85,7 @@ class Dependencies:
             imports = _imports(project.records_of(new, "symbols", "edge"))
             if imports != _imports(before.records_of(old, "symbols", "edge")):
                 changed[_name(new)] = imports
-            if _name(new).endswith(".rs") and _modules_of(imports) != _modules_of(
+            if _name(new).endswith(".rs") and _item_modules(imports) != _item_modules(
                 _imports(before.records_of(old, "symbols", "edge"))
             ):
                 return None
@@ -150,13 +150,13 @@ def _resolver(project: Project, languages: Mapping[str, str]) -> Resolver:
 def _modules(project: Project) -> dict[str, list[Declared]]:
     """Return the modules that Rust files declare, by path."""
     return {
-        _name(file): _modules_of(_imports(records))
+        _name(file): _item_modules(_imports(records))
         for file, records in project.records("symbols", "edge", holding='"is_module":true')
         if _name(file).endswith(".rs")
     }
 
 
-def _modules_of(imports: Iterable[Edge]) -> list[Declared]:
+def _item_modules(imports: Iterable[Edge]) -> list[Declared]:
     return [Declared(record.target, record.module_file) for record in imports if record.is_module]
 
 

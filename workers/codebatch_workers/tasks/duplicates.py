@@ -96,7 +96,7 @@ class Duplicates:
         recomputed = _items_sharing(all_files, hashes)
         if len(recomputed) > read_max:
             return None  # The hashes of all fingerprints would take as much memory as a complete run.
-        other_hashes = {each for item in recomputed for each in array("I", all_files[item][1].hashes)} - hashes
+        other_hashes = {hash_ for item in recomputed for hash_ in array("I", all_files[item][1].hashes)} - hashes
         to_read = sorted({*recomputed, *_items_sharing(all_files, other_hashes)})
         if len(to_read) > read_max:
             return None
@@ -288,8 +288,8 @@ class _Finder:
         non_overlapping = (place for place in repeat.places if abs(place - repeat.start) >= repeat.lines)
         candidates.extend((self._items(place)[0], place) for place in islice(non_overlapping, 1))
         if not candidates:
-            others = (place for place in repeat.places if place != repeat.start)
-            candidates.append((item, next(others)))
+            other_places = (place for place in repeat.places if place != repeat.start)
+            candidates.append((item, next(other_places)))
         return min(candidates)
 
 

@@ -13,7 +13,13 @@ import msgspec
 from codebatch.interchange.checkstyle import read_checkstyle
 from codebatch.interchange.jsonl import read_jsonl
 from codebatch.interchange.rdjson import read_rdjson
-from codebatch.interchange.reports import MESSAGE_CHARACTERS_MAX, Report, Reported, Unreadable, bounded
+from codebatch.interchange.reports import (
+    MESSAGE_CHARACTERS_MAX,
+    ImportedFinding,
+    Report,
+    UnreadableReport,
+    limit_findings,
+)
 from codebatch.interchange.sarif import read_sarif
 from codebatch.model.analysis.imports import ExcludedRecords, ImportConfig, ImportFormat, split_files
 from codebatch.model.entry import Entry
@@ -50,12 +56,12 @@ class Imported:
         self.report = ""
 
     def run_project(self, project: Project) -> list[Diagnostic]:
-        """Return the findings in files of the batch, by path. Raises Unreadable or ObjectMissing."""
+        """Return the findings in files of the batch, by path. Raises UnreadableReport or ObjectMissing."""
         assert self._config.format, "what is planned is configured"
         report = _read_all(_READERS[self._config.format], split_files(self._read_object(self._config.object)))
         files = {entry.path: entry for entry in project.files}
         paths = Paths(files.keys(), self._config.root)
-        findings_by_path: dict[bytes, list[Reported]] = {}
+        findings_by_path: dict[bytes, list[ImportedFinding]] = {}
         examples: dict[str, None] = {}
         unknown_files = 0
         for finding in report.findings:
@@ -82,7 +88,7 @@ class Imported:
         self.report = msgspec.json.encode(excluded).decode()
         return records
 
-    def _records(self, project: Project, entry: Entry, reported: list[Reported]) -> list[Diagnostic]:
+    def _records(self, project: Project, entry: Entry, reported: list[ImportedFinding]) -> list[Diagnostic]:
         file = project.source(entry)
         path, path_b64 = file.path_fields
         locations = LocationConverter(file)
@@ -105,16 +111,18 @@ class Imported:
 def _read_all(read: Callable[[bytes], Report], files: Sequence[bytes]) -> Report:
     """Read several report files and return their contents as one report.
 
-    Raises Unreadable. If there are several files, its message contains the number of the unreadable one.
+    Raises UnreadableReport. If there are several files, its message contains the number of the unreadable one.
     """
     reports: list[Report] = []
     for number, data in enumerate(files, 1):
         try:
             reports.append(read(data))
-        except Unreadable as error:
-            raise Unreadable(f"file {number} of {len(files)}: {error}" if len(files) > 1 else str(error)) from error
+        except UnreadableReport as error:
+            raise UnreadableReport(
+                f"file {number} of {len(files)}: {error}" if len(files) > 1 else str(error)
+            ) from error
     return Report(
-        findings=list(bounded(finding for report in reports for finding in report.findings)),
+        findings=list(limit_findings(finding for report in reports for finding in report.findings)),
         dismissed=sum(report.dismissed for report in reports),
         has_failed=any(report.has_failed for report in reports),
     )

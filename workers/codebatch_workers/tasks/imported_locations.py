@@ -10,7 +10,7 @@ from io import BytesIO
 from itertools import accumulate
 from typing import NamedTuple
 
-from codebatch.interchange.reports import Reported, ReportedSpan, Unit
+from codebatch.interchange.reports import ImportedFinding, ImportedSpan, Unit
 from codebatch_workers.syntax.language.encodings import WIDE_MARKS
 from codebatch_workers.syntax.source import SourceFile
 
@@ -45,7 +45,7 @@ class LocationConverter:
         self._astral: dict[int, list[int]] = {}
         self._starts_by_unit: dict[Unit, list[int]] = {}
 
-    def find(self, reported: Reported) -> RecordLocation | None:
+    def find(self, reported: ImportedFinding) -> RecordLocation | None:
         """Convert a location. Return None if the file does not have the line, or ends before the span begins.
 
         Without line and span, the location begins in line 1. Without a column, it begins at the start of the line.
@@ -62,7 +62,7 @@ class LocationConverter:
         end = end_line, self._column(end_line, reported.end_column, reported.unit, default=self._end(end_line))
         return RecordLocation(*start, *max(start, end))
 
-    def _locate_span(self, span: ReportedSpan, unit: Unit) -> RecordLocation | None:
+    def _locate_span(self, span: ImportedSpan, unit: Unit) -> RecordLocation | None:
         locate = self._from_byte_offset if span.is_of_bytes else partial(self._from_unit_offset, unit)
         start = locate(span.start)
         if start is None:

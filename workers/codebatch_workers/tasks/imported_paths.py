@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterator
 from urllib.parse import unquote_to_bytes
 
-from codebatch.model.text.displayed_paths import paths_shown_as
+from codebatch.model.text.displayed_paths import paths_displayed_as
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _FILE_URI = re.compile(r"file:(?://(?:localhost)?(?=/))?", re.IGNORECASE)
@@ -52,7 +52,7 @@ def _candidates(written: str, *, is_uri: bool) -> Iterator[bytes]:
             return
         yield unquote_to_bytes(written)
     yield _bytes(written)
-    yield from map(_bytes, paths_shown_as(written))
+    yield from map(_bytes, paths_displayed_as(written))
     if "\\" in written:
         yield _bytes(written.replace("\\", "/"))
 

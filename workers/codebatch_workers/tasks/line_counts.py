@@ -16,10 +16,10 @@ from itertools import accumulate
 from operator import not_
 from typing import NamedTuple
 
-from codebatch_workers.duplicates.code_lines import without_comments
+from codebatch_workers.duplicates.code_lines import remove_comments
 from codebatch_workers.duplicates.fingerprints import FINGERPRINTED_BYTES_MAX
+from codebatch_workers.duplicates.fingerprints import code_lines_without_space as code_lines
 from codebatch_workers.duplicates.fingerprints import comments as gaps_of_tree
-from codebatch_workers.duplicates.fingerprints import written as code_lines
 from codebatch_workers.syntax.comments import comment_spans
 from codebatch_workers.syntax.language.languages import LANGUAGES_OF_PROSE
 from codebatch_workers.syntax.source import SourceFile
@@ -43,21 +43,21 @@ def count_lines(file: SourceFile) -> LineCounts:
     nonblank = _lines_not_blank(utf8)
     if file.tree is None or file.is_hopeless:
         gaps = [] if file.language in LANGUAGES_OF_PROSE else _gaps(comment_spans(utf8, file.language))
-        code = _lines_not_blank(without_comments(utf8, gaps)) if gaps else nonblank
+        code = _lines_not_blank(remove_comments(utf8, gaps)) if gaps else nonblank
     else:
         gaps = file.derived(gaps_of_tree)
         is_short = len(utf8) <= FINGERPRINTED_BYTES_MAX
-        code = len(file.derived(code_lines)) if is_short else _lines_not_blank(without_comments(utf8, gaps))
-    lines = lines_of(file)
+        code = len(file.derived(code_lines)) if is_short else _lines_not_blank(remove_comments(utf8, gaps))
+    lines = text_line_count(file)
     blank = lines - nonblank - _blank_lines_within(utf8, gaps)
-    docstring_lines, blank_in_docstrings = _lines_of_docstrings(file)
-    blank_in_strings = _blank_lines_of_strings(file) if blank else 0
+    docstring_lines, blank_in_docstrings = _docstring_lines(file)
+    blank_in_strings = _string_blank_lines(file) if blank else 0
     code += blank_in_strings - blank_in_docstrings - docstring_lines
     blank -= blank_in_strings
     return LineCounts(code, lines - code - blank, blank)
 
 
-def lines_of(file: SourceFile) -> int:
+def text_line_count(file: SourceFile) -> int:
     """Return the number of lines of a text file. For a notebook, only lines of code cells count."""
     return file.line_count if file.notebook is None else file.notebook.code_line_count
 
@@ -90,7 +90,7 @@ def _blank_lines(text: bytes) -> int:
     return sum(not line.strip() for line in text.split(b"\n")[1:-1])
 
 
-def _blank_lines_of_strings(file: SourceFile) -> int:
+def _string_blank_lines(file: SourceFile) -> int:
     """Count the lines of white space within strings, including docstrings."""
     if file.tree is None or file.is_hopeless:
         return 0
@@ -104,7 +104,7 @@ def _is_string(node_type: str) -> bool:
     return any(part in node_type for part in _PARTS_OF_STRINGS)
 
 
-def _lines_of_docstrings(file: SourceFile) -> tuple[int, int]:
+def _docstring_lines(file: SourceFile) -> tuple[int, int]:
     """Return the number of lines with text, and of lines of white space, that belong only to docstrings."""
     docstring_lines = blank = 0
     for start, end in _docstrings(file):

@@ -19,13 +19,13 @@ from codebatch.model.record import Diagnostic, FileClass, Record, Severity
 from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.lint.bounds import FINDINGS_MAX, ONCE_A_NAME
 from codebatch_workers.lint.config import LintConfig
-from codebatch_workers.lint.path_settings import is_below, is_on, severity_of
+from codebatch_workers.lint.path_settings import is_below, is_on, rule_severity
 from codebatch_workers.lint.python.ruff import SYNTAX_ERROR, Ruff, is_for_ruff, shared_ruff
 from codebatch_workers.lint.python.ruff_project import ProjectRuff, project_severity
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.lint.rule import TextRule
 from codebatch_workers.lint.settings import AllSettings, RuleSettings
-from codebatch_workers.lint.severities import is_hint_here, severity_in
+from codebatch_workers.lint.severities import is_downgraded_to_hint, severity_in
 from codebatch_workers.lint.text_rules import RULES_BY_CODE, TEXT_RULES, todo_finder
 from codebatch_workers.syntax.findings import diagnostic
 from codebatch_workers.syntax.source import SourceFile
@@ -45,7 +45,7 @@ def create(environment: TaskEnvironment[LintConfig]) -> Lint:
     return Lint(config, shared_ruff(environment))
 
 
-def rules_of(config: AllSettings) -> list[TextRule]:
+def non_ruff_rules(config: AllSettings) -> list[TextRule]:
     """Return all rules other than ruff's, including those that are off."""
     todo = todo_finder(config.todo)
     builtin_rules = [replace(rule, find=todo) if rule.code == "todo-comment" else rule for rule in TEXT_RULES]
@@ -75,12 +75,12 @@ class Lint:
     def __init__(self, config: LintConfig, ruff: Ruff, *, is_project: bool = False) -> None:
         self._config = config
         self._is_project = is_project
-        self._rules = rules_of(config)
+        self._rules = non_ruff_rules(config)
         self._patterns = [(parse_arguments(settings.match, "match"), settings) for settings in config.paths]
         self._profiles: dict[tuple[FileClass, tuple[int, ...]], _Profile] = {}
         self._ruff = ruff
         if not is_project:
-            ruff.want(_codes_in_use(config))
+            ruff.select_rules(_codes_in_use(config))
 
     def run_file(self, file: SourceFile) -> list[Record]:
         """Return the findings in a file, except ruff's, by position."""
@@ -106,25 +106,25 @@ class Lint:
                 # Ruff could not parse the text, so its other findings are only consequences of the syntax error.
                 continue
             selected = list(self._select(answer, files[index]))
-            final[index].extend(selected if self._is_project else _without_fragments(selected))
+            final[index].extend(selected if self._is_project else _exclude_fragments(selected))
         return final
 
     def _select(self, answer: Sequence[Diagnostic], file: SourceFile) -> Iterator[Diagnostic]:
         """Yield those findings of ruff whose rules are on for a file, with the severities that apply there."""
         profile = self._profile(file)
-        seen: Counter[str] = Counter()
+        counts_by_code: Counter[str] = Counter()
         names: set[tuple[str, str]] = set()
         for finding in answer:
             severity = (
                 self._project_severity(finding.code, profile) if self._is_project else profile.ruff.get(finding.code)
             )
-            if severity is None or seen[finding.code] == FINDINGS_MAX:
+            if severity is None or counts_by_code[finding.code] == FINDINGS_MAX:
                 continue
             if not self._is_project and self._is_excluded(file, finding, names):
                 continue
-            if not self._is_project and is_hint_here(file, finding):
-                severity = severity_of(finding.code, profile.settings, "hint")
-            seen[finding.code] += 1
+            if not self._is_project and is_downgraded_to_hint(file, finding):
+                severity = rule_severity(finding.code, profile.settings, "hint")
+            counts_by_code[finding.code] += 1
             yield finding if finding.severity == severity else msgspec.structs.replace(finding, severity=severity)
 
     @staticmethod
@@ -151,7 +151,7 @@ class Lint:
         if code == SYNTAX_ERROR or not is_on(code, profile.settings, default=True):
             return None
         default = severity_in(profile.file_class, code, project_severity(code))
-        return severity_of(code, profile.settings, default)
+        return rule_severity(code, profile.settings, default)
 
     def _profile(self, file: SourceFile) -> _Profile:
         """Return the profile of a file. Profiles are cached, because most files share one."""
@@ -180,17 +180,17 @@ class Lint:
                 # File classes do not change the severity of a custom rule, because a user has chosen it.
                 is_builtin = rule.code in RULES_BY_CODE
                 default = severity_in(file_class, rule.code, rule.severity) if is_builtin else rule.severity
-                yield replace(rule, severity=severity_of(rule.code, settings, default))
+                yield replace(rule, severity=rule_severity(rule.code, settings, default))
 
     def _ruff_severities(self, settings: Sequence[RuleSettings], file_class: FileClass) -> Mapping[str, Severity]:
         return {
-            code: severity_of(code, settings, severity_in(file_class, code, severity))
+            code: rule_severity(code, settings, severity_in(file_class, code, severity))
             for code, severity in SEVERITIES.items()
             if is_on(code, settings, default=True)
         }
 
 
-def _without_fragments(findings: list[Diagnostic]) -> list[Diagnostic]:
+def _exclude_fragments(findings: list[Diagnostic]) -> list[Diagnostic]:
     """If there are more than _UNDEFINED_NAMES_MAX undefined names, keep only the first.
 
     Such a file is usually a fragment of another one, or an example without its beginning.

@@ -36,7 +36,7 @@ from codebatch_workers.syntax.language.languages import APPROXIMATE_LANGUAGES, L
 from codebatch_workers.syntax.language.python_2 import is_python_2
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.syntax_tree import TREE_FORMAT, encode_tree
-from codebatch_workers.syntax.templates import is_of_script, is_template
+from codebatch_workers.syntax.templates import is_script_object, is_template
 from codebatch_workers.syntax.unseen_errors import unseen_errors
 from codebatch_workers.tasks.parse_config import ParseConfig
 
@@ -60,18 +60,18 @@ class Parse:
     def __init__(self, ruff: Ruff, put_object: Callable[[bytes], Digest] | None) -> None:
         self._ruff = ruff
         self._put_object = put_object
-        ruff.want(SYNTAX_RULES)
+        ruff.select_rules(SYNTAX_RULES)
 
     def run_file(self, file: SourceFile) -> list[Record]:
         """Return the records of a file that need no ruff."""
         errors = _encoding_errors(file)
-        state = _state_without_errors(file)
+        state = _error_free_state(file)
         if errors:
             state = "errors"
         elif file.has_syntax_error:
             state, errors = _state_with_errors(file)
         elif hidden_errors := unseen_errors(file):
-            firsts = _first_of_each_place(file, [file.line(error.start) for error in hidden_errors])
+            firsts = _first_per_location(file, [file.line(error.start) for error in hidden_errors])
             state, errors = "errors", _limit_findings([_diagnostic(file, *hidden_errors[index]) for index in firsts])
         path, path_b64 = file.path_fields
         record = File(
@@ -102,7 +102,7 @@ class Parse:
                 record = final[index][0]
                 syntax_errors = _encoding_errors(files[index])
                 if not is_template(files[index]):
-                    firsts = _first_of_each_place(files[index], [diagnostic.line for diagnostic in errors])
+                    firsts = _first_per_location(files[index], [diagnostic.line for diagnostic in errors])
                     syntax_errors += _convert_ruff_errors(files[index], [errors[diagnostic] for diagnostic in firsts])
                 stored = [diagnostic for diagnostic in final[index] if isinstance(diagnostic, Ast)]
                 state: ParseState = "errors" if syntax_errors else "partial"
@@ -136,7 +136,7 @@ def _encoding_errors(file: SourceFile) -> list[Diagnostic]:
     return [_diagnostic(file, start, start, problem)] if problem else []
 
 
-def _state_without_errors(file: SourceFile) -> ParseState:
+def _error_free_state(file: SourceFile) -> ParseState:
     """Return the parse state that a file has if it has no errors."""
     if file.is_parsed:
         return "ok"
@@ -147,7 +147,7 @@ def _state_without_errors(file: SourceFile) -> ParseState:
 
 def _state_with_errors(file: SourceFile) -> tuple[ParseState, list[Diagnostic]]:
     """Return the parse state of a file whose tree has errors, and its errors: the outermost ones, one per line."""
-    if is_of_script(file) or is_fragment(file):
+    if is_script_object(file) or is_fragment(file):
         return "partial", []
     if is_template(file):
         # Browsers treat template marks as text, so no HTML is lost.
@@ -168,7 +168,7 @@ def _state_with_errors(file: SourceFile) -> tuple[ParseState, list[Diagnostic]]:
         return "ok", []
     if file.language in APPROXIMATE_LANGUAGES or file.language == "python" or _is_flow(file):
         return "partial", []
-    firsts = _first_of_each_place(file, [file.line(node.start_byte) for node in outermost])
+    firsts = _first_per_location(file, [file.line(node.start_byte) for node in outermost])
     return "errors", _limit_findings([_error(file, outermost[index]) for index in firsts])
 
 
@@ -210,7 +210,7 @@ def _is_flow(file: SourceFile) -> bool:
     return file.language == "javascript" and b"@flow" in file.utf8[:_FLOW_BYTES_LOOKED_AT]
 
 
-def _first_of_each_place(file: SourceFile, errors: Sequence[int]) -> list[int]:
+def _first_per_location(file: SourceFile, errors: Sequence[int]) -> list[int]:
     """Return the indexes of errors that are not consequences of the error before. `errors` are ascending line numbers.
 
     An error is a likely consequence if it is on the same or the next line, or after the last line. The same applies to
@@ -220,16 +220,16 @@ def _first_of_each_place(file: SourceFile, errors: Sequence[int]) -> list[int]:
         return list(range(len(errors)))
     first_errors = [0]
     previous = errors[0]
-    end = _end_of_block(file, previous)
+    end = _block_end(file, previous)
     for index, line in enumerate(errors[1:], 1):
         if line > max(previous + 1, end) and line <= file.line_count:
             first_errors.append(index)
-            end = _end_of_block(file, line)
+            end = _block_end(file, line)
         previous = line
     return first_errors
 
 
-def _end_of_block(file: SourceFile, line: int) -> int:
+def _block_end(file: SourceFile, line: int) -> int:
     """Return the last line of a line's block: the following lines that are deeper or begin with a closing bracket."""
     starts = file.line_starts
     if line == len(starts):

@@ -11,7 +11,7 @@ from itertools import takewhile
 
 from tree_sitter import Node
 
-from codebatch_workers.lint.python.injected_names import around
+from codebatch_workers.lint.python.injected_names import enclosing_nodes
 from codebatch_workers.syntax.source import SourceFile
 
 _FUNCTIONS = frozenset({"function_definition", "lambda"})
@@ -25,7 +25,7 @@ _CONSUMERS = frozenset(b"all any bytes dict frozenset list max min next set sort
 def is_bound_later(file: SourceFile, node: Node) -> bool:
     """Return whether a name can be bound when the code around it runs, although ruff finds no binding."""
     name = file.utf8[node.start_byte : node.end_byte]
-    ancestors = list(around(node, through_functions=True))
+    ancestors = list(enclosing_nodes(node, through_functions=True))
     function = next((index for index, ancestor in enumerate(ancestors) if ancestor.type in _FUNCTIONS), None)
     if function is not None and _is_bound_around(file, name, ancestors[function], ancestors[function + 1 :]):
         return True
@@ -59,7 +59,7 @@ def may_be_read_later(file: SourceFile, end: int, name: bytes) -> bool:
 def is_read_later(file: SourceFile, node: Node) -> bool:
     """Return whether deferred code in an `except` clause reads the name of the clause's exception."""
     name = file.utf8[node.start_byte : node.end_byte]
-    clause = next((ancestor for ancestor in around(node) if ancestor.type.startswith("except_")), None)
+    clause = next((ancestor for ancestor in enclosing_nodes(node) if ancestor.type.startswith("except_")), None)
     return clause is not None and _reads(file, name, clause)
 
 
@@ -114,7 +114,7 @@ def _reads(file: SourceFile, name: bytes, clause: Node) -> bool:
         node = clause.descendant_for_byte_range(start, end)
         if node is None or node.type != "identifier" or not _is_read(node):
             continue
-        inner = takewhile(lambda ancestor: ancestor != clause, around(node, through_functions=True))
+        inner = takewhile(lambda ancestor: ancestor != clause, enclosing_nodes(node, through_functions=True))
         deferred = [ancestor for ancestor in inner if ancestor.type in _DEFERRED]
         parameters = [ancestor.child_by_field_name("parameters") for ancestor in deferred]
         if deferred and not any(ancestor is not None and word.search(ancestor.text or b"") for ancestor in parameters):

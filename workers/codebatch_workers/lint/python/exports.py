@@ -7,8 +7,8 @@ import re
 from tree_sitter import Node
 
 from codebatch.model.record import Diagnostic
-from codebatch_workers.lint.python.injected_names import around
-from codebatch_workers.lint.python.intended_patterns import is_taken_by_pytest
+from codebatch_workers.lint.python.injected_names import enclosing_nodes
+from codebatch_workers.lint.python.intended_patterns import is_pytest_parameter
 from codebatch_workers.syntax.classification.migrations import is_migration
 from codebatch_workers.syntax.source import SourceFile
 
@@ -40,13 +40,13 @@ def is_export(file: SourceFile, finding: Diagnostic, text: bytes) -> bool:
 
     It is a re-export, tests availability, has a side effect, or pytest or a string uses the name.
     """
-    if "find_spec" in finding.message or _EFFECTIVE.match(finding.message) or is_for_others(file):
+    if "find_spec" in finding.message or _EFFECTIVE.match(finding.message) or has_reexports(file):
         return True
     names = [name for name in re.findall(rb"\w+", text) if name != b"as"]
-    return any(name in file.derived(_names_in_texts) or is_taken_by_pytest(file, name) for name in names[-1:])
+    return any(name in file.derived(_names_in_texts) or is_pytest_parameter(file, name) for name in names[-1:])
 
 
-def is_for_others(file: SourceFile) -> bool:
+def has_reexports(file: SourceFile) -> bool:
     """Return whether the imports of a file are probably for others.
 
     This applies to packages, compatibility modules, modules that contain only imports, and migrations, whose imports
@@ -84,7 +84,9 @@ def _only_imports(file: SourceFile) -> bool:
 
 def may_be_names(file: SourceFile, node: Node) -> bool:
     """Return whether all elements of `__all__` can be strings, because they are unpacked, called or computed."""
-    statement = next((outer for outer in around(node) if outer.type in ("assignment", "augmented_assignment")), node)
+    statement = next(
+        (outer for outer in enclosing_nodes(node) if outer.type in ("assignment", "augmented_assignment")), node
+    )
     if b"*" in file.utf8[statement.start_byte : statement.end_byte]:
         return True
     names = statement.child_by_field_name("right")

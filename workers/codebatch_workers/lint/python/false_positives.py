@@ -19,34 +19,34 @@ from codebatch_workers.lint.python.deferred_names import (
     may_be_bound_later,
     may_be_read_later,
 )
-from codebatch_workers.lint.python.exports import is_export, is_for_others, may_be_names
+from codebatch_workers.lint.python.exports import has_reexports, is_export, may_be_names
 from codebatch_workers.lint.python.injected_names import (
-    around,
+    enclosing_nodes,
     is_bound_in_previous_iteration,
-    is_given,
-    is_plainly_given,
+    is_defined_elsewhere,
     is_provided_by_runner,
+    is_textually_defined,
 )
 from codebatch_workers.lint.python.intended_patterns import (
-    is_except_of_python_2,
+    has_width_argument,
+    is_conditional_except,
     is_field,
     is_fixture,
+    is_foreign_logger,
     is_handler,
     is_ignored_for_type_checker,
     is_mapping,
-    is_named_again,
-    is_of_except_by_condition,
-    is_other_logger,
+    is_python_2_except,
     is_read_between,
     is_reexport_or_alternative,
+    is_repeated_export,
     is_replaced_by_itself,
     is_safe_loader,
     is_set_by_class,
     is_twice_negated,
     is_unread,
-    is_width_given,
 )
-from codebatch_workers.lint.python.runner_names import is_given_by_runner
+from codebatch_workers.lint.python.runner_names import is_runner_name
 from codebatch_workers.lint.python.statements import node_in_function, node_in_statement
 from codebatch_workers.syntax.source import SourceFile
 
@@ -126,10 +126,10 @@ def is_doubtful_by_file(file: SourceFile, finding: Diagnostic) -> bool:
     start, end = _range(file, finding)
     match finding.code:
         case "F401":
-            return is_for_others(file)
+            return has_reexports(file)
         case "F821":
             name = file.utf8[start:end]
-            return is_given_by_runner(file, name) or is_provided_by_runner(file, name)
+            return is_runner_name(file, name) or is_provided_by_runner(file, name)
         case code if code in _FILE_LEVEL_CODES and file.tree is not None:
             return len([node for node in file.tree.root_node.named_children if node.type != "comment"]) == 1
     return False
@@ -170,7 +170,7 @@ def _is_plainly_read(_file: SourceFile, _finding: Diagnostic, text: bytes) -> bo
 
 
 def _is_provided_by_text(file: SourceFile, finding: Diagnostic, text: bytes) -> bool | None:
-    is_plain = is_ignored_for_type_checker(file, finding) or is_plainly_given(file, text)
+    is_plain = is_ignored_for_type_checker(file, finding) or is_textually_defined(file, text)
     return None if is_plain is False and may_be_bound_later(file, text) else is_plain
 
 
@@ -190,7 +190,7 @@ def _is_tried(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
     if statement.parent is not None and statement.parent.type == "module" and _is_all(statement, statement.parent):
         return True
     inner = statement
-    for ancestor in around(statement):
+    for ancestor in enclosing_nodes(statement):
         if ancestor.type == "try_statement" and ancestor.child_by_field_name("body") == inner:
             return True
         if ancestor.type == "with_statement":
@@ -218,7 +218,7 @@ def _is_all(node: Node, parent: Node) -> bool:
 
 
 def _is_provided_name(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
-    return is_given(file, node) or is_bound_later(file, node)
+    return is_defined_elsewhere(file, node) or is_bound_later(file, node)
 
 
 def _may_be_unread(file: SourceFile, finding: Diagnostic, text: bytes) -> bool | None:
@@ -234,22 +234,22 @@ def _is_interface_method(file: SourceFile, _finding: Diagnostic, node: Node) -> 
 
     Either the name of a base class contains `Interface`, or most methods of the class have no `self`.
     """
-    body = next((ancestor.parent for ancestor in around(node) if ancestor.type == "function_definition"), None)
+    body = next((ancestor.parent for ancestor in enclosing_nodes(node) if ancestor.type == "function_definition"), None)
     if body is not None and body.type == "decorated_definition":
         body = body.parent
     owner = body.parent if body is not None else None
     bases = owner.child_by_field_name("superclasses") if owner is not None else None
     if bases is not None and b"Interface" in file.utf8[bases.start_byte : bases.end_byte]:
         return True
-    with_self, without = 0, 0
+    with_self, without_self = 0, 0
     for member in body.named_children if body is not None else ():
         parameters = member.child_by_field_name("parameters")
         if parameters is not None:
             first = next(iter(parameters.named_children), None)
             text = file.utf8[first.start_byte : first.end_byte] if first is not None else b""
             is_bound = text.partition(b":")[0].strip() in (b"self", b"cls", b"*args")
-            with_self, without = with_self + is_bound, without + (not is_bound)
-    return without > max(1, with_self)
+            with_self, without_self = with_self + is_bound, without_self + (not is_bound)
+    return without_self > max(1, with_self)
 
 
 def _is_negotiated(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
@@ -274,19 +274,23 @@ def _is_bytes(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
 
 def _is_bound_on_purpose(file: SourceFile, finding: Diagnostic, node: Node) -> bool:
     """Return whether a redefined name is bound on purpose: by an `except … as`, or as the parameter for a fixture."""
-    return any(ancestor.type == "as_pattern_target" for ancestor in around(node)) or is_fixture(file, finding, node)
+    return any(ancestor.type == "as_pattern_target" for ancestor in enclosing_nodes(node)) or is_fixture(
+        file, finding, node
+    )
 
 
 def _is_call_result(_file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
     """Return whether the value is a call. Two equal calls can return different values, as `object()` does."""
-    assignment = next((ancestor for ancestor in around(node) if ancestor.type == "assignment"), None)
+    assignment = next((ancestor for ancestor in enclosing_nodes(node) if ancestor.type == "assignment"), None)
     value = assignment.child_by_field_name("right") if assignment is not None else None
     return value is not None and value.type == "call"
 
 
-def _is_wanted_debugger(_file: SourceFile, finding: Diagnostic, node: Node) -> bool:
+def _is_intended_debugger(_file: SourceFile, finding: Diagnostic, node: Node) -> bool:
     """Return whether a debugger is only imported, or starts only if a condition is true."""
-    return finding.message.startswith("Import ") or any(ancestor.type == "if_statement" for ancestor in around(node))
+    return finding.message.startswith("Import ") or any(
+        ancestor.type == "if_statement" for ancestor in enclosing_nodes(node)
+    )
 
 
 def _is_exact(_file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
@@ -309,7 +313,7 @@ def _is_cache_or_read_only(file: SourceFile, _finding: Diagnostic, node: Node) -
     It is a cache, which calls are meant to share, or the function only reads it.
     """
     name: bytes | None = None
-    for ancestor in around(node):
+    for ancestor in enclosing_nodes(node):
         if ancestor.type in ("default_parameter", "typed_default_parameter") and name is None:
             name_node = ancestor.child_by_field_name("name")
             name = file.utf8[name_node.start_byte : name_node.end_byte] if name_node is not None else None
@@ -342,24 +346,24 @@ _FILTERS: Mapping[str, _Filter] = {
     "PLW0128": _is_throwaway_name,
     "RUF040": _is_bytes,
     "S503": _is_negotiated,
-    "T100": _is_wanted_debugger,
+    "T100": _is_intended_debugger,
 }
 
 _TEXT_FILTERS: Mapping[str, _TextFilter] = {
     "B002": is_twice_negated,
     "B018": _is_plainly_read,
-    "B025": is_except_of_python_2,
-    "B030": is_of_except_by_condition,
+    "B025": is_python_2_except,
+    "B030": is_conditional_except,
     "F401": is_export,
     "F507": is_mapping,
     "F811": is_replaced_by_itself,
     "F821": _is_provided_by_text,
-    "F822": is_named_again,
+    "F822": is_repeated_export,
     "F841": _may_be_unread,
-    "G010": is_other_logger,
-    "PLE1205": is_other_logger,
-    "PLE1206": is_other_logger,
-    "PLE1307": is_width_given,
+    "G010": is_foreign_logger,
+    "PLE1205": is_foreign_logger,
+    "PLE1206": is_foreign_logger,
+    "PLE1307": has_width_argument,
     "RUF009": is_field,
     "RUF032": _is_exact,
     "S506": is_safe_loader,

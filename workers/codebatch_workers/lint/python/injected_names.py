@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from codebatch_workers.lint.python.runner_names import is_given_by_runner
+from codebatch_workers.lint.python.runner_names import is_runner_name
 from codebatch_workers.syntax.source import SourceFile
 
 _EXEC = re.compile(rb"\bexec(?:file)?\s*\(")
@@ -35,7 +35,7 @@ _DELETED = re.compile(rb"^del[ \t]+(.+)", re.MULTILINE)
 _VERSION = re.compile(rb"version|PY_?[23]", re.IGNORECASE)
 
 
-def around(node: Node, *, through_functions: bool = False) -> Iterator[Node]:
+def enclosing_nodes(node: Node, *, through_functions: bool = False) -> Iterator[Node]:
     """Yield a node and its ancestors, innermost first, up to the enclosing function or class."""
     current: Node | None = node
     while current is not None:
@@ -51,9 +51,9 @@ def _is_string_in_foreign_type(file: SourceFile, node: Node) -> bool:
     The strings of a `Literal`, even of the project's own, are values. `Mapped` is SQLAlchemy's, which searches the
     class that the string names in all modules.
     """
-    if not any(ancestor.type == "string" for ancestor in around(node)):
+    if not any(ancestor.type == "string" for ancestor in enclosing_nodes(node)):
         return False
-    for ancestor in around(node):
+    for ancestor in enclosing_nodes(node):
         value = ancestor.child_by_field_name("value") if ancestor.type == "subscript" else None
         if ancestor.type == "generic_type":
             value = next(iter(ancestor.children), None)
@@ -62,21 +62,24 @@ def _is_string_in_foreign_type(file: SourceFile, node: Node) -> bool:
     return False
 
 
-def is_given(file: SourceFile, node: Node) -> bool:
+def is_defined_elsewhere(file: SourceFile, node: Node) -> bool:
     """Return whether a name that a file does not define is valid, because it comes from elsewhere or is not a name."""
     return (
         _is_string_in_foreign_type(file, node)
-        or _is_of_python_2(file, node)
+        or _is_python_2_name(file, node)
         or is_bound_in_previous_iteration(file, node)
         or is_provided_by_runner(file, file.utf8[node.start_byte : node.end_byte])
     )
 
 
-def is_plainly_given(file: SourceFile, name: bytes) -> bool | None:
-    """Return the result of `is_given` if the text of the file decides it. Return None if the tree is needed."""
+def is_textually_defined(file: SourceFile, name: bytes) -> bool | None:
+    """Return the result of `is_defined_elsewhere` if the text of the file decides it.
+
+    Return None if the tree is needed.
+    """
     if name in _BUILTIN or _PLACEHOLDER.fullmatch(name) or name in file.derived(_deleted_names):
         return True
-    if is_given_by_runner(file, name):
+    if is_runner_name(file, name):
         return True
     if file.derived(_may_run) or file.derived(_has_texts_in_types) or (name in _PYTHON_2 and file.derived(_may_choose)):
         return None
@@ -156,7 +159,7 @@ def _defines_and_runs(file: SourceFile) -> tuple[bool, bool]:
 def is_bound_in_previous_iteration(file: SourceFile, node: Node) -> bool:
     """Return whether the loop around a node binds its name later in the body. The next iteration can use the name."""
     loop = None
-    for ancestor in around(node):
+    for ancestor in enclosing_nodes(node):
         if ancestor.type in ("for_statement", "while_statement"):
             loop = ancestor
     starts = file.derived(_bound_names).get(file.utf8[node.start_byte : node.end_byte], [])
@@ -173,11 +176,11 @@ def _bound_names(file: SourceFile) -> dict[bytes, list[int]]:
     return starts
 
 
-def _is_of_python_2(file: SourceFile, node: Node) -> bool:
+def _is_python_2_name(file: SourceFile, node: Node) -> bool:
     """Return whether a name is a builtin of Python 2, and is in a `try` or after a check of Python's version."""
     if file.utf8[node.start_byte : node.end_byte] not in _PYTHON_2:
         return False
-    for ancestor in around(node, through_functions=True):
+    for ancestor in enclosing_nodes(node, through_functions=True):
         condition = ancestor.child_by_field_name("condition") if ancestor.type == "if_statement" else None
         if ancestor.type == "conditional_expression" and ancestor.named_child_count > 1:
             condition = ancestor.named_children[1]

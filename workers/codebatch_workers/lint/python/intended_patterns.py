@@ -8,7 +8,7 @@ from collections import Counter
 from tree_sitter import Node
 
 from codebatch.model.record import Diagnostic
-from codebatch_workers.lint.python.injected_names import around
+from codebatch_workers.lint.python.injected_names import enclosing_nodes
 from codebatch_workers.syntax.source import SourceFile
 
 # Two signs before a variable. They look like an increment or decrement in another language.
@@ -56,14 +56,14 @@ def _sets_names(file: SourceFile) -> bool:
     return _SETS_NAMES.search(file.utf8) is not None
 
 
-def is_except_of_python_2(file: SourceFile, finding: Diagnostic, _text: bytes) -> bool | None:
+def is_python_2_except(file: SourceFile, finding: Diagnostic, _text: bytes) -> bool | None:
     """Return whether the code is Python 2's `except A, e:`, which Python 3.14 parses as two exceptions."""
     return _EXCEPT_OF_PYTHON_2.match(file.utf8, file.line_starts[finding.line - 1]) is not None
 
 
-def is_of_except_by_condition(file: SourceFile, finding: Diagnostic, text: bytes) -> bool | None:
+def is_conditional_except(file: SourceFile, finding: Diagnostic, text: bytes) -> bool | None:
     """Return whether an `except` has a conditional exception type, or the syntax of Python 2."""
-    return True if _ELSE.search(text) else is_except_of_python_2(file, finding, text)
+    return True if _ELSE.search(text) else is_python_2_except(file, finding, text)
 
 
 def is_replaced_by_itself(_file: SourceFile, finding: Diagnostic, _text: bytes) -> bool | None:
@@ -74,11 +74,11 @@ def is_replaced_by_itself(_file: SourceFile, finding: Diagnostic, _text: bytes) 
 
 def is_fixture(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
     """Return whether a node is a parameter whose name is that of a pytest fixture in this file."""
-    is_parameter = any(ancestor.type == "parameters" for ancestor in around(node))
-    return is_parameter and is_taken_by_pytest(file, file.utf8[node.start_byte : node.end_byte])
+    is_parameter = any(ancestor.type == "parameters" for ancestor in enclosing_nodes(node))
+    return is_parameter and is_pytest_parameter(file, file.utf8[node.start_byte : node.end_byte])
 
 
-def is_taken_by_pytest(file: SourceFile, name: bytes) -> bool:
+def is_pytest_parameter(file: SourceFile, name: bytes) -> bool:
     """Return whether a name is a parameter of a test or fixture, which pytest fills by name."""
     return name in file.derived(_pytest_parameters)
 
@@ -89,12 +89,12 @@ def _pytest_parameters(file: SourceFile) -> frozenset[bytes]:
     return frozenset(re.findall(rb"\w+", b" ".join(_PARAMETERS_OF_TEST.findall(file.utf8))))
 
 
-def is_width_given(_file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
+def has_width_argument(_file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
     """Return whether a width in a format is taken from an argument. ruff does not count this argument."""
     return _WIDTH_GIVEN.search(text) is not None
 
 
-def is_named_again(file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
+def is_repeated_export(file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
     """Return whether a name in `__all__` can exist: names are set dynamically, or the name occurs in another string."""
     return file.derived(_sets_names) or file.derived(_quoted_names)[text.strip(b"'\"")] > 1
 
@@ -112,7 +112,7 @@ def is_ignored_for_type_checker(file: SourceFile, finding: Diagnostic) -> bool:
 
 def is_reexport_or_alternative(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
     """Return whether a self-assignment re-exports a name at class or module level, or is one of several assignments."""
-    assignment = next((ancestor for ancestor in around(node) if ancestor.type == "assignment"), None)
+    assignment = next((ancestor for ancestor in enclosing_nodes(node) if ancestor.type == "assignment"), None)
     if assignment is None:
         return False
     targets, values = assignment.child_by_field_name("left"), assignment.child_by_field_name("right")
@@ -121,13 +121,13 @@ def is_reexport_or_alternative(file: SourceFile, _finding: Diagnostic, node: Nod
     if values.type in ("expression_list", "tuple"):
         left, right = (file.utf8[side.start_byte : side.end_byte] for side in (targets, values))
         return re.sub(rb"[\s()]", b"", left) != re.sub(rb"[\s()]", b"", right)
-    *_, scope = around(node)
+    *_, scope = enclosing_nodes(node)
     return scope.type not in ("function_definition", "lambda")
 
 
 def is_handler(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
     """Return whether the enclosing function has a parameter for an exception. Such a function runs during handling."""
-    *_, function = around(node)
+    *_, function = enclosing_nodes(node)
     parameters = function.child_by_field_name("parameters")
     return (
         parameters is not None and _EXCEPTION.search(file.utf8, parameters.start_byte, parameters.end_byte) is not None
@@ -145,12 +145,12 @@ def is_safe_loader(_file: SourceFile, finding: Diagnostic, _text: bytes) -> bool
     return loader is not None and _UNSAFE_LOADER.fullmatch(loader[1]) is None
 
 
-def is_other_logger(file: SourceFile, _finding: Diagnostic, _text: bytes) -> bool | None:
+def is_foreign_logger(file: SourceFile, _finding: Diagnostic, _text: bytes) -> bool | None:
     """Return whether the file imports another logging library. Its loggers have other methods and placeholders."""
-    return file.derived(_has_other_loggers)
+    return file.derived(_has_foreign_loggers)
 
 
-def _has_other_loggers(file: SourceFile) -> bool:
+def _has_foreign_loggers(file: SourceFile) -> bool:
     return _OTHER_LOGGERS.search(file.utf8) is not None
 
 
@@ -159,7 +159,7 @@ def is_read_between(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
 
     Its first definition is only an annotation, or the class reads its first value before the second one is set.
     """
-    owner = next((ancestor for ancestor in around(node) if ancestor.type == "class_definition"), None)
+    owner = next((ancestor for ancestor in enclosing_nodes(node) if ancestor.type == "class_definition"), None)
     name = re.match(rb"\w+", file.utf8[node.start_byte : node.end_byte])
     if owner is None or name is None or node.start_byte - owner.start_byte > _SCOPE_BYTES_MAX:
         return False
@@ -174,9 +174,11 @@ def is_unread(file: SourceFile, node: Node) -> bool:
 
     At top level, nothing in the whole file may read it.
     """
-    *_, scope = around(node)
+    *_, scope = enclosing_nodes(node)
     start, end = (0, len(file.utf8)) if scope.parent is None else (scope.start_byte, scope.end_byte)
-    assignment = next((ancestor for ancestor in around(node) if ancestor.type in ("assignment", "for_statement")), None)
+    assignment = next(
+        (ancestor for ancestor in enclosing_nodes(node) if ancestor.type in ("assignment", "for_statement")), None
+    )
     targets = assignment.child_by_field_name("left") if assignment is not None else None
     if targets is None or targets.type not in ("pattern_list", "tuple_pattern") or end - start > _SCOPE_BYTES_MAX:
         return False
@@ -189,7 +191,7 @@ def is_unread(file: SourceFile, node: Node) -> bool:
 def is_set_by_class(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
     """Return whether a metaclass, or a method of this name, handles an attribute that is not in `__slots__`."""
     name = file.utf8[node.start_byte : node.end_byte].rpartition(b".")[2]
-    for ancestor in around(node, through_functions=True):
+    for ancestor in enclosing_nodes(node, through_functions=True):
         if ancestor.type == "class_definition":
             if ancestor.end_byte - ancestor.start_byte > _SCOPE_BYTES_MAX:
                 return False

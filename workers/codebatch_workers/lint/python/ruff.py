@@ -23,7 +23,7 @@ from ruff import find_ruff_bin  # type: ignore[import-untyped]  # it has no anno
 from codebatch.model.record import Diagnostic
 from codebatch_workers.api.protocols import MemoryDirectory, TaskEnvironment
 from codebatch_workers.lint.ruff_rules import SEVERITIES
-from codebatch_workers.syntax.contexts import directories_of_packages
+from codebatch_workers.syntax.contexts import package_directories
 from codebatch_workers.syntax.source import SourceFile
 
 # The version is fixed, so that builtins and syntax do not depend on the Python that runs codebatch.
@@ -109,7 +109,7 @@ class Ruff:
     def _binary(self) -> str:
         return str(find_ruff_bin())
 
-    def want(self, codes: Iterable[str]) -> None:
+    def select_rules(self, codes: Iterable[str]) -> None:
         """Add rules to those that ruff checks."""
         self.codes = sorted({*self.codes, *codes})
         self._answers.clear()
@@ -231,7 +231,7 @@ class _TemporaryFiles:
             for location, file in zip(locations, files, strict=True)
             if _keeps_directories(location, file.path)
         }:
-            for package in directories_of_packages(packages):
+            for package in package_directories(packages):
                 self._write(_location(package + b"/__init__.py" if package else b"__init__.py"), b"")
         return locations
 

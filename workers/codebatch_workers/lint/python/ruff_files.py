@@ -13,7 +13,7 @@ import msgspec
 
 from codebatch.errors import InvalidConfiguration
 from codebatch.model.entry import Entry, display_path, is_safe_path
-from codebatch.model.nearest_directories import Nearest, parent_of
+from codebatch.model.nearest_directories import Nearest, parent_directory
 from codebatch.model.task import Context, SnapshotView
 from codebatch.model.text.toml import TomlError, parse_toml
 from codebatch_workers.lint.config import LintConfig
@@ -41,7 +41,7 @@ def pinned_elsewhere(config: LintConfig, *, is_project: bool) -> tuple[LintConfi
     return msgspec.structs.replace(config, ruff=RuffSettings()), "ruff: the pinned rules"
 
 
-def contexts_of_ruff(config: LintConfig) -> Mapping[str, Context]:
+def ruff_contexts(config: LintConfig) -> Mapping[str, Context]:
     """Return the contexts of lint that depend on its configuration (`TaskDeclaration.configured_contexts`)."""
     return {CONTEXT: ruff_files_context} if config.ruff.config == "project" else {}
 
@@ -52,21 +52,21 @@ def ruff_files_context(view: SnapshotView) -> Callable[[Entry], bytes]:
     These are the files in directories above it, and the files that they extend. A pyproject.toml contributes only the
     part that ruff reads. Raises InvalidConfiguration if an extended file is missing.
     """
-    own: dict[bytes, dict[bytes, str]] = {}
+    files_by_directory: dict[bytes, dict[bytes, str]] = {}
     for entry in view.entries:
         directory, _, name = entry.path.rpartition(b"/")
         if entry.kind == "file" and name in _NAMES and (files := dict(_with_extended(view, entry.path))):
-            own.setdefault(directory, {}).update(files)
-    if not any(_decides(text, path) for path, text in own.get(b"", {}).items() if b"/" not in path):
+            files_by_directory.setdefault(directory, {}).update(files)
+    if not any(_decides(text, path) for path, text in files_by_directory.get(b"", {}).items() if b"/" not in path):
         # If there is no configuration file at the root, ruff would search the directories above the tree.
-        own.setdefault(b"", {})[b"ruff.toml"] = ""
+        files_by_directory.setdefault(b"", {})[b"ruff.toml"] = ""
     nearest: Nearest[Mapping[bytes, str]] = Nearest()
-    for directory, files in own.items():
+    for directory, files in files_by_directory.items():
         nearest.put(directory, files)
     encoded: dict[bytes, bytes] = {}
 
     def context(entry: Entry) -> bytes:
-        directory = parent_of(entry.path)
+        directory = parent_directory(entry.path)
         value = encoded.get(directory)
         if value is None:
             merged = {path: text for files in nearest.above(entry.path) for path, text in files.items()}
@@ -76,7 +76,7 @@ def ruff_files_context(view: SnapshotView) -> Callable[[Entry], bytes]:
     return context
 
 
-def ruff_files_of(context: bytes) -> tuple[tuple[bytes, str], ...]:
+def decode_ruff_files(context: bytes) -> tuple[tuple[bytes, str], ...]:
     """Return the paths and texts that a value of `ruff_files_context` encodes. Raises ValueError for unsafe paths."""
     files = _decoder.decode(context) if context else ((b"ruff.toml", ""),)
     if not all(is_safe_path(path) for path, _ in files):
@@ -109,7 +109,7 @@ def _with_extended(view: SnapshotView, path: bytes) -> Iterator[tuple[bytes, str
         extended = settings.get("extend") if isinstance(settings, dict) else None
         if not isinstance(extended, str):
             return
-        source = posixpath.normpath(posixpath.join(parent_of(source), extended.encode("utf-8")))
+        source = posixpath.normpath(posixpath.join(parent_directory(source), extended.encode("utf-8")))
 
 
 def _relevant_part(document: Mapping[str, object], text: str) -> tuple[str, object]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from codebatch.model.record import Severity
 from codebatch_workers.api.protocols import MemoryDirectory
 from codebatch_workers.lint.python.ruff import UNREADABLE, WITHOUT_SOURCES, Ruff, RuffFinding
-from codebatch_workers.lint.python.ruff_files import CONTEXT, ruff_files_of
+from codebatch_workers.lint.python.ruff_files import CONTEXT, decode_ruff_files
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.syntax.source import SourceFile
 
@@ -61,7 +61,7 @@ class ProjectRuff(Ruff):
 
     def companion_files(self, file: SourceFile) -> tuple[tuple[bytes, str], ...]:
         """Return the configuration files of ruff that apply to a file."""
-        return ruff_files_of(file.contexts.get(CONTEXT, b""))
+        return decode_ruff_files(file.contexts.get(CONTEXT, b""))
 
     def _run(self, scratch: Path, files: Sequence[SourceFile]) -> Iterable[list[RuffFinding]]:
         (scratch / "pyproject.toml").write_text(f'[project]\nrequires-python = ">={DEFAULT_VERSION}"\n')

@@ -73,9 +73,9 @@ _RUNNERS = (
 _SCONS_FILE = re.compile(rb"SCons(?:truct|cript)[^/]*|SCsub")
 
 
-def is_given_by_runner(file: SourceFile, name: bytes) -> bool:
+def is_runner_name(file: SourceFile, name: bytes) -> bool:
     """Return whether the program that runs a file defines `name`, or can define any name."""
-    return _SCONS_FILE.fullmatch(_file_name(file)) is not None or name in file.lasting(_provided_names)
+    return _SCONS_FILE.fullmatch(_file_name(file)) is not None or name in file.derived_persistently(_provided_names)
 
 
 def _provided_names(file: SourceFile) -> frozenset[bytes]:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from tree_sitter import Node, Range, Tree
 
-from codebatch_workers.lint.python.injected_names import around
+from codebatch_workers.lint.python.injected_names import enclosing_nodes
 from codebatch_workers.syntax.language.languages import grammar
 from codebatch_workers.syntax.source import SourceFile
 
@@ -36,10 +36,12 @@ def node_in_function(file: SourceFile, start: int, end: int) -> Node | None:
     This is the innermost function around the first line, or an outer one. Up to this function, the node's ancestors are
     the same as in the tree of the file.
     """
-    node = _node(file, _lines_of_function, start, end)
+    node = _node(file, _function_lines, start, end)
     # The lines can include a comment after the function, which is not in the function.
     return (
-        node if node is not None and any(ancestor.type == "function_definition" for ancestor in around(node)) else None
+        node
+        if node is not None and any(ancestor.type == "function_definition" for ancestor in enclosing_nodes(node))
+        else None
     )
 
 
@@ -48,7 +50,7 @@ def node_in_statement(file: SourceFile, start: int, end: int) -> Node | None:
 
     Return None if the tree of the whole file is needed.
     """
-    return _node(file, _lines_of_statement, start, end)
+    return _node(file, _statement_lines, start, end)
 
 
 def _node(file: SourceFile, lines_around: _LinesAround, start: int, end: int) -> Node | None:
@@ -75,7 +77,7 @@ class _Pieces:
         self.requests = 0
 
 
-def _lines_of_function(file: SourceFile, first: int, last: int) -> tuple[int, int] | None:
+def _function_lines(file: SourceFile, first: int, last: int) -> tuple[int, int] | None:
     """Return the first and last line, from 1, of a function around some lines. Return None if this is uncertain."""
     utf8, starts = file.utf8, file.line_starts
     depth: int | None = None
@@ -92,7 +94,7 @@ def _lines_of_function(file: SourceFile, first: int, last: int) -> tuple[int, in
     return None
 
 
-def _lines_of_statement(file: SourceFile, first: int, last: int) -> tuple[int, int] | None:
+def _statement_lines(file: SourceFile, first: int, last: int) -> tuple[int, int] | None:
     """Return the first and last line, from 1, of the top-level statement around some lines.
 
     Return None if uncertain.

@@ -46,7 +46,7 @@ _TEST_NAMES = re.compile(
 )
 
 
-def purpose_of(path: bytes) -> Purpose | None:
+def file_purpose(path: bytes) -> Purpose | None:
     """Return the purpose of a file, or None for production code."""
     directory, _, name = path.rpartition(b"/")
     purpose, in_test = _classify_directory(directory)
@@ -76,10 +76,10 @@ def _classify_directory(directory: bytes) -> tuple[Purpose | None, int | None]:
         return None, None
     directory += b"/"
     in_test = _TEST.search(directory)
-    return _purpose_of_directory(directory), None if in_test is None else in_test.start()
+    return _directory_purpose(directory), None if in_test is None else in_test.start()
 
 
-def _purpose_of_directory(directory: bytes) -> Purpose | None:
+def _directory_purpose(directory: bytes) -> Purpose | None:
     tests = _ABOVE_DATA.search(directory)
     if _FIXTURES.search(directory) or (tests is not None and _DATA.search(directory, tests.end())):
         return "fixture"

@@ -46,7 +46,7 @@ _SITE = re.compile(
 def is_copied_library(path: bytes, utf8: bytes) -> bool:
     """Return whether the path and first comment of a JavaScript or CSS file show that it is a copy of a library."""
     names = frozenset(_iter_names(path))
-    return bool(names) and _is_banner_of(names, _banner(utf8[:_BANNER_BYTES_MAX].lower()))
+    return bool(names) and _is_library_banner(names, _banner(utf8[:_BANNER_BYTES_MAX].lower()))
 
 
 def _iter_names(path: bytes) -> Iterator[bytes]:
@@ -74,7 +74,7 @@ def _banner(head: bytes) -> bytes:
     return b"\n".join(texts)
 
 
-def _is_banner_of(names: frozenset[bytes], banner: bytes) -> bool:
+def _is_library_banner(names: frozenset[bytes], banner: bytes) -> bool:
     """Return whether a comment is the banner of a library with one of `names`.
 
     Next to the name there must be a version, or the comment must have a licence and a site with the name.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, StandIn, blank, gap, gaps
+from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, Replacement, blank, gap, gaps
 
 # The word in `${name%pattern}`, `${name/pattern/text}` or `${name:-word}`. Its literal parts can contain any
 # characters.
@@ -18,28 +18,28 @@ _HEREDOC = rb"<<-?[ \t]*(['\"\\]?)([A-Za-z_]\w*)['\"]?"
 _TWO_HEREDOCS = re.compile(rb"^[^\n#]*?%s[^\n]*?(%s)" % (_HEREDOC, _HEREDOC), re.MULTILINE)
 
 
-def _words_of_expansions(utf8: bytes) -> Iterator[StandIn]:
+def _expansion_word_replacements(utf8: bytes) -> Iterator[Replacement]:
     """Yield letters in place of the literal parts of a word in an expansion. Names of variables stay."""
     for match in _WORD_OF_EXPANSION.finditer(utf8):
         start = match.start(1)
         for variable in (*_IN_BRACES.finditer(match[1]), None):
             end = match.end(1) if variable is None else match.start(1) + variable.start()
             if end > start:
-                yield StandIn(start, b"_" * (end - start))
+                yield Replacement(start, b"_" * (end - start))
             start = end if variable is None else match.start(1) + variable.end()
 
 
-def _second_heredocs(utf8: bytes) -> Iterator[StandIn]:
+def _second_heredocs(utf8: bytes) -> Iterator[Replacement]:
     """Yield blanks for the second here-document of a command such as `cat <<A <<B`: for its operator and its text."""
     for match in _TWO_HEREDOCS.finditer(utf8) if utf8.count(b"<<") > 1 else ():
-        first = _end_of_heredoc(utf8, match.end(), match[2])
-        second = _end_of_heredoc(utf8, first, match[5])
+        first = _heredoc_end(utf8, match.end(), match[2])
+        second = _heredoc_end(utf8, first, match[5])
         if 0 < first < second:
-            yield StandIn(match.start(3), blank(match[3]))
-            yield StandIn(first, blank(utf8[first:second]))
+            yield Replacement(match.start(3), blank(match[3]))
+            yield Replacement(first, blank(utf8[first:second]))
 
 
-def _end_of_heredoc(utf8: bytes, start: int, word: bytes) -> int:
+def _heredoc_end(utf8: bytes, start: int, word: bytes) -> int:
     """Return the end of the last line of a here-document that `word` ends, or -1."""
     end = re.compile(rb"\n\t*%s(?=\n|\Z)" % re.escape(word)).search(utf8, start) if start >= 0 else None
     return -1 if end is None else end.end()
@@ -52,7 +52,7 @@ def _as_parenthesis(text: bytes) -> bytes:
 BASH_GAPS: tuple[Gap, ...] = (
     # `for arg do` iterates over the positional parameters. The grammar expects a separator before `do`.
     gap(rb"\bfor[ \t]+[A-Za-z_]\w*([ \t])(?=[ \t]*do\b)", lambda _: b";", needs=(b"for",)),
-    _words_of_expansions,
+    _expansion_word_replacements,
     # In `${name:$i:1}`, the offset is a variable.
     gap(rb"\$\{[A-Za-z_]\w*(?:\[[^\]\n]{0,100}\])?:(\$)(?=\w+)", needs=(b":$",)),
     # `exec 3<>file`, `{fd}>file`, and several adjacent strings after `<<<`, such as `<<<"a"$'b'`.

@@ -51,7 +51,7 @@ _BLANKED = re.compile(rb"[^\\\s]|\\(?!\r?\n)")
 _UNCONTINUED = re.compile(rb"[^\\\r](?=\r?\n)")
 
 
-def without_inner_comments(utf8: bytes) -> bytes:
+def blank_inner_comments(utf8: bytes) -> bytes:
     """Replace comments within macro bodies, and `/*` within their string literals, by blanks.
 
     The grammar ends a directive at such a comment. Each line that ends within the comment gets a backslash, so that the
@@ -74,7 +74,7 @@ def without_inner_comments(utf8: bytes) -> bytes:
     return utf8 if text is None else bytes(text)
 
 
-def without_module_lines(utf8: bytes) -> bytes:
+def blank_module_lines(utf8: bytes) -> bytes:
     """Replace C++ module declarations and imports by blanks. In files that have any, replace `export` too."""
     if b"module" not in utf8 and b"import" not in utf8:
         return utf8
@@ -85,7 +85,7 @@ def without_module_lines(utf8: bytes) -> bytes:
     return _blanked(utf8, spans)
 
 
-def without_macros_of_classes(utf8: bytes) -> bytes:
+def blank_class_macros(utf8: bytes) -> bytes:
     """Replace each macro between `class`, `struct` or `union` and the name of the type by blanks."""
     return _blanked(utf8, [match.span(1) for match in _BEFORE_CLASS_NAME.finditer(utf8)])
 
@@ -99,12 +99,12 @@ def _blanked(utf8: bytes, spans: Sequence[tuple[int, int]]) -> bytes:
     return bytes(text)
 
 
-def without_macro_lines(utf8: bytes) -> bytes:
+def blank_macro_lines(utf8: bytes) -> bytes:
     """Replace each macro that is on its own line before a declaration by blanks."""
     text = None
     for match in _LINE.finditer(b"\n" + utf8):
         start, end = match.start(1) - 1, match.end(1) - 1
-        start_of_next = _start_of_declaration(utf8, end)
+        start_of_next = _declaration_start(utf8, end)
         if start_of_next < 0 or not _is_after_declaration(
             text or utf8, match.start() - 1, utf8[start_of_next : start_of_next + 1]
         ):
@@ -114,7 +114,7 @@ def without_macro_lines(utf8: bytes) -> bytes:
     return utf8 if text is None else bytes(text)
 
 
-def _start_of_declaration(utf8: bytes, end: int) -> int:
+def _declaration_start(utf8: bytes, end: int) -> int:
     """Return the start of the declaration after an offset, behind any further macro lines.
 
     Return -1 if there is none.

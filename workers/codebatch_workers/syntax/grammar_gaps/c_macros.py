@@ -85,7 +85,7 @@ _STATEMENT_WORDS = frozenset(
 _NO_FUNCTIONS = _STATEMENT_WORDS | _ATTRIBUTES
 
 
-class MacroStandIn(NamedTuple):
+class MacroReplacement(NamedTuple):
     """A range of the text, and bytes to replace its beginning. Blanks replace the rest of the range."""
 
     start: int
@@ -104,20 +104,20 @@ class _Token(msgspec.Struct, frozen=True):
         return self.kind == "word" and self.text not in _NO_NAMES
 
     @property
-    def blank(self) -> MacroStandIn:
-        return MacroStandIn(self.start, self.end)
+    def blank(self) -> MacroReplacement:
+        return MacroReplacement(self.start, self.end)
 
 
-def without_macros(utf8: bytes) -> bytes:
+def replace_macros(utf8: bytes) -> bytes:
     """Return a C or C++ text, at the same length, with a stand-in for each macro in a head."""
     text = None
-    for start, end, stand_in in stand_ins(utf8):
+    for start, end, replacement in macro_replacements(utf8):
         text = text or bytearray(utf8)
-        text[start:end] = stand_in + blank(utf8[start + len(stand_in) : end])
+        text[start:end] = replacement + blank(utf8[start + len(replacement) : end])
     return utf8 if text is None else bytes(text)
 
 
-def stand_ins(utf8: bytes) -> Iterator[MacroStandIn]:
+def macro_replacements(utf8: bytes) -> Iterator[MacroReplacement]:
     """Yield the stand-ins for macros in a text, in undefined order. They do not overlap."""
     done = 0
     for match in _HEAD.finditer(b"\n" + utf8):
@@ -132,14 +132,14 @@ def stand_ins(utf8: bytes) -> Iterator[MacroStandIn]:
         if spans and plain is not None and plain[1] not in _NO_FUNCTIONS and _PARAMETERS.match(plain[2]):
             done, before = plain.end(), match.start(1) - 1
             for first, last in spans:
-                yield MacroStandIn(before + first, before + last)
+                yield MacroReplacement(before + first, before + last)
         else:
             tokens, done = _tokens(utf8, start)
-            yield from _stand_ins_of_head(tokens)
+            yield from _head_replacements(tokens)
     for match in _WRAPPED.finditer(utf8):
         start = utf8.rfind(b"\n", max(0, match.start() - _LINE_BYTES_MAX), match.start()) + 1
         if _INDENTED.match(utf8, start, match.start()):
-            yield from _stand_ins_of_head(_tokens(utf8, start)[0])
+            yield from _head_replacements(_tokens(utf8, start)[0])
 
 
 @lru_cache(maxsize=4096)
@@ -178,12 +178,12 @@ def _tokens(utf8: bytes, start: int) -> tuple[list[_Token], int]:
     return [], end
 
 
-def _stand_ins_of_head(tokens: Sequence[_Token]) -> Iterator[MacroStandIn]:
+def _head_replacements(tokens: Sequence[_Token]) -> Iterator[MacroReplacement]:
     """Yield the stand-ins for the macros in one head."""
     while (after := _index_after_statement(tokens)) > 0:
         for token in tokens[: after - 2]:
             yield token.blank
-        yield MacroStandIn(tokens[after - 1].end, tokens[after - 1].end + 1, b";")
+        yield MacroReplacement(tokens[after - 1].end, tokens[after - 1].end + 1, b";")
         tokens = tokens[after:]
     if len(tokens) < len(("name", ";")):
         return
@@ -191,12 +191,12 @@ def _stand_ins_of_head(tokens: Sequence[_Token]) -> Iterator[MacroStandIn]:
     around = _index_around_type(items)
     if around:
         macro, brackets = items[around - 1], items[around]
-        yield MacroStandIn(macro.start, brackets.start + 1)
-        yield MacroStandIn(brackets.end - 1, brackets.end)
+        yield MacroReplacement(macro.start, brackets.start + 1)
+        yield MacroReplacement(brackets.end - 1, brackets.end)
     elif all(token.kind != "brackets" for token in items):
-        yield from _stand_ins_of_variable(items) if end.kind != "{" else ()
+        yield from _variable_replacements(items) if end.kind != "{" else ()
     elif items[0].kind == "word":
-        yield from _stand_ins_of_function(items, end.text)
+        yield from _function_replacements(items, end.text)
 
 
 def _index_around_type(items: Sequence[_Token]) -> int:
@@ -219,17 +219,26 @@ def _index_after_statement(tokens: Sequence[_Token]) -> int:
     For example, `static MACRO(x)` before another head.
     """
     first = next((index for index, token in enumerate(tokens) if token.kind == "brackets"), 0)
-    rest = tokens[first + 1 :]
-    if not first or not rest or tokens[first - 1].kind != "word" or tokens[first].end == rest[0].start:
+    following_tokens = tokens[first + 1 :]
+    if (
+        not first
+        or not following_tokens
+        or tokens[first - 1].kind != "word"
+        or tokens[first].end == following_tokens[0].start
+    ):
         return 0
     if any(token.text not in _STORAGE for token in tokens[: first - 1]):
         return 0
-    words = next((index for index, token in enumerate(rest) if token.kind != "word"), 0)
-    is_head = words > 1 and rest[words].kind in ("brackets", "star") and any(token.kind == "brackets" for token in rest)
-    return first + 1 if rest[0].text in _STORAGE or is_head else 0
+    words = next((index for index, token in enumerate(following_tokens) if token.kind != "word"), 0)
+    is_head = (
+        words > 1
+        and following_tokens[words].kind in ("brackets", "star")
+        and any(token.kind == "brackets" for token in following_tokens)
+    )
+    return first + 1 if following_tokens[0].text in _STORAGE or is_head else 0
 
 
-def _stand_ins_of_variable(items: Sequence[_Token]) -> Iterator[MacroStandIn]:
+def _variable_replacements(items: Sequence[_Token]) -> Iterator[MacroReplacement]:
     """Yield the stand-ins for a variable: `EXPORT const table_t TABLE[`, `int name UNUSED;`."""
     at = _attributed_index(items) or len(items) - 1
     for token in (*_macros_before_name(items[:at]), *items[at + 1 :]):
@@ -246,26 +255,31 @@ def _attributed_index(items: Sequence[_Token]) -> int:
     return types_or_names[-1] if len(types_or_names) > (not _is_typed(items)) else 0
 
 
-def _stand_ins_of_function(items: Sequence[_Token], end: bytes) -> Iterator[MacroStandIn]:
+def _function_replacements(items: Sequence[_Token], end: bytes) -> Iterator[MacroReplacement]:
     if _is_wrapped(items):
         # A prototype such as `f OF((int a))`.
         *items, macro, brackets = items
-        yield MacroStandIn(macro.start, brackets.start + 1)
-        yield MacroStandIn(brackets.end - 1, brackets.end)
+        yield MacroReplacement(macro.start, brackets.start + 1)
+        yield MacroReplacement(brackets.end - 1, brackets.end)
         items = [*items, replace(brackets, text=b"()")]
     brackets_at = [index for index, token in enumerate(items) if token.kind == "brackets"]
     first = brackets_at[0]
-    rest = items[first + 1 :]
+    following_items = items[first + 1 :]
     at = _parameters_index(items, brackets_at)
     name = at - 1
-    if not _PARAMETERS.match(items[first].text) and _is_old_style(items[: first - 1], rest):
-        yield from _stand_ins_of_old_style(items[: first - 1])
-    elif len(brackets_at) == 1 and not _PARAMETERS.match(items[at].text) and not rest and _attributed_index(items):
-        yield from _stand_ins_of_variable(items)
+    if not _PARAMETERS.match(items[first].text) and _is_old_style(items[: first - 1], following_items):
+        yield from _old_style_replacements(items[: first - 1])
+    elif (
+        len(brackets_at) == 1
+        and not _PARAMETERS.match(items[at].text)
+        and not following_items
+        and _attributed_index(items)
+    ):
+        yield from _variable_replacements(items)
     elif _is_declarator(items[name], end) and _are_attributes(items[at + 1 :]):
         for token in items[at + 1 :]:
             yield token.blank
-        yield from _stand_ins_before_name(items[:name], is_in_brackets=items[name].kind == "brackets")
+        yield from _replacements_before_name(items[:name], is_in_brackets=items[name].kind == "brackets")
 
 
 def _is_declarator(token: _Token, end: bytes) -> bool:
@@ -286,21 +300,21 @@ def _is_wrapped(items: Sequence[_Token]) -> bool:
     )
 
 
-def _stand_ins_of_old_style(before: Sequence[_Token]) -> Iterator[MacroStandIn]:
+def _old_style_replacements(before: Sequence[_Token]) -> Iterator[MacroReplacement]:
     """Yield the stand-ins for text before the name of an old-style function: macros, and stars of its type."""
     for token in (*_macros_before_name(before), *(token for token in before if token.kind == "star")):
         yield token.blank
 
 
-def _is_old_style(before: Sequence[_Token], rest: Sequence[_Token]) -> bool:
+def _is_old_style(before: Sequence[_Token], following_items: Sequence[_Token]) -> bool:
     """Return whether a head is that of an old-style function: `int f(a) char *a;`.
 
-    `before` are the tokens before its name, `rest` those after its parentheses.
+    `before` are the tokens before its name, `following_items` those after its parentheses.
     """
-    words = sum(token.kind == "word" for token in rest)
-    is_declaration = words > 1 and all(token.kind != "brackets" for token in rest)
+    words = sum(token.kind == "word" for token in following_items)
+    is_declaration = words > 1 and all(token.kind != "brackets" for token in following_items)
     # A parameter can be a function pointer: `int f(a) int (*a)();`.
-    is_declaration |= words > 0 and rest[0].text in _TYPES
+    is_declaration |= words > 0 and following_items[0].text in _TYPES
     return is_declaration and any(token.text not in _QUALIFIERS for token in before)
 
 
@@ -329,7 +343,7 @@ def _are_attributes(after: Sequence[_Token]) -> bool:
     )
 
 
-def _stand_ins_before_name(before: Sequence[_Token], *, is_in_brackets: bool) -> Iterator[MacroStandIn]:
+def _replacements_before_name(before: Sequence[_Token], *, is_in_brackets: bool) -> Iterator[MacroReplacement]:
     """Yield the stand-ins for macros before the name of a function."""
     call_indexes = [index for index, token in enumerate(before) if token.kind == "brackets" and index]
     plain = [token for index, token in enumerate(before) if token.kind != "brackets" and index + 1 not in call_indexes]

@@ -63,7 +63,7 @@ class _Arm(msgspec.Struct):
         self.depth += depth
 
     @property
-    def is_whole(self) -> bool:
+    def is_balanced(self) -> bool:
         return not self.depth and not self.least
 
 
@@ -131,7 +131,7 @@ def _count_brackets(arm: _Arm, code: bytes) -> None:
 
 def _cuts_code(utf8: bytes, conditional: _Conditional) -> bool:
     """Return whether a conditional splits a construct: an arm begins or ends within one."""
-    is_cut = not all(arm.is_whole for arm in conditional.arms)
+    is_cut = not all(arm.is_balanced for arm in conditional.arms)
     is_cut = is_cut or any(
         _REST.match(utf8, directive.end(), directive.end() + _AROUND_BYTES_MAX)
         for directive in conditional.directives[:-1]

@@ -52,7 +52,7 @@ def captured(captures: dict[str, list[Node]], utf8: bytes, language: str) -> Map
     These are parameters, and in C and C++ also types and storage classes.
     """
     if language in LANGUAGES_WITH_MACROS:
-        return _captured_of_c(captures, utf8)
+        return _enclosing_c_captures(captures, utf8)
     # A guard in Kotlin's `when` is not captured by itself: the parser got a comma in place of its `if` (kotlin.py).
     guards = [node for node in captures.pop("guard", ()) if not utf8.startswith(b",", node.start_byte)]
     if guards:
@@ -71,11 +71,11 @@ def captured(captures: dict[str, list[Node]], utf8: bytes, language: str) -> Map
     return {**captures, "parameter": parameters} if parameters else captures
 
 
-def _captured_of_c(captures: dict[str, list[Node]], utf8: bytes) -> Mapping[str, list[Node]]:
+def _enclosing_c_captures(captures: dict[str, list[Node]], utf8: bytes) -> Mapping[str, list[Node]]:
     """Replace the captures `typedef` and `storage` by `def.…`, `visibility` and `declared`, and add parameters."""
-    parameters = [node for function in captures.get("function", ()) for node in _parameters_of_c(function)]
+    parameters = [node for function in captures.get("function", ()) for node in _c_parameters(function)]
     for typedef in captures.pop("typedef", ()):
-        if name := _TYPES.get(_type_of_body(typedef)):
+        if name := _TYPES.get(_body_type(typedef)):
             captures.setdefault(name, []).append(typedef)
     hidden: list[Node] = []
     externs: dict[int, Node] = {}
@@ -92,7 +92,7 @@ def _captured_of_c(captures: dict[str, list[Node]], utf8: bytes) -> Mapping[str,
     return {**captures, **{name: nodes for name, nodes in added.items() if nodes}}
 
 
-def _type_of_body(typedef: Node) -> str:
+def _body_type(typedef: Node) -> str:
     """Return the node type of the unnamed type that a `typedef` defines.
 
     If the type has a name or is defined elsewhere, return an empty text.
@@ -107,7 +107,7 @@ def _type_of_body(typedef: Node) -> str:
     return type_node.type
 
 
-def _parameters_of_c(function: Node) -> list[Node]:
+def _c_parameters(function: Node) -> list[Node]:
     """Return the parameters of a function.
 
     If it returns a function pointer, parameters of this pointer are left out.

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from codebatch_workers.syntax.grammar_gaps.stand_ins import (
     Gap,
-    StandIn,
+    Replacement,
     blank,
     gap,
     gaps,
@@ -29,7 +29,7 @@ _LINES_BEFORE_MAX = 20
 _BLANKS_MAX = 200
 
 
-def _attributes(utf8: bytes) -> Iterator[StandIn]:
+def _attributes(utf8: bytes) -> Iterator[Replacement]:
     """Yield blanks for attributes of operands. The grammar supports these only in some lists."""
     opened: list[tuple[bytes, int]] = []
     starts: dict[int, int] = {}
@@ -44,7 +44,7 @@ def _attributes(utf8: bytes) -> Iterator[StandIn]:
             elif opening == b"#[" and _PATH.match(utf8, start):
                 starts[match.end()] = start
                 if _BEFORE_AN_OPERAND.search(_code_before(utf8, start, starts)):
-                    yield StandIn(start, blank(utf8[start : match.end()]))
+                    yield Replacement(start, blank(utf8[start : match.end()]))
 
 
 def _code_before(utf8: bytes, end: int, attributes: Mapping[int, int]) -> bytes:
@@ -69,11 +69,11 @@ _TRAIT_ALIAS = re.compile(
 )
 
 
-def _trait_aliases(utf8: bytes) -> Iterator[StandIn]:
+def _trait_aliases(utf8: bytes) -> Iterator[Replacement]:
     """Yield stand-ins that turn `trait A = B;` into a trait with a base and an empty body."""
     for match in _TRAIT_ALIAS.finditer(utf8):
-        yield StandIn(match.start(1), b":")
-        yield StandIn(match.start(2), b"{}")
+        yield Replacement(match.start(1), b":")
+        yield Replacement(match.start(2), b"{}")
 
 
 _NUMBER_TYPES = rb"[iu](?:8|16|32|64|128|size)|f(?:16|32|64|128)"

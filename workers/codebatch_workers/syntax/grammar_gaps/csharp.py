@@ -58,13 +58,13 @@ CSHARP_GAPS: tuple[Gap, ...] = (
 )
 
 
-def without_extension_blocks(utf8: bytes) -> bytes:
+def blank_extension_blocks(utf8: bytes) -> bytes:
     """Replace `extension(T x) {` and its closing brace by blanks, so that its members belong to the enclosing class."""
     if b"extension" not in utf8:
         return utf8
     text = None
     for match in _EXTENSION.finditer(utf8):
-        end = _end_of_block(utf8, match.end())
+        end = _block_end(utf8, match.end())
         if end < 0:
             break
         text = text or bytearray(utf8)
@@ -73,7 +73,7 @@ def without_extension_blocks(utf8: bytes) -> bytes:
     return utf8 if text is None else bytes(text)
 
 
-def _end_of_block(utf8: bytes, start: int) -> int:
+def _block_end(utf8: bytes, start: int) -> int:
     """Return the offset of the brace that closes a block, or -1. `start` is the offset after the opening brace."""
     depth = 1
     for brace in _braces(utf8, start):

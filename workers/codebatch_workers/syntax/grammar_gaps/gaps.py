@@ -33,7 +33,7 @@ from codebatch_workers.syntax.grammar_gaps.kotlin import KOTLIN_GAPS
 from codebatch_workers.syntax.grammar_gaps.php import PHP_GAPS
 from codebatch_workers.syntax.grammar_gaps.reparsing import reparse
 from codebatch_workers.syntax.grammar_gaps.ruby import RUBY_GAPS
-from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, StandIn
+from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, Replacement
 from codebatch_workers.syntax.grammar_gaps.toml import TOML_GAPS
 from codebatch_workers.syntax.grammar_gaps.yaml import YAML_GAPS
 from codebatch_workers.syntax.language.languages import APPROXIMATE_LANGUAGES
@@ -71,7 +71,7 @@ _LINES_NEAR = 2
 _BYTES_AROUND = 256
 
 
-def without_gaps(utf8: bytes, language: str, tree: Tree, parser: Parser) -> tuple[Tree, bytes]:
+def tree_without_gaps(utf8: bytes, language: str, tree: Tree, parser: Parser) -> tuple[Tree, bytes]:
     """Return the tree with the fewest errors for a text, and the text of this tree.
 
     This is the original tree, or the tree of a text with stand-ins. The language must be one of LANGUAGES_WITH_GAPS.
@@ -84,7 +84,7 @@ def without_gaps(utf8: bytes, language: str, tree: Tree, parser: Parser) -> tupl
         fewest, best_text, best_tree = errors, utf8, tree
         for stand_ins in _choices(utf8, language, tree) if errors else ():
             tries -= 1
-            candidate = with_stand_ins(utf8, stand_ins)
+            candidate = apply_replacements(utf8, stand_ins)
             candidate_tree = reparse(parser, tree, utf8, candidate)
             remaining = _errors(candidate_tree, language)
             if remaining < fewest:
@@ -99,17 +99,17 @@ def without_gaps(utf8: bytes, language: str, tree: Tree, parser: Parser) -> tupl
     return tree, utf8
 
 
-def _choices(utf8: bytes, language: str, tree: Tree) -> Iterator[Sequence[StandIn]]:
+def _choices(utf8: bytes, language: str, tree: Tree) -> Iterator[Sequence[Replacement]]:
     """Yield each list of stand-ins to try, in order."""
     near = _Spans(_lines_near(utf8, node.start_byte, node.end_byte) for node in iter_broken(tree.root_node, language))
     pieces = _Spans(_lines_near(utf8, start - _BYTES_AROUND, end + _BYTES_AROUND) for start, end in near)
     is_approximate = language in APPROXIMATE_LANGUAGES
-    yield from _distinct(_choices_of(utf8, GAPS[language], near, pieces, is_approximate=is_approximate))
+    yield from _distinct(_gap_choices(utf8, GAPS[language], near, pieces, is_approximate=is_approximate))
 
 
-def _choices_of(
+def _gap_choices(
     utf8: bytes, gaps: Sequence[Gap], near: _Spans, pieces: _Spans, *, is_approximate: bool
-) -> Iterator[list[StandIn]]:
+) -> Iterator[list[Replacement]]:
     texts = [(start, utf8[start:end]) for start, end in pieces]
     if is_approximate:
         # Many such files have errors that no stand-in can fix, so searching the whole text would be a waste.
@@ -129,15 +129,15 @@ def _choices_of(
     yield from kinds_near
 
 
-def _flattened(kinds: Iterable[Sequence[StandIn]]) -> list[StandIn]:
+def _flattened(kinds: Iterable[Sequence[Replacement]]) -> list[Replacement]:
     return [stand_in for kind in kinds for stand_in in kind]
 
 
-def _distinct(choices: Iterable[Sequence[StandIn]]) -> Iterator[Sequence[StandIn]]:
-    tried: list[Sequence[StandIn]] = [[]]
+def _distinct(choices: Iterable[Sequence[Replacement]]) -> Iterator[Sequence[Replacement]]:
+    distinct: list[Sequence[Replacement]] = [[]]
     for choice in choices:
-        if choice not in tried:
-            tried.append(choice)
+        if choice not in distinct:
+            distinct.append(choice)
             yield choice
 
 
@@ -171,7 +171,7 @@ class _Spans:
         return index >= 0 and offset <= self._ends[index]
 
 
-def with_stand_ins(utf8: bytes, stand_ins: Iterable[StandIn]) -> bytes:
+def apply_replacements(utf8: bytes, stand_ins: Iterable[Replacement]) -> bytes:
     """Return the text with stand-ins applied. A stand-in that begins within another one is skipped."""
     text = bytearray(utf8)
     end = 0

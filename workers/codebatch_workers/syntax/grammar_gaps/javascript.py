@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from codebatch_workers.syntax.grammar_gaps.stand_ins import (
     Gap,
-    StandIn,
+    Replacement,
     blank,
     gap,
     gaps,
@@ -46,23 +46,23 @@ _NAMES = (
 )
 
 
-def _ampersands(utf8: bytes) -> Iterator[StandIn]:
+def _ampersands(utf8: bytes) -> Iterator[Replacement]:
     """Yield stand-ins for each `&` in JSX text and attributes that does not begin a character reference."""
     for match in _JSX_TEXT.finditer(utf8):
         for ampersand in _AMPERSAND.finditer(utf8, match.start(), match.end()):
-            yield StandIn(ampersand.start(), b"_")
+            yield Replacement(ampersand.start(), b"_")
 
 
 _JSX_TEXT = re.compile(rb"=\s*%s|(?<!=)>[^<>{}]*" % _QUOTED)
 _AMPERSAND = re.compile(rb"&(?!#\d+;|#[xX][0-9a-fA-F]+;|\w+;)")
 
 
-def _raw_templates(utf8: bytes) -> Iterator[StandIn]:
+def _raw_templates(utf8: bytes) -> Iterator[Replacement]:
     r"""Yield stand-ins for invalid escapes in tagged templates such as String.raw`\u`, where they are allowed."""
     for match in iter_closed(_TEXT, _TEXT_WITHOUT_TEMPLATES, utf8) if b"\\" in utf8 and b"`" in utf8 else ():
         if match[0][:1] == b"`" and _TAG.search(utf8, max(0, match.start() - _TAG_BYTES_MAX), match.start()):
             for escape in _NO_ESCAPE.finditer(utf8, match.start(), match.end()):
-                yield StandIn(escape.start(), b"_")
+                yield Replacement(escape.start(), b"_")
 
 
 _NO_TEMPLATE = rb"//[^\n]*|/\*.*?(?:\*/|\Z)|%s" % _QUOTED
@@ -154,15 +154,15 @@ _NO_BODY = re.compile(rb"\s*(:[^;{}]+);")
 _COMMENT_BYTES_MAX = 20_000
 
 
-def _shifts(utf8: bytes) -> Iterator[StandIn]:
+def _shifts(utf8: bytes) -> Iterator[Replacement]:
     closings = _closings(utf8) if b"<<" in utf8 and _SHIFT.search(utf8) else {}
     for match in _SHIFT.finditer(utf8) if closings else ():
         parameters = _after(utf8, closings.get(match.end()), b"(")
         if parameters is not None and _after(utf8, closings.get(parameters), b"=>") is not None:
-            yield StandIn(match.end(), blank(utf8[match.end() : parameters]))
+            yield Replacement(match.end(), blank(utf8[match.end() : parameters]))
 
 
-def _types_in_brackets(utf8: bytes) -> Iterator[StandIn]:
+def _types_in_brackets(utf8: bytes) -> Iterator[Replacement]:
     """Yield brackets that turn `(import("a").B | C)` into a tuple.
 
     The grammar would take the original for an expression.
@@ -171,11 +171,11 @@ def _types_in_brackets(utf8: bytes) -> Iterator[StandIn]:
     for match in _IMPORT_IN_BRACKETS.finditer(utf8) if closings else ():
         closing = closings.get(match.start())
         if closing is not None:
-            yield StandIn(match.start(), b"[")
-            yield StandIn(closing, b"]")
+            yield Replacement(match.start(), b"[")
+            yield Replacement(closing, b"]")
 
 
-def _types_of_imports(utf8: bytes) -> Iterator[StandIn]:
+def _import_types(utf8: bytes) -> Iterator[Replacement]:
     if b"import(" not in utf8:
         return
     closings = _closings(utf8)
@@ -183,29 +183,29 @@ def _types_of_imports(utf8: bytes) -> Iterator[StandIn]:
         start, opening = match.span(1)
         closing = closings.get(opening) if utf8[opening] == ord("<") else opening
         if closing is not None:
-            yield StandIn(start, blank(utf8[start : opening - 1]) + b"|[")
+            yield Replacement(start, blank(utf8[start : opening - 1]) + b"|[")
             if closing != opening:
-                yield StandIn(closing, b"]")
+                yield Replacement(closing, b"]")
 
 
-def _signatures(utf8: bytes) -> Iterator[StandIn]:
+def _signatures(utf8: bytes) -> Iterator[Replacement]:
     for match in _LINE.finditer(utf8):
         if _ENDS_A_TYPE.search(_code_before(utf8, match.start())):
             after = b"(" if utf8[match.end()] == ord("<") else b":"
             if _after(utf8, _closings(utf8).get(match.end()), after) is not None:
-                yield StandIn(match.start(1), b";")
+                yield Replacement(match.start(1), b";")
 
 
-def _decorators(utf8: bytes) -> Iterator[StandIn]:
+def _decorators(utf8: bytes) -> Iterator[Replacement]:
     """Yield a name in place of the expression in `@(a[0])`."""
     closings = _closings(utf8) if b"@(" in utf8 else {}
     for match in _DECORATOR.finditer(utf8) if closings else ():
         closing = closings.get(match.start() + 1)
         if closing is not None:
-            yield StandIn(match.end(), b"_" * (closing - match.end()))
+            yield Replacement(match.end(), b"_" * (closing - match.end()))
 
 
-def _default_functions(utf8: bytes) -> Iterator[StandIn]:
+def _default_functions(utf8: bytes) -> Iterator[Replacement]:
     """Yield an empty body in place of the return type in `export default function (): A;`."""
     closings = _closings(utf8) if _DEFAULT_FUNCTION.search(utf8) else {}
     for match in _DEFAULT_FUNCTION.finditer(utf8):
@@ -215,10 +215,10 @@ def _default_functions(utf8: bytes) -> Iterator[StandIn]:
         closing = closings.get(opening) if opening is not None else None
         end = _NO_BODY.match(utf8, closing + 1) if closing is not None else None
         if end is not None:
-            yield StandIn(end.start(1), b"{}".ljust(len(end[1])))
+            yield Replacement(end.start(1), b"{}".ljust(len(end[1])))
 
 
-def _modifiers(utf8: bytes) -> Iterator[StandIn]:
+def _modifiers(utf8: bytes) -> Iterator[Replacement]:
     """Yield the modifiers of members in the only order that the grammar supports. Irrelevant modifiers are left out."""
     for match in _MEMBER.finditer(utf8):
         modifiers = match[1].split()
@@ -231,7 +231,7 @@ def _modifiers(utf8: bytes) -> Iterator[StandIn]:
         ]
         if b"abstract" in modifiers and b"override" in ordered:
             ordered.remove(b"override")
-        yield StandIn(match.start(1), b" ".join(ordered).rjust(len(match[1].rstrip())))
+        yield Replacement(match.start(1), b" ".join(ordered).rjust(len(match[1].rstrip())))
 
 
 _ACCESS = (b"private", b"protected", b"public")
@@ -339,7 +339,7 @@ TYPESCRIPT_GAPS: tuple[Gap, ...] = (
     _default_functions,
     _decorators,
     _shifts,
-    _types_of_imports,
+    _import_types,
     _types_in_brackets,
     _signatures,
 )

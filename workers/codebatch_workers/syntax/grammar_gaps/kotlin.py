@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, StandIn, blank, gap, gaps, padded, plain_name
+from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, Replacement, blank, gap, gaps, padded, plain_name
 
 # A string such as `$$"…"`. The number of dollars before the quote is the number that begins an interpolation in the
 # string.
@@ -28,7 +28,7 @@ _TEXT = re.compile(
 )
 
 
-def without_quotes_at_ends(utf8: bytes) -> bytes:
+def blank_final_quotes(utf8: bytes) -> bytes:
     """Replace quotes at the end of a raw string's content by letters.
 
     The grammar would take these quotes for the end, and continue the string after them.
@@ -41,7 +41,7 @@ def without_quotes_at_ends(utf8: bytes) -> bytes:
     return bytes(text)
 
 
-def _texts_with_dollars(utf8: bytes) -> Iterator[StandIn]:
+def _texts_with_dollars(utf8: bytes) -> Iterator[Replacement]:
     """Yield stand-ins that turn a multi-dollar string into an ordinary one.
 
     It gets one dollar before each interpolation, and none elsewhere.
@@ -50,35 +50,39 @@ def _texts_with_dollars(utf8: bytes) -> Iterator[StandIn]:
         return
     for match in _DOLLARS_TEXT.finditer(utf8):
         needed = len(match[1])
-        yield StandIn(match.start(1), blank(match[1]))
+        yield Replacement(match.start(1), blank(match[1]))
         for run in _DOLLARS.finditer(match[2]):
             length = run.end() - run.start()
             stand_in = b"_" * length if length < needed else b"$".rjust(length, b"_")
-            yield StandIn(match.start(2) + run.start(), stand_in)
+            yield Replacement(match.start(2) + run.start(), stand_in)
 
 
-def _contexts(utf8: bytes) -> Iterator[StandIn]:
+def _contexts(utf8: bytes) -> Iterator[Replacement]:
     """Yield stand-ins that turn `context(a: A)` before a function into an annotation.
 
     If it contains a type that is not a plain name, blanks replace it.
     """
     for match in _CONTEXT.finditer(utf8):
         if _IN_PLAIN_TYPES.match(match[2]) and b":" in match[2]:
-            yield StandIn(match.start(1), b"@")
+            yield Replacement(match.start(1), b"@")
             for named in _NAMED.finditer(match[2]):
-                yield StandIn(match.start(2) + named.start(2), b"=")
+                yield Replacement(match.start(2) + named.start(2), b"=")
         else:
-            yield StandIn(match.start(1), blank(match[1]))
+            yield Replacement(match.start(1), blank(match[1]))
 
 
-def _destructured_by_name(utf8: bytes) -> Iterator[StandIn]:
+def _destructured_by_name(utf8: bytes) -> Iterator[Replacement]:
     """Yield stand-ins that turn `(val a, val b = c) = d` into the declaration `val (a, b) = d`."""
     for match in _DESTRUCTURED.finditer(utf8):
         for number, part in enumerate(_DESTRUCTURED_PART.finditer(match[1])):
             start = match.start(1) + part.start(1)
-            yield StandIn(start, b"   ") if number else StandIn(match.start(), b"val(".ljust(start + 3 - match.start()))
+            yield (
+                Replacement(start, b"   ")
+                if number
+                else Replacement(match.start(), b"val(".ljust(start + 3 - match.start()))
+            )
             if part[2]:
-                yield StandIn(match.start(1) + part.start(2), blank(part[2]))
+                yield Replacement(match.start(1) + part.start(2), blank(part[2]))
 
 
 KOTLIN_GAPS: tuple[Gap, ...] = (

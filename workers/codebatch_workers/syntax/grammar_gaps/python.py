@@ -18,12 +18,12 @@ from codebatch_workers.syntax.language.languages import load_language
 _CALL_OF_TYPE = re.compile(rb"type(?<![^\s;:]type)(?=(?:[ \t\f]|\\\r?\n)*[(\[])")
 
 
-def with_calls_of_type(utf8: bytes, tree: Tree) -> bytes:
+def replace_type_calls(utf8: bytes, tree: Tree) -> bytes:
     """Return a Python text in which a plain name replaces `type` wherever the tree has a type alias that is a call."""
     if not any(_begins_a_statement(utf8, match.start()) for match in _CALL_OF_TYPE.finditer(utf8)):
         return utf8
     text = bytearray(utf8)
-    for word in _words_of_aliases().captures(tree.root_node).get("word", ()):
+    for word in _alias_words().captures(tree.root_node).get("word", ()):
         if _CALL_OF_TYPE.match(utf8, word.start_byte):
             text[word.start_byte : word.end_byte] = b"_ype"
     return bytes(text)
@@ -35,7 +35,7 @@ def _begins_a_statement(utf8: bytes, offset: int) -> bool:
 
 
 @cache
-def _words_of_aliases() -> QueryCursor:
+def _alias_words() -> QueryCursor:
     cursor = QueryCursor(Query(load_language("python"), '(type_alias_statement "type" @word)'))
     cursor.set_max_start_depth(QUERY_DEPTH_MAX)
     return cursor

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, StandIn, blank, gap
+from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, Replacement, blank, gap
 
 # The start of a heredoc: `<<~A`, `<<-"A"`, or `<<A` without an operand before it.
 _HEREDOC = re.compile(rb"(?:<<[~-]|(?<=[ (,=])<<(?=[A-Z\"'`]))([\"'`]?)([A-Za-z_]\w*)\1")
@@ -23,7 +23,7 @@ _IS_CONTINUED = re.compile(rb"[,\\.({\[]\s*\Z|\bdo(?:\s*\|[^|\n]*\|)?\s*\Z|<<[~-
 _OPERATORS = bytes.maketrans(b",:&*", b"++  ")
 
 
-def without_inner_heredocs(utf8: bytes) -> bytes:
+def blank_inner_heredocs(utf8: bytes) -> bytes:
     """Replace each heredoc within an interpolation of another heredoc by an empty string.
 
     The grammar takes the lines of the inner heredoc for lines of the outer one, and reports no error.
@@ -40,22 +40,22 @@ def without_inner_heredocs(utf8: bytes) -> bytes:
         openers = [match for match in _HEREDOC.finditer(lines[row]) if not lines[row].lstrip().startswith(b"#")]
         row += 1
         for opener in openers:
-            end = _end_of_heredoc(lines, row, opener[2])
+            end = _heredoc_end(lines, row, opener[2])
             if end is None:
                 break
             if opener[1] != b"'":
-                for stand_in in _stand_ins_of_inner(lines, starts, row, end):
+                for stand_in in _inner_replacements(lines, starts, row, end):
                     text[stand_in.start : stand_in.start + len(stand_in.text)] = stand_in.text
             row = end + 1
     return bytes(text)
 
 
-def _end_of_heredoc(lines: list[bytes], first: int, word: bytes) -> int | None:
+def _heredoc_end(lines: list[bytes], first: int, word: bytes) -> int | None:
     last = min(len(lines), first + _LINES_MAX)
     return next((row for row in range(first, last) if lines[row].strip() == word), None)
 
 
-def _stand_ins_of_inner(lines: list[bytes], starts: list[int], first: int, end: int) -> Iterator[StandIn]:
+def _inner_replacements(lines: list[bytes], starts: list[int], first: int, end: int) -> Iterator[Replacement]:
     """Yield an empty string for each heredoc within an interpolation in some lines, and blanks for its own lines."""
     depth, row = 0, first
     while row < end:
@@ -67,14 +67,14 @@ def _stand_ins_of_inner(lines: list[bytes], starts: list[int], first: int, end: 
             if match[0] == b"#{" or depth:
                 depth += 1 if match[0] != b"}" else -1
         row += 1
-        inner_end = _end_of_heredoc(lines, row, opener[2]) if opener is not None else None
+        inner_end = _heredoc_end(lines, row, opener[2]) if opener is not None else None
         if opener is not None and inner_end is not None and inner_end < end:
-            yield StandIn(starts[row - 1] + opener.start(), b'""'.ljust(len(opener[0])))
-            yield StandIn(starts[row], blank(b"".join(lines[row : inner_end + 1])))
+            yield Replacement(starts[row - 1] + opener.start(), b'""'.ljust(len(opener[0])))
+            yield Replacement(starts[row], blank(b"".join(lines[row : inner_end + 1])))
             row = inner_end + 1
 
 
-def _commands(utf8: bytes) -> Iterator[StandIn]:
+def _commands(utf8: bytes) -> Iterator[Replacement]:
     """Yield parentheses around the arguments of a command in `def a = raise "x"`.
 
     The closing parenthesis replaces the line end. If the line end must stay, the arguments become operands instead:
@@ -89,20 +89,20 @@ def _commands(utf8: bytes) -> Iterator[StandIn]:
             continue
         modifier = _MODIFIER.search(masked)
         if modifier is not None:
-            yield StandIn(start, b"(")
-            yield StandIn(start + 1 + modifier.start(), b")")
+            yield Replacement(start, b"(")
+            yield Replacement(start + 1 + modifier.start(), b")")
         elif utf8.startswith(b"end", end + 1):
-            yield StandIn(start, b"(")
-            yield StandIn(end, b")")
+            yield Replacement(start, b"(")
+            yield Replacement(end, b")")
         elif utf8[end + 1 : end + 2].isspace():
-            yield StandIn(start, b"(")
-            yield StandIn(end, b");")
+            yield Replacement(start, b"(")
+            yield Replacement(end, b");")
         else:
-            yield StandIn(start, b"+")
+            yield Replacement(start, b"+")
             for mark in re.finditer(
                 rb",|(?<=\w):(?=[ \t])|(?<![\w ])[&*]{1,2}(?=[\w(])|(?<=[ ,])[&*]{1,2}(?=\w)", masked
             ):
-                yield StandIn(start + 1 + mark.start(), mark[0].translate(_OPERATORS))
+                yield Replacement(start + 1 + mark.start(), mark[0].translate(_OPERATORS))
 
 
 RUBY_GAPS: tuple[Gap, ...] = (

@@ -8,19 +8,19 @@ from functools import cache, partial
 from typing import NamedTuple
 
 
-class StandIn(NamedTuple):
+class Replacement(NamedTuple):
     """Bytes that replace the same number of bytes at an offset."""
 
     start: int
     text: bytes
 
-    def moved(self, by: int) -> StandIn:
+    def moved(self, by: int) -> Replacement:
         """Return the stand-in for a text in which it begins `by` bytes later."""
-        return StandIn(self.start + by, self.text)
+        return Replacement(self.start + by, self.text)
 
 
 # A function that yields stand-ins for all occurrences of one kind of unsupported code in a text.
-Gap = Callable[[bytes], Iterator[StandIn]]
+Gap = Callable[[bytes], Iterator[Replacement]]
 
 
 _BLANKS = b" " * 10 + b"\n" + b" " * 245
@@ -47,15 +47,15 @@ def searched(pattern: bytes, flags: int = 0) -> re.Pattern[bytes]:
     return re.compile(pattern, flags)
 
 
-def iter_closed(pattern: re.Pattern[bytes], without: re.Pattern[bytes], text: bytes) -> Iterator[re.Match[bytes]]:
+def iter_closed(pattern: re.Pattern[bytes], excluded: re.Pattern[bytes], text: bytes) -> Iterator[re.Match[bytes]]:
     """Yield the matches of a pattern for tokens. If the group `open` matches, the token is unterminated.
 
-    After the first unterminated token, matches of the pattern `without` follow. It lacks tokens of this kind, because
+    After the first unterminated token, matches of the pattern `excluded` follow. It lacks tokens of this kind, because
     each later one would be searched up to the end of the text.
     """
     for match in pattern.finditer(text):
         if match["open"] is not None:
-            yield from without.finditer(text, match.start() + 1)
+            yield from excluded.finditer(text, match.start() + 1)
             return
         yield match
 
@@ -87,7 +87,7 @@ def gap(
     compiled = cache(partial(searched, pattern, flags))
     before = cache(partial(re.compile, rb"(?:%s)\Z" % preceded_by))
 
-    def stand_ins(utf8: bytes) -> Iterator[StandIn]:
+    def stand_ins(utf8: bytes) -> Iterator[Replacement]:
         if needs and not any(text in utf8 for text in needs):
             return
         for match in compiled().finditer(utf8):
@@ -95,7 +95,7 @@ def gap(
                 continue
             for group in range(1, compiled().groups + 1):
                 if match[group]:
-                    yield StandIn(match.start(group), stand_in(match[group]))
+                    yield Replacement(match.start(group), stand_in(match[group]))
 
     return stand_ins
 

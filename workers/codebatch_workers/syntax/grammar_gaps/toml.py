@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, StandIn, gap
+from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, Replacement, gap
 
 _TOKEN = re.compile(
     rb"\"\"\"(?:[^\\]|\\.)*?(?:\"{3,5}|\Z)|'''.*?(?:'{3,5}|\Z)|\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|#[^\n]*|[\[\]{},\n]",
@@ -16,16 +16,16 @@ _BLANKS_MAX = 200
 _NOTHING = re.compile(rb"\s*(?:#[^\n]*\n\s*)*")
 
 
-def _inline_tables(utf8: bytes) -> Iterator[StandIn]:
+def _inline_tables(utf8: bytes) -> Iterator[Replacement]:
     """Yield blanks for line ends, comments and trailing commas within inline tables."""
     opened: list[bytes] = []
-    comma: StandIn | None = None
+    comma: Replacement | None = None
     for match in _TOKEN.finditer(utf8) if b"{" in utf8 else ():
         token = match[0]
         is_in_table = opened[-1:] == [b"{"]
         if token == b"\n" or token[:1] == b"#":
             if is_in_table:
-                yield StandIn(match.start(), b" " * len(token))
+                yield Replacement(match.start(), b" " * len(token))
             continue
         is_last = token == b"}" and is_in_table and comma is not None
         if is_last and comma is not None and _NOTHING.fullmatch(utf8, comma.start + 1, match.start()):
@@ -35,7 +35,7 @@ def _inline_tables(utf8: bytes) -> Iterator[StandIn]:
         elif token in (b"]", b"}") and opened:
             opened.pop()
         is_behind_value = token == b"," and not _OPENS.search(utf8, max(0, match.start() - _BLANKS_MAX), match.start())
-        comma = StandIn(match.start(), b" ") if is_behind_value else None
+        comma = Replacement(match.start(), b" ") if is_behind_value else None
 
 
 def _backslash_at_end(text: bytes) -> bytes:

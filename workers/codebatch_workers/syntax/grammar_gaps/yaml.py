@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, StandIn
+from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, Replacement
 
 # A quoted value of a key. Its length is bounded, because an unterminated quote does not begin a value.
 _QUOTED = re.compile(
@@ -16,11 +16,11 @@ _QUOTED = re.compile(
 )
 
 
-def _unindented(utf8: bytes) -> Iterator[StandIn]:
+def _unindented(utf8: bytes) -> Iterator[Replacement]:
     """Yield blanks for the line ends in quoted values. Their lines may be indented no deeper than the key."""
     for match in _QUOTED.finditer(utf8):
         for end in re.finditer(rb"\n", match[0]):
-            yield StandIn(match.start() + end.start(), b" ")
+            yield Replacement(match.start() + end.start(), b" ")
 
 
 YAML_GAPS: tuple[Gap, ...] = (_unindented,)

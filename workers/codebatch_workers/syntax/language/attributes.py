@@ -51,13 +51,13 @@ def attributes_context(view: SnapshotView) -> Callable[[Entry], bytes]:
     def context(entry: Entry) -> bytes:
         if not rules or entry.kind != "file":
             return b""
-        attributes = _attributes_of_path(rules, entry.path)
+        attributes = _path_attributes(rules, entry.path)
         return b"\0".join(b"%s=%s" % (name, value) for name in _KNOWN if (value := attributes.get(name)) is not None)
 
     return context
 
 
-def attributes_of(context: bytes) -> dict[str, str]:
+def file_attributes(context: bytes) -> dict[str, str]:
     """Return the attributes that a value of `attributes_context` lists. The value false is the empty string."""
     if not context:
         return {}
@@ -65,7 +65,7 @@ def attributes_of(context: bytes) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _attributes_of_path(rules: Nearest[tuple[int, GlobSet[Attributes]]], path: bytes) -> dict[bytes, bytes | None]:
+def _path_attributes(rules: Nearest[tuple[int, GlobSet[Attributes]]], path: bytes) -> dict[bytes, bytes | None]:
     attributes: dict[bytes, bytes | None] = {}
     for cut, globs in rules.above(path):
         attributes = {**globs.find(path[cut:]), **attributes}

@@ -97,7 +97,7 @@ def decode(content: bytes, is_python: Callable[[], bool]) -> Decoded:
     declared = _cookie(content, is_python)
     if declared is None:
         return _transcode(content, "utf-8", declared=False)
-    known = _encoding_of_cookie(declared)
+    known = _cookie_encoding(declared)
     decoded = _transcode(content, known or "utf-8", declared=known not in (None, "utf-8"))
     if known is None:
         return _with_problem(decoded, f"unknown encoding `{declared}`, read as UTF-8")
@@ -116,7 +116,7 @@ def _transcode(content: bytes, encoding: str, *, declared: bool) -> Decoded:
     try:
         if encoding == "utf-8":
             if not content.isascii():
-                for piece in _pieces_of_utf8(content):
+                for piece in _utf8_pieces(content):
                     piece.decode("utf-8")
                     offset += len(piece)
             return Decoded(content, encoding, "")
@@ -126,12 +126,12 @@ def _transcode(content: bytes, encoding: str, *, declared: bool) -> Decoded:
         problem = f"not valid {encoding.upper()}: byte {offset} is 0x{content[offset]:02x}"
     # In `decode`, `replace` also turns lone surrogates of UTF-16 and UTF-32 into U+FFFD. Only escapes of UTF-7 can
     # leave some, which `replace` in `encode` removes.
-    pieces = _pieces_of_utf8(content) if encoding == "utf-8" else [content]
+    pieces = _utf8_pieces(content) if encoding == "utf-8" else [content]
     utf8 = b"".join(piece.decode(encoding, "replace").encode("utf-8", "replace") for piece in pieces)
     return Decoded(utf8, encoding if declared else UNKNOWN_ENCODING, problem)
 
 
-def _pieces_of_utf8(content: bytes) -> Iterator[bytes]:
+def _utf8_pieces(content: bytes) -> Iterator[bytes]:
     """Yield pieces that can be decoded separately.
 
     The decoded text of a huge file would take four times the memory of its bytes.
@@ -168,7 +168,7 @@ def _normal(cookie: str) -> str:
     return "iso-8859-1" if _COOKIES_OF_LATIN_1.match(name) else cookie
 
 
-def _encoding_of_cookie(cookie: str) -> str | None:
+def _cookie_encoding(cookie: str) -> str | None:
     """Return the name of the encoding that a cookie declares, or None if Python has no such text encoding."""
     try:
         name = codecs.lookup(_normal(cookie)).name

@@ -262,7 +262,7 @@ def detect(path: bytes, head: bytes, context: bytes = b"", content: bytes = b"")
     `head` is the beginning of the content, and `context` the `language` context. The whole `content` is searched only
     to recognize Objective-C in `.h` files, in which its syntax can begin late.
     """
-    known = language_of_path(path)
+    known = path_language(path)
     mode = _MODELINE.match(head) if b"-*-" in head and known in _NAMED_BY_MODELINES else None
     if mode is not None and mode[1].lower() in _MODES:
         return _MODES[mode[1].lower()]
@@ -275,10 +275,10 @@ def detect(path: bytes, head: bytes, context: bytes = b"", content: bytes = b"")
         known = next((other for start, named, other in _HEADS if known in named and head.startswith(start)), known)
     if known is None and _SECTION.search(path) and _ROFF.match(head):
         return "roff"
-    return known or _language_of_shebang(head) or UNKNOWN
+    return known or _shebang_language(head) or UNKNOWN
 
 
-def language_of_path(path: bytes) -> str | None:
+def path_language(path: bytes) -> str | None:
     """Return the language that the path alone shows, or None. A `.h` file counts as C."""
     name = path.rpartition(b"/")[2]
     known = _NAMES.get(name)
@@ -287,7 +287,7 @@ def language_of_path(path: bytes) -> str | None:
     if name.endswith(b".json") and takes_comments(path):
         return "jsonc"
     # The leading dot of `.bashrc` does not begin an extension.
-    known = _language_of_extensions(name.lstrip(b".").partition(b".")[2])
+    known = _extension_language(name.lstrip(b".").partition(b".")[2])
     # `Dockerfile.builder` is a Dockerfile, although templates of Ruby have the extension `.builder`.
     if known in (None, "ruby") and name.startswith((b"Dockerfile.", b"Containerfile.")):
         return "dockerfile"
@@ -298,7 +298,7 @@ def language_of_path(path: bytes) -> str | None:
 
 
 @lru_cache(maxsize=1024)
-def _language_of_extensions(extensions: bytes) -> str | None:
+def _extension_language(extensions: bytes) -> str | None:
     """Return the language by the last two extensions, otherwise by the last one, or None.
 
     For `a.b.tar.gz`, `tar.gz` is tried first, then `gz`.
@@ -311,7 +311,7 @@ def _language_of_extensions(extensions: bytes) -> str | None:
     return None
 
 
-def _language_of_shebang(head: bytes) -> str | None:
+def _shebang_language(head: bytes) -> str | None:
     """Return the language of a `#!` line, or None. Options and assignments of `env` are skipped."""
     match = _SHEBANG.match(head[:_SHEBANG_BYTES_MAX])
     if match is None:
@@ -436,7 +436,7 @@ TEMPLATE_LANGUAGES = frozenset({"ejs", "erb", "handlebars", "jinja", "liquid", "
 LANGUAGES_OF_DATA = frozenset({"css", "hcl", "html", "json", "jsonc", "markdown", "toml", "yaml"})
 
 
-def module_of(language: str) -> str:
+def grammar_module(language: str) -> str:
     """Return the module with a language's grammar."""
     return _ALL_GRAMMARS[language].module
 

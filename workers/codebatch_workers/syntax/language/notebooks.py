@@ -53,7 +53,7 @@ class Notebook(msgspec.Struct, frozen=True, dict=True):
         """The module's source."""
         lines = [b""] * self.line_count
         for cell in self.cells:
-            lines[cell.first_line - 1 : cell.first_line - 1 + len(cell.lines)] = _without_commands(cell.lines)
+            lines[cell.first_line - 1 : cell.first_line - 1 + len(cell.lines)] = _blank_commands(cell.lines)
         return b"".join(line + b"\n" for line in lines)
 
     @cached_property
@@ -190,7 +190,7 @@ def _have_separate_lines(cells: Sequence[Sequence[int]]) -> bool:
     return True
 
 
-def _without_commands(lines: Sequence[bytes]) -> list[bytes]:
+def _blank_commands(lines: Sequence[bytes]) -> list[bytes]:
     """Return the lines of a cell. Comments of the same length replace IPython commands."""
     command = _CELL_COMMAND.match(lines[0])
     if command is not None and command[1] not in _PYTHON_CELLS:
@@ -202,12 +202,12 @@ def _without_commands(lines: Sequence[bytes]) -> list[bytes]:
         if is_continued:
             module.append(b"#" + line[1:])
         else:
-            module.append(line if command_match is None else _without_command(line, command_match))
+            module.append(line if command_match is None else _blank_command(line, command_match))
         is_continued = (is_continued or command_match is not None) and line.endswith(b"\\")
     return module
 
 
-def _without_command(line: bytes, match: re.Match[bytes]) -> bytes:
+def _blank_command(line: bytes, match: re.Match[bytes]) -> bytes:
     if match["value"] is not None:
         # The command is replaced by the value 0, so that the assignment stays valid.
         start = len(match["value"])

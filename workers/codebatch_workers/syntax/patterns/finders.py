@@ -14,7 +14,7 @@ from codebatch.model.text.suggestions import did_you_mean
 from codebatch_workers.syntax.broken_trees import QUERY_DEPTH_MAX
 from codebatch_workers.syntax.language.languages import EXTRA_GRAMMAR_TOOLS, every_language, grammar, has_grammar
 from codebatch_workers.syntax.patterns.matching import PatternMatcher, TooManySteps
-from codebatch_workers.syntax.patterns.queries import literals_of, read_query
+from codebatch_workers.syntax.patterns.queries import read_query, required_literals
 from codebatch_workers.syntax.patterns.reading import PatternError, PatternNode, read_pattern
 from codebatch_workers.syntax.source import SourceFile
 
@@ -66,7 +66,7 @@ def query_finder(text: str, language: str) -> Finder:
     """
     check_language(language)
 
-    query, shown = read_query(text, language)
+    query, capture_names = read_query(text, language)
     cursor = QueryCursor(query, match_limit=STATES_MAX)
     cursor.set_max_start_depth(QUERY_DEPTH_MAX)
 
@@ -77,13 +77,13 @@ def query_finder(text: str, language: str) -> Finder:
             raise TooManySteps
         for _, captures in matches:
             named = {name: (nodes[0].start_byte, nodes[0].end_byte) for name, nodes in captures.items()}
-            for node in captures.get(shown, ()):
+            for node in captures.get(capture_names, ()):
                 span = (node.start_byte, node.end_byte)
                 places.setdefault(span, Match(*span, named))
         yield from sorted(places.values(), key=_in_order)
 
     names = tuple(query.capture_name(index) for index in range(query.capture_count))
-    return Finder(language, literals_of(query, text), names, find)
+    return Finder(language, required_literals(query, text), names, find)
 
 
 def pattern_finder(text: str, language: str) -> Finder:

@@ -13,7 +13,7 @@ from codebatch_workers.syntax.patterns.reading import PatternError
 QUERY_BYTES_MAX = 10_000
 _MATCH = "match"
 _ERROR = re.compile(r"(?P<what>.*?) at row (?P<row>\d+), column (?P<column>\d+)(?:: (?P<name>.*))?", re.DOTALL)
-# A comment can contain text that looks like a predicate. So `literals_of` gives up if there may be a comment.
+# A comment can contain text that looks like a predicate. So `required_literals` gives up if there may be a comment.
 _EQUAL = re.compile(r'\(#eq\?\s+@([\w.-]+)\s+"((?:[^"\\])+)"\s*\)')
 _ALWAYS_THERE = ("", "+")
 
@@ -32,16 +32,16 @@ def read_query(text: str, language: str) -> tuple[Query, str]:
     if not query.capture_count:
         query = _compile(f"{text}\n@{_MATCH}", language)
     names = [query.capture_name(index) for index in range(query.capture_count)]
-    shown = [name for name in names if not name.startswith("_")]
-    if not shown:
+    public_names = [name for name in names if not name.startswith("_")]
+    if not public_names:
         raise PatternError(
             "no node is reported, because all captures of the query start with `_`",
             hint=f"mark the node to report with the capture `@{_MATCH}`",
         )
-    return query, _MATCH if _MATCH in names else shown[-1]
+    return query, _MATCH if _MATCH in names else public_names[-1]
 
 
-def literals_of(query: Query, text: str) -> tuple[bytes, ...]:
+def required_literals(query: Query, text: str) -> tuple[bytes, ...]:
     """Return texts that every file with a match contains: those that `#eq?` requires of mandatory captures."""
     if query.pattern_count != 1 or ";" in text:
         return ()
@@ -70,18 +70,18 @@ def _refusal(error: str, text: str, language: str) -> PatternError:
         return PatternError("the query ends too early", hint="close all brackets and quotes", place=place)
     if match is None:
         return PatternError(f"the query is not valid for {language}: {error}", hint="see: codebatch ast FILE")
-    what, row, column, name = match["what"], int(match["row"]), int(match["column"]), (match["name"] or "").strip()
+    problem, row, column, name = match["what"], int(match["row"]), int(match["column"]), (match["name"] or "").strip()
     line = text.split("\n")[row] if row < text.count("\n") + 1 else ""
     # Tree-sitter counts the column in bytes, but `place` has it in characters.
     place = (row, len(line.encode()[:column].decode("utf-8", "ignore")))
     loaded = grammar(language).language
     known: list[str] = []
-    if "field" in what:
+    if "field" in problem:
         known = [str(loaded.field_name_for_id(number)) for number in range(1, loaded.field_count + 1)]
-    elif "node type" in what:
+    elif "node type" in problem:
         kinds = range(loaded.node_kind_count)
         known = [str(loaded.node_kind_for_id(kind)) for kind in kinds if loaded.node_kind_is_visible(kind)]
     meant = closest(name, known) if name else None
     hint = f"did you mean {meant!r}?" if meant else "list nodes and fields with: codebatch ast FILE"
-    message = f"{what[:1].lower()}{what[1:]}{f' {name!r}' if name else ''}"
+    message = f"{problem[:1].lower()}{problem[1:]}{f' {name!r}' if name else ''}"
     return PatternError(f"{message} (row {row + 1}, column {place[1] + 1} of the query)", hint=hint, place=place)

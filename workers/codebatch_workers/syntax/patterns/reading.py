@@ -186,14 +186,14 @@ class _PatternReader:
             self._first_stand_in_for_many if written.startswith(_MANY) else first for written, _, _ in self._holes
         ]
         best = self._try(context, chosen)
-        tried, is_better = 1, True
+        tries, is_better = 1, True
         while is_better and any(best.faults):
             is_better, before = False, chosen
             for index, stand_in in product(range(len(before)), self._stand_ins):
-                if tried == ATTEMPTS_MAX or best.faults == _NO_FAULTS:
+                if tries == ATTEMPTS_MAX or best.faults == _NO_FAULTS:
                     return best
                 other = [*before[:index], stand_in, *before[index + 1 :]]
-                read, tried = self._try(context, other), tried + 1
+                read, tries = self._try(context, other), tries + 1
                 if read.faults < best.faults:
                     best, chosen, is_better = read, other, True
         return best
@@ -250,15 +250,15 @@ def _convert(
         name = written.lstrip("$")
         return PatternNode(hole=True, name="" if name.startswith("_") else name, is_many=written.startswith(_MANY))
     # Nodes after the source belong to the context, which only closes the statement.
-    own = [child for child in node.children if not child.is_extra and child.start_byte < max(len(source), 1)]
-    children = [_convert(child, source, holes, unread, depth=depth + 1) for child in own]
+    own_children = [child for child in node.children if not child.is_extra and child.start_byte < max(len(source), 1)]
+    children = [_convert(child, source, holes, unread, depth=depth + 1) for child in own_children]
     if span[1] > len(source) and len(children) == 1 and children[0].hole:
         return children[0]
     text = b"" if children else source[node.start_byte : node.end_byte]
-    return PatternNode(kind=node.type, is_named=node.is_named, text=text, children=tuple(_without_separators(children)))
+    return PatternNode(kind=node.type, is_named=node.is_named, text=text, children=tuple(_drop_separators(children)))
 
 
-def _without_separators(children: Sequence[PatternNode]) -> Iterator[PatternNode]:
+def _drop_separators(children: Sequence[PatternNode]) -> Iterator[PatternNode]:
     """Yield children, without separators next to a metavariable that can match no node."""
     for index, child in enumerate(children):
         neighbors = children[max(index - 1, 0) : index + 2]
