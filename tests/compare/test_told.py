@@ -31,7 +31,7 @@ class _Trees(TreeComparison):
         self._files: dict[Side, Files] = {"old": old, "new": new}
 
     @property
-    def unlike(self) -> tuple[Mapping[bytes, Entry], Mapping[bytes, Entry]]:
+    def differing_files(self) -> tuple[Mapping[bytes, Entry], Mapping[bytes, Entry]]:
         old, new = ({path: _entry(path, text) for path, text in self._files[side].items()} for side in ("old", "new"))
         return (
             {path: entry for path, entry in old.items() if new.get(path) != entry},

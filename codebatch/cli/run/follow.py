@@ -139,7 +139,7 @@ class _ProgressLine:
             "following", planned - to_go - running - blocked, planned, self._things, ", ".join(more), is_even=False
         )
         self._context.display.show_stage(
-            msgspec.structs.replace(stage, left=self._remaining() if done < planned else "")
+            msgspec.structs.replace(stage, remaining_text=self._remaining() if done < planned else "")
         )
 
     def _remaining(self) -> str:

@@ -16,6 +16,7 @@ import msgspec
 from codebatch.coordinator.analysis.planning import check_tools, resolve_tasks
 from codebatch.coordinator.analysis.progress_counter import RunScope
 from codebatch.errors import BatchIncomplete, InvalidInput, StoreError
+from codebatch.interchange.reports import UnreadableReport
 from codebatch.model.analysis.imports import (
     FORMATS,
     IMPORT_BYTES_MAX,
@@ -38,7 +39,7 @@ from codebatch.store.objects.pack_writer import PackWriter
 from codebatch.store.results.bases import BASES_MAX, find_bases
 from codebatch.system.clock import wall_ns
 
-_UNREADABLE = "Unreadable: "
+_UNREADABLE = f"{UnreadableReport.__name__}: "
 _HINTS = {
     "memory": "nothing was imported; raise the limit with --memory-mb",
     "timeout": "nothing was imported; raise `project_seconds_max` in the configuration",

@@ -94,7 +94,7 @@ class World(StartChecks):
             epochs=epochs,
             foreign=foreign,
             requests=self.requests,
-            asked=self.asked,
+            live_questions=self.asked,
         )
 
     # Coordinators

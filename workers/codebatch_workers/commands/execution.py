@@ -89,9 +89,11 @@ class AttemptExecution:
             ending = read_ending(self._command, self._files, question, result.exit_status, self._log.end)
             if ending.problem:
                 self._log.write(f"codebatch: {ending.problem}\n".encode())
-            result = msgspec.structs.replace(result, said=ending.said)
+            result = msgspec.structs.replace(result, report=ending.said)
             if ending.reported_question is not None:
-                return msgspec.structs.replace(result, type="blocked", reason=None, asked=ending.reported_question)
+                return msgspec.structs.replace(
+                    result, type="blocked", reason=None, reported_question=ending.reported_question
+                )
         return self._run_check(result) if result.type == "result" and self._command.check else result
 
     def _run_check(self, command_result: AttemptResult) -> AttemptResult:
@@ -109,14 +111,16 @@ class AttemptExecution:
             seconds=command_result.seconds + check_result.seconds,
             cpu_seconds=command_result.cpu_seconds + check_result.cpu_seconds,
             memory_peak_bytes=max(command_result.memory_peak_bytes, check_result.memory_peak_bytes),
-            left=(*command_result.orphaned_processes, *check_result.orphaned_processes),
-            said=command_result.report,
+            orphaned_processes=(*command_result.orphaned_processes, *check_result.orphaned_processes),
+            report=command_result.report,
         )
         question = (
             read_question_file(self._files, self._materials.question) if check_result.has_ended_by_itself else None
         )
         return (
-            result if question is None else msgspec.structs.replace(result, type="blocked", reason=None, asked=question)
+            result
+            if question is None
+            else msgspec.structs.replace(result, type="blocked", reason=None, reported_question=question)
         )
 
     def _watch(self, command: Command, start: ProcessStart, *, spent_seconds: float) -> AttemptResult:

@@ -46,13 +46,13 @@ __all__ = [
     "explain_rule",
     "find_in",
     "finder",
-    "languages_of_paths",
     "list_rules",
     "named_language",
+    "path_languages",
     "references_in",
     "rule_trials",
     "syntax_tree",
-    "why_untold",
+    "unreported_reasons",
 ]
 
 
@@ -108,7 +108,7 @@ def list_rules(settings: Mapping[str, Json]) -> list[dict[str, Json]]:
     ]
 
 
-def why_untold(
+def unreported_reasons(
     settings: Mapping[str, Json],
     queries: Sequence[tuple[bytes, bytes, Mapping[str, bytes], Sequence[tuple[int, str, str, str]], bool]],
 ) -> list[list[Why]] | None:
@@ -180,7 +180,7 @@ def example_rule(settings: Mapping[str, Json], rule_id: str, language: str) -> d
     return {"id": rule_id, "language": name, **search, **texts, "bad": [example.bad], "good": [example.good]}
 
 
-def languages_of_paths(paths: Iterable[bytes]) -> Iterator[str]:
+def path_languages(paths: Iterable[bytes]) -> Iterator[str]:
     """Yield the language of each path whose file extension or name is that of a parsable programming language."""
     for path in paths:
         language = path_language(path)
