@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.measuring import environment
-from tests.corpora import DJANGO, sdist
+from tests.support.corpora import DJANGO, sdist
 
 MANY_FILES_MIN = 50_000
 

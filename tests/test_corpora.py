@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import corpora
+from tests.support import corpora
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,6 @@ def test_missing_corpus_is_named(
 
 def test_available_corpus_is_returned_during_another_download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CODEBATCH_TEST_CORPORA", str(tmp_path))
-    monkeypatch.setattr("tests.corpora.fcntl.flock", lambda *_: pytest.fail("it waits"))
+    monkeypatch.setattr("tests.support.corpora.fcntl.flock", lambda *_: pytest.fail("it waits"))
     (tmp_path / "a-1").mkdir()
     assert corpora.sdist("a", "1") == tmp_path / "a-1"

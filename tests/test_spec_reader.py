@@ -32,10 +32,10 @@ from codebatch.store.results.outcomes import (
 from codebatch.system.files.files import RealFiles
 from codebatch.system.processes.progress_cell import ProgressCell
 from tests import spec_reader
-from tests.cli.process import CommandLine, make_many, make_project, wait_until, write
-from tests.execution.harness import open_latest
-from tests.proof.invariants import merged
-from tests.proof.plans import make_batch
+from tests.support.batches import make_batch
+from tests.support.command_line import CommandLine, make_many, make_project, wait_until, write
+from tests.support.invariants import merged
+from tests.support.worker_processes import open_latest
 
 RUN = ("run", "many", "--store", "store", "-j", "2", "-q")
 

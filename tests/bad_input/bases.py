@@ -16,8 +16,8 @@ import pytest
 from codebatch.model.documents import encode_document
 from codebatch.store.results.untrusted import UntrustedFile
 from tests.bad_input.test_store_fuzz import Answer, ask
-from tests.cli.process import write
-from tests.operations.inline import inline
+from tests.support.command_line import write
+from tests.support.inline_workers import inline
 
 SECONDS_MAX = 20
 SETTINGS = "[shard]\nfiles_average = 2\nfiles_min = 2\nfiles_max = 2\n"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.bad_input.bases import Bases, make_bases
-from tests.cli.process import CommandLine, make_many
+from tests.support.command_line import CommandLine, make_many
 
 
 @pytest.fixture

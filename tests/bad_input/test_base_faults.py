@@ -14,10 +14,10 @@ import pytest
 
 from codebatch.system.files.system_calls import RealCalls
 from tests.bad_input.bases import Bases, ending
-from tests.cli.process import UNPRIVILEGED, CommandLine, permissions_bind
-from tests.operations.inline import inline
-from tests.store.crashes import Meant, from_call, is_write, refused, refused_from
 from tests.support.calls import Fate, Operation, WatchedCalls
+from tests.support.command_line import UNPRIVILEGED, CommandLine, permissions_bind
+from tests.support.crashes import Meant, from_call, is_write, refused, refused_from
+from tests.support.inline_workers import inline
 
 TRIALS = int(os.environ.get("CODEBATCH_BASE_FAULTS", "4"))
 """Of each test; 0: at each call that there is."""

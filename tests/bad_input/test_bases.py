@@ -20,7 +20,7 @@ import msgspec
 from codebatch.model.digest import digest_bytes
 from codebatch.store import layout
 from tests.bad_input.bases import Bases, Hung, ending
-from tests.operations.inline import inline
+from tests.support.inline_workers import inline
 
 TRIALS = int(os.environ.get("CODEBATCH_DAMAGED_BASES", "0"))
 SAMPLE = 40

@@ -10,8 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.cli.process import UNPRIVILEGED, CommandLine, make_many, permissions_bind, wait_until, write
-from tests.execution.harness import live_worker_pids
+from tests.support.command_line import UNPRIVILEGED, CommandLine, make_many, permissions_bind, wait_until, write
+from tests.support.worker_processes import live_worker_pids
 
 KEEP_ONE = "[store]\nkeep = 1\n"
 

@@ -11,7 +11,7 @@ import pytest
 from codebatch.system.files.disk_usage import iter_files
 from codebatch.system.files.system_calls import RealCalls
 from tests.bad_input.conftest import manifest
-from tests.cli.process import write
+from tests.support.command_line import write
 
 
 def test_confined_root_follows_no_link(tmp_path: Path) -> None:

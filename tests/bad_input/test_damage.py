@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from codebatch.model.outcome import Outcome, decode_commit, encode_commit
-from tests.cli.process import CommandLine, copy_project, make_project, write
+from tests.support.command_line import CommandLine, copy_project, make_project, write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

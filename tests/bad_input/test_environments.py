@@ -14,7 +14,7 @@ import pytest
 
 from codebatch.model.text.quantities import count_text
 from codebatch.system.host import usable_cores
-from tests.cli.process import SCRIPT, CommandLine, Ended, write, write_own_task
+from tests.support.command_line import SCRIPT, CommandLine, Ended, write, write_own_task
 
 RUN = "codebatch --store store run tree --json"
 AFTER = f"{sys.executable} -c 'import os, signal, sys; {{}}; os.execvp(sys.argv[1], sys.argv[1:])' {RUN}"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.process import CommandLine, make_many
+from tests.support.command_line import CommandLine, make_many
 
 PAGE_BYTES = 4096
 RUNS_MAX = 100

@@ -13,7 +13,7 @@ from codebatch.model.documents import encode_document
 from codebatch.model.plan import ContextTable, PlannedTask, decode_plan, encode_plan, plan_digest, task_key
 from codebatch.store.batches.batches import decode_batch
 from tests.bad_input.conftest import manifest
-from tests.cli.process import CommandLine, write
+from tests.support.command_line import CommandLine, write
 
 
 def _forge_plan(batch: Path, forged_contexts: dict[str, bytes]) -> None:

@@ -25,8 +25,8 @@ from codebatch.system.files.files import RealFiles
 from codebatch.system.host import this_host
 from tests.bad_input.conftest import manifest
 from tests.bad_input.test_store_fuzz import ask
-from tests.cli.forking import run_forked
-from tests.cli.process import DEADLINE_SECONDS, SCRIPT, UNPRIVILEGED, CommandLine, permissions_bind, write
+from tests.support.command_line import DEADLINE_SECONDS, SCRIPT, UNPRIVILEGED, CommandLine, permissions_bind, write
+from tests.support.fork_server import run_forked
 
 FORGED = {"GIT_AUTHOR_NAME": "m", "GIT_AUTHOR_EMAIL": "m@x", "GIT_COMMITTER_NAME": "m", "GIT_COMMITTER_EMAIL": "m@x"}
 HEX = "0123456789abcdef" * 2

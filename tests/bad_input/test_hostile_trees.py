@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.process import SCRIPT, CommandLine, Ended, write
+from tests.support.command_line import SCRIPT, CommandLine, Ended, write
 
 SECONDS_MAX = 20.0
 STARS = "*a" * 12 + "*b"

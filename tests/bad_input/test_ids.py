@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cli.process import CommandLine, make_project, write
+from tests.support.command_line import CommandLine, make_project, write
 
 HOSTILE = [
     "../../x",

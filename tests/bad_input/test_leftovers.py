@@ -17,8 +17,8 @@ from codebatch.store.batches.store import StoreDir, create_store
 from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import RealCalls
 from codebatch.system.host import this_host
-from tests.cli.process import CommandLine, make_many, wait_until, write
 from tests.support.calls import Fate, Operation, WatchedCalls
+from tests.support.command_line import CommandLine, make_many, wait_until, write
 
 TMP = f".{'ab' * 16}.tmp"
 DIRECTORIES = ("", "locks", "objects", "snapshots", "batches", "indexes", "indexes/terms", "cache")

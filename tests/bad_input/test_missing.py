@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.process import CommandLine, copy_project, make_many, make_project, set_apart, wait_until
+from tests.support.command_line import CommandLine, copy_project, make_many, make_project, set_apart, wait_until
 
 SMALL_SHARDS = "[shard]\nfiles_average = 4\nfiles_min = 2\nfiles_max = 8\n"
 EMPTY_AT_FIRST = ("holders", "journal", "leases", "results", "outcomes", "outputs", "scratch")

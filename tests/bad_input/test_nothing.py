@@ -13,8 +13,8 @@ import zstandard
 from codebatch.store.objects.object_store import ObjectStore
 from codebatch.store.objects.pack_writer import PackWriter
 from codebatch.system.files.files import RealFiles
-from tests.cli.process import CommandLine, write, write_own_task
-from tests.execution.harness import finished, open_latest
+from tests.support.command_line import CommandLine, write, write_own_task
+from tests.support.worker_processes import finished, open_latest
 
 READING = {
     "status": 0, "summary": 0, "errors": 0, "top": 0, "graph": 0, "graph --cycles": 0, "references x": 0,

@@ -28,8 +28,8 @@ import pytest
 from codebatch.model.digest import digest_bytes
 from tests.bad_input.bases import Hung, ending
 from tests.bad_input.test_store_fuzz import Answer, ask
-from tests.cli.process import CommandLine, write
-from tests.operations.inline import inline
+from tests.support.command_line import CommandLine, write
+from tests.support.inline_workers import inline
 
 ROUNDS = int(os.environ.get("CODEBATCH_STORE_FUZZ", "0"))
 SAMPLE = 60

@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from codebatch.system.files.files import RealFiles
-from tests.cli.process import (
+from tests.cli.run.test_explain_miss import FILES, SHARDS
+from tests.cli.run.test_verify import FICKLE
+from tests.support.command_line import (
     UNPRIVILEGED,
     CommandLine,
     make_many,
@@ -25,8 +27,6 @@ from tests.cli.process import (
     write,
     write_own_task,
 )
-from tests.cli.run.test_explain_miss import FILES, SHARDS
-from tests.cli.run.test_verify import FICKLE
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.cli.process import CommandLine, make_many, set_apart, wait_until
+from tests.support.command_line import CommandLine, make_many, set_apart, wait_until
 
 COUNT = 40
 SMALL_SHARDS = "[shard]\nfiles_average = 4\nfiles_min = 2\nfiles_max = 8\n"

@@ -24,7 +24,7 @@ import pytest
 
 from codebatch.cli import cli
 from codebatch.cli.framework.exit import run_to_exit_status
-from tests.cli.process import CommandLine, copy_project, make_project, write
+from tests.support.command_line import CommandLine, copy_project, make_project, write
 
 ROUNDS = int(os.environ.get("CODEBATCH_STORE_FUZZ", "0"))
 RUNS = 60 * ROUNDS or 5

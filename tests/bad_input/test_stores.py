@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.process import UNPRIVILEGED, CommandLine, make_project, permissions_bind, write
+from tests.support.command_line import UNPRIVILEGED, CommandLine, make_project, permissions_bind, write
 
 READING = ("status", "summary", "errors", "top", "tasks", "files", "batch list", "snapshot list", "query outputs")
 WRITING = (

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.process import UNPRIVILEGED, CommandLine, make_project, permissions_bind, write
+from tests.support.command_line import UNPRIVILEGED, CommandLine, make_project, permissions_bind, write
 
 
 def test_an_empty_directory_is_nothing_to_do(codebatch: CommandLine) -> None:

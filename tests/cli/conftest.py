@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .process import CommandLine, make_project
+from tests.support.command_line import CommandLine, make_project
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

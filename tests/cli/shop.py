@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .process import write
+from tests.support.command_line import write
 
 _TOTAL = """\
 def total(self, country, coupon=None):

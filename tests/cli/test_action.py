@@ -15,9 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.operations.git_repositories import DAY, NOW, git, make_repository
-
-from .process import CommandLine
+from tests.support.command_line import CommandLine
+from tests.support.git_repositories import DAY, NOW, git, make_repository
 
 pytestmark = pytest.mark.slow
 

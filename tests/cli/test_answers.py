@@ -14,9 +14,9 @@ import pytest
 import zstandard
 
 from codebatch.store.objects.frames import decompress_all
+from tests.support.command_line import CommandLine, check_schema, make_project, write
 
 from .conftest import Ran
-from .process import CommandLine, check_schema, make_project, write
 
 READING = {
     "snapshot list": 1,

@@ -16,11 +16,10 @@ from codebatch.cli import cli
 from codebatch.cli.framework.exit import run_to_exit_status
 from codebatch.coordinator.analysis.execution import RunOutcome
 from codebatch.operations.runs.execution import ExecutionSettings
-from tests.operations.git_project import Project
-from tests.operations.git_repositories import git, make_repository
-from tests.operations.inline import inline, run
-
-from .process import CommandLine, check_schema
+from tests.support.command_line import CommandLine, check_schema
+from tests.support.git_project import Project
+from tests.support.git_repositories import git, make_repository
+from tests.support.inline_workers import inline, run
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,7 @@ import pytest
 from codebatch.cli.framework.exit import join_names
 from codebatch.operations.project.stores import open_store
 from codebatch.operations.queries.completion import batches_beginning, files_beginning
-
-from .process import SCRIPT, CommandLine, write
+from tests.support.command_line import SCRIPT, CommandLine, write
 
 _FILES = (
     "app/db/models.py",

@@ -8,8 +8,9 @@ import re
 import jsonschema  # type: ignore[import-untyped]  # it has no types
 import pytest
 
+from tests.support.command_line import SCHEMAS, CommandLine, make_project, wait_until, write, write_own_task
+
 from .conftest import Ran
-from .process import SCHEMAS, CommandLine, make_project, wait_until, write, write_own_task
 
 _WAIT = """
 import os, time

@@ -6,9 +6,10 @@ import fcntl
 import os
 from pathlib import Path
 
+from tests.support.command_line import SCRIPT, CommandLine
+from tests.support.fork_server import LOCALE, run_forked, started
+
 from .conftest import Ran
-from .forking import LOCALE, run_forked, started
-from .process import SCRIPT, CommandLine
 
 ENVIRONMENT = {"PATH": os.environ["PATH"], "LC_ALL": LOCALE}
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import jsonschema  # type: ignore[import-untyped]  # its stubs are another distribution
 import pytest
 
+from tests.support.command_line import CommandLine, write
+
 from .conftest import Ran
-from .process import CommandLine, write
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
 

@@ -17,10 +17,10 @@ from codebatch.cli.framework.commands import command_summary
 from codebatch.cli.framework.exit import run_to_exit_status
 from codebatch.cli.output.markdown import TOPICS
 from codebatch.errors import CodebatchError
+from tests.support.command_line import CommandLine
+from tests.support.terminal import on_a_terminal
 
 from .conftest import Ran
-from .on_a_terminal import on_a_terminal
-from .process import CommandLine
 
 
 def every_command() -> list[tuple[str, ...]]:

@@ -16,9 +16,9 @@ from codebatch.cli.framework.exit import run_to_exit_status
 from codebatch.cli.framework.explain_answers import EXPLAINED, explain
 from codebatch.cli.reference.interface import ANSWERS
 from codebatch.system.files.counted_files import CountedFiles
+from tests.support.command_line import CommandLine
 
 from .conftest import Ran
-from .process import CommandLine
 from .test_help import command_of, every_command
 
 GOLDEN = Path(__file__).parents[1] / "golden"

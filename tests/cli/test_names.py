@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .process import CommandLine, write
+from tests.support.command_line import CommandLine, write
 
 
 @pytest.fixture

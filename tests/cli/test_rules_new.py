@@ -12,8 +12,7 @@ from codebatch.operations.maintenance.rule_trials import test_rules as try_rules
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.scaffolding import new_rule
 from codebatch_workers.syntax.language.languages import every_language
-
-from .process import CommandLine, write
+from tests.support.command_line import CommandLine, write
 
 
 def test_generated_rule_works_without_changes(codebatch: CommandLine) -> None:

@@ -14,7 +14,7 @@ from codebatch.protocol.launch import ATTEMPT_VARIABLE, attempt_mark
 from codebatch.store import layout
 from codebatch.system.processes import proc
 from codebatch.system.processes.memory import kill_marked
-from tests.commands.batches import Place, coordinating, make_place, wait_until
+from tests.support.work_batches import Place, coordinating, make_place, wait_until
 
 MB = 1 << 20
 

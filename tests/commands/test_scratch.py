@@ -12,7 +12,7 @@ import pytest
 from codebatch.system.clock import wall_ns
 from codebatch.system.files.files import RealFiles
 from codebatch_workers.commands.scratch import EMPTY, NO_ROWS, TICK_NS, Scratch
-from tests.commands.batches import wait_until
+from tests.support.work_batches import wait_until
 
 
 def _do_nothing(_: Path) -> None:

@@ -42,8 +42,8 @@ from codebatch.system.processes.progress_cell import ProgressCell
 from codebatch_workers.commands.run import COMMIT_SECONDS
 from codebatch_workers.commands.supervisor import Supervisor
 from codebatch_workers.runtime.channel import Channel
-from tests.commands.batches import COORDINATOR, Place, coordinating, make_place, wait_until
 from tests.support.calls import Fate, Operation, WatchedCalls
+from tests.support.work_batches import COORDINATOR, Place, coordinating, make_place, wait_until
 
 LONG = "echo began; exec sleep 1000"
 

@@ -18,7 +18,7 @@ from codebatch.model.text.toml import parse_toml
 from codebatch_workers.symbols.outline import outline
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks.analyze import Analyze
-from tests.tasks.support import lint_all, parse, source
+from tests.support.source_files import lint_all, parse, source
 
 TABLE = Path(__file__).parent
 # File names of languages whose name is not their suffix.

@@ -30,7 +30,7 @@ from codebatch.store.snapshots.snapshots import load_snapshot
 from codebatch.system.files.files import RealFiles
 from codebatch.system.host import this_host
 from codebatch.system.processes.progress_cell import PHASE_COMMIT, PHASE_ITEM, PHASE_LEASE, Step
-from tests.proof.plans import make_batch
+from tests.support.batches import make_batch
 
 OTHER = HolderId("f" * 32)
 STARTS_MAX = 4

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from codebatch.system.processes import memory, proc
-from tests.cli.process import wait_until
+from tests.support.command_line import wait_until
 
 _VARIABLE = "CODEBATCH_TEST_MARK"
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it is psutil that says so")

@@ -20,7 +20,7 @@ from codebatch.scheduling.events import WorkerId
 from codebatch.store.batches.store import create_store
 from codebatch.system.files.files import RealFiles
 from codebatch.system.stopwatch import PAUSE_SECONDS
-from tests.proof.plans import make_batch
+from tests.support.batches import make_batch
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from codebatch.system.processes.progress_cell import (
     PHASE_PROJECT,
     Step,
 )
-from tests.proof.plans import make_batch
+from tests.support.batches import make_batch
 
 
 def test_progress_counts_the_outcomes_in_the_chains(tmp_path: Path) -> None:

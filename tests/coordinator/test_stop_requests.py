@@ -15,7 +15,7 @@ from codebatch.store.batches.holders import Holder, HolderFile, LeaseReader, new
 from codebatch.store.results.outcomes import Outcomes
 from codebatch.store.work.attempts import Attempts
 from codebatch.system.host import this_host
-from tests.commands.batches import Place, make_place
+from tests.support.work_batches import Place, make_place
 
 A, B = CommandId("a"), CommandId("b")
 

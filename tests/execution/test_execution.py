@@ -40,7 +40,7 @@ from codebatch_workers.runtime.task_calls import EVIDENCE_CHARACTERS_MAX
 from codebatch_workers.runtime.user_tasks import CustomTasks
 from codebatch_workers.syntax.findings import diagnostic
 from codebatch_workers.syntax.source import SourceFile
-from tests.proof.plans import make_batch
+from tests.support.batches import make_batch
 
 
 def metric(file: SourceFile, name: str) -> Metric:

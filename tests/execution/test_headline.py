@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.process import CommandLine
-from tests.corpora import DJANGO, sdist
-from tests.execution.harness import (
+from tests.support.command_line import CommandLine
+from tests.support.corpora import DJANGO, sdist
+from tests.support.invariants import check_chains, check_nothing_committed_ran_again, check_registers
+from tests.support.worker_processes import (
     Finished,
     check_no_process_left,
     finished,
@@ -18,7 +19,6 @@ from tests.execution.harness import (
     write_shard_rule,
     zstdcat_agrees,
 )
-from tests.proof.invariants import check_chains, check_nothing_committed_ran_again, check_registers
 
 KILLS = 4
 

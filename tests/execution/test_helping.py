@@ -12,9 +12,9 @@ import pytest
 
 from codebatch.store import layout
 from codebatch.store.batches.journal import Committed, Spawned, read_journal
-from tests.cli.process import CommandLine
-from tests.corpora import DJANGO, sdist
-from tests.execution.harness import (
+from tests.support.command_line import CommandLine
+from tests.support.corpora import DJANGO, sdist
+from tests.support.worker_processes import (
     check_no_process_left,
     finished,
     json_answer,

@@ -15,8 +15,8 @@ from codebatch.store import layout
 from codebatch.store.batches.holders import Holder, HolderFile, LeaseReader, new_holder_id
 from codebatch.system.files.files import RealFiles
 from codebatch.system.host import Host, this_host
-from tests.cli.process import CommandLine, make_project
-from tests.execution.harness import open_latest
+from tests.support.command_line import CommandLine, make_project
+from tests.support.worker_processes import open_latest
 
 ELSEWHERE = Host(name="elsewhere", boot="00000000-0000-0000-0000-000000000000")
 

@@ -14,9 +14,9 @@ import pytest
 
 from codebatch.system.files.memory_scratch import MEMORY, sweep_memory_scratch, try_memory_scratch
 from codebatch_workers.lint.python.ruff import Ruff
-from tests.cli.process import CommandLine
-from tests.execution.harness import live_worker_pids
-from tests.tasks.support import source
+from tests.support.command_line import CommandLine
+from tests.support.source_files import source
+from tests.support.worker_processes import live_worker_pids
 
 _HOLD = (
     "import sys, time; from pathlib import Path; from codebatch.system.files.memory_scratch import try_memory_scratch; "

@@ -17,7 +17,7 @@ from codebatch.store.snapshots.snapshots import load_snapshot
 from codebatch.system.files.files import RealFiles
 from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.runtime.results import UnitResults
-from tests.proof.plans import CheapRunner, make_batch
+from tests.support.batches import CheapRunner, make_batch
 
 PATHS = ["a", "b", "c", "d", "e", "f", "g"]
 SHARD = 4

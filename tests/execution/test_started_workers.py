@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from codebatch.store.batches.journal import Lost, Spawned, read_journal
-from tests.cli.process import CommandLine, write, write_own_task
-from tests.execution.harness import open_latest
+from tests.support.command_line import CommandLine, write, write_own_task
+from tests.support.worker_processes import open_latest
 
 JOBS = 4
 MEET = """

@@ -51,7 +51,7 @@ from codebatch_workers.runtime.results import Result, UnitResults
 from codebatch_workers.runtime.shard_parts import Adopt, adopt_none
 from codebatch_workers.runtime.worker import DESCRIPTORS_LEAKED_MAX, Worker
 from codebatch_workers.syntax.source import SourceFile
-from tests.proof.plans import FILE_TASKS, CheapRunner, make_batch
+from tests.support.batches import FILE_TASKS, CheapRunner, make_batch
 from tests.support.calls import Operation, WatchedCalls
 
 ITEMS = 20

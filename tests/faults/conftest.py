@@ -19,8 +19,8 @@ from codebatch.store.batches.batches import create_batch
 from codebatch.store.batches.store import create_store
 from codebatch.store.snapshots.snapshots import load_snapshot
 from codebatch.system.files.files import RealFiles
-from tests.cli.process import CommandLine, write
 from tests.faults.plugin.venom import ORPHAN_SECONDS_FILE
+from tests.support.command_line import CommandLine, write
 
 PLUGIN = Path(__file__).parent / "plugin"
 _ORPHAN_SECONDS = f"6{os.getpid()}"

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from codebatch.store.batches.journal import Began, JournalEvent, Lost, Spawned, read_journal
-from tests.cli.process import CommandLine, wait_until
-from tests.execution.harness import check_no_process_left, open_latest
 from tests.faults.conftest import Poisoned, orphans
+from tests.support.command_line import CommandLine, wait_until
+from tests.support.worker_processes import check_no_process_left, open_latest
 
 linux = pytest.mark.skipif(
     not Path(f"/proc/self/task/{os.getpid()}/children").exists(), reason="the kernel does not tell a process's children"

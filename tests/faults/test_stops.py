@@ -15,9 +15,9 @@ import psutil
 import pytest
 
 from codebatch.store.batches.journal import Began, Committed, JournalLine, Lost, Refused, read_journal
-from tests.cli.process import CommandLine, wait_until
-from tests.execution.harness import check_no_process_left, finished, open_latest
 from tests.faults.conftest import Poisoned, orphans
+from tests.support.command_line import CommandLine, wait_until
+from tests.support.worker_processes import check_no_process_left, finished, open_latest
 
 COMMON = ("run", "--batch", "latest", "--store", "store", "--json")
 SLOW = {f"slow{n:02}.txt": "slow" for n in range(24)}

@@ -21,7 +21,7 @@ from codebatch.store.batches.store import StoreDir, create_store
 from codebatch.store.results.ledgers import load_ledger
 from codebatch.store.results.outcomes import Committer, Outcomes, encode_outcome, join_parts
 from codebatch.system.files.files import RealFiles
-from tests.proof.plans import FILE_TASKS, PROJECT, make_batch
+from tests.support.batches import FILE_TASKS, PROJECT, make_batch
 
 SHARD_ITEMS = 3
 BASE = "base-000000.lmdb.zst"

@@ -24,9 +24,9 @@ from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.store import StoreDir, create_store, open_store
 from codebatch.store.results.outputs import Outputs, TaskOutput, current_outputs
 from codebatch.system.files.files import RealFiles
-from tests.proof.plans import make_batch
-from tests.store.support import make_merged
+from tests.support.batches import make_batch
 from tests.support.disk import Disk
+from tests.support.stores import make_merged
 
 from .batches import BASE, Said, calls, diagnostic, frame_lines, make_saying, make_store, opened, spoilt, symbol
 

@@ -18,10 +18,10 @@ from codebatch.operations.runs.indexing import build_index, verify_index
 from codebatch.store.batches.batches import batch_ids, open_batch
 from codebatch.store.batches.store import StoreDir, create_store, open_store
 from codebatch.system.files.files import RealFiles
-from tests.store.support import make_merged
 from tests.support.calls import Fate, Operation, WatchedCalls
 from tests.support.disk import Disk
 from tests.support.schedule import Killed
+from tests.support.stores import make_merged
 
 from .batches import cut_small
 

@@ -16,7 +16,7 @@ from codebatch.query.filters.filters import RecordFilter
 from codebatch.query.sources.records import BatchRecords
 from codebatch.store.batches.store import create_store
 from codebatch.system.files.files import RealFiles
-from tests.operations.inline import inline, run
+from tests.support.inline_workers import inline, run
 
 from .batches import frame_lines
 

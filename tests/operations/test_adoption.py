@@ -30,8 +30,8 @@ from codebatch.store.results.ledgers import load_ledger
 from codebatch.store.results.outcomes import Committer, Outcomes, encode_outcome
 from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import RealCalls
-from tests.operations.inline import inline, resume, run
 from tests.support.calls import Fate, Operation, WatchedCalls
+from tests.support.inline_workers import inline, resume, run
 
 
 @pytest.fixture

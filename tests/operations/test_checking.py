@@ -15,9 +15,9 @@ from codebatch.errors import BatchIncomplete, InvalidInput, ToolMismatch
 from codebatch.operations.gate.base_selection import ComparisonBase, NoBase
 from codebatch.operations.gate.baselines import read_baseline
 from codebatch.operations.gate.quality_gate import CheckResult
-from tests.operations.git_project import Project
-from tests.operations.git_repositories import DAY, NOW, git, make_repository
-from tests.operations.inline import inline, run
+from tests.support.git_project import Project
+from tests.support.git_repositories import DAY, NOW, git, make_repository
+from tests.support.inline_workers import inline, run
 
 pytestmark = pytest.mark.slow
 

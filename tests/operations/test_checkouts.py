@@ -13,7 +13,7 @@ import codebatch
 from codebatch.git.checkout import CheckoutComparison
 from codebatch.git.repository import GitError, GitSilent, find_git
 from codebatch.store.batches.batches import BatchFile
-from tests.operations.git_repositories import NOW, git, make_repository
+from tests.support.git_repositories import NOW, git, make_repository
 
 
 @pytest.fixture

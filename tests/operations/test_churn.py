@@ -19,7 +19,7 @@ from codebatch.operations.history.function_history import (
     count_file_changes,
     select_changes,
 )
-from tests.operations.git_repositories import DAY, NOW, git, make_repository
+from tests.support.git_repositories import DAY, NOW, git, make_repository
 
 GIT = shutil.which("git") or "git"
 WHO = ("-c", "user.name=n", "-c", "user.email=n")

@@ -23,7 +23,7 @@ from codebatch.operations.comparison.comparison import STATES, Comparison
 from codebatch.query.filters.filters import RecordFilter
 from codebatch.query.sources.records import BatchRecords
 from tests.operations.histories import History
-from tests.operations.inline import inline, run
+from tests.support.inline_workers import inline, run
 
 _BEFORE = {
     "edited.py": "import os\nimport sys, re\n\ndef f(x=[]):\n    return x is 1\n",

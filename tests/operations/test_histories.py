@@ -30,10 +30,10 @@ from codebatch.store.batches.batches import BatchDir, batch_ids, iter_batches, l
 from codebatch.store.batches.store import StoreDir, open_store
 from codebatch.store.results.outputs import TaskOutput, current_outputs
 from codebatch.system.files.files import RealFiles
-from tests.cli.process import write
 from tests.operations.histories import History
-from tests.operations.inline import inline, resume, run
-from tests.proof.invariants import check_chains, check_registers, merged
+from tests.support.command_line import write
+from tests.support.inline_workers import inline, resume, run
+from tests.support.invariants import check_chains, check_registers, merged
 
 FIRST = int(os.environ.get("CODEBATCH_HISTORIES_FROM", "100"))
 HISTORIES = int(os.environ.get("CODEBATCH_HISTORIES", "2"))

@@ -33,7 +33,7 @@ from codebatch.store.batches.batches import BatchDir, batch_ids
 from codebatch.store.batches.resolution import resolve_batch
 from codebatch.store.batches.store import StoreDir
 from codebatch.store.maintenance.collection import iter_record_objects
-from tests.operations import inline
+from tests.support import inline_workers as inline
 
 LINES = b'{"path":"a.py","line":2,"message":"one","code":"C"}\n{"path":"b.py","message":"two","severity":"error"}\n'
 ELSEWHERE = b'{"path":"c.py","message":"m"}\n{"path":"a.py","line":9,"message":"m"}\n{"kind":"file"}\n'

@@ -19,7 +19,7 @@ from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.operations.runs.imports import import_into
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.store.batches.resolution import resolve_batch
-from tests.operations import inline
+from tests.support import inline_workers as inline
 
 pytestmark = pytest.mark.slow
 

@@ -36,7 +36,7 @@ from codebatch.store.batches.store import StoreDir
 from codebatch.store.batches.store import open_store as open_store_at
 from codebatch.system.files.counted_files import CountedFiles
 from tests.index.batches import Said, calls, diagnostic, make_saying, make_store, symbol
-from tests.proof.plans import make_batch
+from tests.support.batches import make_batch
 
 ITEMS = 12
 """In four shards."""

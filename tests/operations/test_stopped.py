@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codebatch.errors import Stopped, StoreCorrupt
-from tests.operations.inline import InlineCrew, inline, run
+from tests.support.inline_workers import InlineCrew, inline, run
 
 
 def test_damage_found_after_a_signal_is_not_repaired(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from codebatch.git.ancestry import Repository
 from codebatch.git.changed_lines import touched_lines
 from codebatch.git.commit_tree import check_out_commit
 from codebatch.git.repository import GitError, find_git
-from tests.operations.git_repositories import DAY, NOW, git, make_repository
+from tests.support.git_repositories import DAY, NOW, git, make_repository
 
 _FILES = {b"sub/a.py": b"a\r\n\xff\n", b'sub/\xff "\\\n': b"x\n", b"sub/kept.log": b"l\n", b".gitignore": b"*.log\n"}
 

@@ -6,9 +6,9 @@ import json
 import shutil
 import sys
 
-from tests.corpora import CorpusNotHad
 from tests.oracles.agreement import allowed
 from tests.oracles.catalogue import COMPARISONS
+from tests.support.corpora import CorpusNotHad
 
 
 def main(words: list[str]) -> None:

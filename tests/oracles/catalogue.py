@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 
 from codebatch_workers.syntax.source import SourceFile
-from tests import corpora
 from tests.oracles import (
     cloc_oracle,
     complexity_oracle,
@@ -24,6 +23,7 @@ from tests.oracles import (
     syntax_oracle,
 )
 from tests.oracles.agreement import Agreement, Explain, iter_sources
+from tests.support import corpora
 
 _CPP = {"language": b"cpp"}
 # What fetches the corpora of a language, beside pip.

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks.analyze import metrics
-from tests import corpora
 from tests.oracles.agreement import Agreement, Fact, compare
+from tests.support import corpora
 
 
 def agree(root: Path, files: Iterable[SourceFile]) -> Agreement:

@@ -16,9 +16,9 @@ from codebatch_workers.lint.unused import shadowed_names, unused_imports, unused
 from codebatch_workers.symbols.complexity import function_metrics
 from codebatch_workers.syntax.language.languages import grammar
 from codebatch_workers.syntax.source import SourceFile
-from tests import corpora
 from tests.oracles.agreement import Agreement, Fact, compare
 from tests.oracles.complexity_oracle import in_terms_of, innermost
+from tests.support import corpora
 
 # Default values and optional chains are branches to eslint.
 _RULES = {

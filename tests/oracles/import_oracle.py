@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 from codebatch_workers.resolution import Resolver
 from codebatch_workers.symbols.outline import outline
 from codebatch_workers.syntax.source import SourceFile
-from tests import corpora
 from tests.oracles.agreement import Agreement, Explain, Fact, compare
+from tests.support import corpora
 
 _HERE = Path(__file__).parent
 

@@ -17,8 +17,8 @@ from codebatch_workers.duplicates.fingerprints import LINES_MIN, fingerprints
 from codebatch_workers.duplicates.repeats import BYTES_MIN
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks.duplicates import FingerprintedFile, find_duplicates
-from tests import corpora
 from tests.oracles.agreement import Agreement, Fact, compare
+from tests.support import corpora
 
 _FORMATS = "python,javascript,typescript,c,c-header"
 _OPTIONS = ["--mode", "weak", "--min-tokens", "50", "--max-lines", "1000000", "--max-size", "100mb", "--absolute"]

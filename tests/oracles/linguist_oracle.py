@@ -15,9 +15,9 @@ from codebatch_workers.syntax.contexts import language_context
 from codebatch_workers.syntax.language.languages import UNKNOWN
 from codebatch_workers.syntax.language.linguist_names import language_named
 from codebatch_workers.syntax.source import SourceFile
-from tests import corpora
 from tests.oracles.agreement import Agreement, Fact, compare
-from tests.tasks.support import Snapshot
+from tests.support import corpora
+from tests.support.source_files import Snapshot
 
 CORPORA: Mapping[str, Callable[[], Path]] = {
     "jpype": lambda: corpora.sdist("JPype1", "1.5.0"),

@@ -10,8 +10,8 @@ from typing import Any
 
 from codebatch_workers.symbols.outline import outline
 from codebatch_workers.syntax.source import SourceFile
-from tests import corpora
 from tests.oracles.agreement import Agreement, Fact, compare
+from tests.support import corpora
 
 LANGUAGES = ("javascript", "typescript", "tsx")
 

@@ -20,10 +20,10 @@ import msgspec
 
 from codebatch.model.record import Diagnostic
 from codebatch_workers.syntax.source import SourceFile
-from tests import corpora
 from tests.oracles.agreement import Agreement, Fact, compare, iter_sources
 from tests.oracles.script_oracle import errors_of_files
-from tests.tasks.support import created
+from tests.support import corpora
+from tests.support.source_files import created
 
 _ANSWERS = Path(__file__).with_name("syntax")
 _TOKEN = re.compile(rb"\w+|[^\w\s]")

@@ -17,7 +17,7 @@ from codebatch.operations.project.configuration import load_configuration
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.plugins.entry_points import clear_package_caches, describe_task, load_declaration
 from codebatch.plugins.isolated_tasks import IsolatedTasks, isolated_catalogue
-from tests.tasks.support import Snapshot
+from tests.support.source_files import Snapshot
 
 TASK = "def task(file):\n    return []\n"
 

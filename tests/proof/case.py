@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from typing import get_args
 
 from codebatch.system.files.files import RealFiles
-from tests.proof.invariants import Merged, check_batch, check_served, check_terms, merged
 from tests.proof.loop import WatchedLoop
-from tests.proof.plans import make_paths
 from tests.proof.world import SWITCH_RATE, Fault, FaultKind, MakeFiles, Older, Refusal, World
+from tests.support.batches import make_paths
+from tests.support.invariants import Merged, check_batch, check_served, check_terms, merged
 
 KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
 STEPS_OF_ITEM = 22

@@ -25,8 +25,8 @@ from codebatch.scheduling.events import WorkerId
 from codebatch.store import layout
 from codebatch.store.batches.holders import HolderFile
 from codebatch.system.processes.progress_cell import Step
-from tests.proof.channel import Pipe, SimulatedCell
 from tests.support.schedule import Process
+from tests.support.simulated_channel import Pipe, SimulatedCell
 
 if TYPE_CHECKING:
     from tests.proof.world import World

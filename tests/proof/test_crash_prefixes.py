@@ -22,13 +22,13 @@ from codebatch.store.results.ledgers import load_ledger
 from codebatch.store.results.outcomes import Outcomes
 from codebatch.store.snapshots.snapshots import list_snapshots, load_snapshot
 from codebatch.system.files.files import RealFiles
-from tests.cli.process import CommandLine, make_many
-from tests.execution.harness import open_latest
 from tests.proof.case import Case, run, run_refused
-from tests.proof.invariants import Merged, check_batch, merged
 from tests.proof.world import Fault
+from tests.support.command_line import CommandLine, make_many
 from tests.support.disk import Disk
+from tests.support.invariants import Merged, check_batch, merged
 from tests.support.trace import TracedCall, read_trace, replay
+from tests.support.worker_processes import open_latest
 
 REAL_PREFIXES = int(os.environ.get("CODEBATCH_PROOF_PREFIXES", "12"))
 FILES = 24

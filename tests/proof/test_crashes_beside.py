@@ -20,10 +20,10 @@ from codebatch.store.results.outputs import current_outputs
 from codebatch.store.snapshots.snapshots import load_snapshot
 from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import RealCalls
-from tests.cli.process import write
-from tests.operations.inline import inline, run
-from tests.proof.invariants import Merged, merged
+from tests.support.command_line import write
 from tests.support.disk import Disk
+from tests.support.inline_workers import inline, run
+from tests.support.invariants import Merged, merged
 from tests.support.trace import TracedCall, TracedCalls, read_trace, replay
 
 PREFIXES = int(os.environ.get("CODEBATCH_PROOF_PREFIXES", "12"))

@@ -25,9 +25,9 @@ from codebatch.system.files.system_calls import RealCalls
 from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.runtime.results import TaskFailure, UnitResults
 from codebatch_workers.runtime.sources import load_source
-from tests.proof.plans import FILE_TASKS, CheapRunner, make_batch
-from tests.store.crashes import PLACE, killed_from
+from tests.support.batches import FILE_TASKS, CheapRunner, make_batch
 from tests.support.calls import Fate, Operation, WatchedCalls
+from tests.support.crashes import PLACE, killed_from
 from tests.support.disk import Disk
 from tests.support.schedule import Killed
 

@@ -22,9 +22,9 @@ from codebatch.store.batches.batches import batch_ids, open_batch
 from codebatch.store.batches.journal import Failed, read_journal
 from codebatch.store.batches.store import open_store
 from codebatch.system.files.files import RealFiles
-from tests.cli.process import CommandLine, make_many, write
-from tests.execution.harness import check_no_process_left, open_latest
-from tests.proof.invariants import check_batch, merged
+from tests.support.command_line import CommandLine, make_many, write
+from tests.support.invariants import check_batch, merged
+from tests.support.worker_processes import check_no_process_left, open_latest
 
 KILLS = int(os.environ.get("CODEBATCH_PROOF_KILLS", "40"))
 FILES = 120

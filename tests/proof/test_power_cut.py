@@ -20,9 +20,9 @@ import psutil
 import pytest
 
 from codebatch.store import layout
-from tests.cli.process import CommandLine, make_many, set_apart
-from tests.execution.harness import open_latest
-from tests.proof.invariants import check_batch, merged
+from tests.support.command_line import CommandLine, make_many, set_apart
+from tests.support.invariants import check_batch, merged
+from tests.support.worker_processes import open_latest
 
 FS_IOC_SHUTDOWN = 0x8004587D
 NO_LOG_FLUSH = 2

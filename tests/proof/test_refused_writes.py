@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.process import CommandLine, make_many
-from tests.execution.harness import open_latest
 from tests.proof.case import Case, run_refused
-from tests.proof.invariants import check_batch, merged
 from tests.proof.test_crash_prefixes import FILES, RULE, copy_site
 from tests.proof.world import Refusal
+from tests.support.command_line import CommandLine, make_many
+from tests.support.invariants import check_batch, merged
+from tests.support.worker_processes import open_latest
 
 REAL_REFUSALS = int(os.environ.get("CODEBATCH_PROOF_REFUSALS", "8"))
 

@@ -1,4 +1,4 @@
-"""Batches in simulated machines that kill, stop, refuse, lose replies and lose power: see tests/proof/invariants.py.
+"""Batches in simulated machines that kill, stop, refuse, lose replies and lose power: see tests/support/invariants.py.
 
 CODEBATCH_PROOF_SEEDS says how many seeds; `python -m tests.proof FIRST COUNT` runs any.
 """

@@ -31,14 +31,14 @@ from codebatch.system.files.system_calls import SystemCalls
 from codebatch_workers.runtime.channel import CoordinatorLost, give_up
 from codebatch_workers.runtime.terms import terms_keeper
 from codebatch_workers.runtime.worker import Worker
-from tests.proof.channel import Pipe, SimulatedCell, SimulatedChannel
 from tests.proof.crew import SimulatedCrew, SimulatedWorker
 from tests.proof.loop import WatchedLoop
-from tests.proof.plans import CheapRunner, make_batch
-from tests.store.crashes import refused
+from tests.support.batches import CheapRunner, make_batch
 from tests.support.calls import Fate, Operation
+from tests.support.crashes import refused
 from tests.support.disk import Disk
 from tests.support.schedule import PATIENCE_NS, STEP_NS, Killed, Process, Schedule
+from tests.support.simulated_channel import Pipe, SimulatedCell, SimulatedChannel
 
 STORE = Path("/simulated/store")
 STEPS_MAX = 60_000

@@ -35,7 +35,7 @@ from tests.index.batches import (
     metric,
     symbol,
 )
-from tests.proof.plans import FILE_TASKS
+from tests.support.batches import FILE_TASKS
 
 NAMES = ["f", "fg", "g", "Ä", "", "f*", "x" * 400, "x" * 401, "x" * 402]
 CODES = ["E1", "E10", "E", "F\0error", "y" * 401]

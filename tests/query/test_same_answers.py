@@ -24,8 +24,8 @@ from codebatch.operations.api.batch import Batch
 from codebatch.operations.api.record_queries import Records
 from codebatch.operations.queries.batch_query import Answer
 from codebatch.query.fields import JsonRecord
-from tests import corpora
-from tests.cli.process import CommandLine
+from tests.support import corpora
+from tests.support.command_line import CommandLine
 
 pytestmark = [pytest.mark.slow, pytest.mark.corpus]
 

@@ -34,7 +34,7 @@ from codebatch.store.results.outcomes import (
     join_parts,
 )
 from codebatch.system.files.files import RealFiles
-from tests.proof.plans import FILE_TASKS, PROJECT, make_batch
+from tests.support.batches import FILE_TASKS, PROJECT, make_batch
 
 PATHS = [b"a", b"b", b"c", b"d", b"e"]
 FAILED = 3

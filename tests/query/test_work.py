@@ -13,7 +13,7 @@ from codebatch.store.batches.holders import LeaseReader
 from codebatch.store.batches.resolution import resolve_batch
 from codebatch.store.work.attempts import CommandLeases, CommandPlaces, read_leases
 from codebatch.work.control.batches import NAMED_MAX
-from tests.cli.process import CommandLine, wait_until, write
+from tests.support.command_line import CommandLine, wait_until, write
 
 
 def _read_status(project: Path) -> WorkBatchStatus:

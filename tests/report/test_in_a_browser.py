@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codebatch.report.page import encode_page
-from tests.cli.process import CommandLine, write
+from tests.support.command_line import CommandLine, write
 
 from .browser import CHROMIUM, Page, browse
 from .made import contents

@@ -11,9 +11,9 @@ import pytest
 from codebatch.operations.project.stores import StorePlace
 from codebatch.operations.runs.indexing import build_index
 from codebatch.store.batches.resolution import resolve_batch
-from tests.cli.process import write
-from tests.operations.inline import inline, run
 from tests.selftests.stored import MOODY, Stored
+from tests.support.command_line import write
+from tests.support.inline_workers import inline, run
 
 
 @pytest.fixture(scope="module")

@@ -20,8 +20,8 @@ from codebatch.operations.runs.planning import plan_snapshot
 from codebatch.store.batches.batches import decode_batch
 from codebatch.store.batches.resolution import resolve_batch
 from codebatch.store.results.outputs import Manifest, current_outputs, decode_manifest
-from tests.cli.process import write
 from tests.selftests.stored import Stored
+from tests.support.command_line import write
 
 Tasks = tuple[PlannedTask, ...]
 

@@ -23,9 +23,9 @@ from codebatch.selftests.findings import FAILURES_SHOWN_MAX
 from codebatch.selftests.running import run_all, run_gate
 from codebatch.selftests.subject import SubjectCommand
 from codebatch.store.results.outputs import Manifest
-from tests.cli.process import write
 from tests.selftests.faults import FAULTS, flip, plant_name, plant_open_batch, rewrite_manifest
 from tests.selftests.stored import Stored
+from tests.support.command_line import write
 
 
 def test_all_self_tests_pass_on_an_intact_store(pristine: Stored) -> None:

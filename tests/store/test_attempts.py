@@ -9,7 +9,7 @@ from codebatch.model.work.command import Command, CommandId
 from codebatch.store import layout
 from codebatch.store.results.outcomes import Committer, Outcomes, attempt_outcome
 from codebatch.store.work.attempts import Attempts
-from tests.commands.batches import Place, make_place
+from tests.support.work_batches import Place, make_place
 
 
 def _attempts(place: Place) -> Attempts:

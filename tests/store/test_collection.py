@@ -34,20 +34,15 @@ from codebatch.store.snapshots.snapshots import load_snapshot, reset_snapshot_ag
 from codebatch.system.clock import wall_ns
 from codebatch.system.files.files import RealFiles
 from codebatch.system.host import this_host
-from tests.cli.process import write
-from tests.proof.invariants import merged
-from tests.proof.plans import CheapRunner, make_batch
-from tests.store import support
-from tests.store.crashes import PLACE, killed_at_each_write, refused_at_each_write
-from tests.store.support import collect_all, make_merged
+from tests.support import stores as support
+from tests.support.batches import CheapRunner, make_batch
 from tests.support.calls import Fate, Operation, WatchedCalls
+from tests.support.command_line import write
+from tests.support.crashes import PLACE, killed_at_each_write, refused_at_each_write
 from tests.support.disk import Disk
+from tests.support.invariants import merged
 from tests.support.schedule import Killed
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> StoreDir:
-    return create_store(RealFiles(), tmp_path / "store")[0]
+from tests.support.stores import collect_all, make_merged
 
 
 def _check_readable(store: StoreDir, batch_id: str) -> None:

@@ -21,7 +21,7 @@ from codebatch.store.batches.store import create_store
 from codebatch.system.files.disk_usage import iter_files
 from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import RealCalls
-from tests.proof.plans import make_batch
+from tests.support.batches import make_batch
 from tests.support.calls import Fate, Operation, WatchedCalls
 
 

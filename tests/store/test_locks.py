@@ -17,10 +17,10 @@ from codebatch.protocol.launch import WorkerSettings
 from codebatch.scheduling.events import WorkerId
 from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.holders import new_holder_id
-from codebatch.store.batches.store import StoreDir, create_store
+from codebatch.store.batches.store import StoreDir
 from codebatch.system.files.files import RealFiles
-from tests.cli.process import wait_until
-from tests.proof.plans import make_batch
+from tests.support.batches import make_batch
+from tests.support.command_line import wait_until
 
 
 def _is_free(root: Path) -> bool:
@@ -28,11 +28,6 @@ def _is_free(root: Path) -> bool:
     if lock is not None:
         lock.release()
     return lock is not None
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> StoreDir:
-    return create_store(RealFiles(), tmp_path / "store")[0]
 
 
 def _is_close_on_exec(pid: int, descriptor: int) -> bool:

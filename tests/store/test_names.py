@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from codebatch.errors import InvalidId, UnknownId
@@ -12,16 +10,11 @@ from codebatch.store.batches.pins import assign_name, pin, unpin
 from codebatch.store.batches.resolution import resolve_batch
 from codebatch.store.batches.store import StoreDir, create_store, open_store
 from codebatch.system.files.files import RealFiles
-from tests.cli.process import write
-from tests.proof.plans import make_batch
-from tests.store.crashes import PLACE, killed_at_each_write
-from tests.store.support import collect_all, make_merged
+from tests.support.batches import make_batch
+from tests.support.command_line import write
+from tests.support.crashes import PLACE, killed_at_each_write
 from tests.support.disk import Disk
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> StoreDir:
-    return create_store(RealFiles(), tmp_path / "store")[0]
+from tests.support.stores import collect_all, make_merged
 
 
 def test_named_batch_resolves_and_is_retained_until_unpinned(store: StoreDir) -> None:

@@ -16,7 +16,7 @@ from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.store import create_store
 from codebatch.store.results.outputs import Outputs, current_outputs
 from codebatch.system.files.files import RealFiles
-from tests.store.support import make_merged
+from tests.support.stores import make_merged
 
 
 @pytest.fixture

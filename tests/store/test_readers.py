@@ -15,13 +15,13 @@ from codebatch.operations.queries.records import list_files, search, summarise
 from codebatch.operations.queries.references import references
 from codebatch.query.filters.filters import RecordFilter
 from codebatch.store.batches.batches import BatchDir
-from codebatch.store.batches.store import StoreDir, create_store, open_store
+from codebatch.store.batches.store import StoreDir, open_store
 from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import RealCalls
-from tests.proof.plans import make_batch
-from tests.store import support
-from tests.store.support import make_merged
+from tests.support import stores as support
+from tests.support.batches import make_batch
 from tests.support.calls import Fate, Operation, WatchedCalls
+from tests.support.stores import make_merged
 
 PATHS = [b"a.py", b"b.py"]
 
@@ -51,11 +51,6 @@ def ask_while(root: Path, question: str, at: int, act: Callable[[], object]) -> 
         return QUESTIONS[question](open_batch_query(store)), calls >= at
     except UnknownId as error:
         return error, calls >= at
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> StoreDir:
-    return create_store(RealFiles(), tmp_path / "store")[0]
 
 
 def _make_unmerged(store: StoreDir) -> BatchDir:

@@ -20,11 +20,11 @@ from codebatch.store.results.relinking import find_copies, relink
 from codebatch.store.results.shard_survey import ShardName, shard_names, survey
 from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import RealCalls
-from tests.proof.invariants import merged
-from tests.store.crashes import PLACE, killed_at_each_write, refused_at_each_write
-from tests.store.support import make_merged
 from tests.support.calls import Fate, Operation, WatchedCalls
+from tests.support.crashes import PLACE, killed_at_each_write, refused_at_each_write
 from tests.support.disk import Disk
+from tests.support.invariants import merged
+from tests.support.stores import make_merged
 
 TASKS = 5
 

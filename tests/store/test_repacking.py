@@ -5,27 +5,21 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codebatch.model.digest import Digest, digest_bytes
-from codebatch.store.batches.store import StoreDir, create_store
+from codebatch.store.batches.store import StoreDir
 from codebatch.store.objects.frames import compress
 from codebatch.store.objects.object_store import ObjectStore
 from codebatch.store.objects.pack_writer import PackWriter
 from codebatch.store.objects.repacking import choose_packs, repack
 from codebatch.system.files.files import RealFiles
-from tests.cli.process import write
-from tests.store.support import collect_all
+from tests.support.command_line import write
 from tests.support.disk import Disk
+from tests.support.stores import collect_all
 
 PLACE = Path("/a/b/objects")
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> StoreDir:
-    return create_store(RealFiles(), tmp_path / "store")[0]
 
 
 def _objects(disk: Disk) -> ObjectStore:

@@ -20,22 +20,17 @@ from codebatch.store.results.adoption import adopt_batch
 from codebatch.store.results.compaction import read_compacted
 from codebatch.store.results.outputs import current_outputs
 from codebatch.system.files.files import RealFiles
-from tests.proof.invariants import merged
-from tests.proof.plans import make_batch
-from tests.store import support
-from tests.store.crashes import PLACE, killed_at_each_write
-from tests.store.support import make_merged
 from tests.store.test_readers import QUESTIONS, ask_while
+from tests.support import stores as support
+from tests.support.batches import make_batch
 from tests.support.calls import Fate, Operation, WatchedCalls
+from tests.support.crashes import PLACE, killed_at_each_write
 from tests.support.disk import Disk
+from tests.support.invariants import merged
 from tests.support.schedule import Killed
+from tests.support.stores import make_merged
 
 PATHS = [b"a.py", b"b.py"]
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> StoreDir:
-    return create_store(RealFiles(), tmp_path / "store")[0]
 
 
 def _settle(store: StoreDir, *spared: str) -> None:

@@ -25,16 +25,11 @@ from codebatch.store.results.compaction import compact_batch
 from codebatch.store.results.shard_survey import ShardFileSurvey, ShardName, shard_names, survey
 from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import RealCalls
-from tests.proof.invariants import merged
-from tests.store.crashes import PLACE, killed_at_each_write, refused_at_each_write
-from tests.store.support import make_merged
 from tests.support.calls import Fate, Operation, WatchedCalls
+from tests.support.crashes import PLACE, killed_at_each_write, refused_at_each_write
 from tests.support.disk import Disk
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> StoreDir:
-    return create_store(RealFiles(), tmp_path / "store")[0]
+from tests.support.invariants import merged
+from tests.support.stores import make_merged
 
 
 def make_two_batches(store: StoreDir) -> tuple[BatchDir, BatchDir]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from codebatch.errors import InvalidInput, StoreCorrupt
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.documents import encode_document
 from codebatch.store.batches.batches import BatchId
-from codebatch.store.batches.store import StoreDir, create_store
+from codebatch.store.batches.store import StoreDir
 from codebatch.store.results.untrusted import (
     UntrustedFile,
     UntrustedKey,
@@ -19,7 +17,6 @@ from codebatch.store.results.untrusted import (
     trust,
     untrusted_keys,
 )
-from codebatch.system.files.files import RealFiles
 
 GOLDEN = (
     b'{"format":1,"keys":[{"key":"abAB","task":"lint","batch_id":"batch-1"},{"key":"cdAB","task":"parse","batch_id":'
@@ -29,11 +26,6 @@ GOLDEN = (
 
 def key(name: str, task: str = "lint", batch: str = "batch-1") -> UntrustedKey:
     return UntrustedKey(key=Digest(name.ljust(64, "0")), task=task, batch_id=BatchId(batch))
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> StoreDir:
-    return create_store(RealFiles(), tmp_path / "store")[0]
 
 
 def test_untrusted_keys_are_added_once_and_removed_by_unique_prefix(store: StoreDir) -> None:

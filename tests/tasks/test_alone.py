@@ -20,7 +20,7 @@ from codebatch.plugins.settings import task_contexts
 from codebatch_workers.runtime.execution import TaskRunner
 from codebatch_workers.runtime.results import TaskFailure
 from codebatch_workers.syntax.source import SourceFile
-from tests.tasks.support import Snapshot
+from tests.support.source_files import Snapshot
 
 FILE_TASKS = ("parse", "analyze", "symbols", "lint")
 PROJECT = {"lint": {"ruff": {"config": "project"}}}

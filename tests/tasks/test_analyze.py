@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from codebatch.model.record import Metric, Symbol
 from codebatch_workers.tasks.analyze import metrics
-from tests.tasks.support import created, source
+from tests.support.source_files import created, source
 
 ORDER = [
     "bytes",

@@ -12,7 +12,7 @@ from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
 from codebatch_workers.syntax.contexts import language_context, package_directories, packages_context
 from codebatch_workers.tasks import ANALYZE, LINT, PARSE, SYMBOLS
-from tests.tasks.support import Snapshot
+from tests.support.source_files import Snapshot
 
 
 def test_task_declarations_load_no_parser_and_no_ruff() -> None:

@@ -24,7 +24,7 @@ from codebatch_workers.duplicates.fingerprints import LINES_MIN, fingerprints
 from codebatch_workers.duplicates.repeats import BYTES_MIN, CodeText, Repeat, maximal_repeats
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks.duplicates import FingerprintedFile, find_duplicates
-from tests.tasks.support import created, source
+from tests.support.source_files import created, source
 
 Place = tuple[int, int]
 Span = tuple[int, int]

@@ -10,7 +10,7 @@ from codebatch.model.record import Diagnostic
 from codebatch_workers.symbols.outline import outline
 from codebatch_workers.syntax.language.languages import EXTRA_GRAMMAR_TOOLS
 from codebatch_workers.tasks.analyze import metrics
-from tests.tasks.support import created, source
+from tests.support.source_files import created, source
 
 CSHARP = """\
 using System; // a

@@ -17,8 +17,7 @@ from codebatch.interchange.sarif import read_sarif
 from codebatch.model.record import Severity
 from codebatch_workers.tasks.imported_locations import LocationConverter
 from codebatch_workers.tasks.imported_paths import Paths
-
-from .support import source
+from tests.support.source_files import source
 
 Read = Callable[[bytes], Report]
 

@@ -9,7 +9,7 @@ import pytest
 from codebatch_workers.duplicates.code_lines import code_lines
 from codebatch_workers.duplicates.excluded_code import is_translation
 from codebatch_workers.duplicates.fingerprints import fingerprints
-from tests.tasks.support import source
+from tests.support.source_files import source
 
 CODE = "".join(f"    let name_{at} = compute({at});\n" for at in range(12))
 

@@ -13,7 +13,7 @@ from codebatch_workers.symbols.outline import outline
 from codebatch_workers.symbols.references import references
 from codebatch_workers.syntax.names import NAMES
 from codebatch_workers.syntax.source import SourceFile
-from tests.tasks.support import source
+from tests.support.source_files import source
 
 # What stands at each `NAME`, in order. Each source also has it in a comment and, where there are any, in a string.
 SOURCES = {

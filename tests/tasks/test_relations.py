@@ -6,7 +6,7 @@ import pytest
 
 from codebatch_workers.runtime.introspection import references_in
 from codebatch_workers.symbols.outline import outline
-from tests.tasks.support import source
+from tests.support.source_files import source
 
 
 def calls(path: str, content: str) -> list[str]:

@@ -13,7 +13,7 @@ from msgspec import UNSET
 from codebatch.model.record import File, Record
 from codebatch_workers.syntax.language.languages import every_language, has_grammar
 from codebatch_workers.syntax.source import SourceFile
-from tests.tasks.support import created, source
+from tests.support.source_files import created, source
 
 EXTENSIONS = {
     "bash": "sh",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codebatch_workers.symbols.outline import outline
-from tests.tasks.support import source
+from tests.support.source_files import source
 
 PYTHON = """\
 import os, a.b as c

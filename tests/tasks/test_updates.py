@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks.dependencies import Dependencies
+from tests.support.source_files import created, source
 
 from .states import Result, State, older, patched, whole
-from .support import created, source
 
 NOT_UTF_8 = b"app/caf\xe9.py"
 

@@ -17,7 +17,7 @@ from codebatch.store.work.work_batches import CommandDefinitions, make_work_batc
 from codebatch.system.files.files import RealFiles
 from codebatch.work.control.batches import load_work_batch
 from codebatch.work.control.list_changes import list_changes
-from tests.commands.batches import Place, coordinating, make_place
+from tests.support.work_batches import Place, coordinating, make_place
 from tests.work.reading import read
 
 A, B = CommandId("a"), CommandId("b")

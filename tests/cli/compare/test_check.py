@@ -7,8 +7,8 @@ import shlex
 
 import pytest
 
-from tests.cli.process import CommandLine, write
-from tests.operations.git_repositories import NOW, git, make_repository
+from tests.support.command_line import CommandLine, write
+from tests.support.git_repositories import NOW, git, make_repository
 
 pytestmark = pytest.mark.slow
 

@@ -17,8 +17,8 @@ from codebatch.cli.framework.exit import run_to_exit_status
 from codebatch.errors import InvalidInput, UnknownId
 from codebatch.store.batches.batches import BatchId
 from codebatch.store.batches.pins import assign_name
-from tests.cli.process import SCHEMAS
-from tests.operations.inline import inline, run
+from tests.support.command_line import SCHEMAS
+from tests.support.inline_workers import inline, run
 
 _GIT = ("git", "-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false")
 

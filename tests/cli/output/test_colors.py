@@ -10,7 +10,7 @@ import pytest
 
 from codebatch.cli.output.colors import Painter, is_colored, is_linked
 from tests.cli.conftest import Ran
-from tests.cli.process import CommandLine
+from tests.support.command_line import CommandLine
 
 PATH, BOLD, RED, END = "\x1b[35m", "\x1b[1m", "\x1b[31m", "\x1b[0m"
 

@@ -21,8 +21,8 @@ import pytest
 from codebatch.cli import cli
 from codebatch.cli.output.terminal import printable
 from codebatch.cli.reference.interface import describe
-from tests.cli.forking import started
-from tests.cli.process import SCRIPT, CommandLine, write
+from tests.support.command_line import SCRIPT, CommandLine, write
+from tests.support.fork_server import started
 
 TITLE = "\x1b]0;evil\x07"
 NAMES = (

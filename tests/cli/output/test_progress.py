@@ -16,8 +16,8 @@ from codebatch.cli.output.eta import SAMPLES_MAX, Pace
 from codebatch.cli.output.progress import Display, Stage, advance, live_line
 from codebatch.cli.run.run import RunListener
 from codebatch.coordinator.analysis.progress_counter import RunProgress
-from tests.cli.on_a_terminal import on_a_terminal
-from tests.cli.process import CommandLine, make_many
+from tests.support.command_line import CommandLine, make_many
+from tests.support.terminal import on_a_terminal
 
 ESCAPE = "\x1b["
 MARKS = "#-"

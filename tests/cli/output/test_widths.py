@@ -7,8 +7,8 @@ import re
 import pytest
 
 from codebatch.cli.output.widths import fit_line, fit_path, hide_repeated_directories
-from tests.cli.on_a_terminal import on_a_terminal
-from tests.cli.process import CommandLine, write
+from tests.support.command_line import CommandLine, write
+from tests.support.terminal import on_a_terminal
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cli.conftest import Ran
-from tests.cli.process import CommandLine, write
+from tests.support.command_line import CommandLine, write
 
 
 @pytest.fixture(scope="module")

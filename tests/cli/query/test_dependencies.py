@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.cli.process import CommandLine, write
+from tests.support.command_line import CommandLine, write
 
 TREE = {
     "app/__init__.py": "",

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import pytest
 
 from codebatch.cli.output.markdown import TOPICS, page_lines
-from tests.cli.process import CommandLine, write
 from tests.cli.shop import make_shop
+from tests.support.command_line import CommandLine, write
 
 ROOT = Path(__file__).parents[3]
 PAGES = ROOT / "codebatch" / "help"

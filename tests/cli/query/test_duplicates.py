@@ -9,8 +9,8 @@ from io import StringIO
 
 import pytest
 
-from tests.cli.on_a_terminal import on_a_terminal
-from tests.cli.process import CommandLine, write
+from tests.support.command_line import CommandLine, write
+from tests.support.terminal import on_a_terminal
 
 
 def code(seed: str, lines: int) -> str:

@@ -19,7 +19,7 @@ from codebatch.interchange.findings import Form
 from codebatch.model.record import SEVERITIES
 from codebatch.store import layout
 from tests.cli.conftest import Ran
-from tests.cli.process import CommandLine, write
+from tests.support.command_line import CommandLine, write
 
 
 def _results(data: bytes) -> list[dict[str, object]]:

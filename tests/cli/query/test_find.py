@@ -7,7 +7,7 @@ import io
 
 import pytest
 
-from tests.cli.process import CommandLine, write
+from tests.support.command_line import CommandLine, write
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from codebatch.cli import cli
 from codebatch.cli.framework.formats import escaped_formula
 from codebatch.cli.reference.interface import describe
 from codebatch.model.task import Json
-from tests.cli.process import CommandLine, write
+from tests.support.command_line import CommandLine, write
 
 WORDS = {
     "hotspots": "--min 1",

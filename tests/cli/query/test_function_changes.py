@@ -10,8 +10,8 @@ from codebatch.operations.api.store import open as open_store
 from codebatch.operations.history import history_cache
 from codebatch.operations.hotspots.function_changes import compare_lines
 from codebatch.operations.hotspots.hotspots import hotspots
-from tests.cli.process import CommandLine
-from tests.operations.git_repositories import git
+from tests.support.command_line import CommandLine
+from tests.support.git_repositories import git
 
 WHO = ("-c", "user.name=n", "-c", "user.email=n")
 HARD = "def hard(a):\n" + "".join(f"    if a == {each}:\n        a = g()\n" for each in range(12))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.process import CommandLine, Ended, write
-from tests.operations.git_repositories import NOW, git, make_repository
+from tests.support.command_line import CommandLine, Ended, write
+from tests.support.git_repositories import NOW, git, make_repository
 
 
 def deep(name: str, ifs: int) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from codebatch.operations.runs.indexing import IndexAnswer
 from tests.cli.conftest import Ran
-from tests.cli.process import CommandLine
+from tests.support.command_line import CommandLine
 
 QUESTIONS = (
     ("query", "outputs", "--name", "m*", "--json"),

@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from tests.cli.conftest import Ran
-from tests.cli.process import CommandLine, Ended, write
+from tests.support.command_line import CommandLine, Ended, write
 
 
 @pytest.fixture(scope="module")

@@ -23,9 +23,9 @@ from codebatch.store.work.work_batches import make_work_batch
 from codebatch.system.clock import wall_ns
 from codebatch.system.files.files import RealFiles
 from tests.cli.conftest import Ran
-from tests.cli.process import CommandLine, write
 from tests.cli.test_interface import MORE_WORDS, answer_of, commands_alone
 from tests.specification import SPEC, read_rows
+from tests.support.command_line import CommandLine, write
 
 POSITIONAL = {"verify", "explain-miss", "diff", "regressions", "improvements", "check", "batch-show", "pin", "unpin"}
 """They name a batch by an argument; the others by --batch."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cli.process import CommandLine, write
+from tests.support.command_line import CommandLine, write
 
 TREE = {
     "j/p/Price.java": "package p;\nclass Price { static int of(int n) { return n; } }\n",

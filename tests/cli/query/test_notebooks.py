@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from tests.cli.process import CommandLine, write
+from tests.support.command_line import CommandLine, write
 
 _CELLS = [
     {"cell_type": "markdown", "metadata": {}, "source": ["# Shop\n"]},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.cli.process import CommandLine, set_apart, write
+from tests.support.command_line import CommandLine, set_apart, write
 
 SETTINGS = """
 [tasks.words]

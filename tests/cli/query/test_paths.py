@@ -11,7 +11,7 @@ import pytest
 
 from codebatch.cli import cli
 from codebatch.cli.reference.interface import describe
-from tests.cli.process import CommandLine, write
+from tests.support.command_line import CommandLine, write
 
 OTHER_WORDS = {"references": ("shared",), "refs": ("shared",), "find": ("-l", "python", "--pattern", "shared($X)")}
 """What a command needs besides."""

@@ -11,7 +11,7 @@ from collections import Counter
 import pytest
 
 from tests.cli.conftest import Ran
-from tests.cli.process import CommandLine, Ended, write
+from tests.support.command_line import CommandLine, Ended, write
 
 
 def query(ran: Ran, *arguments: str, status: int = 0) -> Ended:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 
-from tests.cli.process import CommandLine, write
+from tests.support.command_line import CommandLine, write
 
 
 def test_references_have_roles_and_come_from_the_snapshot(codebatch: CommandLine) -> None:

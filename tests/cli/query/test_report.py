@@ -16,7 +16,7 @@ from codebatch.model.text.quantities import human_bytes
 from codebatch.store import layout
 from tests.cli.conftest import Ran
 from tests.cli.devices import make_device
-from tests.cli.process import CommandLine, write
+from tests.support.command_line import CommandLine, write
 
 
 def _data(page: bytes) -> dict[str, object]:

@@ -17,7 +17,7 @@ from codebatch.cli import cli
 from codebatch.cli.framework.exit import run_to_exit_status
 from codebatch.operations.queries.sql import _SETTINGS, _refused
 from tests.cli.conftest import Ran
-from tests.cli.process import CommandLine, Ended, make_project, wait_until, write
+from tests.support.command_line import CommandLine, Ended, make_project, wait_until, write
 
 FOREVER = "select count(*) from range(100000000) a, range(100000000) b where a.range * b.range = 7"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.cli.process import CommandLine, write
+from tests.support.command_line import CommandLine, write
 
 FILES = {
     "a.py": '"""A shop.\n\nOf tea.\n"""\n\nprice = 1  # euro\n# a comment\n',

@@ -6,7 +6,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from tests.cli.process import CommandLine
+from tests.support.command_line import CommandLine
 
 CONFIGURATION = """
 [[tasks.lint.rules]]

@@ -11,7 +11,7 @@ import pytest
 
 from codebatch.cli.framework.answers import AnswerScope
 from codebatch.query.answers.summary import Summary
-from tests.cli.process import CommandLine, Ended, make_many, wait_until, write
+from tests.support.command_line import CommandLine, Ended, make_many, wait_until, write
 
 FILES = 240
 

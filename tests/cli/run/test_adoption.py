@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from tests.cli.process import CommandLine, write, write_own_task
+from tests.support.command_line import CommandLine, write, write_own_task
 
 SOUND, BROKEN = "import os\n\nprint(os)\n", "x = (\n"
 

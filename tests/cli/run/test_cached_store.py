@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.process import CommandLine, Ended, make_many
+from tests.support.command_line import CommandLine, Ended, make_many
 
 PAGE = Path(__file__).parents[3] / "codebatch" / "help" / "ci.md"
 FILES = 12

@@ -12,9 +12,9 @@ import pytest
 
 from codebatch.cli import cli
 from codebatch.cli.framework.exit import run_to_exit_status
-from tests.cli.process import CommandLine, wait_until, write
 from tests.cli.query.test_kinds import POSITIONAL, WORDS, rows
 from tests.cli.test_interface import MORE_WORDS, commands_alone
+from tests.support.command_line import CommandLine, wait_until, write
 
 WITHOUT_A_DEFAULT = {"run", "ast", "pin", "unpin"}
 """`run` and `ast` are of the tree, the others of a batch that must be named."""

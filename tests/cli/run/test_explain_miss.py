@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.process import CommandLine, make_modules, set_apart, write, write_own_task
 from tests.cli.run.test_own_tasks import COUNT
+from tests.support.command_line import CommandLine, make_modules, set_apart, write, write_own_task
 
 SHARDS = "[shard]\nfiles_average = 4\nfiles_min = 4\nfiles_max = 4\n"
 FILES = 12

@@ -17,8 +17,8 @@ from codebatch.operations.runs.requests import lift_cancel
 from codebatch.store.batches.journal import Committed, Drained, Ended, Journal, JournalEvent, Started
 from codebatch.store.batches.resolution import resolve_batch
 from codebatch.system.clock import wall_ns
-from tests.cli.process import CommandLine, make_modules, wait_until, write, write_own_task
 from tests.cli.work.test_work import kill_workers, line, make_list, start, status
+from tests.support.command_line import CommandLine, make_modules, wait_until, write, write_own_task
 
 __all__ = ["line"]
 

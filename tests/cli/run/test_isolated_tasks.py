@@ -7,7 +7,7 @@ import stat
 
 import pytest
 
-from tests.cli.process import CommandLine, wait_until, write, write_own_task
+from tests.support.command_line import CommandLine, wait_until, write, write_own_task
 
 TASK = """
 from codebatch.model.record import Metric

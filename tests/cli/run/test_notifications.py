@@ -6,9 +6,9 @@ import json
 import signal
 from pathlib import Path
 
-from tests.cli.process import CommandLine, wait_until, write
 from tests.cli.run.test_follow import journals, names, told
 from tests.cli.work.test_work import line, make_list, start, status
+from tests.support.command_line import CommandLine, wait_until, write
 
 __all__ = ["line"]
 

@@ -11,7 +11,7 @@ import pytest
 from codebatch.model.record import Diagnostic
 from codebatch.testing.tasks import run_task
 from codebatch_workers.examples import banned_words, layers
-from tests.cli.process import CommandLine, set_apart, write
+from tests.support.command_line import CommandLine, set_apart, write
 
 COUNT = """
 from codebatch.model.record import Metric

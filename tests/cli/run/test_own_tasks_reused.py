@@ -11,9 +11,9 @@ import pytest
 
 from codebatch.model.outcome import decode_commit
 from codebatch_workers.examples import banned_words, layers
-from tests.cli.process import CommandLine, set_apart, write
 from tests.cli.run.test_explain_miss import SHARDS, explain
-from tests.execution.harness import run_with_kills
+from tests.support.command_line import CommandLine, set_apart, write
+from tests.support.worker_processes import run_with_kills
 
 FILES = 12
 COUNT = """

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.process import CommandLine, write
+from tests.support.command_line import CommandLine, write
 
 COPIED = "".join(f"value_{n} = print({n}, 'the text of a line that is long enough')\n" for n in range(14))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.cli.conftest import Ran
-from tests.cli.process import CommandLine, make_project
+from tests.support.command_line import CommandLine, make_project
 
 # In order, as the README and the documentation of CodeBatch 1.0 have them (seeds 000 and 001).
 QUICK_START = """\

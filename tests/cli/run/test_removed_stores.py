@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cli.process import CommandLine
 from tests.cli.work.test_work import line, make_list
+from tests.support.command_line import CommandLine
 
 __all__ = ["line"]
 

@@ -13,8 +13,8 @@ import pytest
 
 from codebatch.store.objects.packs import encode_bad
 from tests.bad_input.test_store_fuzz import ask
-from tests.cli.process import CommandLine, make_modules, set_apart, write
-from tests.operations.inline import inline
+from tests.support.command_line import CommandLine, make_modules, set_apart, write
+from tests.support.inline_workers import inline
 
 FILE_TASKS = 4
 FILES = 24

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import codebatch_workers
-from tests.cli.process import CommandLine, Ended, make_project, wait_until, write, write_own_task
+from tests.support.command_line import CommandLine, Ended, make_project, wait_until, write, write_own_task
 
 
 @pytest.fixture

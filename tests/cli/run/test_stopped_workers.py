@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from codebatch.system.processes import proc
-from tests.cli.process import CommandLine, wait_until, write
 from tests.cli.work.test_work import WAITS, count, line, make_list, start, states, status
+from tests.support.command_line import CommandLine, wait_until, write
 
 __all__ = ["line"]
 

@@ -13,7 +13,7 @@ from codebatch.operations.queries.failure_evidence import group_equal_failures, 
 from codebatch.query.fields import JsonRecord
 from codebatch_workers.api import SourceFile
 from codebatch_workers.runtime.record_validation import named, validate_records
-from tests.cli.process import CommandLine, set_apart, write
+from tests.support.command_line import CommandLine, set_apart, write
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cli.process import CommandLine, write
+from tests.support.command_line import CommandLine, write
 
 CODE = """
 from codebatch.model.record import Metric

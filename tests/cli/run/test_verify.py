@@ -10,8 +10,8 @@ from codebatch.model.analysis.result_key import result_key
 from codebatch.operations.project.stores import open_store
 from codebatch.store.batches.resolution import resolve_batch
 from codebatch.store.results.untrusted import UntrustedKey, distrust, load_untrusted
-from tests.cli.process import CommandLine, make_modules, set_apart, write, write_own_task
 from tests.cli.run.test_explain_miss import FILES, SHARDS, explain
+from tests.support.command_line import CommandLine, make_modules, set_apart, write, write_own_task
 
 FICKLE = """
 from pathlib import Path

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.process import CommandLine, write
+from tests.support.command_line import CommandLine, write
 
 HOSTILE = [
     'quo"te', "back\\slash\\", "<b>html</b>", "a -> b; }", "]; x [label=", "`code`", "#35; &amp;", "\\N\\G\\l", "é → ü",

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.process import CommandLine, wait_until, write
+from tests.support.command_line import CommandLine, wait_until, write
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.process import CommandLine, wait_until, write
+from tests.support.command_line import CommandLine, wait_until, write
 
 ENDS = {"BATCH_COMPLETED", "BATCH_PARTIAL", "BATCH_FAILED", "BATCH_CANCELLED"}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 
-from tests.cli.process import CommandLine, wait_until, write
 from tests.cli.work.test_work import count, line, make_list, states, status
+from tests.support.command_line import CommandLine, wait_until, write
 
 __all__ = ["line"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.process import SCRIPT, CommandLine, write
+from tests.support.command_line import SCRIPT, CommandLine, write
 
 
 @pytest.fixture

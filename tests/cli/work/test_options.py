@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.process import CommandLine
 from tests.cli.work.test_work import line, make_list, status
+from tests.support.command_line import CommandLine
 
 __all__ = ["line"]
 

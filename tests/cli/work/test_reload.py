@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from codebatch import work
-from tests.cli.process import SCRIPT, CommandLine, wait_until, write
 from tests.cli.work.test_unfinished import ran
 from tests.cli.work.test_work import kill_workers, line, make_list, start, states, status
+from tests.support.command_line import SCRIPT, CommandLine, wait_until, write
 
 __all__ = ["line"]
 

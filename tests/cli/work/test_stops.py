@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.process import CommandLine, Ended, wait_until, write
 from tests.cli.work.test_work import WAITS, count, kill_workers, line, make_list, start, states, status
+from tests.support.command_line import CommandLine, Ended, wait_until, write
 
 __all__ = ["line"]
 

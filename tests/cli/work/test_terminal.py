@@ -16,9 +16,9 @@ import psutil
 import pytest
 
 from codebatch.errors import NothingToDo
-from tests.cli.process import DEADLINE_SECONDS, SCRIPT, CommandLine, wait_until, write
 from tests.cli.work.test_attempts import until
 from tests.cli.work.test_work import line, make_list, status
+from tests.support.command_line import DEADLINE_SECONDS, SCRIPT, CommandLine, wait_until, write
 
 __all__ = ["line"]
 

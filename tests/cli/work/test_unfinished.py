@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.process import CommandLine, write
 from tests.cli.work.test_work import line, make_list, status
+from tests.support.command_line import CommandLine, write
 
 __all__ = ["line"]
 

@@ -20,7 +20,7 @@ from codebatch.store.batches.resolution import resolve_batch
 from codebatch.system.processes.proc import stat
 from codebatch.work.control import cancel
 from codebatch.work.control.listener import WorkListener
-from tests.cli.process import CommandLine, wait_until, write
+from tests.support.command_line import CommandLine, wait_until, write
 
 WAITS = "echo began >>{id}.began; while [ ! -e go ]; do sleep 0.02; done; echo ended >>{id}.ended"
 """A command that tells that it began, ends when it may, and tells that."""

@@ -11,8 +11,8 @@ from codebatch.model.outcome import HolderId
 from codebatch.protocol import messages
 from codebatch.scheduling.events import WorkerId
 from codebatch.store.batches.holders import HolderFile
-from tests.proof.channel import Pipe
 from tests.support.schedule import Process
+from tests.support.simulated_channel import Pipe
 
 if TYPE_CHECKING:
     from tests.proof.commands.world import CommandWorld

@@ -26,7 +26,7 @@ from codebatch.scheduling.lifecycle import BatchState, CommandState
 from codebatch.store.batches.batches import batch_ids, open_batch
 from codebatch.store.batches.store import open_store
 from codebatch.system.files.files import RealFiles
-from tests.cli.process import CommandLine
+from tests.support.command_line import CommandLine
 
 KILLS = int(os.environ.get("CODEBATCH_PROOF_KILLS", "12"))
 TASKS = 40

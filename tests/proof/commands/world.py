@@ -41,7 +41,6 @@ from codebatch.system.host import this_host
 from codebatch.system.processes.command_processes import ProcessEnded, ProcessNotStarted, ProcessStart
 from codebatch_workers.commands.supervisor import Supervisor
 from codebatch_workers.runtime.channel import CoordinatorLost, give_up
-from tests.proof.channel import SimulatedChannel
 from tests.proof.commands.asked import check_answers, skips_that_stand
 from tests.proof.commands.cells import MemoryCell
 from tests.proof.commands.crew import SimulatedCommandCrew, SimulatedWorker
@@ -52,6 +51,7 @@ from tests.scheduling.generous import GenerousRuns
 from tests.support.calls import Fate, Operation
 from tests.support.disk import Disk
 from tests.support.schedule import Killed, Process, Schedule
+from tests.support.simulated_channel import SimulatedChannel
 
 STORE = Path("/simulated/store")
 STEPS_MAX = 60_000

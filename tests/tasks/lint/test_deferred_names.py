@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tasks.support import lint_all, source
+from tests.support.source_files import lint_all, source
 
 HANDLER = "try:\n    raise ValueError('x')\nexcept ValueError as e:\n    "
 IN_FUNCTION = "def f():\n    try:\n        raise ValueError('x')\n    except ValueError as e:\n        "

@@ -16,7 +16,7 @@ from codebatch_workers.lint.python.injected_names import enclosing_nodes
 from codebatch_workers.lint.python.statements import _Pieces, node_in_function, node_in_statement
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.syntax.source import SourceFile
-from tests.tasks.support import lint_all, source
+from tests.support.source_files import lint_all, source
 
 RAISES = "import pytest\nwith pytest.raises(ValueError):\n    "
 

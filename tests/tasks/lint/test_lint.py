@@ -24,8 +24,8 @@ from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.lint.text_rules import TEXT_RULES
 from codebatch_workers.syntax.contexts import packages_context
 from codebatch_workers.syntax.source import SourceFile
-from tests import corpora
-from tests.tasks.support import Snapshot, lint_all, source
+from tests.support import corpora
+from tests.support.source_files import Snapshot, lint_all, source
 
 ALL_RULES = {"on": [rule.code for rule in TEXT_RULES]}
 BODY = "MC4CAQAwBQYDK2VwBCIEIHVmz3XyuEusnRgYwDQYJKoZIhvcNAQELBQAwZjELMAkG"

@@ -11,7 +11,7 @@ from codebatch.model.task import Json
 from codebatch_workers.lint.config import LintConfig
 from codebatch_workers.lint.examples import EXAMPLES
 from codebatch_workers.lint.text_rules import RULES_BY_CODE
-from tests.tasks.support import lint_all, source
+from tests.support.source_files import lint_all, source
 
 CRLF = "a\nb\r\n"
 NO_PRINT: dict[str, Json] = {

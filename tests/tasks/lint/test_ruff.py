@@ -11,7 +11,7 @@ import pytest
 
 from codebatch_workers.lint.python.ruff import Ruff, RuffError, RuffFinding
 from codebatch_workers.lint.python.ruff_project import ProjectRuff
-from tests.tasks.support import source
+from tests.support.source_files import source
 
 
 class FileRemovingRuff(Ruff):

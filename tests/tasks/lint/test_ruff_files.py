@@ -14,7 +14,7 @@ from codebatch.model.text.toml import parse_toml
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch_workers.lint.python.ruff_files import decode_ruff_files, ruff_files_context
 from codebatch_workers.lint.python.ruff_project import DEFAULT_VERSION
-from tests.tasks.support import Snapshot
+from tests.support.source_files import Snapshot
 
 _WANTED: dict[str, Json] = {"ruff": {"config": "project"}}
 _FILES = {

@@ -11,7 +11,7 @@ from ruff import find_ruff_bin  # type: ignore[import-untyped]  # it has no anno
 
 from codebatch.model.digest import Digest
 from codebatch.model.plan import decode_plan
-from tests.cli.process import CommandLine, set_apart, write
+from tests.support.command_line import CommandLine, set_apart, write
 
 FILES = {
     "pyproject.toml": '[project]\nname = "x"\nrequires-python = ">=3.9"\n[tool.ruff]\nextend = "config/base.toml"\n'

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tasks.support import lint_all, source
+from tests.support.source_files import lint_all, source
 
 SAVE = "import os\n\ndef save(model):\n    os.unlink(model)\n\nc.FileContentsManager.post_save_hook = save\n"
 

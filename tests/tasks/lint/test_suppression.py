@@ -8,7 +8,7 @@ import pytest
 
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.suppression import suppressions
-from tests.tasks.support import source
+from tests.support.source_files import source
 
 NOTE = "codebatch: ignore[x]"
 # By path: a comment with the note, and text that is none.

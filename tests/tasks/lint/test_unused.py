@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codebatch_workers.lint.unused import shadowed_names, unused_imports, unused_variables
-from tests.tasks.support import source
+from tests.support.source_files import source
 
 
 @pytest.mark.parametrize(

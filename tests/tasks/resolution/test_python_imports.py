@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from codebatch_workers.symbols.outline import outline
+from tests.support.source_files import source
 from tests.tasks.resolution.resolving import resolver
 from tests.tasks.resolution.test_resolution import PYTHON
-from tests.tasks.support import source
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 
 from codebatch.model.record import Edge
 from codebatch_workers.tasks.dependencies import Dependencies
+from tests.support.source_files import created, source
 from tests.tasks.states import State, whole
-from tests.tasks.support import created, source
 
 _MANIFEST = {"Cargo.toml": "[package]\nname = 'p'\nversion = '0.1.0'\nedition = '2021'\n"}
 

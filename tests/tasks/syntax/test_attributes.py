@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from codebatch_workers.syntax.language.attributes import attributes_context, file_attributes
-from tests.tasks.support import Snapshot
+from tests.support.source_files import Snapshot
 
 KNOWN = ("language", "generated", "vendored", "documentation")
 PATHS = ("a.c", "b.py", "d/a.c", "d/e/a.c", "d/e/x y.c", "e/b.py", "#a")

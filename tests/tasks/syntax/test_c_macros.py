@@ -14,7 +14,7 @@ from codebatch_workers.symbols.references import references
 from codebatch_workers.syntax.grammar_gaps.c_macros import replace_macros
 from codebatch_workers.syntax.grammar_gaps.c_preprocessor import with_first_arms
 from codebatch_workers.tasks.analyze import metrics
-from tests.tasks.support import source
+from tests.support.source_files import source
 
 
 @pytest.mark.parametrize(

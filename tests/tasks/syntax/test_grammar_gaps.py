@@ -13,7 +13,7 @@ from codebatch.model.record import Diagnostic, Edge, Symbol
 from codebatch_workers.syntax.grammar_gaps.gaps import GAPS as GAPS_OF_LANGUAGES
 from codebatch_workers.syntax.grammar_gaps.gaps import apply_replacements, tree_without_gaps
 from codebatch_workers.syntax.language.languages import LANGUAGES_WITH_GAPS, grammar
-from tests.tasks.support import created, source
+from tests.support.source_files import created, source
 
 GAPS = [
     ("a.js", "export { f as void, g as if };\n", []),

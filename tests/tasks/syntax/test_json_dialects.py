@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codebatch_workers.syntax.language.languages import path_language
-from tests.tasks.support import parse, source
+from tests.support.source_files import parse, source
 
 TRAILING = [
     '{"a": [1, 2,]}',

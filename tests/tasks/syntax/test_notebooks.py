@@ -12,7 +12,7 @@ from codebatch.model.record import Diagnostic, Metric, Record, Symbol
 from codebatch_workers.syntax.cells import with_cells
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks.analyze import metrics
-from tests.tasks.support import created, lint_all, parse, source
+from tests.support.source_files import created, lint_all, parse, source
 
 PYTHON = {"language_info": {"name": "python"}}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codebatch_workers.tasks.parse import DIAGNOSTICS_MAX
-from tests.tasks.support import lint_all, parse, source
+from tests.support.source_files import lint_all, parse, source
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ import pytest
 from codebatch.model.record import Diagnostic, Edge, Metric, Record, Symbol
 from codebatch_workers.api.protocols import BatchedFileTask
 from codebatch_workers.syntax.source import SourceFile
-from tests import corpora
 from tests.oracles.agreement import iter_sources
-from tests.tasks.support import created, source
+from tests.support import corpora
+from tests.support.source_files import created, source
 
 FILES_MAX = 25
 BYTES_MAX = 60_000

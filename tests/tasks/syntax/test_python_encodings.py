@@ -13,7 +13,7 @@ import pytest
 from codebatch.model.record import Diagnostic, File
 from codebatch_workers.api.protocols import BatchedFileTask
 from codebatch_workers.syntax.source import SourceFile
-from tests.tasks.support import created, source
+from tests.support.source_files import created, source
 
 LONG = b"a" * 9000
 CASES = [

@@ -16,7 +16,7 @@ from codebatch_workers.runtime.source_lines import source_lines
 from codebatch_workers.syntax.classification.purpose import file_purpose
 from codebatch_workers.syntax.language.languages import detect, has_grammar
 from codebatch_workers.syntax.source import HUGE_BYTES_MIN, SourceFile
-from tests.tasks.support import source
+from tests.support.source_files import source
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ import pytest
 
 from codebatch.model.record import Diagnostic, File
 from codebatch_workers.api.protocols import BatchedFileTask
-from tests import corpora
-from tests.tasks.support import created, source
+from tests.support import corpora
+from tests.support.source_files import created, source
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from codebatch_workers.syntax.syntax_tree import encode_tree
-from tests.tasks.support import source
+from tests.support.source_files import source
 
 
 def tree_of(path: str, content: str | bytes) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codebatch_workers.syntax.templates import is_template
-from tests.tasks.support import parse, source
+from tests.support.source_files import parse, source
 
 UNCLOSED = "<div>\n{% if a %}<p>{% else %}<p class='b'>{% endif %}\n</span>\n"
 HELM = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.tasks.support import parse, source
+from tests.support.source_files import parse, source
 
 WRONG = [
     ("a.json", '{"a": "x\ty"}\n', [(1, "control character in a string, write it as \\u0009")]),

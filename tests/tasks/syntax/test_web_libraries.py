@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.tasks.support import source
+from tests.support.source_files import source
 
 BOOTSTRAP = "/*!\n  * Bootstrap v5.3.7 (https://getbootstrap.com/)\n  * Licensed under MIT\n  */\n"
 MIRROR = "// CodeMirror, copyright (c) by A and others\n// Distributed under an MIT license: https://codemirror.net/5/LICENSE\n"

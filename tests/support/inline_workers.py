@@ -41,7 +41,7 @@ from codebatch_workers.runtime.channel import Channel
 from codebatch_workers.runtime.execution import TaskRunner
 from codebatch_workers.runtime.terms import terms_keeper
 from codebatch_workers.runtime.worker import Worker
-from tests.proof.channel import SimulatedCell
+from tests.support.simulated_channel import SimulatedCell
 
 NULL = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 

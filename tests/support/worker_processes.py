@@ -23,7 +23,7 @@ from codebatch.store.batches.resolution import resolve_batch
 from codebatch.store.batches.store import open_store
 from codebatch.store.results.outputs import current_outputs
 from codebatch.system.files.files import RealFiles
-from tests.cli.process import CommandLine
+from tests.support.command_line import CommandLine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

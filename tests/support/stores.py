@@ -20,7 +20,7 @@ from codebatch.system.clock import wall_ns
 from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.runtime.results import TaskFailure, UnitResults
 from codebatch_workers.runtime.sources import load_source
-from tests.proof.plans import FILE_TASKS, CheapRunner, make_batch
+from tests.support.batches import FILE_TASKS, CheapRunner, make_batch
 
 HOLDER = HolderId("0" * 32)
 

@@ -9,7 +9,7 @@ import subprocess
 import termios
 from typing import Literal
 
-from .process import DEADLINE_SECONDS, SCRIPT, CommandLine
+from tests.support.command_line import DEADLINE_SECONDS, SCRIPT, CommandLine
 
 
 def on_a_terminal(

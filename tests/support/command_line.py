@@ -21,8 +21,7 @@ import pytest
 
 from codebatch.model.documents import encode_document
 from codebatch.store.batches.batches import decode_batch
-
-from .forking import LOCALE, run_forked
+from tests.support.fork_server import LOCALE, run_forked
 
 SCHEMAS = Path(__file__).parent.parent.parent / "schemas"
 SCRIPT = Path(sys.executable).with_name("codebatch")

@@ -3,7 +3,7 @@
 Such a process has all that one of its own has: arguments, environment, directory, descriptors, signals, an end. It has
 not: an interpreter that is set up anew, modules that come one by one as they are asked for, and what a command makes of
 our own files at its first need. What depends on these is tested with the script itself, and so is every command line of
-README and the help pages. Its workers are forked too: tests/cli/forked_workers.py.
+README and the help pages. Its workers are forked too: tests/support/forked_workers.py.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ def _become(
         sys.argv[:] = map(os.fsdecode, arguments)
         from codebatch.__main__ import main
         from codebatch.plugins.entry_points import clear_package_caches
-        from tests.cli.forked_workers import fork_workers
+        from tests.support.forked_workers import fork_workers
 
         if plugins is not None:
             sys.path.insert(1, str(plugins))  # As PYTHONPATH has it.
@@ -210,7 +210,7 @@ def _run_once() -> None:
     """What a command makes when it first needs it, as what decodes a document, is there for all that are forked."""
     from codebatch.cli import cli
     from codebatch.cli.framework.exit import run_to_exit_status
-    from tests.cli.forked_workers import fork_workers
+    from tests.support.forked_workers import fork_workers
 
     fork_workers()
     with tempfile.TemporaryDirectory() as directory:
@@ -226,7 +226,7 @@ def _import_all() -> None:
     import codebatch
     import codebatch_workers
     from codebatch_workers.syntax.language.languages import grammar
-    from tests.cli import forked_workers  # noqa: F401
+    from tests.support import forked_workers  # noqa: F401
 
     for package in (codebatch, codebatch_workers):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):

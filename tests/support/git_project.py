@@ -10,8 +10,8 @@ from codebatch.operations.gate.quality_gate import Checker, CheckResult, parse_c
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.store.batches.batches import BatchDir
-from tests.operations.git_repositories import DAY, NOW, git, make_repository
-from tests.operations.inline import run
+from tests.support.git_repositories import DAY, NOW, git, make_repository
+from tests.support.inline_workers import run
 
 
 class Project:

@@ -1,0 +1,16 @@
+"""Fixtures of the tests of stores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codebatch.store.batches.store import StoreDir, create_store
+from codebatch.system.files.files import RealFiles
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> StoreDir:
+    """Return a new, empty store."""
+    return create_store(RealFiles(), tmp_path / "store")[0]
