@@ -81,7 +81,7 @@ class RecordTypeCommand(HelpfulCommand):
 def filtering(noun: str) -> Callable[[F], F]:
     """Return a decorator that adds the options of a record type to a command.
 
-    It receives them as one argument, `asked`.
+    It receives them as one argument, `query`.
     """
 
     def decorate(function: F) -> F:
@@ -91,7 +91,7 @@ def filtering(noun: str) -> Callable[[F], F]:
             query_arguments["fields"] = _names(query_arguments.get("fields"))
             filters |= {"kind": NOUNS[noun].kinds} if NOUNS[noun].kinds else {}
             query = msgspec.convert({**query_arguments, "noun": noun, "filters": filters}, RecordQuery)
-            return function(asked=_check_combinations(query), **arguments)
+            return function(query=_check_combinations(query), **arguments)
 
         wrapped.__name__ = function.__name__
         wrapped.__doc__ = function.__doc__
