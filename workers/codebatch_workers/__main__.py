@@ -54,8 +54,8 @@ def _work(launch: Launch, channel: Channel) -> int:
         gc.freeze()
         worker.run()
     except CoordinatorLost:
-        _end()  # The coordinator has ended, so it cannot end this process if a thread of a task keeps running.
-    finally:  # At any end, a thread that does not finish is not waited for.
+        _end()  # The coordinator has ended, so it cannot end this process if a thread of a task keeps it alive.
+    finally:  # This process never waits for a thread that does not finish.
         with contextlib.suppress(RuntimeError):  # No thread could be started for it.
             faulthandler.dump_traceback_later(_EXIT_SECONDS, exit=True, file=_STDERR)
     if worker.has_only_built_in_tasks:
@@ -64,7 +64,7 @@ def _work(launch: Launch, channel: Channel) -> int:
 
 
 def _supervise(launch: Launch, channel: Channel) -> int:
-    """Run a supervisor. It outlives the coordinator, because the command that it runs does."""
+    """Run the worker of a work batch. It outlives the coordinator, because the command that it runs does."""
     from codebatch_workers.commands.supervisor import Supervisor
 
     be_subreaper(True)
@@ -88,9 +88,9 @@ def _pass(*_: object) -> None:
 
 
 def _end() -> NoReturn:
-    """End the process at once, because the kernel frees its memory faster than Python does.
+    """End the process at once. This is faster than an orderly exit, because the kernel frees the memory.
 
-    Threads are not waited for, and open files are not flushed. So built-in tasks must leave none.
+    Threads are not waited for, and open files are not flushed. So built-in tasks must leave neither behind.
     """
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):

@@ -17,7 +17,7 @@ from codebatch_workers.syntax.source import SourceFile
 class Project(Protocol):
     """A snapshot, and the records of its files.
 
-    The values depend only on the inputs, not on how the work was divided among processes.
+    All values depend only on the snapshot and the plan, not on the division of the work among processes.
     """
 
     @property

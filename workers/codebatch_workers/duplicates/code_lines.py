@@ -14,7 +14,7 @@ WHITESPACE_IN_LINE = b" \t\r\f\v"
 
 
 def code_lines(utf8: bytes, comments: bytes) -> tuple[list[bytes], list[int]]:
-    """Return the code lines of a file, and the number, from 1, of each.
+    """Return the code lines of a file, and the number of each line in the file, from 1.
 
     `comments` are the locations of comments, in the format of `Fingerprints`.
     """
