@@ -36,9 +36,9 @@ Result = list[Record] | TaskFailure
 
 
 class UnitResults(msgspec.Struct, kw_only=True):
-    """The results of items [start, end) that are finished so far. Each task has one result per item.
+    """The results of the finished items [start, end) of a unit. For each task, there is one result per item.
 
-    `reused_counts` maps each task to the number of its reused results and the sum of their counts.
+    `reused_counts` has two values for each task: the number of its reused results, and the sum of their counts.
     """
 
     start: int
