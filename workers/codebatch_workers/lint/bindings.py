@@ -1,6 +1,7 @@
 """Name resolution: the names that a file binds, their scopes, and which of the names are used.
 
 One resolver serves all languages that have queries/*.locals.scm. The order of the captures is irrelevant:
+
     scope, scope.function    a scope of names; `var` is bound in the nearest function
     scope.type               a type that names the parameters of a function
     definition.KIND          a name or pattern that is bound in the enclosing scope. Kinds:

@@ -89,7 +89,7 @@ class Worker:
         runner: TaskRunner | None = None,
         now_ns: Callable[[], int] = running_ns,
     ) -> None:
-        """By default, use the system's files, a progress cell on disk, and the installed tasks.
+        """Use the system's files, a progress cell on disk, and the installed tasks by default.
 
         `now_ns` is the clock for the interval of `_receive_messages`.
         """

@@ -4,6 +4,7 @@ McCabe's complexity is one plus the number of decision points. Cognitive complex
 structure costs one plus its nesting depth. Each `else`, `elif` and jump to a label costs one. A run of equal logical
 operators (left to right, through parentheses) also costs one. Recursion costs nothing. Nesting is the largest number of
 structures and closures that are within each other. An inner function has its own metrics. Captures:
+
     function       a function
     nest, block    a closure that counts as part of the enclosing function, and nests its content
     branch         a structure with a decision; `switch` is one without, because its cases have `decision`

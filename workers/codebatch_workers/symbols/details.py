@@ -1,6 +1,7 @@
 """Details of a definition: parameters, decorators, visibility.
 
 A decorator or keyword belongs to the next name after it. Captures:
+
     parameter               a parameter of the enclosing function
     decorator, decorated    a decorator or annotation, as written
     visibility              a keyword for the visibility of the next name

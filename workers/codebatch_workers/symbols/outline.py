@@ -2,6 +2,7 @@
 
 The name of a capture determines the meaning of a node. The order of captures is irrelevant. Nesting is derived from
 byte ranges, so no tree is traversed and depth is not limited. Captures:
+
     def.TYPE       a definition that encloses others; its name comes from names.py
     leaf.TYPE      a definition that encloses nothing; its name comes from names.py
     name.TYPE      a name that is itself the definition; only its first occurrence in a scope counts
