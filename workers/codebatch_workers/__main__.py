@@ -1,6 +1,7 @@
 """The entry point of workers, `python -m codebatch_workers`. Only coordinators start it.
 
-The modules of each role are imported where the role begins: neither role needs those of the other.
+There are two roles: a worker of an analysis, and a worker of a work batch. Each role imports its modules only when it
+begins, because the other role does not need them.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _EXIT_SECONDS = 2.0
 
 
 def main(arguments: list[str]) -> int:
-    """Run one worker until its end."""
+    """Run one worker until it ends. Return its exit status."""
     gc.set_threshold(50_000, 20, 50)
     launch = decode_launch(arguments[0])
     if launch.store_lock is not None:

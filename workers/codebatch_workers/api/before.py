@@ -15,7 +15,8 @@ from codebatch.model.record import Record
 class FileChange(NamedTuple):
     """A file whose content, executable bit or contexts changed.
 
-    `before` and `now` are its old and its new entry, or None if it does not exist. A moved file counts as two changes.
+    `before` is its entry in the older batch, and `now` its entry in the new batch. Either is None if that batch does
+    not have the file. A moved file counts as two changes.
     """
 
     before: Entry | None

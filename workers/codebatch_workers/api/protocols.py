@@ -77,13 +77,14 @@ class TaskEnvironment(msgspec.Struct, Generic[Config], frozen=True, kw_only=True
 class FileTask(Protocol):
     """A task for single files.
 
-    Its result must depend only on the content, path and contexts of a file, and on the configuration of the task.
+    The result must depend only on the content, path and contexts of a file, and on the configuration of the task. A
+    context is a value computed from the snapshot, such as the packages that contain a file.
     """
 
     def run_file(self, file: SourceFile) -> list[Record]:
         """Return the records of a file, in their final order.
 
-        If it raises an exception, the task fails for this file only.
+        If this method raises an exception, the task fails for this file only.
         """
 
 
@@ -91,13 +92,13 @@ class FileTask(Protocol):
 class ProjectTask(Protocol):
     """A task for the whole project.
 
-    Its result must depend only on the snapshot, the records of the tasks that it needs, and its configuration.
+    The result must depend only on the snapshot, the records of the tasks that this task needs, and its configuration.
     """
 
     def run_project(self, project: Project) -> Iterable[Record]:
-        """Return records of any files. Records of one file keep their order.
+        """Return the records of the task. They can belong to any files. Records of one file keep their order.
 
-        If it raises an exception, the task fails.
+        If this method raises an exception, the task fails.
         """
 
 
@@ -119,9 +120,9 @@ class IncrementalTask(ProjectTask, Protocol):
     """
 
     def update(self, project: Project, before: Before) -> Iterable[tuple[Entry, list[Record]]] | None:
-        """Return each file whose records may differ, with all its records. Records of other files are unchanged.
+        """Return each file whose records may differ from those in the older batch, with all its records.
 
-        Return None if too much has changed for an update.
+        Files that are not returned keep their records. Return None if too much has changed for an update.
         """
 
 

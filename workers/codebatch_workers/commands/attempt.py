@@ -68,7 +68,7 @@ class PeriodicChecks(Protocol):
         """Return the number of seconds until the work is due, or None if no work is planned."""
 
     def run_if_due(self, now_ns: int) -> None:
-        """Do the work if it is due at `now_ns`."""
+        """Do the work if it is due at the time `now_ns`."""
 
 
 class Attempt:

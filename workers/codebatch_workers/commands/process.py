@@ -118,7 +118,7 @@ class RealCommands:
 
 
 class RealRunningProcess:
-    """A running process with its output, and the processes that it started."""
+    """A running process of a command, with its output, and the processes that the command started."""
 
     def __init__(self, pid: int, start_ticks: int, output: int, mark: str, before: frozenset[int]) -> None:
         """`before` has the process IDs of all children that this worker had before the start."""

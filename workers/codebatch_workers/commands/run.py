@@ -94,7 +94,7 @@ class PrefetchedRun:
         self._journal.add(event)
 
     def add(self, assign: Assign, result: AttemptResult, questions: AttemptQuestions) -> None:
-        """Add a finished attempt. The next report commits it."""
+        """Add a finished attempt to the run. The next report commits its outcome."""
         self._finished.append(_FinishedAttempt(assign, result, questions))
         self._seconds += result.seconds
 

@@ -298,9 +298,9 @@ class Supervisor:
         return reloaded_command(reloads, command.id, round_) or command
 
     def _entry(self, shard: Shard, item: int) -> Entry:
-        """Return the entry of an item.
+        """Return the entry of an item of a shard.
 
-        Entries are read in blocks, because reading one takes as long as reading several.
+        Entries are read in blocks and cached, because reading one entry takes as long as reading several.
         """
         place = shard.start + item
         start, entries = self._entries

@@ -56,9 +56,9 @@ Span = tuple[int, int]
 
 
 class Repeat(msgspec.Struct, frozen=True):
-    """A sequence of lines that is repeated.
+    """A sequence of lines that occurs at several places.
 
-    `places` are all places at which it begins, ascending, including `start`.
+    `places` are all places at which the sequence begins, ascending. `start` is one of them.
     """
 
     start: int
@@ -151,7 +151,8 @@ class CodeText:
 def maximal_repeats(text: CodeText) -> Iterator[tuple[int, list[Repeat]]]:
     """Yield each owner that has repeats, in order, with its repeats by place.
 
-    The text must be complete. This function can be called only once for it, because it frees the hashes.
+    All stretches must have been added to the text. This can be called only once for a text, because it frees the
+    hashes.
     """
     classes = _Classes(text.take_hashes())
     spans = {*text.fully_repeated_stretches(), *_runs(classes)}
@@ -288,7 +289,10 @@ class _Classes:
         return hash(self._data[_HASH_BYTES * start : _HASH_BYTES * end])
 
     def run(self, first: int, second: int) -> Span:
-        """Return the longest span around the window at `first` whose lines equal those around that at `second`."""
+        """Return the longest span around the place `first` whose lines equal those around the place `second`.
+
+        The windows at both places must be equal.
+        """
         return first - self._equal_before(first, second), first + self._equal_after(first, second)
 
     def _equal_after(self, first: int, second: int) -> int:

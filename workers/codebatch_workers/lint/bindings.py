@@ -100,7 +100,10 @@ class Bindings(msgspec.Struct, frozen=True):
 
 
 def bindings(file: SourceFile) -> Bindings | None:
-    """Return the bindings of a file. Return None if its language has no locals query, or its tree has errors."""
+    """Return the bindings of a file.
+
+    Return None if there is no locals query for its language, or if its tree has errors.
+    """
     if file.language not in LANGUAGES or file.tree is None or file.has_syntax_error:
         return None
     return file.derived(_resolve)

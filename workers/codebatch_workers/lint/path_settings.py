@@ -11,7 +11,7 @@ from codebatch_workers.syntax.suppression import matches
 
 
 def settings_at(config: AllSettings, path: bytes) -> tuple[RuleSettings, ...]:
-    """Return all settings that apply to a path. Later settings override earlier ones."""
+    """Return all settings that apply to a path, in order. Later settings override earlier ones."""
     at_path = (settings for settings in config.paths if is_below(parse_arguments(settings.match, "match"), path))
     return (config, *at_path)
 

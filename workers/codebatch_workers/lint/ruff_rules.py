@@ -39,7 +39,7 @@ _CODES: Mapping[Severity, str] = {
         S504
         LOG001 LOG002
     """,
-    # The problem is small: fix it when the file is edited anyway.
+    # The problem is small. It can be fixed when the file is edited for another reason.
     "info": """
         F841
         B014

@@ -1,8 +1,8 @@
 """Java, Kotlin and Scala: imported names, by the packages and definitions of files.
 
-A name resolves to the file that defines the name in its package. If several files define it, the result is `exact` if
-exactly one is below the source root of the importing file. For a test, the main source root of the same module counts
-too: `src/main/java` for `src/test/java`.
+A name resolves to the file that defines the name in its package. If several files define it, those below the source
+root of the importing file are an `exact` result. For a test, the main source root of the same module counts too:
+`src/main/java` for `src/test/java`.
 
 If the definitions of a file are unknown, the file is found by its path: packages are directories below source roots,
 and a Java file has the name of its class. In Kotlin and Scala, the result can be all files of a package.
@@ -165,9 +165,10 @@ class JvmImports:
         return files_by_name
 
     def _defining_files(self, path: str, target: str) -> Sequence[str]:
-        """Return the files that define `target`, or else its outermost class that is defined in the tree.
+        """Return the files that define `target`, for an import in the file `path`.
 
-        If `target` ends with a star, return all files of the package.
+        If no file defines it, return the files that define its longest possible prefix: `a.B` for `a.B.member`. If
+        `target` ends with a star, return all files of the package.
         """
         own_definitions = self._definitions.get(path)
         prefixes = [""]

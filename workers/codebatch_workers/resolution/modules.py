@@ -18,11 +18,12 @@ _PASSES_MAX = 8
 
 
 class Declared(msgspec.Struct, frozen=True):
-    """A module that a file declares without a body. `path` is relative to the file's own module: `self::a::b`.
+    """A module that a file declares without a body: `mod b;`.
 
-    `module_file` is the file that `#[path]` sets for the module, or empty without this attribute. If it begins with
-    `./`, it is relative to the directory of the declaring file. Otherwise, it is relative to the directory that has the
-    submodules of this file: `src/a` for `src/a.rs`.
+    `path` is the path of the module from the module in the declaring file: `self::a::b`. `module_file` is the file that
+    `#[path]` sets for the module, or empty without this attribute. If it begins with `./`, it is relative to the
+    directory of the declaring file. Otherwise, it is relative to the directory that has the submodules of the declaring
+    file: `src/a` for `src/a.rs`.
     """
 
     path: str

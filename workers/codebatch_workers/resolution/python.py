@@ -69,7 +69,10 @@ class _Project(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PythonImports:
-    """The resolution of `a.b.c` and `..a.b`. The last name can be a module, or a member of the module before it."""
+    """The resolution of imports such as `a.b.c` and `..a.b`.
+
+    The last name can be a module, or a member of the module before it.
+    """
 
     def __init__(self, tree: PathTree) -> None:
         self._tree = tree

@@ -1,7 +1,7 @@
 """JavaScript and TypeScript: relative paths, `paths` in tsconfig.json, and the packages of the tree.
 
-A result is `exact` if Node.js or the TypeScript compiler would find it with the files of the tree alone. It is `file`
-for a package that no workspace declares, and for the guessed source of a built file.
+A result is `exact` if Node.js or the TypeScript compiler would find the file, given only the files of the tree. A
+result is `file` for a package that no workspace declares, and for the guessed source of a built file.
 """
 
 from __future__ import annotations

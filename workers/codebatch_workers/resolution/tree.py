@@ -71,7 +71,7 @@ def is_secondary(path: str) -> bool:
 
 
 def parent(path: str) -> str:
-    """Return the directory of a path. For a file at the root, it is empty."""
+    """Return the directory of a path. For a file at the root, this is the empty string."""
     return path.rpartition("/")[0]
 
 
@@ -96,7 +96,7 @@ def relative_to(directory: str, written: str) -> str | None:
 
 
 def ancestors(directory: str) -> Iterator[str]:
-    """Yield the directory and all directories above it, nearest first, the root last."""
+    """Yield `directory` and all directories above it, nearest first. The last one is the root."""
     while directory:
         yield directory
         directory = parent(directory)

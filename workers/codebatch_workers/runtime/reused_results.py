@@ -72,7 +72,7 @@ class Bases:
         return reused
 
     def base(self, batch_id: str) -> ReuseBase | None:
-        """Return an older batch, or None if it is missing or damaged."""
+        """Return the older batch with the ID `batch_id`, or None if this batch is missing or damaged."""
         if batch_id not in self._bases:
             self._bases[batch_id] = None
             with treating_damage_as_missing():

@@ -53,7 +53,7 @@ class RuleTrials:
         return len(self._trials)
 
     def run(self, number: int) -> list[dict[str, Json]]:
-        """Run a trial. Return its findings as JSON values."""
+        """Run the trial with this number, from 0. Return its findings as JSON values."""
         trial = self._trials[number]
         findings = exclude_suppressed(trial.source, apply_rule(_compile(trial.rule), trial.source))
         return [msgspec.to_builtins(finding) for finding in findings]

@@ -86,7 +86,7 @@ _PROPERTY_DECORATOR = re.compile(r"(?:.*[._])?property\Z|.+\.(?:setter|getter|de
 
 
 class _EnclosingNode(msgspec.Struct, frozen=True, gc=False):
-    """A node that encloses others and can be a scope."""
+    """A node that encloses other nodes and can be a scope."""
 
     start: int
     minus_end: int
@@ -181,7 +181,7 @@ class ScopeDefinitions:
         return self._scope_at(start).start in self.definitions
 
     def qualified_scope(self, offset: int) -> str:
-        """Return the qualified name of the scope at an offset. At file level, it is empty."""
+        """Return the qualified name of the scope at an offset. At file level, this is the empty string."""
         return self._scope_at(offset).qualified
 
     def build(self) -> Outline:

@@ -190,7 +190,7 @@ class Relations:
                 self._add_literal(literal)
 
     def _add_included(self, macro: Node) -> None:
-        """Add the import of a file in the same directory by Rust's `include!("x.rs")`."""
+        """Add the import of a file in the same directory by Rust's `include!("x.rs")`, if `macro` is one."""
         arguments = macro.next_named_sibling
         if self.utf8[macro.start_byte : macro.end_byte] != b"include" or arguments is None:
             return

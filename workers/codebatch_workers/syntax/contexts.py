@@ -13,7 +13,7 @@ _HEADERS = (b".h", b".H")
 
 
 def _parent(path: bytes) -> bytes:
-    """Return the directory of a path. For a path at the root, it is empty."""
+    """Return the directory of a path. For a path at the root, this is the empty string."""
     return path.rpartition(b"/")[0]
 
 

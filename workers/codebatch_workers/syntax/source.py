@@ -125,7 +125,7 @@ class SourceFile:
 
     @_cached
     def language(self) -> str:
-        """The language: by `.gitattributes`, else detected. `text` if it is unknown or a Git LFS pointer."""
+        """The language, by `.gitattributes` or detection. `text` if it is unknown, or the file is a Git LFS pointer."""
         if self.notebook is not None or is_lfs_pointer(self.content):
             return "text" if self.notebook is None else "python"
         named = self._attributes.get("language")

@@ -70,7 +70,8 @@ class _Profile(msgspec.Struct, frozen=True, kw_only=True):
 class Lint:
     """The task: `diagnostic` records.
 
-    Findings of language-neutral and custom rules come first, then those of ruff, each group by position.
+    Findings of language-neutral and custom rules come first, then findings of ruff. Each of the two groups is by
+    position.
     """
 
     def __init__(self, config: LintConfig, ruff: Ruff, *, is_project: bool = False) -> None:
@@ -212,7 +213,7 @@ def _codes_in_use(config: LintConfig) -> list[str]:
 
 
 def apply_rule(rule: TextRule, file: SourceFile) -> list[Diagnostic]:
-    """Return the findings of one rule in a file."""
+    """Return the findings of one rule in a file, at most FINDINGS_MAX."""
     if rule.needle not in file.utf8:
         return []
     return [

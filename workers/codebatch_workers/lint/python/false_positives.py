@@ -103,9 +103,9 @@ def is_doubtful(file: SourceFile, finding: Diagnostic) -> bool:
 
 
 def _node(file: SourceFile, code: str, start: int, end: int) -> Node | None:
-    """Return the smallest node that spans the bytes [start, end).
+    """Return the smallest node that spans the bytes [start, end), for a finding with the code `code`.
 
-    If possible, only the function or statement around them is parsed.
+    If the code permits it, only the function or statement around these bytes is parsed.
     """
     node = None if code in _CODES_BEYOND_FUNCTIONS else node_in_function(file, start, end)
     if node is None and code not in _FILE_LEVEL_CODES:
@@ -256,7 +256,7 @@ def _is_interface_method(file: SourceFile, _finding: Diagnostic, node: Node) -> 
 
 
 def _is_negotiated(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
-    """Return whether the protocol is `SSLv23`. Despite its name, it negotiates the newest protocol."""
+    """Return whether the protocol is `SSLv23`. Despite the name, this protocol negotiates the newest version."""
     return b"SSLv23" in file.utf8[node.start_byte : node.end_byte]
 
 
@@ -271,7 +271,7 @@ def _may_be_names(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
 
 
 def _is_bytes(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
-    """Return whether a message is bytes. Python displays these with the prefix `b`."""
+    """Return whether a message is bytes. Python displays such a message with the prefix `b`."""
     return bool(_BYTES.match(file.utf8, node.start_byte))
 
 

@@ -38,7 +38,10 @@ _VERSION = re.compile(rb"version|PY_?[23]", re.IGNORECASE)
 
 
 def enclosing_nodes(node: Node, *, through_functions: bool = False) -> Iterator[Node]:
-    """Yield a node and its ancestors, innermost first, up to the enclosing function or class."""
+    """Yield a node and its ancestors, innermost first, up to the enclosing function or class.
+
+    If `through_functions` is set, continue up to the root of the tree.
+    """
     current: Node | None = node
     while current is not None:
         yield current

@@ -63,7 +63,7 @@ _decoder = msgspec.json.Decoder(list[RuffFinding])
 
 
 class RuffError(Exception):
-    """An error of ruff: it failed, or its output was unexpected."""
+    """An error of ruff: the process failed, or its output was unexpected."""
 
 
 def arguments(codes: Iterable[str]) -> list[str]:
@@ -112,7 +112,7 @@ class Ruff:
         return str(find_ruff_bin())
 
     def select_rules(self, codes: Iterable[str]) -> None:
-        """Add rules to those that ruff checks."""
+        """Add rules to the list of rules that ruff checks."""
         self.codes = sorted({*self.codes, *codes})
         self._answers.clear()
 

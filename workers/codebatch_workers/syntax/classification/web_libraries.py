@@ -47,7 +47,7 @@ _SITE = re.compile(
 
 
 def is_copied_library(path: bytes, utf8: bytes) -> bool:
-    """Return whether the path and first comment of a JavaScript or CSS file show that it is a copy of a library."""
+    """Return whether a JavaScript or CSS file is a copy of a library, according to its path and first comments."""
     names = frozenset(_iter_names(path))
     return bool(names) and _is_library_banner(names, _banner(utf8[:_BANNER_BYTES_MAX].lower()))
 

@@ -87,7 +87,7 @@ def blank_module_lines(utf8: bytes) -> bytes:
 
 
 def blank_class_macros(utf8: bytes) -> bytes:
-    """Replace each macro between `class`, `struct` or `union` and the name of the type by blanks."""
+    """Replace each macro between the keyword `class`, `struct` or `union` and the name of the type by blanks."""
     return _blanked(utf8, [match.span(1) for match in _BEFORE_CLASS_NAME.finditer(utf8)])
 
 
@@ -101,7 +101,7 @@ def _blanked(utf8: bytes, spans: Sequence[tuple[int, int]]) -> bytes:
 
 
 def blank_macro_lines(utf8: bytes) -> bytes:
-    """Replace each macro that is on its own line before a declaration by blanks."""
+    """Replace each macro on its own line before a declaration by blanks."""
     text = None
     for match in _LINE.finditer(b"\n" + utf8):
         start, end = match.start(1) - 1, match.end(1) - 1

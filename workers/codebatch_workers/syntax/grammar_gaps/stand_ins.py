@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Replacement(NamedTuple):
-    """Bytes that replace the same number of bytes at an offset."""
+    """Bytes that replace an equal number of bytes of a text, from the offset `start`."""
 
     start: int
     text: bytes
@@ -61,12 +61,12 @@ def iter_closed(pattern: re.Pattern[bytes], excluded: re.Pattern[bytes], text: b
 
 
 def blank(text: bytes) -> bytes:
-    """Return blanks of the same length. Line feeds stay."""
+    """Return as many blanks as `text` has bytes. Line feeds stay."""
     return text.translate(_BLANKS)
 
 
 def plain_name(text: bytes) -> bytes:
-    """Return a name of the same length that is not a keyword."""
+    """Return a name that is not a keyword: `text`, with `_` as the last byte."""
     return text[:-1] + b"_"
 
 

@@ -31,7 +31,7 @@ _COMMAND = re.compile(
 
 
 class NotebookCell(msgspec.Struct, frozen=True):
-    """A code cell: its number among all cells, its first line in the module, and its lines.
+    """A code cell: its number among all cells, the number of its first line in the module, and its lines.
 
     Both numbers count from 1.
     """

@@ -25,7 +25,7 @@ _LITERALS_MAX = 8
 STATES_MAX = 256
 """The maximum number of partial matches that a query may have at once.
 
-Without this limit, a query can take any time.
+Without this limit, a query could run for any time.
 """
 
 
