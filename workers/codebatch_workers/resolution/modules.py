@@ -22,8 +22,8 @@ class Declared(msgspec.Struct, frozen=True):
 
     `path` is the path of the module from the module in the declaring file: `self::a::b`. `module_file` is the file that
     `#[path]` sets for the module, or empty without this attribute. If it begins with `./`, it is relative to the
-    directory of the declaring file. Otherwise, it is relative to the directory that has the submodules of the declaring
-    file: `src/a` for `src/a.rs`.
+    directory of the declaring file. Otherwise, it is relative to the directory in which the submodules of the declaring
+    file are searched: `src/a` for `src/a.rs`.
     """
 
     path: str

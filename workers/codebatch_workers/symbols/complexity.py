@@ -121,7 +121,7 @@ def _spans(captures: Mapping[str, Sequence[Node]]) -> list[tuple[int, int, int]]
 
 
 def _is_no_parameter(text: bytes) -> bool:
-    """Return whether a captured parameter is none: `void` in C's `f(void)`, or a comment."""
+    """Return whether the text of a captured node is not a parameter: `void` in C's `f(void)`, or a comment."""
     return text == b"void" or text.startswith((b"/*", b"//"))
 
 

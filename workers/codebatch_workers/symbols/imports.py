@@ -182,8 +182,8 @@ def _module_files(node: Node, name: Node, utf8: bytes) -> list[tuple[Node, str]]
     """Return the files that `#[path]` attributes set for a module, each with the node of its attribute.
 
     If no attribute sets a file, the list is empty. A file `./x` is relative to the directory of the source file. A file
-    `x` is relative to the directory that has the submodules of the source file (The Rust Reference, "The path
-    attribute").
+    `x` is relative to the directory in which the submodules of the source file are searched (The Rust Reference, "The
+    path attribute").
     """
     steps: list[str] = []
     is_sibling = False

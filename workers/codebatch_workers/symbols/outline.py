@@ -21,8 +21,8 @@ byte ranges, so no tree is traversed and depth is not limited. Captures:
 
 Rules for all languages: a function in a class is a method, and a variable in a class is a field. Variables and
 constants in a function are local and not recorded. Parameters are not recorded either. A symbol extends from its name
-to the end of its definition. If a callee ends with a chain of names, the dot before it stays: `f(x).g()`
-calls `.g`.
+to the end of its definition. If a callee ends with a chain of names, the dot before it stays:
+`f(x).g()` calls `.g`.
 
 The module is one class, long as it is, because the effect of a capture depends on other captures.
 """
