@@ -1,6 +1,7 @@
 """The entry point of workers, `python -m codebatch_workers`. Only coordinators start it.
 
-The modules of each role are imported where the role begins: neither role needs those of the other.
+There are two roles: a worker of an analysis, and a worker of a work batch. Each role imports its modules only when it
+begins, because the other role does not need them.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _EXIT_SECONDS = 2.0
 
 
 def main(arguments: list[str]) -> int:
-    """Run one worker until its end."""
+    """Run one worker until it ends. Return its exit status."""
     gc.set_threshold(50_000, 20, 50)
     launch = decode_launch(arguments[0])
     if launch.store_lock is not None:
@@ -54,8 +55,8 @@ def _work(launch: Launch, channel: Channel) -> int:
         gc.freeze()
         worker.run()
     except CoordinatorLost:
-        _end()  # The coordinator has ended, so it cannot end this process if a thread of a task keeps running.
-    finally:  # At any end, a thread that does not finish is not waited for.
+        _end()  # The coordinator has ended, so it cannot end this process if a thread of a task keeps it alive.
+    finally:  # This process never waits for a thread that does not finish.
         with contextlib.suppress(RuntimeError):  # No thread could be started for it.
             faulthandler.dump_traceback_later(_EXIT_SECONDS, exit=True, file=_STDERR)
     if worker.has_only_built_in_tasks:
@@ -64,7 +65,7 @@ def _work(launch: Launch, channel: Channel) -> int:
 
 
 def _supervise(launch: Launch, channel: Channel) -> int:
-    """Run a supervisor. It outlives the coordinator, because the command that it runs does."""
+    """Run the worker of a work batch. It outlives the coordinator, because the command that it runs does."""
     from codebatch_workers.commands.supervisor import Supervisor
 
     be_subreaper(True)
@@ -88,9 +89,9 @@ def _pass(*_: object) -> None:
 
 
 def _end() -> NoReturn:
-    """End the process at once, because the kernel frees its memory faster than Python does.
+    """End the process at once. This is faster than an orderly exit, because the kernel frees the memory.
 
-    Threads are not waited for, and open files are not flushed. So built-in tasks must leave none.
+    Threads are not waited for, and open files are not flushed. So built-in tasks must leave neither behind.
     """
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):

@@ -1,4 +1,7 @@
-"""The older batch from which a project task can continue: it had the same tasks, on an older state of the tree."""
+"""The older batch from which a project task can continue.
+
+It has the same tasks, and an older state of the source tree.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,8 @@ from codebatch.model.record import Record
 class FileChange(NamedTuple):
     """A file whose content, executable bit or contexts changed.
 
-    `before` and `now` are its old and its new entry, or None if it does not exist. A moved file counts as two changes.
+    `before` is its entry in the older batch, and `now` its entry in the new batch. Either is None if that batch does
+    not have the file. A moved file counts as two changes.
     """
 
     before: Entry | None
@@ -22,30 +26,32 @@ class FileChange(NamedTuple):
 class Before(Protocol):
     """A complete older batch in which the task had the same version and configuration.
 
-    In neither batch has a task failed that this task needs. Everything that this interface does not show is unchanged
-    or irrelevant.
+    In both batches, the tasks that this task needs succeeded for all files. Inputs of the task that this interface does
+    not show are equal in both batches, or do not affect the results.
     """
 
     @property
     def changes(self) -> Sequence[FileChange]:
         """All changed files, by path.
 
-        For all other files, the records of file tasks are unchanged. Records of project tasks can have changed for any
-        file.
+        For all other files, the file tasks returned the same records in both batches. The records of project tasks can
+        differ for any file.
         """
 
     def records_of(self, file: Entry, task: str, *kinds: str) -> list[Record]:
-        """Return the old records of a changed file. `task` must be a task that this task needs.
+        """Return the records that a task had for a changed file in the older batch.
 
-        If `kinds` are given, only records of these kinds are returned. Raises ValueError for another task or file, or
+        The calling task must need `task`. If `kinds` are given, only records of these kinds are returned.
+
+        Raises ValueError if the calling task does not need `task`, or if the file is not a changed one. Raises
         StoreCorrupt.
         """
 
     def own_records(self) -> Iterator[tuple[Entry, list[Record]]]:
-        """Yield each file for which this task had records, and all these records, in path order.
+        """Yield each file for which this task had records in the older batch, with all of these records, in path order.
 
         Raises StoreCorrupt.
         """
 
     def read(self, file: Entry) -> bytes:
-        """Return the old content of a file. Raises ObjectMissing."""
+        """Return the content that a file had in the older batch. Raises ObjectMissing."""

@@ -1,7 +1,7 @@
 """The input of a project task: the files of a batch, and the records of all tasks that it needs, in path order.
 
-If a batch is restricted to paths, `files` contains only the files at or below these paths. Only these have records.
-`outside` has the other files of the snapshot, which can be found and read.
+If a batch is restricted to paths, `files` contains only the files at or below these paths, and only these files have
+records. `outside` contains the other files of the snapshot. A task can find and read them, too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from codebatch_workers.syntax.source import SourceFile
 class Project(Protocol):
     """A snapshot, and the records of its files.
 
-    The values depend only on the inputs, not on how the work was divided among processes.
+    All values depend only on the snapshot and the plan, not on the division of the work among processes.
     """
 
     @property

@@ -21,8 +21,8 @@ from codebatch_workers.api.before import Before
 from codebatch_workers.api.project import Project
 from codebatch_workers.syntax.source import SourceFile
 
-# Covariant: an environment is read-only, so a factory for a general type of configuration accepts an environment with a
-# specific one.
+# The type parameter is covariant, because an environment is read-only. So a factory for a general type of configuration
+# also accepts an environment with a more specific type.
 Config = TypeVar("Config", bound=msgspec.Struct, covariant=True)
 
 
@@ -31,7 +31,7 @@ def _refuse_object(_data: bytes) -> Digest:
 
 
 class MemoryDirectory(Protocol):
-    """An empty directory in memory."""
+    """An empty directory in memory, for short-lived files."""
 
     @property
     def path(self) -> Path:
@@ -77,13 +77,14 @@ class TaskEnvironment(msgspec.Struct, Generic[Config], frozen=True, kw_only=True
 class FileTask(Protocol):
     """A task for single files.
 
-    Its result must depend only on the content, path and contexts of a file, and on the configuration of the task.
+    The result must depend only on the content, path and contexts of a file, and on the configuration of the task. A
+    context is a value computed from the snapshot, such as the packages that contain a file.
     """
 
     def run_file(self, file: SourceFile) -> list[Record]:
         """Return the records of a file, in their final order.
 
-        If it raises an exception, the task fails for this file only.
+        If this method raises an exception, the task fails for this file only.
         """
 
 
@@ -91,37 +92,37 @@ class FileTask(Protocol):
 class ProjectTask(Protocol):
     """A task for the whole project.
 
-    Its result must depend only on the snapshot, the records of the tasks that it needs, and its configuration.
+    The result must depend only on the snapshot, the records of the tasks that this task needs, and its configuration.
     """
 
     def run_project(self, project: Project) -> Iterable[Record]:
-        """Return records of any files. Records of one file keep their order.
+        """Return the records of the task. They can belong to any files. Records of one file keep their order.
 
-        If it raises an exception, the task fails.
+        If this method raises an exception, the task fails.
         """
 
 
 @runtime_checkable
 class ReportingTask(ProjectTask, Protocol):
-    """A built-in project task that also reports facts about its run. The journal stores this report."""
+    """A built-in project task that also reports facts about its run, as text. The journal stores this text."""
 
     @property
     def report(self) -> str:
-        """The report of the last call of `run_project`."""
+        """The facts about the last call of `run_project`, as text."""
 
 
 @runtime_checkable
 class IncrementalTask(ProjectTask, Protocol):
     """A built-in project task that can update its results from an older state of the tree.
 
-    The updated results must equal those of `run_project`. It is called if there is no older batch, or if the update
-    fails.
+    The updated results must equal the results of `run_project`. A worker calls `run_project` if there is no older
+    batch, or if `update` fails or returns None.
     """
 
     def update(self, project: Project, before: Before) -> Iterable[tuple[Entry, list[Record]]] | None:
-        """Return each file whose records may differ, with all its records. Records of other files are unchanged.
+        """Return each file whose records may differ from those in the older batch, with all its records.
 
-        Return None if too much has changed for an update.
+        Files that are not returned keep their records. Return None if too much has changed for an update.
         """
 
 
@@ -129,12 +130,13 @@ class IncrementalTask(ProjectTask, Protocol):
 class BatchedFileTask(FileTask, Protocol):
     """A file task that also passes many files to a tool in one call.
 
-    `run_file` returns the records that do not need the tool. It alone can use the syntax tree. `complete` calls the
-    tool. The results must be the same as if each file were passed to the tool alone.
+    A worker calls `run_file` for each file, and then `complete` once for many files. `run_file` returns the records
+    that do not need the tool. Only `run_file` can use the syntax tree. `complete` calls the tool. The records of a file
+    must not depend on which other files are passed to the tool.
     """
 
     def complete(self, files: Sequence[SourceFile], records: Sequence[list[Record]]) -> list[list[Record]]:
         """Return all records of each file, in their final order.
 
-        `records` has for each file the records that its `run_file` returned.
+        `records` has one list for each file: the records that `run_file` returned for it.
         """

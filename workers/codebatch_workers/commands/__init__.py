@@ -1,1 +1,1 @@
-"""The worker of a work batch. It executes one command after another, and an attempt outlives the coordinator."""
+"""The worker of a work batch. It executes one command after another. A running command outlives the coordinator."""

@@ -1,7 +1,7 @@
-"""One attempt: the execution of a command from start to end, with its output, limits and requests to stop.
+"""One attempt: the execution of a command from start to end, with its output, its limits and requests to end it.
 
-The attempt ends when the process ends. Output that is in the pipe at that time is read. Other processes that hold the
-pipe open are not waited for.
+The attempt ends when the process of the command ends. Output that is then in the pipe is still read. Other processes
+that hold the pipe open are not waited for.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Cause = Literal["timeout", "stall", "memory", "cancelled", "stopped"]
 class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of an attempt.
 
-    If `type` is None, nothing is committed. `orphaned_processes` describes processes that keep running.
+    If `type` is None, no outcome is committed. `orphaned_processes` describes processes that keep running.
 
     `reported_question` is the question with which the command ended. `report`, `until_ns` and `is_final` are as in
     `Outcome`. `spent_seconds` are `seconds` without the time spent waiting for answers.
@@ -57,18 +57,18 @@ class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_ended_by_itself(self) -> bool:
-        """Whether the command ended by itself: no limit or request stopped it."""
+        """Whether the command ended without a request to end, which a limit or a user causes."""
         return self.type == "result" or self.reason in ("exit", "signal")
 
 
 class PeriodicChecks(Protocol):
-    """Periodic work of the worker while a command runs."""
+    """Work that the worker does at certain times while a command runs."""
 
     def remaining_seconds(self) -> float | None:
-        """Return the number of seconds until the work is due, or None if there is none."""
+        """Return the number of seconds until the work is due, or None if no work is planned."""
 
     def run_if_due(self, now_ns: int) -> None:
-        """Do the work if it is due at `now_ns`."""
+        """Do the work if it is due at the time `now_ns`."""
 
 
 class Attempt:
@@ -87,9 +87,10 @@ class Attempt:
         run: PeriodicChecks,
         spent_seconds: float = 0.0,
     ) -> None:
-        """`report_child` is called when the process has started, and whenever it writes output.
+        """`report_child` is called when the process has started, and whenever the process writes output.
 
-        `now_ns` is a clock that stops in suspend. `spent_seconds` of the time limit were used before.
+        `now_ns` is a clock that stops in suspend. `spent_seconds` is the part of the time limit that was used before
+        this process started: a check shares the limit with its command.
         """
         self._command = command
         self._running = running
@@ -112,7 +113,7 @@ class Attempt:
         self._grace = command.grace_seconds
 
     def run(self) -> AttemptResult:
-        """Wait for the end of the process, and end it if a limit is exceeded or a request arrives."""
+        """Wait for the end of the process. If a limit is exceeded or a request arrives, end the process."""
         self._report_progress()
         while not self._wait_and_check():
             pass
@@ -137,7 +138,10 @@ class Attempt:
         )
 
     def _wait_and_check(self) -> bool:
-        """Wait for an event, then read output and check limits and requests. Return whether the attempt is over."""
+        """Wait for an event, then read output and apply limits and requests.
+
+        Return whether the attempt is over.
+        """
         seconds = TICK_SECONDS if self._cause is None else _ENDING_TICK_SECONDS
         if (remaining_seconds := self._run.remaining_seconds()) is not None:
             seconds = min(seconds, remaining_seconds)
@@ -159,11 +163,14 @@ class Attempt:
         return self._cause is not None and self._watch.seconds("grace", 0) >= self._grace
 
     def _request_end(self, cause: Cause, grace_seconds: float) -> None:
-        """Ask the process to end. If this is repeated, the first cause and the shortest grace period count."""
+        """Send SIGTERM to the process, and record the cause.
+
+        If an end was already requested, the first cause stays, and the shorter grace period applies.
+        """
         if self._cause is not None:
             self._grace = min(self._grace, grace_seconds)
             return
-        if self._running.poll():  # It has ended by itself, so there is no cause.
+        if self._running.poll():  # The process has ended by itself, so this request is not the cause.
             return
         self._cause, self._grace = cause, grace_seconds
         self._running.signal(signal.SIGTERM)
@@ -191,7 +198,7 @@ class Attempt:
         return None
 
     def _pump(self) -> bool:
-        """Read available output. Return whether there was any."""
+        """Append available output to the log. Return whether there was any."""
         data = self._running.read()
         if data:
             self._log.write(data)

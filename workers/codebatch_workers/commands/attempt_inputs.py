@@ -25,7 +25,7 @@ from codebatch_workers.commands.scratch import EMPTY, NO_ROWS, Scratch
 
 
 class AnswerRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of CODEBATCH_ANSWERS: a question that the command asked, and its answer. The oldest is first."""
+    """A row of CODEBATCH_ANSWERS: a question that the command asked, and its answer. The oldest row is first."""
 
     question: str
     answer: str
@@ -33,7 +33,7 @@ class AnswerRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NeedRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of CODEBATCH_NEEDS: the state of one task that this task needs, and the report that it printed."""
+    """A row of CODEBATCH_NEEDS: the state of a task that this command's task needs, and the report of that task."""
 
     id: str
     state: str
@@ -46,7 +46,7 @@ class NeedRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Materials(msgspec.Struct, frozen=True, kw_only=True):
-    """The paths of an attempt's files, any of which may be empty, and values for its placeholders.
+    """The paths of an attempt's files, and values for placeholders. A path is empty if the attempt lacks the file.
 
     The command itself writes the file `question`. `words` is the content of the file `text`. `number` is the number of
     the try, from 1. `session` is the session that the previous attempt reported.
@@ -76,7 +76,7 @@ class Materials(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def variables(self) -> dict[str, str]:
-        """Return the environment variables that lead the command to its files."""
+        """Return the environment variables that contain the paths of the attempt's files, for the command."""
         return {
             "CODEBATCH_TEXT": str(self.text),
             "CODEBATCH_QUESTION": str(self.question),
@@ -88,7 +88,7 @@ class Materials(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def first_answers(questions: Sequence[Question], requests: Requests) -> list[AnswerRow]:
-    """Return a row for each question that has an answer. If it has several, the first one counts."""
+    """Return a row for each question that has an answer. If a question has several answers, the first one counts."""
     first: dict[str, str] = {}
     for request in requests.read():
         if isinstance(request.body, Answer):
@@ -106,7 +106,7 @@ class MaterialsMaker:
     def __init__(
         self, files: Files, batch_root: Path, scratch: Scratch, questions: Questions, requests: Requests
     ) -> None:
-        """`scratch` belongs to this worker."""
+        """`scratch` has the directories of this worker's attempts."""
         self._files = files
         self._root = batch_root
         self._scratch = scratch
@@ -116,7 +116,7 @@ class MaterialsMaker:
     def make(self, command: Command, assign: Assign, directory: Path) -> Materials:
         """Write the files of an attempt into its directory. Raises ProcessNotStarted or StoreUnwritable."""
         brief, unit = assign.brief, assign.unit
-        # With epoch 1, no earlier attempt can have asked a question.
+        # With epoch 1, this is the first attempt, so no earlier one can have asked a question.
         answers = self._answers(unit) if assign.epoch > 1 else []
         self._scratch.make(directory)
         previous = self._root / layout.LOGS / brief.previous_log if brief.previous_log else directory / EMPTY
@@ -169,7 +169,7 @@ class MaterialsMaker:
 
 
 def _build_text(command: Command, materials: Materials, answers: Sequence[AnswerRow]) -> str:
-    """Return the text of an attempt: the task's text, the suffix for this try, and answered questions."""
+    """Return the text for the command: the task's text, the suffix for this try, and answered questions."""
     suffix = command.escalation(materials.number - 1).text_suffix
     try:
         values = {**materials.values(command), "text": command.text} if suffix else {}

@@ -1,8 +1,9 @@
 """Questions that the command of one attempt asks: at its end, or while it runs.
 
 While a command runs, `codebatch ask --wait` writes each question as a file next to CODEBATCH_QUESTION. One question at
-a time is published durably. The next one follows after the answer to it. An answer arrives as a request. It is
-delivered once the coordinator permits it, or at once if the coordinator has ended.
+a time is published durably. The next one is published after the command has got the answer. An answer arrives as a
+request. It is delivered once the coordinator permits the delivery. If the coordinator has ended, it is delivered at
+once.
 """
 
 from __future__ import annotations
@@ -65,12 +66,15 @@ class AttemptQuestions:
 
     @property
     def is_open(self) -> bool:
-        """Whether the command waits for an answer."""
+        """Whether the command waits for an answer to a published question."""
         return self._open is not None
 
     def check_files(self, now_ns: int) -> None:
-        """Every 0.2 s, check for a new question, or for the answer to the open one. A failed write is retried."""
-        if self._checked_ns is None:  # The first check comes later, because short commands ask nothing.
+        """Every 0.2 s, look for the file of a new question, or for the answer to the open question.
+
+        If publishing a question or delivering an answer fails, the next call tries again.
+        """
+        if self._checked_ns is None:  # The first check comes after the interval, because short commands ask nothing.
             self._checked_ns = now_ns
         if now_ns - self._checked_ns < _LOOK_EVERY_NS:
             return
@@ -82,7 +86,7 @@ class AttemptQuestions:
                 self._check_for_answer(*self._open)
 
     def publish(self, reported: ReportedQuestion, *, is_live: bool) -> Question:
-        """Publish a question. It is on disk when this returns. Raises StoreUnwritable."""
+        """Publish a question durably, and return it. Raises StoreUnwritable."""
         question = Question(
             task=self._task,
             round=self._unit.round,

@@ -1,4 +1,4 @@
-"""Start of a command: arguments, environment, directory and standard input. Placeholders are replaced."""
+"""Start of a command: arguments, environment, directory and standard input, with values in place of placeholders."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def process_start(
     """Return how to start a command, or the check of a command. Raises ProcessNotStarted.
 
     `run` is the command line. Paths are relative to `root`. `base_environment` is the caller's environment without
-    variables that codebatch set. Unless `reads` is set, the process has no standard input.
+    variables that codebatch set. `mark` identifies the attempt in the environment of its processes. Unless `reads` is
+    set, the process has no standard input.
     """
     directory = root if command.cwd == "." else root / command.cwd
     own_variables = {
@@ -68,7 +69,10 @@ def process_start(
 def _expand_arguments(
     run: str | tuple[str, ...], values: Mapping[str, str], files: Sequence[str]
 ) -> tuple[list[str], dict[str, str]]:
-    """Return the arguments, and the variables that pass values to a shell script. Raises PlaceholderError."""
+    """Return the arguments of a command, with values in place of placeholders, and variables for a shell script.
+
+    A shell script gets each value in a variable, so that the shell does not parse it. Raises PlaceholderError.
+    """
     longest_bytes = longest_argument(run, values)
     if longest_bytes > ARGUMENT_BYTES_MAX:
         raise PlaceholderError(f"an argument has {longest_bytes:,} bytes, more than {ARGUMENT_BYTES_MAX:,}")
@@ -83,8 +87,8 @@ def _environment(
 ) -> dict[str, str]:
     """Return the environment of a command. Raises ProcessNotStarted.
 
-    It starts with the caller's environment, or a minimal part of it. Then each layer of the command adds or replaces
-    variables.
+    It starts with the caller's environment, or with the few variables that most programs need. Then each layer of
+    settings in the command's definition adds or replaces variables.
     """
     if command.clean_env:
         variables_by_name = {name: base_environment[name] for name in _KEPT_IF_CLEAN if name in base_environment}
@@ -109,9 +113,9 @@ def _environment(
 
 
 def _expand_value(name: str, value: str, scope: Mapping[str, str], values: Mapping[str, str]) -> str:
-    """Return the value of the variable `name`: `value` with its variables and placeholders replaced.
+    """Return the value of the variable `name`: the text `value`, in which variables and placeholders are expanded.
 
-    Replaced texts are not expanded again. Raises ProcessNotStarted.
+    Texts that the expansion inserts are not expanded again. Raises ProcessNotStarted.
     """
     try:
         return expand_value(value, scope, lambda text: expand_arguments([text], values)[0])

@@ -50,11 +50,12 @@ class CoordinatorListener:
     def check_before_start(self, assigned: int, task: CommandId, round_: int, epoch: int) -> Terminate | None:
         """Return a request to end the attempt that arrived before its start, or None. Raises StoreError.
 
-        `assigned` is the number of requests that the coordinator had seen. If there is a new coordinator, `is_alone` is
-        set, and the caller must not start the command.
+        `assigned` is the number of requests that the coordinator had read when it assigned the command. If a new
+        coordinator exists, `is_alone` becomes true, and the caller must not start the command.
 
-        This check follows the lease. A new coordinator takes its own lease before it reads the leases of workers. So at
-        least one of the two sees the other.
+        The caller must first take the lease of the attempt. A new coordinator takes its own lease before it reads the
+        leases of workers. So either this worker detects the new coordinator, or the new coordinator detects this
+        attempt.
         """
         self._requests_seen, self._task, self._round, self._epoch = assigned, task, round_, epoch
         self.may_proceed = False
@@ -65,7 +66,7 @@ class CoordinatorListener:
     def poll(self, now_ns: int) -> Terminate | None:
         """Return a request to end the attempt that arrived since the last call, or None.
 
-        Requests on disk are read every 0.2 s. If they cannot be read, the running command continues.
+        Requests on disk are read every 0.2 s. If reading them fails, None is returned, and the command continues.
         """
         request = self._read_messages()
         if request is None and now_ns - self._polled_ns >= _REQUESTS_EVERY_NS:

@@ -1,4 +1,4 @@
-"""The execution of one attempt: first the command, then its check, then any question that either asked."""
+"""The execution of one attempt: the command, then its check, then any question that the command or the check asked."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from codebatch_workers.commands.run import PrefetchedRun
 NOTHING = Child(0, 0, 0, 0)
 
 StartOf = Callable[[str | tuple[str, ...], bool], ProcessStart]
-"""A function that returns how to start a command line. Raises ProcessNotStarted.
+"""A function that takes a command line and a flag, and returns how to start the command. Raises ProcessNotStarted.
 
-Its flag is set if the process has the standard input of the command.
+If the flag is set, the process gets the command's standard input.
 """
 
 
@@ -49,7 +49,7 @@ class AttemptExecution:
     ) -> None:
         """`command` is the definition that applies to this try. `report_child` and `now_ns` are as in `Attempt`.
 
-        `has_written` returns false only if the command certainly wrote nothing to the directory of the attempt.
+        `has_written` returns whether the command may have written files to the attempt's directory. False is certain.
         """
         self._command = command
         self._materials = materials

@@ -1,4 +1,4 @@
-"""Rules for failed attempts. Exit status and output decide: retry, fail for good, or wait for a rate limit."""
+"""Rules for failed attempts. By exit status and output, they choose: retry, fail for good, or wait for a rate limit."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from codebatch.system.regex_timeout import MATCH_SECONDS_MAX, MatchTimeout, cpu_
 from codebatch_workers.commands.attempt import AttemptResult
 
 WAIT_SECONDS = 60.0
-"""The time to wait for a rate limit if the output gives no end, or one in the past."""
+"""The waiting time for a rate limit if the output does not contain an end of the limit in the future."""
 WAIT_SECONDS_MAX = 7 * 24 * 3600.0
 
 _SHOWN_MAX = 100
-"""The log shows at most this number of characters of an invalid time."""
+"""The maximum number of characters that the log shows of an invalid time."""
 
 _RETRYABLE_REASONS = ("exit", "signal", "check")
 
 
 class FailureVerdict(msgspec.Struct, frozen=True):
-    """The result of an attempt after its rules were applied, and a note for its log."""
+    """The result of a failed attempt, changed by the rules of its command, and a note for the log."""
 
     result: AttemptResult
     note: str = ""
 
 
 def judge_failure(command: Command, result: AttemptResult, output: bytes, wall_ns: Callable[[], int]) -> FailureVerdict:
-    """Apply `wait_if` and `retry_if` of a command to a failed result. `output` is the end of the output.
+    """Apply `wait_if` and `retry_if` of a command to a failed result. `output` is the last part of the output.
 
-    If matching a pattern takes too long, the pattern is ignored and the note says so.
+    If matching a pattern takes too long, the pattern is ignored, and the returned note describes this.
     """
     text, problem = output.decode("utf-8", "replace"), ""
     if command.wait_if:
@@ -57,7 +57,8 @@ def judge_failure(command: Command, result: AttemptResult, output: bytes, wall_n
 def _last(matches: Iterable[re.Match[str]]) -> re.Match[str] | None:
     """Return the last match, or None.
 
-    If a program waited for a rate limit by itself and then met another one, it printed both. The last one counts.
+    A program may have waited for one rate limit by itself, and then failed at another one. The last match is the
+    latter.
     """
     return next(iter(collections.deque(matches, maxlen=1)), None)
 
@@ -67,7 +68,7 @@ def _too_slow(key: str) -> str:
 
 
 def _matches_rule(rule: RetryRule, result: AttemptResult, text: str) -> bool:
-    """Return whether a rule permits a retry, by exit status or output. Raises MatchTimeout."""
+    """Return whether the exit status or the output of a result matches a rule for retries. Raises MatchTimeout."""
     status = result.exit_status
     if status is not None and (status if status >= 0 else 128 - status) in rule.exits:
         return True
@@ -87,9 +88,10 @@ def _wait_for_rate_limit(result: AttemptResult, match: re.Match[str], now_ns: in
 
 
 def _seconds_to_wait(match: re.Match[str], now: datetime.datetime) -> tuple[float, str]:
-    """Return the seconds to wait, from the groups `seconds` or `at` of a match, and an error message or an empty text.
+    """Return the seconds to wait, and a note, which is empty unless the output contains an invalid time.
 
-    Without a valid time in the future, the waiting time is WAIT_SECONDS.
+    The groups `seconds` or `at` of `match` contain the time. Without a valid time in the future, the waiting time is
+    WAIT_SECONDS.
     """
     groups = match.groupdict()
     seconds, problem = 0.0, ""

@@ -1,4 +1,4 @@
-"""The log of an attempt: all bytes that a command writes. If there are too many, those in the middle are left out."""
+"""The log of an attempt: all bytes that a command writes, except for bytes in the middle if there are too many."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _TAILS = ("tail-0", "tail-1")
 
 
 class AttemptLogWriter:
-    """The writer of a log. The first half of the size limit keeps the beginning of the output.
+    """The writer of a log. The first half of the size limit holds the beginning of the output.
 
-    The end of the output goes to two files in turn, each at most a quarter of the limit. `close` appends them to the
-    log. Nothing is synced. A full disk must not disturb the command, so output that cannot be written is only counted.
+    Later output goes to two files in turn, each at most a quarter of the limit. `close` appends their content to the
+    log. Nothing is synced. A full disk must not disturb the command. So output that cannot be written is only counted.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class AttemptLogWriter:
         self._scratch = scratch
         try:
             self._head = files.open_append(path, directory_mode=PRIVATE_MODE)  # A user may have removed the directory.
-        except FileExistsError:  # An attempt with this lease started before, but a machine crash lost its lease.
+        except FileExistsError:  # An earlier attempt had the same lease, but a crash of the machine lost this lease.
             files.remove(path)
             self._head = files.open_append(path, directory_mode=PRIVATE_MODE)
         self._room = bytes_max // 2
@@ -47,7 +47,7 @@ class AttemptLogWriter:
 
     @property
     def evidence(self) -> str:
-        """The end of the output, at most EVIDENCE_BYTES, as text."""
+        """The last part of the output as text, at most EVIDENCE_BYTES."""
         return self._recent[-EVIDENCE_BYTES:].decode("utf-8", "replace")
 
     @property
@@ -56,7 +56,7 @@ class AttemptLogWriter:
         return self._recent
 
     def write(self, data: bytes) -> None:
-        """Append output to the log, or to the files for its end."""
+        """Append output to the log. When the log has reached half the limit, write to the files for the end instead."""
         self.bytes += len(data)
         self._recent = (
             (self._recent + data)[-self._end_bytes :] if len(data) < self._end_bytes else data[-self._end_bytes :]
@@ -89,7 +89,7 @@ class AttemptLogWriter:
             self._left_out += len(data)
 
     def _add_to_tail(self, data: bytes) -> bytes:
-        """Append as many bytes as fit to the current tail file. Return the rest."""
+        """Append as many bytes as fit to the current file for the end of the output. Return the remaining bytes."""
         is_full = not self._tails or self._tails[-1][2] >= self._tail_bytes
         if is_full and not self._start_tail():
             self._left_out += len(data)
@@ -105,7 +105,7 @@ class AttemptLogWriter:
         return data[len(part) :]
 
     def _start_tail(self) -> bool:
-        """Start a new tail file and drop the older of two. Return false if the disk refuses the write."""
+        """Start a new file for the end of the output, and remove the older of two. Return false if the write fails."""
         if len(self._tails) == len(_TAILS):
             path, appender, size = self._tails.pop(0)
             appender.close()

@@ -1,11 +1,14 @@
 """Commands as processes of this machine.
 
-A command leads its own session. Its worker is a subreaper (prctl(2), Linux). So if the command leaves a process behind,
-this process becomes a child of the worker, however it detached itself.
+A command leads its own session. Its worker is a subreaper (prctl(2), Linux). So if a command leaves a process behind,
+the worker becomes the parent of this process, however the process detached itself.
 
-A child belongs to an attempt if the worker did not have it before and it does not have the mark of an earlier attempt.
-Only children are killed by process ID: no other process reaps them, so the kernel cannot reuse their IDs. On other
-systems, process group and mark identify the processes.
+Each attempt has a *mark*: a value of the environment variable ATTEMPT_VARIABLE, which all processes of the attempt
+inherit. A child of the worker counts as part of an attempt under two conditions. It was not yet a child when the
+command started, and its environment does not have the mark of another attempt.
+
+Only children are killed by process ID. No other process reaps them, so the kernel cannot reuse their IDs. On systems
+other than Linux, the process group and the mark identify the processes of an attempt.
 """
 
 from __future__ import annotations
@@ -30,8 +33,8 @@ from codebatch.system.processes.memory import kill_marked
 from codebatch.system.processes.processes import bequeath_no_descriptors, is_dead_child
 
 READ_BYTES = 1 << 16
-# `_POLL_SECONDS` is the interval of checks whether a process has ended, if there is no pidfd. `_DEATH_SECONDS` is the
-# interval of such checks after a kill.
+# If there is no pidfd, `_POLL_SECONDS` is the time between two checks whether a process has ended. After a kill,
+# `_DEATH_SECONDS` is the time between two checks.
 _POLL_SECONDS = 0.05
 _DEATH_SECONDS = 0.001
 _SHEBANG_BYTES_MAX = 256
@@ -45,8 +48,8 @@ _RUSAGE_UNIT = 1 if sys.platform == "darwin" else 1024
 class RealCommands:
     """A starter of real processes.
 
-    A start changes the working directory of this process, so it must have only one thread. Descriptors that each start
-    needs stay open, and no started program inherits them.
+    A start changes the working directory of this process for a moment, so this process must have only one thread. The
+    descriptors that every start needs are opened once. Started programs do not inherit them.
     """
 
     def __init__(self) -> None:
@@ -68,10 +71,10 @@ class RealCommands:
         return RealRunningProcess(pid, self._start_ticks(pid, ticks), read, start.mark, before)
 
     def _start_ticks(self, pid: int, before: int) -> int:
-        """Return the start time of a new process in clock ticks after boot. `before` is a time just before its start.
+        """Return the start time of a new process in clock ticks after boot.
 
-        If the current tick is still `before`, the process started in this tick. Then /proc is not read, which would
-        take a tenth of the time of a start.
+        `before` is a time just before the start of the process. If the clock still shows this tick, the process started
+        in this tick. Then /proc is not read, because reading it takes a tenth of the time of a start.
         """
         if self._has_kernel_clock and before == _ticks_now():
             return before
@@ -81,7 +84,7 @@ class RealCommands:
 
     @contextlib.contextmanager
     def _directory(self, path: Path) -> Iterator[None]:
-        """Change to a directory while a child starts in it, then change back."""
+        """Change to a directory, in which a child then starts. On exit from the context, change back."""
         own_directory = self._working_directory
         os.chdir(path)
         try:
@@ -91,7 +94,10 @@ class RealCommands:
 
     @contextlib.contextmanager
     def _stdin(self, path: Path | None) -> Iterator[int]:
-        """Open the standard input of a command. A FIFO without a writer does not block: its reader sees end of file."""
+        """Open the standard input of a command. If it is a FIFO without a writer, opening does not block.
+
+        The command then reads end of file.
+        """
         if path is None:
             yield self._dev_null
             return
@@ -112,10 +118,10 @@ class RealCommands:
 
 
 class RealRunningProcess:
-    """A running process with its output, and the processes that it started."""
+    """A running process of a command, with its output, and the processes that the command started."""
 
     def __init__(self, pid: int, start_ticks: int, output: int, mark: str, before: frozenset[int]) -> None:
-        """`before` are the process IDs of all children that this process had before the start."""
+        """`before` has the process IDs of all children that this worker had before the start."""
         self.pid = pid
         self.start_ticks = start_ticks
         self._output: int | None = output
@@ -137,7 +143,8 @@ class RealRunningProcess:
             if channel is not None:
                 self._poller.unregister(channel)
         if self._end is not None and any(descriptor == self._end for descriptor, _ in ready):
-            self._poller.unregister(self._end)  # The end needs one report only. Later waits are for other events.
+            # The end of the process needs to be reported only once. Later waits are for other events.
+            self._poller.unregister(self._end)
 
     def read(self) -> bytes:
         if self._output is None:
@@ -170,7 +177,7 @@ class RealRunningProcess:
         self.signal(signal.SIGKILL)
         if not everything and self.poll():
             self._reap()
-            if not _has_children():  # Orphaned processes would be children of this worker, so there are none.
+            if not _has_children():  # Orphaned processes would be children of this worker. It has none.
                 return []
         deadline = time.monotonic() + seconds
         # While processes end, the kernel's list of children can be incomplete (proc_pid_task_children(5)).
@@ -196,7 +203,7 @@ class RealRunningProcess:
         return self._ended
 
     def _reap(self) -> None:
-        """Record exit status and resources of the ended process. Afterwards the kernel may reuse its process ID."""
+        """Record exit status and resources of the ended process. Then the kernel may reuse its process ID."""
         if self._ended is None:
             _, status, usage = os.wait4(self.pid, 0)
             self._ended = ProcessEnded(
@@ -206,12 +213,12 @@ class RealRunningProcess:
             )
 
     def _orphans(self) -> list[int]:
-        """Return the live children that the command or its descendants left to this process."""
+        """Return the live children of this worker that belong to this attempt, except for the command itself."""
         excluded_pids = self._before | {self.pid}
         return [pid for pid in _live_children(excluded_pids) if not self._belongs_to_earlier_attempt(pid)]
 
     def _belongs_to_earlier_attempt(self, pid: int) -> bool:
-        """Return whether the mark in a process's environment is that of an earlier attempt."""
+        """Return whether the environment of a process has the mark of another attempt."""
         name = ATTEMPT_VARIABLE.encode()
         return any(variable == name and value != self._mark.encode() for variable, value in proc.environment(pid))
 
@@ -227,7 +234,7 @@ class RealRunningProcess:
 
 
 def _ticks_now() -> int:
-    """Return the time since boot in clock ticks, as in /proc/PID/stat, or 0 if the system has no such clock."""
+    """Return the time since boot in clock ticks, the unit in /proc/PID/stat. Without such a clock, return 0."""
     try:
         return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // _TICK_NS
     except (AttributeError, OSError):
@@ -237,19 +244,18 @@ def _ticks_now() -> int:
 def _child_memory_peak(usage: resource.struct_rusage) -> int:
     """Return the peak memory of a child in bytes, or 0 if unknown.
 
-    A child inherits the peak of its parent at the start, so a smaller peak of its own is unknown.
+    At its start, a child inherits the peak of its parent. So the child's own peak is unknown if it is smaller than
+    that.
     """
     own_peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return usage.ru_maxrss * _RUSAGE_UNIT if usage.ru_maxrss > own_peak else 0
 
 
 def _spawn(start: ProcessStart, stdin: int, output: int) -> int:
-    """Start a command in the current directory, as the leader of a new session.
+    """Start a command in the current directory, as the leader of a new session. Return its process ID.
 
-    Return its process ID. Raises OSError or ValueError.
-
-    The program is searched on the PATH of `start.environment`, as execvpe(3) does. posix_spawn(3) takes a third of the
-    time of `subprocess.Popen`.
+    The program is searched on the PATH of `start.environment`, like by execvpe(3). posix_spawn(3) is used, because it
+    takes a third of the time of `subprocess.Popen`. Raises OSError or ValueError.
     """
     name = start.arguments[0]
     candidates = [name] if "/" in name else _candidate_paths(name, start.environment)
@@ -273,7 +279,7 @@ def _spawn(start: ProcessStart, stdin: int, output: int) -> int:
 
 
 def _missing_interpreter(candidate: str) -> str:
-    """Return a message if a script names an interpreter that does not exist, otherwise an empty text."""
+    """Return a message if a script's `#!` line names an interpreter that does not exist, otherwise an empty text."""
     try:
         with open(candidate, "rb") as script:
             line = script.readline(_SHEBANG_BYTES_MAX)
@@ -288,9 +294,9 @@ def _missing_interpreter(candidate: str) -> str:
 
 
 def _candidate_paths(name: str, environment: Mapping[str, str]) -> list[str]:
-    """Return the paths that may be the program, in the order of PATH.
+    """Return the paths at which the program may be, in the order of PATH.
 
-    Directories without the file are skipped, because each failed start is slow.
+    Directories without a file of this name are skipped, because each failed start is slow.
     """
     candidates = [os.path.join(directory, name) for directory in os.get_exec_path(environment)]
     return [candidate for candidate in candidates if not _is_missing(candidate)]
@@ -301,21 +307,21 @@ def _is_missing(path: str) -> bool:
         os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
         return True
-    except OSError:  # The start reports this error.
+    except OSError:  # The start of the program reports this error.
         return False
     return False
 
 
 def _children_before() -> frozenset[int]:
-    """Return the live children of this process.
+    """Return the process IDs of the live children of this process.
 
-    If it has neither live nor dead children, the more expensive list is not read.
+    Listing the children is expensive. So first, one system call checks that there are any children, live or dead.
     """
     return frozenset(_live_children()) if _has_children() else frozenset()
 
 
 def _has_children() -> bool:
-    """Return whether this process has any child, live or dead. This takes one system call."""
+    """Return whether this process has any child, live or dead. The check is one system call."""
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
@@ -324,7 +330,7 @@ def _has_children() -> bool:
 
 
 def _live_children(except_for: Set[int] = frozenset()) -> list[int]:
-    """Return the live children of this process without those in `except_for`. Dead children are reaped."""
+    """Return the live children of this process, except for those in `except_for`. Reap the dead ones."""
     live = []
     for pid in proc.children(os.getpid()):
         if pid not in except_for:
@@ -335,7 +341,7 @@ def _live_children(except_for: Set[int] = frozenset()) -> list[int]:
 
 
 def _describe_failure(start: ProcessStart, error: OSError | ValueError) -> str:
-    """Return why a command was not started, for display."""
+    """Return the reason why a command did not start, as text for users."""
     if isinstance(error, OSError):
         return f"{os.fsdecode(error.filename or start.arguments[0])}: {error.strerror}"
     return f"{start.arguments[0]}: {error}"

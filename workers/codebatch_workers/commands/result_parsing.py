@@ -1,4 +1,4 @@
-"""The report that a command leaves at its end: a question, and the last JSON object in its output."""
+"""Parsing of what a command leaves at its end: a question, and its report, the last JSON object in its output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from codebatch.system.files.files import Files
 from codebatch.system.regex_timeout import MATCH_SECONDS_MAX, MatchTimeout, cpu_time_limit
 
 RESULT_BYTES_MAX = 256 * 1024
-"""The end of the output, of at most this size, is searched for a report and by `retry_if` and `wait_if`."""
+"""The maximum size of the end of the output in which reports, `retry_if` and `wait_if` are searched, in bytes."""
 
 TEXT_MAX = 2_000
 _SESSION_MAX = 200
@@ -28,7 +28,10 @@ _STEP = re.compile("/([^/]*)")
 
 
 class Ending(msgspec.Struct, frozen=True):
-    """The question and the report that a command left at its end, each or None. `problem` is a message for its log."""
+    """The question and the report that a command left at its end. Each is None if there is none.
+
+    `problem` is a message for the log of the attempt, or empty.
+    """
 
     reported_question: ReportedQuestion | None
     said: CommandReport | None
@@ -38,8 +41,9 @@ class Ending(msgspec.Struct, frozen=True):
 def read_ending(command: Command, files: Files, question: Path | None, exit_status: int, output: bytes) -> Ending:
     """Return the question and the report of an ended command.
 
-    The question comes from the first of these that has one: the question file, the rule `question`, the last JSON
-    object. The report comes from this object. Color codes in the output are ignored.
+    There are three sources of a question, tried in this order: the question file, a match of the command's rule
+    `question` in the output, the last JSON object in the output. This object is also the report. Color codes in the
+    output are ignored.
     """
     output = strip_color_codes(output)
     last_object = _last_object(output) if command.result is not None else None
@@ -60,9 +64,9 @@ def read_ending(command: Command, files: Files, question: Path | None, exit_stat
 
 
 def read_question_file(files: Files, path: Path) -> ReportedQuestion | None:
-    """Return the question in a file, or None if there is none. The file has JSON of `codebatch ask`, or plain text.
+    """Return the question in a file, or None. The file contains JSON written by `codebatch ask`, or plain text.
 
-    If the path is a directory or a link, which a command can create, there is no question.
+    A command can put a directory or a link at this path. In that case, there is no question.
     """
     try:
         data = files.read_range(path, 0, QUESTION_TEXT_BYTES_MAX + 1)
@@ -84,7 +88,10 @@ def cut(text: str) -> str:
 
 
 def _question_in_output(command: Command, exit_status: int, output: bytes) -> tuple[ReportedQuestion | None, str]:
-    """Return the question that the rule `question` finds in the output, or None; and an error message."""
+    """Return the question that the command's rule `question` finds in the output, or None.
+
+    Also return an error message, which is empty if there is no error.
+    """
     rule, problem = command.question, ""
     if rule is None:
         return None, problem
@@ -100,7 +107,7 @@ def _question_in_output(command: Command, exit_status: int, output: bytes) -> tu
 
 
 def _first_match(pattern: str, text: str) -> str:
-    """Return the first text of a match that is not empty, or "". `^` matches at each line. Raises MatchTimeout."""
+    """Return the first matched text that is not empty, or "". `^` matches at each line start. Raises MatchTimeout."""
     with cpu_time_limit():
         matches = re.finditer(pattern, text, re.MULTILINE)
         return next(filter(None, (cut(match.groupdict().get("text") or match[0]) for match in matches)), "")

@@ -1,9 +1,9 @@
-"""Runs: the commands of one assignment, and the messages that report them.
+"""Runs: the commands of one assignment, and the messages that report their results.
 
-A worker starts the commands one after the other and waits for no message in between. Their outcomes are committed
-together and reported in one message. This happens after the last command, after one that did not succeed, or after
-RUN_SECONDS. Commands that have not started by then are returned to the coordinator. So a long command delays neither
-the commands after it nor the report of earlier results.
+A worker starts the commands one after the other. It does not wait for a message between them. It commits their outcomes
+together, and reports them in one message. The report follows the last command, a command that did not succeed, or the
+end of RUN_SECONDS. The worker then returns the commands that have not started to the coordinator. So a long command
+delays neither the commands after it nor the report of earlier results.
 """
 
 from __future__ import annotations
@@ -86,22 +86,22 @@ class PrefetchedRun:
         )
 
     def remaining_seconds(self) -> float | None:
-        """Return the seconds until the report of this run is due, or None if it was sent."""
+        """Return the seconds until the report of this run is due, or None if the report was sent."""
         return None if self._due_ns is None else max(0.0, (self._due_ns - self._now_ns()) / 1e9)
 
     def note(self, event: JournalEvent) -> None:
-        """Add an event to the journal. The next report writes it to disk."""
+        """Add an event to the journal in memory. The next report writes the event to disk."""
         self._journal.add(event)
 
     def add(self, assign: Assign, result: AttemptResult, questions: AttemptQuestions) -> None:
-        """Add a finished attempt. The next report commits it."""
+        """Add a finished attempt to the run. The next report commits its outcome."""
         self._finished.append(_FinishedAttempt(assign, result, questions))
         self._seconds += result.seconds
 
     def run_if_due(self, now_ns: int) -> None:
-        """If the report is due, send it although a command is running. A failed commit is retried every second.
+        """If the report is due, send it although a command is running. If the commit fails, try again every second.
 
-        The report has all earlier results and returns the commands that have not started.
+        The report contains the results of all earlier commands. It also returns the commands that have not started.
         """
         if self._due_ns is None or now_ns < self._due_ns:
             return
@@ -119,10 +119,11 @@ class PrefetchedRun:
             self._channel.send(*messages)
 
     def end(self, then: Refused | Literal["is idle", "ends"]) -> None:
-        """End a run: commit all finished attempts, and report them and what this worker does next.
+        """End a run: commit all finished attempts. Report them, and report `then`: what this worker does next.
 
         A failed commit is retried, because a command cannot be executed again just for its result. Raises
-        StoreUnwritable after COMMIT_SECONDS, or when a request to stop arrives. Raises CoordinatorLost.
+        CoordinatorLost. Raises StoreUnwritable if commits fail for COMMIT_SECONDS, or if one fails and a request to
+        stop arrives.
         """
         self._due_ns = None
         messages: list[FromWorker] = []
@@ -146,7 +147,10 @@ class PrefetchedRun:
             self._channel.send(*messages)
 
     def _report_delay(self, error: StoreUnwritable) -> None:
-        """Report once per run that the disk refuses a commit, so that a user can free space."""
+        """Report to the coordinator that a commit failed, so that a user can free space.
+
+        Each run reports this only once.
+        """
         if not self._is_delayed:
             self._is_delayed = True
             with contextlib.suppress(CoordinatorLost):
@@ -164,9 +168,10 @@ class PrefetchedRun:
             self._journal.flush()
 
     def _commit(self) -> Committed:
-        """Commit the first finished attempt, together with the following ones of equal epoch and round.
+        """Commit the first finished attempt, together with the attempts directly after it of the same epoch and round.
 
-        First, their questions are published. When this returns, the outcomes are durable. Raises StoreUnwritable.
+        The questions of these attempts are published first. When this returns, the outcomes are durable. Raises
+        StoreUnwritable.
         """
         key = _key(self._finished[0])
         shared = list(takewhile(lambda attempt: _key(attempt) == key, self._finished))

@@ -1,11 +1,11 @@
-"""Directories of a worker's attempts, one at a time, inside the worker's own directory.
+"""Directories for the attempts of a worker, inside the worker's own directory. One attempt runs at a time.
 
-The directory of an attempt is reused for the next one if the command left it unchanged and no process uses it. Reuse is
-faster: on ext4, each freed inode slows down searches for a free one for a minute (`recently_deleted`).
+If a command left its directory unchanged and no process uses it, the next attempt reuses the directory. Reuse is
+faster: on ext4, each freed inode slows down searches for a free inode for a minute (`recently_deleted`).
 
 The status change time (st_ctime) shows whether a directory is unchanged, because programs cannot set it. File systems
-take this time from a clock with a resolution of up to 10 ms. So a change within this time after the last one leaves it
-unchanged.
+take this time from a clock with a resolution of up to 10 ms. So two changes within this time can have the same
+st_ctime.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ TICK_NS = 20_000_000
 EMPTY = "empty"
 NO_ROWS = "no-rows"
 _INITIAL_FILES = {EMPTY: b"", NO_ROWS: b"[]\n"}
-"""The files that each attempt finds in its directory, by name. A command may do anything to them or the directory."""
+"""The files that each attempt finds in its directory, by name. A command may change or remove them."""
 
 
 class Scratch:
-    """The directories of a worker's attempts."""
+    """The directories of a worker's attempts. Only one exists at a time."""
 
     def __init__(self, files: Files, root: Path, wall_ns: Callable[[], int]) -> None:
         """`root` is the worker's own directory."""
@@ -37,14 +37,14 @@ class Scratch:
         self._mode = self._changed_ns = self._made_ns = 0
 
     def directory(self, attempt: int) -> Path:
-        """Return the path of the directory of an attempt. `make` creates the directory."""
+        """Return the path of the directory for an attempt. Only `make` creates the directory."""
         return self._spare or self.root / str(attempt)
 
     def make(self, directory: Path) -> None:
         """Create the directory of an attempt with only the files EMPTY and NO_ROWS. Raises StoreUnwritable."""
         is_spare, self._spare = directory == self._spare, None
         stat = self._files.stat(directory) if is_spare else None
-        # The path is not a spare directory, or a program changed or removed this directory after the last attempt.
+        # Either the directory is new, or a program changed or removed it after the last attempt.
         if stat is None or stat.st_ctime_ns != self._changed_ns:
             self._files.remove_tree(directory)
             self._files.make_directory(directory)
@@ -55,7 +55,7 @@ class Scratch:
         self._made_ns = self._wall_ns()
 
     def is_untouched(self, directory: Path) -> bool:
-        """Return whether certainly no file was created in the directory of the current attempt."""
+        """Return whether it is certain that no file was created in the directory since `make`."""
         with contextlib.suppress(StoreError, OSError):
             stat = self._files.stat(directory)
             return stat is not None and self._is_unchanged(stat)
@@ -64,7 +64,7 @@ class Scratch:
     def end(self, directory: Path, *, has_no_processes: bool) -> None:
         """End an attempt: keep its directory for the next one, or remove it.
 
-        `has_no_processes` is whether certainly no process of the attempt runs any more.
+        `has_no_processes` is true if it is certain that all processes of the attempt have ended.
         """
         with contextlib.suppress(StoreError, OSError):  # The command may have changed the directory in any way.
             stat = self._files.stat(directory)
@@ -77,7 +77,7 @@ class Scratch:
                 self._files.remove_tree(directory)
 
     def remove(self) -> None:
-        """Remove all directories of the worker."""
+        """Remove the worker's own directory."""
         with contextlib.suppress(StoreError):
             self._files.remove_tree(self.root)
 

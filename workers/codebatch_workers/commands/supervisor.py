@@ -1,8 +1,9 @@
 """A worker of a work batch. It executes one attempt after another; a running attempt outlives the coordinator.
 
-An attempt has four steps: a durable lease; a check for requests and other coordinators (SPEC.md "Attempts"); the
-command, until it ends; a durable outcome. Between lease and outcome, a new coordinator can find the command by the
-lease, the progress cell and the mark.
+An attempt has four steps. First, take a durable lease. Second, check for requests and other coordinators (SPEC.md
+"Attempts"). Third, run the command until it ends. Fourth, publish a durable outcome. Between lease and outcome, a new
+coordinator can find the process of the command: by the lease, the progress cell, and the environment variable that
+marks the attempt.
 """
 
 from __future__ import annotations
@@ -81,9 +82,9 @@ class Supervisor:
         now_ns: Callable[[], int] = running_ns,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`environment` is the caller's. By default, files and processes are real, and the progress cell is new.
+        """`environment` is the environment of the caller. `now_ns` is a clock that stops in suspend.
 
-        `now_ns` is a clock that stops in suspend.
+        By default, files and processes are real, and the progress cell is new.
         """
         files = files or RealFiles()
         self._store = open_store(files, Path(launch.store))
@@ -153,7 +154,7 @@ class Supervisor:
                     pass  # The message refers to an attempt that is over.
 
     def _handle_message(self, assign: Assign) -> bool:
-        """Execute the commands of an assignment one after the other. Return false if this worker must end."""
+        """Execute the commands of an assignment one after the other. Return whether this worker continues."""
         self._run.begin(assign)
         self._listener.is_recalled = False
         then: _Then = "goes on"
@@ -222,9 +223,9 @@ class Supervisor:
         )
 
     def _record_not_started(self, unit: Unit, epoch: int) -> None:
-        """Commit that a leased command was not started. Without this, the attempt would count as interrupted.
+        """Commit an outcome for a leased command that was not started.
 
-        Raises StoreUnwritable.
+        Otherwise, the attempt would count as interrupted. Raises StoreUnwritable.
         """
         self._committer.commit([attempt_outcome(unit, "cancelled", "unbegun")], epoch=epoch, round_=unit.round)
 
@@ -272,7 +273,7 @@ class Supervisor:
     def _finish(
         self, assign: Assign, result: AttemptResult, log: AttemptLogWriter | None, questions: AttemptQuestions
     ) -> _Then:
-        """Add the result of an attempt to the run and the journal. Return what to do next."""
+        """Add the result of an attempt to the run and the journal. Return the worker's next step."""
         self._run.note(_attempt_event(assign, result, log))
         if result.type is None:
             return "ends"  # The lease stays, so the attempt counts as running until this process ends.
@@ -289,7 +290,7 @@ class Supervisor:
             raise CorruptFile(str(self._batch.root), f"has a damaged task {entry.text}: {error}", hint=hint) from error
 
     def _current_definition(self, command: Command, round_: int) -> Command:
-        """Return the definition of a command that applies in a round: the last reloaded one, or `command`.
+        """Return the definition of a command that applies in a round: the last reloaded definition, or else `command`.
 
         Raises StoreCorrupt.
         """
@@ -297,9 +298,9 @@ class Supervisor:
         return reloaded_command(reloads, command.id, round_) or command
 
     def _entry(self, shard: Shard, item: int) -> Entry:
-        """Return the entry of an item.
+        """Return the entry of an item of a shard.
 
-        Entries are read in blocks, because reading one takes as long as reading several.
+        Entries are read in blocks and cached, because reading one entry takes as long as reading several.
         """
         place = shard.start + item
         start, entries = self._entries

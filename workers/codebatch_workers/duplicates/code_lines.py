@@ -1,7 +1,6 @@
-"""Code lines: the lines of a file without comments and white space, except those that are then empty.
+"""Code lines: the lines of a file without comments and white space. Lines that would then be empty are left out.
 
-This module imports no parser, because the command line uses it too. It gets the locations of comments from
-fingerprints.
+The command line also uses this module, so it imports no parser. The locations of comments are taken from fingerprints.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ WHITESPACE_IN_LINE = b" \t\r\f\v"
 
 
 def code_lines(utf8: bytes, comments: bytes) -> tuple[list[bytes], list[int]]:
-    """Return the code lines of a file, and the number, from 1, of each.
+    """Return the code lines of a file, and the number of each line in the file, from 1.
 
     `comments` are the locations of comments, in the format of `Fingerprints`.
     """
@@ -23,7 +22,10 @@ def code_lines(utf8: bytes, comments: bytes) -> tuple[list[bytes], list[int]]:
 
 
 def remove_comments(utf8: bytes, comments: Iterable[int]) -> bytes:
-    """Return the source without its comments. Line ends within comments stay."""
+    """Return the source without its comments. Line ends within comments stay.
+
+    `comments` are alternating lengths in bytes: of code and of comments, code first.
+    """
     pieces = []
     position = 0
     boundaries = accumulate(comments)

@@ -22,7 +22,7 @@ _DIRECTORIES = frozenset(
     b"translations".split()
 )
 # A language code. A script, a region or a variant can follow it, as in `zh-Hans-CN`. In a file name, a prefix can
-# precede it.
+# precede the code.
 _NAME = re.compile(
     rb"(?:[^/]*?[-_.])??([a-z]{2,3})(?:[-_@](?:[A-Z]{2}|[a-z]{2}|[A-Z][a-z]{3}|[a-z]{3,8}|\d{3})){0,2}(?:\.[a-z]+)?"
 )
@@ -31,10 +31,10 @@ _C_TESTS = re.compile(rb"^[ \t]*#[ \t]*ifdef[ \t]+(?:\w*_)?(?:UNIT_?|SELF_?)?TES
 
 
 def is_translation(path: bytes) -> bool:
-    """Return whether a file contains the texts of a program in one language.
+    """Return whether a file contains the user-visible texts of a program in one language: `locale/de/app.js`.
 
-    One directory above it must have a name that is used for translations. Below this directory, the file or a directory
-    must be named for a language code.
+    One directory above the file must have a name that is used for translations. Below this directory, the name of the
+    file or of a directory must be a language code.
     """
     names = path.split(b"/")
     directory_index = next((index for index, name in enumerate(names[:-1]) if name.lower() in _DIRECTORIES), len(names))
@@ -43,9 +43,9 @@ def is_translation(path: bytes) -> bool:
 
 
 def inline_tests(file: SourceFile) -> list[Node]:
-    """Return the nodes that are compiled only for tests, by position.
+    """Return the nodes with code that is compiled only for tests, by position.
 
-    They are modules in Rust, and `#ifdef` groups in C and C++. Other languages have none.
+    In Rust, they are modules. In C and C++, they are groups between `#ifdef` and `#endif`. Other languages have none.
     """
     if file.tree is None:
         return []
@@ -62,7 +62,7 @@ def inline_tests(file: SourceFile) -> list[Node]:
 
 
 def _enclosing_node(file: SourceFile, match: re.Match[bytes], node_type: str) -> Node | None:
-    """Return the innermost node of a type that contains a match, or None."""
+    """Return the innermost node of type `node_type` that contains a match, or None."""
     assert file.tree is not None
     node = file.tree.root_node.descendant_for_byte_range(match.start(), match.end())
     while node is not None and node.type != node_type:

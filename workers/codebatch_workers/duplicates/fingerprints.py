@@ -1,14 +1,16 @@
 """Fingerprints: hashes by which equal blocks of code in different files are found (workers/TASKS.md "Duplicates").
 
-A code line is what remains of a line without comments and white space, if anything does. A gram is a sequence of GRAM
-code lines. Fingerprints are the hashes of some grams, which are chosen by the hashes of their middle lines.
+A code line is a line without its comments and white space, unless nothing remains. A gram is a sequence of GRAM code
+lines. A file's fingerprints are the hashes of some of its grams.
 
-A gram is a local minimum if the hash of its middle line is less than that of the next line, and not greater than that
-of the previous line. Local minima are chosen. A gram is also chosen if neither it nor any of the three grams before it
-is a local minimum. So two places with the same LINES_MIN lines share a chosen gram, whatever code surrounds them.
+The hash of a gram's middle line determines whether the gram is chosen. A gram is a local minimum if this hash is less
+than the hash of the next line, and not greater than the hash of the previous line. Local minima are chosen. A gram is
+also chosen if neither it nor any of the three grams before it is a local minimum. So two places with the same LINES_MIN
+lines share a chosen gram, whatever code surrounds them.
 
-This is winnowing (Schleimer, Wilkerson, Aiken: Local Algorithms for Document Fingerprinting, 2003) with line hashes and
-local minima. So only chosen grams need hashes of their own, and no line needs Python code.
+This is winnowing (Schleimer, Wilkerson, Aiken: Local Algorithms for Document Fingerprinting, 2003), with two changes:
+it compares hashes of lines, and chooses local minima. So only chosen grams need hashes of their own, and no line needs
+Python code.
 """
 
 from __future__ import annotations
@@ -30,20 +32,26 @@ from codebatch_workers.syntax.source import SourceFile
 
 LINES_MIN = 10
 GRAM = 7
-# A larger file has no fingerprints. It was not written by hand, and would take 100 bytes of memory per line.
+# A larger file has no fingerprints. Such a file was not written by hand, and would take 100 bytes of memory per line.
 FINGERPRINTED_BYTES_MAX = 2 * 1024 * 1024
 # The number of grams that fit into LINES_MIN lines.
 _GRAMS = LINES_MIN - GRAM + 1
 _HASH_BYTES = 4
-# Duplicates in files of these classes cannot be merged. The files are generated, third-party code, or database history.
+# Files of these classes have no fingerprints, because their duplicates cannot be merged. The files are generated,
+# third-party code, or database history.
 _WITHOUT = frozenset({"generated", "vendored", "migration"})
 
 
 def fingerprints(file: SourceFile) -> Fingerprints | None:
     """Return the fingerprints of a file, or None if it has none.
 
-    Files have none if they are not parsed, generated, vendored, migrations, larger than FINGERPRINTED_BYTES_MAX, data,
-    translations, or have fewer than LINES_MIN code lines. Tests in files with other code are treated like comments.
+    These files have none:
+
+    - files that are not parsed, or larger than FINGERPRINTED_BYTES_MAX
+    - generated and vendored files, migrations, data and translations
+    - files with fewer than LINES_MIN code lines
+
+    Tests in a file with other code are removed like comments.
     """
     if file.tree is None or file.language in LANGUAGES_OF_DATA or file.file_class in _WITHOUT:
         return None
@@ -62,7 +70,7 @@ def fingerprints(file: SourceFile) -> Fingerprints | None:
 
 
 def code_lines_without_space(file: SourceFile) -> list[bytes]:
-    """Return the code lines of a file."""
+    """Return the code lines of a file, from which its fingerprints are computed."""
     return _strip_white_space(code(file))
 
 
@@ -97,25 +105,25 @@ def _gaps(comments: Iterable[Node]) -> list[int]:
 
 
 def _winnow(lines: Sequence[bytes]) -> tuple[bytes, bytes]:
-    """Return the hashes of the chosen grams, and the distance of each from the previous one.
+    """Return the hashes of the chosen grams, and the distance of each chosen gram from the previous one.
 
-    There must be at least LINES_MIN lines. Distances are numbers of lines. That of the first gram is counted from the
-    line before the file.
+    There must be at least LINES_MIN lines. A distance is a number of lines. The distance of the first chosen gram is
+    counted from the line before the file.
     """
     hashes = list(map(adler32, lines))
     marks = _mark_chosen(hashes)
     data = array("I", hashes).tobytes()
     size = _HASH_BYTES * GRAM
     begins = compress(range(0, _HASH_BYTES * len(marks), _HASH_BYTES), marks)
-    # At most three grams in sequence are not chosen, so these replacements cover all distances.
+    # Between two chosen grams, at most three grams are skipped. So the three replacements convert all distances.
     gaps = marks.rstrip(b"\0").replace(b"\0\0\0\1", b"\4").replace(b"\0\0\1", b"\3").replace(b"\0\1", b"\2")
     return array("I", [crc32(data[begin : begin + size]) for begin in begins]).tobytes(), gaps
 
 
 def _mark_chosen(hashes: Sequence[int]) -> bytes:
-    """Return one byte for each gram: 1 if it is chosen, otherwise 0.
+    """Return one byte for each gram: 1 if the gram is chosen, otherwise 0.
 
-    One big integer holds a byte for each line or gram. So each operation computes all of them at once, in C.
+    Each big integer has one byte for every line or gram. So one operation on integers computes all bytes, in C.
     """
     grams = len(hashes) - GRAM + 1
     all_marks = int.from_bytes(b"\1" * grams, "little")

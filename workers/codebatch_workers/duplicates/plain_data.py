@@ -1,4 +1,4 @@
-"""Recognition of blocks that are not worth a report, because developers do not merge duplicate data or imports."""
+"""Recognition of blocks of data or imports. They are not reported, because developers do not merge such duplicates."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 # A block is plain data if at least this share of its lines are values or imports.
 _SHARE = 0.9
-# One token of data. Code lines contain no white space. A key can precede a value, as in `width:80,`.
+# One token of data, such as `80,`. Code lines contain no white space. A key can precede a value, as in `width:80,`.
 _DATA = re.compile(
     rb"(?:\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[-+]?(?:0[xX][0-9a-fA-F_]+|\d[\d_.]*(?:[eE][-+]?\d+)?)[a-zA-Z]{0,3}"
     rb"|(?:true|false|null|NULL|nil|None|True|False|undefined)(?!\w)|[A-Za-z_$][\w$]*:(?!:)|=>|[\[\]{}(),;:])"
 )
-# A key before a value in a Lua table or a keyword argument. Its line must end like an element of a list.
+# A key before a value in a Lua table or a keyword argument. The line must end like a list element.
 _KEY = re.compile(rb"(?<![\w.\])])[A-Za-z_]\w*=(?=[\"'{\[\d.-]|(?:true|false|nil|None|True|False)\W)")
 _LISTED = (b",", b"{", b"[", b"(")
 _IMPORT = re.compile(
@@ -42,7 +42,7 @@ def _is_value(line: bytes) -> bool:
 
 
 def _count_imports(lines: Sequence[bytes]) -> int:
-    """Return the number of lines that belong to imports but are not values.
+    """Return the number of lines that belong to imports. Lines that are also values are not counted.
 
     An import can extend over several lines, up to its closing bracket.
     """

@@ -1,22 +1,23 @@
 """Repeats: maximal sequences of lines that occur at several places of a text. No text takes quadratic time.
 
-A `CodeText` has the hashes of the lines of many files in sequence. A *place* is an index into it. The lines are in
-stretches. Before and after each stretch there is a separator, a number that occurs only once. So no repeat extends over
-the end of a stretch.
+A `CodeText` has the hashes of the lines of many files in sequence. A *place* is an index into it. Lines that are
+adjacent in one file form a *stretch*. Before and after each stretch there is a separator, a number that occurs only
+once. So no repeat extends over the end of a stretch.
 
-A *window* is LINES_MIN lines. Equal windows form a class. If a window overlaps an equal one, it is part of a table of
-similar lines. It has no class, because a table does not duplicate itself. From two places of a class, lines are
-compared in both directions as long as they are equal: this is a *run*. If a run overlaps its copy, it consists of
-adjacent copies. Each of them is as long as the distance of the two places.
+A *window* is LINES_MIN lines. Equal windows form a class. If a window overlaps an equal window, it is part of a table
+of similar lines. Such a window has no class, because a table does not duplicate itself. From two places of a class,
+lines are compared in both directions as long as they are equal. The equal lines are a *run*. If a run overlaps its
+copy, it consists of adjacent copies. The length of each copy is the distance of the two places.
 
-Each line of a repeat is in a window with a class. So all repeated lines are covered by the runs between each window and
-the next windows of its class. Two measures limit the time. First, a window is compared with at most _NEIGHBOURS windows
-of its class on each side. If it occurs at more places, the longest run can be missed, but no line is. Second, all
-windows of a class may directly follow the windows of another class. Their runs are then the same, and are skipped. The
-first or last differing bit shows how far the lines are equal.
+Each line of a repeat is in a window with a class. So the runs between each window and the next windows of its class
+cover all repeated lines. Two measures limit the time. First, a window is compared with at most _NEIGHBOURS windows of
+its class on each side. If the window occurs at more places, the longest run can be missed, but no line is. Second, if
+all windows of a class directly follow the windows of another class, both classes have the same runs. So the runs of the
+later class are skipped. To compare many lines at once, the hashes at both places are combined by XOR. The first or last
+bit that is set shows the first or last line that differs.
 
 The result is a cover of the runs. Among the runs that begin within or directly after the previous repeat, the next
-repeat is the one that extends furthest. So each place is in at most two repeats, and there are at most as many repeats
+repeat is the run that extends furthest. So each place is in at most two repeats, and there are at most as many repeats
 as lines.
 
 Hashes are 64 bits of SipHash. They are only compared for equality within this process, and never determine an order.
@@ -35,29 +36,29 @@ import msgspec
 
 from codebatch_workers.duplicates.fingerprints import LINES_MIN
 
-# If LINES_MIN lines have fewer bytes without white space, they are mostly brackets.
+# If LINES_MIN lines have fewer bytes without white space, they are mostly brackets, and are not reported.
 BYTES_MIN = 200
 _NEIGHBOURS = 8
-# Up to this size, code is stored uncompressed. For a small text, compression would take longer than everything else.
+# Code up to this size is stored uncompressed. For a small text, compression would take longer than the whole search.
 _PLAIN_BYTES = 16 << 20
-# Parameters of zlib. With a window of 32 KiB, creating its tables would take ten times as long as compressing a typical
-# stretch.
+# Parameters of zlib. With a window of 32 KiB, the creation of zlib's tables would take ten times as long as the
+# compression of a typical stretch.
 _FASTEST, _WINDOW_BITS, _MEMORY_LEVEL = 1, 13, 5
 _HASH_BYTES = 8
 _HASH_BITS = 64
-# The number of lines in the first comparison. Each further comparison has twice as many.
+# The number of lines in the first comparison of two places. Each further comparison has twice as many lines.
 _LINES_COMPARED = 8
-# Approximately this number of values are counted or sorted at once. Each of them takes 100 bytes of memory during this
-# time.
+# Approximately this number of values is counted or sorted at once. During this time, each value takes 100 bytes of
+# memory.
 _VALUES_AT_A_TIME = 2**18
 
 Span = tuple[int, int]
 
 
 class Repeat(msgspec.Struct, frozen=True):
-    """A sequence of lines that is repeated.
+    """A sequence of lines that occurs at several places.
 
-    `places` are all places at which it begins, ascending, including `start`.
+    `places` are all places at which the sequence begins, ascending. `start` is one of them.
     """
 
     start: int
@@ -71,18 +72,21 @@ class Repeat(msgspec.Struct, frozen=True):
 
 
 class CodeText:
-    """The stretches of code lines of all files, each with the number of its owner."""
+    """The lines of all files as one text, divided into stretches: adjacent lines of one owner.
+
+    An owner is the number of a file.
+    """
 
     def __init__(self) -> None:
         self.hashes = array("q", [0])
         self.numbers = array("I", [0])
-        # The code of each stretch takes most memory, and is needed only for repeats. So only the first stretches, up to
-        # a size, are stored uncompressed.
+        # The code of the stretches takes most memory, and is needed only for repeats. So stretches are compressed once
+        # the uncompressed ones have reached a size.
         self._code: list[bytes] = []
         self._uncompressed_bytes = 0
         self._uncompressed = 0
         self._lines: tuple[int, list[bytes]] = (-1, [])
-        # The number of bytes in a stretch before each line, without line ends.
+        # The number of bytes before each line, counted from the start of its stretch, without line ends.
         self._bytes_before = array("I", [0])
         self._starts = array("Q")
         self._owners = array("I")
@@ -125,12 +129,12 @@ class CodeText:
         return data
 
     def fully_repeated_stretches(self) -> Iterator[Span]:
-        """Yield the spans of all stretches added with `is_whole`, in order."""
+        """Yield the span of each stretch that was added with `is_whole`, in order."""
         ends = (start - 1 for start in (*self._starts[1:], len(self.numbers)))
         return compress(zip(self._starts, ends, strict=False), self._whole)
 
     def code(self, start: int, end: int) -> bytes:
-        """Return the lines between two places of a stretch, joined by LF. The stretch that was last used is cached."""
+        """Return the lines between two places of a stretch, joined by LF. Code of the last used stretch is cached."""
         stretch = self._stretch(start)
         if self._lines[0] != stretch:
             stored = self._code[stretch]
@@ -147,7 +151,8 @@ class CodeText:
 def maximal_repeats(text: CodeText) -> Iterator[tuple[int, list[Repeat]]]:
     """Yield each owner that has repeats, in order, with its repeats by place.
 
-    The text must be complete. This function can be called only once for it, because it frees the hashes.
+    All stretches must have been added to the text. This can be called only once for a text, because it frees the
+    hashes.
     """
     classes = _Classes(text.take_hashes())
     spans = {*text.fully_repeated_stretches(), *_runs(classes)}
@@ -161,7 +166,7 @@ def _compress(text: bytes) -> bytes:
 
 
 def repeated(values: array[int]) -> bytes:
-    """Return one byte for each value: 1 if the value occurs more than once, otherwise 0."""
+    """Return one byte for each value: 1 if the value occurs several times in `values`, otherwise 0."""
     parts, part_of = _parts(values)
     if parts == 1:
         return _mark_repeated(values)
@@ -177,9 +182,9 @@ def _mark_repeated(values: array[int]) -> bytes:
 
 
 def _parts(values: array[int]) -> tuple[int, bytes]:
-    """Split hashes into parts that are processed one after the other, to limit memory.
+    """Divide hashes into parts that are processed one after the other, to limit memory.
 
-    Return the number of parts, and the part of each hash. Equal hashes are in the same part.
+    Return the number of parts, and one byte for each hash: the number of its part. Equal hashes are in the same part.
     """
     parts = min(len(values) // _VALUES_AT_A_TIME + 1, 256)
     byte = memoryview(values).cast("B")[:: values.itemsize].tobytes()
@@ -221,7 +226,7 @@ class _Classes:
                 self._add_class(list(members))
 
     def _add_class(self, members: Sequence[int]) -> None:
-        """Add a class for equal windows, unless they are part of a table."""
+        """Add a class for equal windows at the places `members`, unless the windows are part of a table."""
         if any(place - before < LINES_MIN for before, place in pairwise(members)):
             return
         number = len(self._ends)
@@ -236,7 +241,8 @@ class _Classes:
     def fresh(self) -> Iterator[int]:
         """Yield the places of all windows whose runs must be computed, ascending.
 
-        A class is left out if each of its windows directly follows a window of one other class.
+        A class is skipped if each of its windows directly follows a window of one other class, because the runs are the
+        same.
         """
         is_fresh = bytearray(len(self._class_of))
         for number in range(1, len(self._ends)):
@@ -250,7 +256,7 @@ class _Classes:
         return compress(range(len(is_fresh)), is_fresh)
 
     def later(self, place: int) -> Sequence[int]:
-        """Return the next places of the class of a place, at most _NEIGHBOURS."""
+        """Return the next places, at most _NEIGHBOURS, of windows that equal the window at `place`."""
         number = self._class_of[place]
         end = self._ends[number]
         index = bisect_right(self._members, place, self._ends[number - 1], end)
@@ -268,9 +274,10 @@ class _Classes:
         return self._contents[key].get(self._content(start, end), [start])
 
     def _group_by_content(self, number: int, offset: int, lines: int) -> dict[int, array[int]]:
-        """Map each repeated content to its places.
+        """Map each repeated content to the places at which it begins.
 
-        The contents are sequences of `lines` lines, which have a window of class `number` after `offset` lines.
+        The contents are sequences of `lines` lines that contain a window of class `number` after their first `offset`
+        lines.
         """
         places_by_content: defaultdict[int, list[int]] = defaultdict(list)
         for place in self._class_members(number):
@@ -282,7 +289,10 @@ class _Classes:
         return hash(self._data[_HASH_BYTES * start : _HASH_BYTES * end])
 
     def run(self, first: int, second: int) -> Span:
-        """Return the longest span around the window at `first` whose lines equal those around that at `second`."""
+        """Return the longest span around the place `first` whose lines equal those around the place `second`.
+
+        The windows at both places must be equal.
+        """
         return first - self._equal_before(first, second), first + self._equal_after(first, second)
 
     def _equal_after(self, first: int, second: int) -> int:
@@ -300,10 +310,10 @@ class _Classes:
         return equal + lines - 1 - highest_bit // _HASH_BITS
 
     def _difference(self, first: int, second: int, lines: int) -> int:
-        """Return the XOR of the hashes of some lines from two places. The first line is in the lowest bits.
+        """Return the XOR of the hashes of `lines` lines from two places.
 
-        It is 0 if all lines are equal. If either place reaches the end of its stretch, it is not 0, because a separator
-        equals nothing else.
+        The hash of the first line is in the lowest bits. The result is 0 if all lines are equal. If either place
+        reaches the end of its stretch, the result is not 0, because a separator equals nothing else.
         """
         size = _HASH_BYTES * lines
         first, second = _HASH_BYTES * first, _HASH_BYTES * second
@@ -313,9 +323,9 @@ class _Classes:
 
 
 def _runs(classes: _Classes) -> Iterator[Span]:
-    """Yield repeated spans: runs or, if a run overlaps its copy, adjacent parts of it.
+    """Yield spans that are repeated. A span can be yielded several times.
 
-    Some are yielded several times.
+    Each span is a run. If a run overlaps its copy, the spans are instead the adjacent copies that the run consists of.
     """
     ends: dict[int, int] = {}
     last_end = 0
@@ -338,7 +348,7 @@ def _runs(classes: _Classes) -> Iterator[Span]:
 def _cover(spans: Iterable[Span]) -> list[Span]:
     """Return a minimal set of the given spans that covers all their lines, ascending.
 
-    Each chosen span is the one that extends furthest. If several do, it is the longest.
+    Each next span is the one that extends furthest. If several extend equally far, the longest one is chosen.
     """
     chosen: list[Span] = []
     reach, best = 0, (0, 0)

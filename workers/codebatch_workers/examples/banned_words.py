@@ -18,7 +18,7 @@ from codebatch_workers.api import Diagnostic, SourceFile
 
 
 class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The configuration of this task. Every field has a default, and values are checked before the task runs."""
+    """The configuration of this task. Every field has a default, and values are validated before the task runs."""
 
     words: tuple[str, ...] = ("foo",)
 

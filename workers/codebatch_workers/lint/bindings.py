@@ -1,8 +1,8 @@
-"""Name resolution: the names that a file binds, their scopes, and which of them are used.
+"""Name resolution: the names that a file binds, their scopes, and which of the names are used.
 
 One resolver serves all languages that have queries/*.locals.scm. The order of the captures is irrelevant:
 
-    scope, scope.function    a scope of names; `var` lives in the nearest function
+    scope, scope.function    a scope of names; `var` is bound in the nearest function
     scope.type               a type that names the parameters of a function
     definition.KIND          a name or pattern that is bound in the enclosing scope. Kinds:
                              import, variable, parameter; function (bound in the scope around the function),
@@ -11,7 +11,8 @@ One resolver serves all languages that have queries/*.locals.scm. The order of t
     reference                a name that can be a use; names of definitions are excluded
     ignored                  a reference that is not a use, such as an assignment
 
-A name is looked up from the innermost scope outwards. It uses all its definitions in the first scope that has any.
+A name is looked up from the innermost scope outwards. The first scope that has any definitions of the name decides. The
+reference uses all of these definitions.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from codebatch_workers.syntax.language.languages import grammar, query_source
 from codebatch_workers.syntax.names import pattern_names
 from codebatch_workers.syntax.source import SourceFile
 
-# Language -> its query files.
+# The query files of each language, without `.locals.scm`.
 _QUERIES: Mapping[str, tuple[str, ...]] = {
     "javascript": ("script",),
     "tsx": ("script", "typescript"),
@@ -40,7 +41,7 @@ LANGUAGES = frozenset(_QUERIES)
 
 
 class BoundName(msgspec.Struct):
-    """A name that a definition binds. `kind` is the name of its capture without the prefix `definition.`."""
+    """A name that a definition binds. `kind` is KIND in the capture `definition.KIND`."""
 
     name: bytes
     start: int
@@ -50,7 +51,7 @@ class BoundName(msgspec.Struct):
 
 
 class NameScope(msgspec.Struct):
-    """A range of the source in which names are bound, and the enclosing scope."""
+    """A range of the source in which names are bound, and the scope around this range."""
 
     start: int
     end: int
@@ -62,7 +63,7 @@ class NameScope(msgspec.Struct):
     def find_outside(self, name: bytes) -> list[BoundName]:
         """Return the definitions of a name in the nearest enclosing scope that has any, in text order.
 
-        The scope itself is not searched.
+        The search begins in the parent of this scope.
         """
         scope = self.parent
         while scope is not None:
@@ -86,7 +87,7 @@ class _ScopeOffsets(msgspec.Struct, frozen=True):
 
 
 class Bindings(msgspec.Struct, frozen=True):
-    """All scopes of a file, outer before inner. The first one is the file."""
+    """All scopes of a file, outer scopes before inner ones. The first scope is the file."""
 
     scopes: Sequence[NameScope]
 
@@ -99,7 +100,10 @@ class Bindings(msgspec.Struct, frozen=True):
 
 
 def bindings(file: SourceFile) -> Bindings | None:
-    """Return the bindings of a file. Return None if its language has no locals query, or its tree has errors."""
+    """Return the bindings of a file.
+
+    Return None if there is no locals query for its language, or if its tree has errors.
+    """
     if file.language not in LANGUAGES or file.tree is None or file.has_syntax_error:
         return None
     return file.derived(_resolve)
@@ -114,7 +118,8 @@ def _query(language: str) -> tree_sitter.Query:
 
 def _resolve(file: SourceFile) -> Bindings:
     assert file.tree is not None
-    # `SourceFile.query` would sort the captures. Most captures are references, and their order is irrelevant.
+    # `SourceFile.query` would sort the captures, which takes time. Most captures are references, and their order is
+    # irrelevant.
     cursor = QueryCursor(_query(file.language))
     cursor.set_max_start_depth(QUERY_DEPTH_MAX)
     captures = cursor.captures(file.tree.root_node)
@@ -199,7 +204,7 @@ def _mark_exported(captures: Mapping[str, list[Node]], places: _ScopeOffsets) ->
 
 
 def _use(captures: Mapping[str, list[Node]], utf8: bytes, places: _ScopeOffsets, bound: set[int]) -> None:
-    """Set `is_used` in the definitions that references use.
+    """Set `is_used` in each definition to which a reference refers.
 
     Once all definitions of a name are used, further references to the name are skipped.
     """

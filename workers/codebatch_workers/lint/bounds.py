@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-# The maximum number of findings of one rule in one file. Users would not read more.
+# The maximum number of findings of one rule in one file. Users do not read more.
 FINDINGS_MAX = 1000
 
-# Rules whose message contains a name. All findings for one name have the same cause, so only the first is reported.
+# Rules whose message contains a name. All findings of a rule for one name have the same cause, so only the first one is
+# reported.
 ONCE_A_NAME = frozenset({"F405", "F821"})
 
 # Rules that report only their first finding in a file.

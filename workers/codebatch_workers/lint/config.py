@@ -26,7 +26,8 @@ class LintConfig(AllSettings, frozen=True, kw_only=True):
         if codes or self.rules:
             self._check_rules()
             if self.ruff.config == "project":
-                # The project can have enabled any rule of ruff, so their codes are not checked.
+                # A project's configuration of ruff can enable any rule, so codes that look like those of ruff are not
+                # checked.
                 codes = {code for code in codes if not _RUFF_CODE.match(code)}
             _check_codes(codes, self.rules)
 

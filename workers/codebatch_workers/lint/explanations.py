@@ -23,7 +23,7 @@ _JUDGED = "judged.json"
 
 
 class ExplainedRule(msgspec.Struct, frozen=True, kw_only=True):
-    """An explanation of a rule: its `name`, a summary, an example, and the explanation and page of its tool."""
+    """An explanation of a rule: its name, a summary, an example, and the explanation and web page that its tool has."""
 
     name: str = ""
     summary: str = ""
@@ -65,12 +65,12 @@ def explain_ruff(code: str) -> ExplainedRule:
 
 
 def review_verdicts(code: str) -> Mapping[str, int]:
-    """Return how many reviewed findings of a rule got each verdict. If none was reviewed, the mapping is empty."""
+    """Return the number of reviewed findings of a rule by verdict. If none was reviewed, the mapping is empty."""
     return _decode_judged(files("codebatch_workers.lint").joinpath(_JUDGED).read_bytes()).get(code, {})
 
 
 def explain_severity(judged: Mapping[str, int], *, is_configured: bool) -> str:
-    """Return the reason for the severity of a rule, as text for users."""
+    """Return the reason for the severity of a rule, as text for users. `judged` has the result of `review_verdicts`."""
     if is_configured:
         return "severity set in your configuration"
     if not judged:

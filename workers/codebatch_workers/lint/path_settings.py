@@ -1,4 +1,4 @@
-"""Lint settings that apply to a path, and to a rule there. This module imports no parser and no rules."""
+"""Lint settings at a path: which apply, and what they set for a rule. This module imports no parser and no rules."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from codebatch_workers.syntax.suppression import matches
 
 
 def settings_at(config: AllSettings, path: bytes) -> tuple[RuleSettings, ...]:
-    """Return all settings that apply to a path. Later settings override earlier ones."""
+    """Return all settings that apply to a path, in order. Later settings override earlier ones."""
     at_path = (settings for settings in config.paths if is_below(parse_arguments(settings.match, "match"), path))
     return (config, *at_path)
 
 
 def is_below(patterns: PatternList, path: bytes) -> bool:
-    """Return whether patterns select a path (gitignore syntax).
+    """Return whether a path matches patterns (gitignore syntax).
 
-    The path itself is tried first, then each directory above it. The last pattern that matches decides; a negated
-    pattern excludes the path.
+    The path itself is tried first, then each directory above it, nearest first. The last pattern that matches decides.
+    If this pattern is negated, the result is false.
     """
     parts = path.split(b"/")
     for count in range(len(parts), 0, -1):
@@ -31,7 +31,10 @@ def is_below(patterns: PatternList, path: bytes) -> bool:
 
 
 def is_on(code: str, settings: Sequence[RuleSettings], *, default: bool) -> bool:
-    """Return whether a rule is on. The last settings that mention it in `on` or `off` decide; `off` wins over `on`."""
+    """Return whether a rule is on. The last settings with the rule in `on` or `off` decide.
+
+    If these settings have the rule in both, it is off. If no settings have it, `default` is returned.
+    """
     for level in reversed(settings):
         if matches(code, level.off):
             return False
@@ -43,7 +46,8 @@ def is_on(code: str, settings: Sequence[RuleSettings], *, default: bool) -> bool
 def rule_severity(code: str, settings: Sequence[RuleSettings], default: Severity) -> Severity:
     """Return the severity of a rule.
 
-    The last settings that mention the rule decide. If several patterns in them match, the longest one wins.
+    The last settings that contain the rule decide. If several patterns in these settings match the rule, the longest
+    pattern wins. If no settings contain the rule, `default` is returned.
     """
     for level in reversed(settings):
         fitting = [pattern for pattern in level.severity if matches(code, (pattern,))]

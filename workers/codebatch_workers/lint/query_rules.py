@@ -1,7 +1,8 @@
 """Custom rules: patterns, or tree-sitter queries with the predicates `#eq?`, `#match?` and `#any-of?`.
 
-A query reports its capture `@report`. Without one, it reports its only capture that does not begin with `_`. A pattern
-reports each match. In the message, `{name}` stands for the first line of the capture or metavariable `name`.
+A query reports the nodes of its capture `@report`. Without this capture, it reports its only capture whose name does
+not begin with `_`. A pattern reports each match. In the message of a rule, `{name}` is replaced by the first line of
+the text of the capture or metavariable `name`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ _SHOWN_BYTES_MAX = 80
 
 
 def compile_rule(rule: QueryRule) -> TextRule:
-    """Compile a custom rule for lint. Raises ValueError if it is invalid, or does not determine what to report."""
+    """Compile a custom rule for lint.
+
+    Raises ValueError if the rule is invalid, or does not determine what to report.
+    """
     if rule.language not in every_language():
         raise ValueError(f"the rule {rule.id!r} is for {rule.language!r}, which has no grammar")
     # If an optional grammar is not installed, the rule finds nothing. `run` reports the missing grammar.
@@ -38,7 +42,7 @@ def _find_nothing(_file: SourceFile) -> Iterator[Finding]:
 
 
 def _compile(rule: QueryRule) -> tuple[Query, str]:
-    """Return the compiled query of a rule, and the name of the capture that it reports."""
+    """Compile the query of a rule. Return it, and the name of the capture that it reports. Raises ValueError."""
     try:
         query = Query(grammar(rule.language).language, rule.query)
     except QueryError as error:
@@ -95,9 +99,10 @@ def _finder(rule: QueryRule, query: Query, reported: str) -> Callable[[SourceFil
 
 
 def _format_message(rule: QueryRule) -> Callable[[Callable[[str], str]], str]:
-    """Return a function that returns a rule's message, given a function for the text of each capture.
+    """Return a function that formats the message of a rule for one match.
 
-    The message is parsed only once.
+    Its argument is a function that returns the text of a capture, given the name of the capture. The message is parsed
+    only once, because a rule can have many matches.
     """
     parts = _PLACE.split(rule.message)
     words, names = parts[::2], parts[1::2]

@@ -1,13 +1,13 @@
 """The rules of ruff that lint runs, and the severity of each.
 
-Ruff has no severities, and its default rules change by release. The rules here find mistakes; style is left to
-formatters.
+Ruff has no severities, and its default rules change by release. The rules here find mistakes. Rules about style are not
+included, because formatters fix style.
 
 If at least two findings of a rule in real projects were reviewed, the reviews determine its severity
-(tests/signal/README.md). Among rules about risks (S, ASYNC) and versions (YTT), hardly one finding in ten would be
-fixed. So those with fewer reviews are hints. Rules that depend on other files (I, INP, TID, TC) are excluded, because
-the findings in a file must depend only on this file. `tests/tasks/lint/test_lint.py` checks that each rule is a stable
-rule of the pinned ruff.
+(tests/signal/README.md). Among the findings of rules about risks (S, ASYNC) and versions (YTT), developers would fix
+hardly one in ten. So such a rule is a hint if it has fewer reviews. Rules that depend on other files (I, INP, TID, TC)
+are excluded, because the findings in a file must depend only on this file. `tests/tasks/lint/test_lint.py` checks that
+each rule is a stable rule of the pinned ruff.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _CODES: Mapping[Severity, str] = {
         S504
         LOG001 LOG002
     """,
-    # The problem is small: fix it when the file is edited anyway.
+    # The problem is small. It can be fixed when the file is edited for another reason.
     "info": """
         F841
         B014
@@ -67,7 +67,8 @@ _CODES: Mapping[Severity, str] = {
 
 SEVERITIES: Mapping[str, Severity] = {code: severity for severity, codes in _CODES.items() for code in codes.split()}
 
-# Errors that Python's compiler finds, but not its parser, such as `return` outside a function. `parse` reports them.
+# Errors that Python's compiler finds, but its parser does not, such as `return` outside a function. The task `parse`
+# reports these errors, so lint does not.
 SYNTAX_RULES = frozenset(
     {
         *("F404", "F407", "F621", "F622", "F701", "F702", "F704", "F706", "F707"),

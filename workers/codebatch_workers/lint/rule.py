@@ -1,4 +1,4 @@
-"""Rules that are not ruff's, and their findings as byte offsets."""
+"""Rules of lint other than ruff's. Their findings have byte offsets."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Finding = tuple[int, int, str]
 class TextRule(msgspec.Struct, frozen=True, kw_only=True):
     """A rule: its code, its severity, whether it is on by default, and the function that finds violations.
 
-    A file without the bytes `needle` has no violations, so `find` is not called for it. This test is fast and excludes
-    most files.
+    A file that does not contain the bytes `needle` has no violations, so `find` is not called for this file. The search
+    for `needle` is fast, and excludes most files.
     """
 
     code: str

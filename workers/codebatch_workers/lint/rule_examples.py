@@ -1,4 +1,4 @@
-"""An example of a custom rule for each language, which `rules new` writes as a starting point."""
+"""An example of a custom rule for each language. `rules new` writes it as a starting point for a new rule."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class RuleExample(NamedTuple):
-    """A pattern or query with a message, and sources in which it must and must not match."""
+    """A pattern or query with a message, and sources in which it must match, or must not match."""
 
     pattern: str
     message: str
@@ -81,5 +81,5 @@ _EXAMPLES: Mapping[str, RuleExample] = {
 
 
 def rule_example(language: str) -> RuleExample:
-    """Return the example for a language with a grammar."""
+    """Return the example for a language. The language must have a grammar."""
     return _EXAMPLES[language]

@@ -1,4 +1,4 @@
-"""The tables of `[tasks.lint]`: enabled rules, severities, custom rules. config.py validates the whole."""
+"""The tables of `[tasks.lint]`: enabled rules, severities, custom rules. config.py validates all tables together."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class _StrictTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class RuleSettings(_StrictTable, frozen=True, kw_only=True):
-    """Enabled and disabled rules, and severities of findings. A code can be a prefix with `*`."""
+    """Rules to turn on and off, and the severities of rules. In these settings, a code can be a prefix with `*`."""
 
     off: tuple[str, ...] = ()
     on: tuple[str, ...] = ()
@@ -25,7 +25,10 @@ class RuleSettings(_StrictTable, frozen=True, kw_only=True):
 
 
 class PathSettings(RuleSettings, frozen=True, kw_only=True):
-    """Settings for paths that match one of the patterns (gitignore syntax). Later ones override earlier ones."""
+    """Settings for paths that match one of several patterns (gitignore syntax).
+
+    They override the settings before them.
+    """
 
     match: tuple[str, ...]
 
@@ -33,7 +36,8 @@ class PathSettings(RuleSettings, frozen=True, kw_only=True):
 class QueryRule(_StrictTable, frozen=True, kw_only=True):
     """A custom rule: a tree-sitter query or a pattern for files of one language (query_rules.py).
 
-    `bad` and `good` are sources in which the rule must and must not match. `codebatch rules test` checks them.
+    `bad` are sources in which the rule must match, and `good` are sources in which it must not. `codebatch rules test`
+    checks both.
     """
 
     id: str
@@ -51,7 +55,10 @@ class QueryRule(_StrictTable, frozen=True, kw_only=True):
 
 
 class TodoPolicy(_StrictTable, frozen=True, kw_only=True):
-    """The words that `todo-comment` reports, and an expression for exceptions, matched at the word."""
+    """The words that `todo-comment` reports, and a regular expression for exceptions.
+
+    The expression is matched at the word.
+    """
 
     words: tuple[str, ...] = DEFAULT_TODO_WORDS
     allow: str = ""
@@ -64,13 +71,13 @@ class TodoPolicy(_StrictTable, frozen=True, kw_only=True):
 
 
 class RuffSettings(_StrictTable, frozen=True, kw_only=True):
-    """The mode of ruff: `pinned` runs the rules in ruff_rules.py, `project` uses the project's configuration files."""
+    """The mode of ruff. `pinned` runs the rules in ruff_rules.py. `project` uses the project's configuration files."""
 
     config: Literal["pinned", "project"] = "pinned"
 
 
 class AllSettings(RuleSettings, frozen=True, kw_only=True):
-    """The settings in `[tasks.lint]`. Rule codes are checked only in config.py."""
+    """The settings in `[tasks.lint]`. config.py checks the rule codes in them."""
 
     paths: tuple[PathSettings, ...] = ()
     rules: tuple[QueryRule, ...] = ()

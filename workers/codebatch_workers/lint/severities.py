@@ -9,7 +9,7 @@ from codebatch.model.record import NON_PRODUCTION_CLASSES, SEVERITIES, Diagnosti
 from codebatch_workers.syntax.source import SourceFile
 
 _UNUSED = ("F401", "F841")
-"""Rules about unused names. In files that are rarely edited, their findings are correct but harmless."""
+"""Rules about unused names. In files that developers do not edit, their findings are correct but harmless."""
 _WRITTEN_BY_OTHERS: frozenset[FileClass] = frozenset(("generated", "minified", "vendored"))
 _UNEDITED: frozenset[FileClass] = NON_PRODUCTION_CLASSES | {"migration"}
 _ON_PURPOSE: Mapping[str, frozenset[FileClass]] = {
@@ -22,7 +22,7 @@ _ON_PURPOSE: Mapping[str, frozenset[FileClass]] = {
         frozenset(("test",)),
     ),
 }
-"""Classes of files that contain violations of a rule on purpose.
+"""For some rules, the classes of files that contain violations on purpose.
 
 For example, a syntax error in a test must be intended: the test would fail otherwise.
 """
@@ -32,10 +32,11 @@ _AS = re.compile(r"\bas[ \t]+\Z")
 
 
 def severity_in(file_class: FileClass, code: str, severity: Severity) -> Severity:
-    """Return the severity of a rule in files of a class, given its severity in production code.
+    """Return the severity of a rule in files of a class. `severity` is its severity in production code.
 
-    Test data is wrong on purpose, so all findings in it are hints. Other severities are lowered by two steps in
-    generated, minified and vendored code, and by one step in tests, examples, templates and documentation.
+    Test data is wrong on purpose, so all findings in it are hints. In other files that are not production code, a rule
+    with violations on purpose is a hint. Other severities are lowered by two steps in generated, minified and vendored
+    code, and by one step in tests, examples, templates and documentation.
     """
     if file_class == "fixture" or (file_class in _UNEDITED and code in _UNUSED):
         return "hint"
@@ -52,7 +53,10 @@ def lower_severity(severity: Severity, steps: int) -> Severity:
 
 
 def is_downgraded_to_hint(file: SourceFile, finding: Diagnostic) -> bool:
-    """Return whether the location of a finding makes it a hint, whatever the severity of its rule is."""
+    """Return whether the code at the location of a finding makes the finding a hint.
+
+    The severity of its rule does not matter.
+    """
     is_hint = _HINTS.get(finding.code)
     return is_hint is not None and is_hint(file, finding)
 
@@ -65,7 +69,10 @@ def _text(file: SourceFile, finding: Diagnostic) -> str:
 
 
 def _is_defined_in_another_cell(file: SourceFile, finding: Diagnostic) -> bool:
-    """Return whether the other definition is in another cell. Cells run in any order, so redefinition is intended."""
+    """Return whether a redefined name was first defined in another cell of a notebook.
+
+    Cells run in any order, so such a redefinition is intended.
+    """
     place = file.notebook.place(finding.line) if file.notebook is not None else None
     first = _FIRST_CELL.search(finding.message)
     return place is not None and first is not None and int(first[1]) != place[0]
@@ -74,13 +81,16 @@ def _is_defined_in_another_cell(file: SourceFile, finding: Diagnostic) -> bool:
 def _is_bound_by_as(file: SourceFile, finding: Diagnostic) -> bool:
     """Return whether `as` binds an unused name, as in `except ValueError as error:`.
 
-    The statement would be needed without the name, too.
+    Without the name, the statement would still be needed.
     """
     return _AS.search(_text(file, finding)[: finding.column - 1]) is not None
 
 
 def _is_only_in_test(file: SourceFile, finding: Diagnostic) -> bool:
-    """Return whether a statement in a test is only an undefined name. Its purpose is to raise a NameError."""
+    """Return whether a finding is in a test, on a line that contains only an undefined name.
+
+    The purpose of this line is to raise a NameError.
+    """
     return (
         file.file_class == "test" and finding.end_line == finding.line and _text(file, finding).strip().isidentifier()
     )

@@ -1,6 +1,6 @@
 """The language-neutral rules of lint. Each rule searches the bytes of a file and yields byte offsets.
 
-Rules about style skip generated, minified and vendored files, because these are not edited.
+Rules about style skip generated, minified and vendored files, because developers do not edit these.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ from codebatch_workers.syntax.source import SourceFile
 HUGE_LINE_BYTES_MIN = 10_000
 
 _BIDI = re.compile(rb"\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]")
-# About every tenth byte of random data is such a control character. Text has hardly any.
+# Control characters that hardly occur in text. In random data, about every tenth byte is one of them.
 _CONTROL = re.compile(rb"[\x01-\x06\x0e-\x1a\x1c-\x1f]")
 _BYTES_A_CONTROL = 50
 _LOOKED_AT_BYTES = 8192
-# After the header, a line end must follow, or its escape sequence in a string literal. Then base64 or a header must
-# follow.
+# The header of a private key. A line end must follow, or the escape sequence of one in a string literal. After this,
+# base64 or a second header must follow.
 _PRIVATE_KEY = re.compile(
     rb"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
     rb"[ \t\"'+,;]{0,8}(?:\\r)?(?:\\n|\r?\n)[\s\"'+\\]{0,64}[A-Za-z0-9+/=]{4,}(?![\w.(\[])"
 )
-# A key with fewer characters, or fewer different ones, is a placeholder. The shortest real key, of Ed25519, has 64.
+# A key with fewer characters, or with fewer different characters, is a placeholder. The shortest real key, of Ed25519,
+# has 64 characters.
 _KEY_CHARACTERS_MIN = 60
 _KEY_DIFFERENT_MIN = 10
 _KEY_BYTES_MAX = 32_768
@@ -43,7 +44,7 @@ _INDENT_BOTH = re.compile(rb"^(?: +\t|\t+ +\t)[ \t]*", re.MULTILINE)
 _PROSE = TEMPLATE_LANGUAGES | {
     "csv", "gettext", "html", "json", "markdown", "properties", "rst", "svg", "text", "tsv", "xml", "yaml"
 }  # fmt: skip
-# The first pattern finds bytes that could not be decoded. The languages after it require valid UTF-8 even in comments.
+# _REPLACEMENT finds bytes that could not be decoded. In the languages of _STRICT, even comments must be valid UTF-8.
 _REPLACEMENT = re.compile("\N{REPLACEMENT CHARACTER}".encode())
 _STRICT = frozenset({"go", "python", "rust", "toml", "yaml"})
 _CHARSET = re.compile(rb"charset\s*=\s*[\"']?([\w.-]+)", re.IGNORECASE)
@@ -65,9 +66,10 @@ def _merge_conflict(file: SourceFile) -> Iterator[Finding]:
 
 
 def _invalid_encoding(file: SourceFile) -> Iterator[Finding]:
-    """Yield a finding if a file is invalid in its encoding. Files without a grammar are skipped.
+    """Yield a finding if a file has bytes that are invalid in its encoding.
 
-    These can be in an encoding that their readers know, or that they declare.
+    A file in a language without a grammar has no such finding. Its encoding may be known to its readers, or declared in
+    the file.
     """
     if not file.encoding_problem or not _is_parsed(file) or _is_likely_binary(file.content):
         return
@@ -93,7 +95,7 @@ def _is_parsed(file: SourceFile) -> bool:
 
 
 def _is_likely_binary(content: bytes) -> bool:
-    """Return whether invalid bytes without NUL are probably binary data, because many are control characters."""
+    """Return whether content with invalid bytes is probably binary data, because it has many control characters."""
     looked_at = content[:_LOOKED_AT_BYTES]
     return len(_CONTROL.findall(looked_at)) * _BYTES_A_CONTROL > len(looked_at)
 
@@ -124,7 +126,7 @@ def _private_key(file: SourceFile) -> Iterator[Finding]:
 
 
 def _is_key(utf8: bytes, head: re.Match[bytes]) -> bool:
-    """Return whether the text after a header is long and varied enough for a real key.
+    """Return whether the text after the header of a private key is long and varied enough for a real key.
 
     Examples in documentation are shorter.
     """
@@ -187,7 +189,7 @@ def _mixed_indentation(file: SourceFile) -> Iterator[Finding]:
 
 
 def todo_finder(policy: TodoPolicy) -> Callable[[SourceFile], Iterator[Finding]]:
-    """Return a function that finds the words of a policy in comments, unless the policy allows the occurrence."""
+    """Return a function that finds the words of `policy` in comments, except for occurrences that `policy` allows."""
     words = re.compile(rb"\b(?:%s)\b" % b"|".join(re.escape(word.encode()) for word in policy.words))
     allow = re.compile(policy.allow.encode()) if policy.allow else None
 

@@ -1,7 +1,7 @@
-"""Reasons why lint does not report a finding that a rule finds. Comparisons of two batches ask for them.
+"""Reasons why lint does not report a finding, although a rule may find it. Comparisons of two batches need the reasons.
 
-All rules run again, without suppression comments, limits and filters for doubtful findings. If a finding is not in this
-output, it does not exist. If ruff cannot parse a file, nothing is known about ruff's findings in it.
+All rules run again, without suppression comments, limits and filters for doubtful findings. If this run does not find a
+finding, the finding does not exist. If ruff cannot parse a file, nothing is known about its findings in the file.
 """
 
 from __future__ import annotations
@@ -23,22 +23,23 @@ from codebatch_workers.syntax.source import SourceFile
 
 _NUMBER = re.compile(r"\d+")
 
-# Rules whose findings can be dropped because of the whole file, or because there are many. The findings of other rules
-# depend only on their own lines.
+# Rules with findings that can be dropped because of the whole file, or because there are too many of them. Findings of
+# other rules can be dropped only because of their own lines.
 _DOUBTED = frozenset({"B015", "B018", "F401", "F405", "F821"})
 
 Why = Literal["suppressed", "unknown", ""]
-"""Why lint does not report a finding.
+"""The reason why lint does not report a finding.
 
-`suppressed`: a comment suppresses it. `unknown`: a limit was reached, the rule is mostly wrong in the file, or ruff
-cannot parse the file. Empty: the finding does not exist, or the code around it makes it doubtful.
+- `suppressed`: a comment suppresses the finding
+- `unknown`: a limit was reached, the rule is mostly wrong in the file, or ruff cannot parse the file
+- empty: the finding does not exist, or the code around it makes it doubtful
 """
 
 
 class UnreportedFinding(NamedTuple):
     """A finding that a batch lacks: its line, from 1, its tool, its rule and its message.
 
-    Numbers in messages are ignored when findings are compared.
+    When two findings are compared, numbers in their messages are ignored.
     """
 
     line: int
@@ -47,12 +48,12 @@ class UnreportedFinding(NamedTuple):
     message: str
 
     def is_same_as(self, line: int, message: str) -> bool:
-        """Return whether a finding of the same rule, with this line and message, is this finding."""
+        """Return whether another finding of the same rule equals this one: it has the same line and message."""
         return self.line == line and _NUMBER.sub("#", message) == _NUMBER.sub("#", self.message)
 
 
 class UnreportedQuery(NamedTuple):
-    """Findings that a batch lacks, and the file that would contain them.
+    """Findings that a batch lacks, all in one file, and this file.
 
     `is_marked` is true if the file may have suppression comments or a syntax error.
     """
@@ -62,7 +63,11 @@ class UnreportedQuery(NamedTuple):
     is_marked: bool
 
     def needs_ruff(self, doubted: frozenset[str]) -> bool:
-        """Return whether ruff must run on the file. If not, nothing could have dropped its findings."""
+        """Return whether ruff must run on the file to determine the reasons.
+
+        Ruff must run if the file lacks a finding of ruff that a comment, a syntax error or a filter may have removed.
+        `doubted` are the rules with such filters.
+        """
         if not is_for_ruff(self.file):
             return False
         return any(finding.tool == "ruff" and (self.is_marked or finding.code in doubted) for finding in self.expected)
@@ -71,7 +76,7 @@ class UnreportedQuery(NamedTuple):
 def unreported_reason(
     config: AllSettings, rules: Mapping[str, TextRule], queries: Sequence[UnreportedQuery]
 ) -> Iterator[list[Why]]:
-    """Yield the reasons for each file, one per wanted finding. Raises RuffError or OSError."""
+    """Yield for each query a list of reasons, one for each finding of the query. Raises RuffError or OSError."""
     is_project = config.ruff.config == "project"
     for_ruff = [query for query in queries if query.needs_ruff(frozenset() if is_project else _DOUBTED)]
     codes = {finding.code for query in for_ruff for finding in query.expected if finding.tool == "ruff"}
@@ -138,7 +143,7 @@ def _why_not_by_ruff(
 
 
 class _TextRuleFindings:
-    """The findings in a file of rules other than ruff's. Each rule runs once, when it is first needed."""
+    """The findings in one file of rules other than ruff's. Each rule runs once, when its findings are first needed."""
 
     def __init__(self, file: SourceFile, rules: Mapping[str, TextRule]) -> None:
         self._file = file
@@ -152,7 +157,7 @@ class _TextRuleFindings:
         return "unknown" if any(finding.is_same_as(finding.line, message) for message in messages) else ""
 
     def _find(self, rule: TextRule | None) -> dict[int, list[str]]:
-        """Return the messages of a rule's findings, by line."""
+        """Return the messages of a rule's findings in the file, by line. Without a rule, return an empty mapping."""
         messages: dict[int, list[str]] = defaultdict(list)
         file = self._file
         if rule is not None and file.file_class not in ("binary", "huge", "empty") and rule.needle in file.utf8:

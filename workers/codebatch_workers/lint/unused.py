@@ -1,7 +1,10 @@
 """Rules about unused and shadowed names, based on bindings.py.
 
-These names count as used: names that begin with `_`; top-level names of a script that is not a module, because the page
-that loads the script can use them; and `React` in a file with JSX elements.
+The following names count as used, because code outside the file may use them:
+
+- names that begin with `_`
+- top-level names in JavaScript that is not a module, because the page that loads the file can use them
+- `React` in a file with JSX elements
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ def unused_variables(file: SourceFile) -> Iterator[Finding]:
 
 
 def shadowed_names(file: SourceFile) -> Iterator[Finding]:
-    """Yield names that hide a name of an enclosing scope: an earlier one, or a function."""
+    """Yield names that hide a name of an enclosing scope. The hidden name is defined before, or it is a function."""
     resolved = bindings(file)
     for scope, definition in _sorted(resolved):
         if definition.kind == "type_parameter" or scope.is_type:

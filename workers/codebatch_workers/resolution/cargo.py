@@ -12,18 +12,19 @@ from codebatch_workers.resolution.documents import Document, mapping, read_text,
 from codebatch_workers.resolution.tree import PathTree, ancestors, join, parent, relative_to
 
 MANIFEST = "Cargo.toml"
-# In these directories, Cargo discovers crates without an entry in the manifest: each file, and each directory with a
-# main.rs.
+# In these directories, Cargo finds crates that the manifest does not list. Each file is the root of a crate, and so is
+# the main.rs of each subdirectory.
 _DISCOVERED = ("src/bin", "examples", "tests", "benches")
 _TARGETS = ("bin", "example", "test", "bench")
 _DEPENDENCIES = ("dependencies", "dev-dependencies", "build-dependencies")
 
 
 class CargoPackage(msgspec.Struct, frozen=True, kw_only=True):
-    """A package of Cargo. `library` is the root file of its library, `roots` are the root files of all its crates.
+    """A package of Cargo. `library` is the root file of its library. `roots` are the root files of all its crates.
 
-    `roots_in` maps each directory with root files to them, sorted. `dependencies` maps the name of each dependency in
-    source code to its package's directory in the tree, or to None if its package is not in the tree.
+    `roots_in` maps each directory that contains root files to these files, sorted. `dependencies` maps the name of each
+    dependency in source code to the directory of its package. The directory is None if the package is not in the source
+    tree.
     """
 
     directory: str
@@ -36,7 +37,7 @@ class CargoPackage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CargoPackages:
-    """The packages of a tree, read on demand and cached."""
+    """The packages of a tree. Each manifest is read on first use, and cached."""
 
     def __init__(self, tree: PathTree) -> None:
         self._tree = tree
@@ -45,15 +46,15 @@ class CargoPackages:
         self._declared: dict[str, frozenset[str]] = {}
 
     def enclosing_package(self, directory: str) -> CargoPackage | None:
-        """Return the package whose directory is the nearest at or above a directory, or None."""
+        """Return the package in `directory`, or else in the nearest directory above it that has a package, or None."""
         return next(
             (package for above in ancestors(directory) if (package := self.package_in(above)) is not None), None
         )
 
     def package_in(self, directory: str) -> CargoPackage | None:
-        """Return the package whose manifest is in a directory, or None.
+        """Return the package whose manifest is in `directory`, or None.
 
-        A manifest with only a workspace has no package.
+        A manifest that only defines a workspace has no package.
         """
         if "package" not in self._document(directory):
             return None
@@ -63,7 +64,7 @@ class CargoPackages:
 
     @cached_property
     def by_name(self) -> Mapping[str, list[CargoPackage]]:
-        """The packages that have a library, by the name that source code uses for it."""
+        """The packages that have a library, by the name that source code uses for this library."""
         packages: dict[str, list[CargoPackage]] = {}
         for file in self._tree.all_named(MANIFEST):
             package = self.package_in(parent(file))
@@ -149,7 +150,7 @@ class CargoPackages:
     def _dependency_name(self, name: str, package: str, place: str | None) -> str:
         """Return the name that source code uses for a dependency.
 
-        It is the name of the dependency's library, unless the manifest renames the dependency.
+        It is the name of the dependency's library. If the manifest renames the dependency, it is the new name.
         """
         if place is None or name != package:
             return _as_identifier(name)
@@ -164,7 +165,10 @@ class CargoPackages:
         }
 
     def _workspace(self, directory: str) -> tuple[str, Document]:
-        """Return the directory and the `workspace` table of the nearest workspace at or above a directory."""
+        """Return the directory and the `workspace` table of the nearest workspace, in `directory` or above it.
+
+        Without a workspace, return `directory` and an empty table.
+        """
         for above in ancestors(directory):
             document = self._document(above)
             if "workspace" in document:
@@ -172,7 +176,7 @@ class CargoPackages:
         return directory, {}
 
     def declares(self, file: str, module: str) -> bool:
-        """Return whether a file contains `mod name;` for the module `name`."""
+        """Return whether a Rust file contains the declaration `mod name;`, with `module` as the name."""
         if file not in self._declared:
             self._declared[file] = declared_modules(read_text(self._tree, file))
         return module in self._declared[file]

@@ -1,11 +1,11 @@
-"""The files whose contents affect resolution, and the part of each that does. No other files are read."""
+"""The files whose content affects the resolution of imports, and the relevant part of each. No other files are read."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Hashable
 
-# Larger files are not read.
+# Larger files are treated as missing.
 DOCUMENT_BYTES_MAX = 16 * 1024 * 1024
 RUST = ".rs"
 
@@ -15,9 +15,9 @@ _MODULE = re.compile(r"\bmod\s+(?:r#)?(\w+)\s*;")
 
 
 def is_decisive(path: str) -> bool:
-    """Return whether the content of a file affects resolution.
+    """Return whether the content of a file affects how imports resolve.
 
-    This is true of configuration files, and of Rust source, which declares modules.
+    This is true of configuration files. It is also true of Rust source, because it declares modules.
     """
     return f"/{path}".endswith((*_SUFFIXES, RUST)) or path.rpartition("/")[2].startswith(_PREFIXES)
 
@@ -28,9 +28,9 @@ def declared_modules(text: str) -> frozenset[str]:
 
 
 def decisive_part(path: str, content: bytes) -> Hashable:
-    """Return the part of a file that affects resolution, or None if it has none.
+    """Return the part of a file's content that affects how imports resolve, or None if there is none.
 
-    If two contents have equal parts, imports resolve in the same way with either.
+    If two contents have equal parts, imports resolve in the same way with either content.
     """
     if not is_decisive(path) or len(content) > DOCUMENT_BYTES_MAX:
         return None

@@ -1,7 +1,7 @@
 """Go: packages by the module paths in go.mod and go.work, and vendored packages.
 
-An import resolves to all files of a package, except for its tests. In a tree without any go.mod, a package is found if
-its directory ends with the last components of the import path.
+An import resolves to all files of a package, except for its tests. If a tree has no go.mod, an import resolves to a
+directory whose path ends with the last components of the import path.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ _PLACES_MAX = 1_000
 
 
 class _Module(msgspec.Struct, frozen=True, kw_only=True):
-    """A go.mod or go.work. `places` maps paths of other modules to directories of the tree, longest path first."""
+    """A go.mod or go.work file. `places` are pairs: the path of another module, and its directory in the tree.
+
+    The pairs with the longest paths are first.
+    """
 
     directory: str
     path: str
@@ -44,7 +47,7 @@ class GoImports:
         self._modules: dict[str, _Module] = {}
 
     def resolve(self, path: str, target: str) -> Resolved:
-        """Resolve `target`, an import in the file `path`, to all files of a package."""
+        """Resolve `target`, an import path in the file `path`, to all files of a package."""
         directory = parent(path)
         if target.startswith("."):
             place = relative_to(directory, target)
@@ -69,7 +72,7 @@ class GoImports:
 
     @cached_property
     def _directories(self) -> dict[str, list[str]]:
-        """Map each module path to the directories of the tree that have a module of this path."""
+        """Map each module path to the directories of the tree that contain a module with this path."""
         directories: dict[str, list[str]] = {}
         for file in self._tree.all_named(_MODULE):
             module = self._module(file)
@@ -77,9 +80,12 @@ class GoImports:
         return directories
 
     def _directories_in_module(self, module: _Module, target: str) -> Iterator[str]:
-        """Yield the directories that a target can mean by its module's replacements and own path."""
+        """Yield the directories that the import `target` can mean in a file of `module`.
+
+        First are those by the module's `replace` directives, then those below the module's own path.
+        """
         yield from _places(module.places, target)
-        # A directory with its own go.mod belongs to another module.
+        # If a directory has its own go.mod, or one between it and this module, it belongs to another module.
         candidates = _places([(module.path, module.directory)], target)
         yield from (place for place in candidates if self._owner(place) == module.directory)
         if module.path == "std":
@@ -96,7 +102,7 @@ class GoImports:
         return []
 
     def _owner(self, directory: str) -> str | None:
-        """Return the directory of the module that contains a directory, or None."""
+        """Return the directory of the module that contains `directory`, or None."""
         file = self._tree.nearest_file(directory, _MODULE)
         return None if file is None else parent(file)
 
@@ -148,9 +154,10 @@ class GoImports:
 
 
 def _directives(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield each directive of a go.mod or go.work with its words (go.dev/ref/mod#go-mod-file-grammar).
+    """Yield the keyword of each directive in a go.mod or go.work, and the words after it.
 
-    Each line of a block is a directive of its own.
+    Each line in a block `replace ( … )` is yielded like a directive of its own. The grammar is at
+    go.dev/ref/mod#go-mod-file-grammar.
     """
     block = ""
     for line in text.splitlines():
@@ -169,7 +176,7 @@ def _directives(text: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _places(places: Sequence[tuple[str, str]], target: str) -> Iterator[str]:
-    """Yield the directories of a package, given pairs of module path and directory."""
+    """Yield the directories that the import `target` can mean. `places` are pairs of module path and directory."""
     for path, directory in places:
         if _is_below(target, path):
             yield join(directory, target[len(path) + 1 :])

@@ -1,9 +1,9 @@
-"""C and C++: the directory of the including file, then include directories.
+"""C and C++: included files are searched in the directory of the including file, then in include directories.
 
-Compilers know the include directories, but trees seldom list them. A result is `exact` if the file is in the directory
-of the including file, or follows from a compile_commands.json in the tree. Otherwise, conventional directories are
-searched in each directory above the file (`include/`, `src/`, the directory itself). At last, any file with these last
-path components fits.
+Compilers know the include directories, but trees seldom list them. A result is `exact` in two cases. The file is in the
+directory of the including file, or a compile_commands.json in the tree leads to it. Otherwise, conventional directories
+are searched in each directory above the including file: `include/`, `src/`, and the directory itself. If this fails,
+any file whose last path components equal the included path fits.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _COMMANDS_MAX = 200_000
 _CONVENTIONS = ("include", "", "src", "inc")
 _INCLUDE_OPTION = re.compile(r"-(?:I|isystem|iquote|idirafter)(.*)", re.DOTALL)
 
-# Headers of the C standards and of POSIX. They come with the compiler.
+# Headers of the C standards and of POSIX. They come with the compiler, not with the project.
 _STANDARD_NAMES = """
 aio.h arpa/inet.h assert.h complex.h cpio.h ctype.h dirent.h dlfcn.h errno.h fcntl.h fenv.h float.h fmtmsg.h
 fnmatch.h ftw.h glob.h grp.h iconv.h inttypes.h iso646.h langinfo.h libgen.h limits.h locale.h malloc.h math.h
@@ -56,7 +56,7 @@ class _Command(msgspec.Struct):
 
 
 class CIncludes:
-    """The resolution of `#include` paths. It is unknown whether quotes or brackets surround a path."""
+    """The resolution of `#include` paths. Whether quotes or angle brackets surround a path is unknown."""
 
     def __init__(self, tree: PathTree) -> None:
         self._tree = tree
@@ -66,8 +66,9 @@ class CIncludes:
         """Resolve `target`, an import in the file `path`."""
         directory = parent(path)
         sibling = relative_to(directory, target)
-        # `<string.h>` is the compiler's header, even if the directory has a file of this name. `"string.h"` is the
-        # file, but brackets and quotes look alike here. C++ standard headers have no extension.
+        # `<string.h>` is the compiler's header, even if the directory has a file of this name. `"string.h"` is the file
+        # in the directory. Both look alike here, because quotes and brackets are unknown. Headers of the C++ standard
+        # have no extension.
         is_standard = target in _STANDARD or "." not in target
         # If a header seems to include itself, it includes the compiler's header, or the next one of this name.
         if sibling != path and sibling in self._tree.paths:
@@ -90,7 +91,10 @@ class CIncludes:
         return EXTERNAL if is_standard else fitting(nearest(directory, matches))
 
     def _ranks_from(self, directory: str) -> Mapping[str, int]:
-        """Return the conventional include directories for files in a directory. Nearer ones have lower ranks."""
+        """Map include directories to ranks, for files in `directory`. Nearer directories have lower ranks.
+
+        The include directories are the conventional ones in `directory` and in each directory above it.
+        """
         ranks = self._ranks.get(directory)
         if ranks is None:
             ranks = {}
@@ -103,10 +107,10 @@ class CIncludes:
     # -- compile_commands.json ----------------------------------------------------------------------------------------
 
     def _by_compile_commands(self, path: str, target: str) -> Resolved | None:
-        """Find an included file in the include directories of compile commands.
+        """Find an included file in the include directories of compile commands. Return None if there is none.
 
-        For a compiled file, the directories of its own command are searched, and the result is `exact`. For a header,
-        the directories of all commands are searched.
+        If `path` is a compiled file, the directories of its own command are searched, and the result is `exact`. If
+        `path` is a header, the directories of all commands are searched.
         """
         if not self._include_directories:
             return None
@@ -119,7 +123,7 @@ class CIncludes:
 
     @cached_property
     def _include_directories(self) -> Mapping[str, Sequence[str]]:
-        """The include directories of each compiled file. Directories outside the tree are left out."""
+        """Map each compiled file to its include directories. Directories outside the source tree are left out."""
         commands = [command for file in self._tree.all_named(_COMMANDS) for command in self._commands(file)]
         base = self._base(commands[:_COMMANDS_MAX])
         if base is None:
@@ -144,9 +148,9 @@ class CIncludes:
             return []
 
     def _base(self, commands: Sequence[_Command]) -> str | None:
-        """Return the directory of the tree on the compiling machine.
+        """Return the directory that contained the source tree on the compiling machine, or None.
 
-        It is the one with which most compiled files exist in the tree.
+        It is the directory below which the largest number of compiled files exist in the tree.
         """
         counts: Counter[str] = Counter()
         for command in commands:
@@ -176,7 +180,10 @@ def _absolute(directory: str, written: str) -> str:
 
 
 def _below(base: str, directory: str, written: str) -> str | None:
-    """Convert a path on the compiling machine to a path in the tree. Return None if it is outside."""
+    """Convert a path on the compiling machine to a path in the tree. Return None if it is outside the tree.
+
+    `base` is the directory of the tree on that machine. `written` can be relative to `directory`.
+    """
     absolute = relative_to("", _absolute(directory, written).lstrip("/"))
     if absolute is None or not (absolute == base or not base or absolute.startswith(f"{base}/")):
         return None

@@ -1,11 +1,11 @@
-"""Java, Kotlin and Scala: packages, by the declarations and definitions of their files.
+"""Java, Kotlin and Scala: imported names, by the packages and definitions of files.
 
-A name resolves to the file that defines it in its package. If several files do, the result is `exact` if one is below
-the source root of the importing file. For a test, the main source root of its module counts too (`src/main/java` for
-`src/test/java`).
+A name resolves to the file that defines the name in its package. If several files define it, those below the source
+root of the importing file are an `exact` result. For a test, the main source root of the same module counts too:
+`src/main/java` for `src/test/java`.
 
-Files with unknown definitions are found by path: packages are directories below source roots, and a Java file is named
-for its class. In Kotlin and Scala, the result can be all files of a package.
+If the definitions of a file are unknown, the file is found by its path: packages are directories below source roots,
+and a Java file has the name of its class. In Kotlin and Scala, the result can be all files of a package.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class JvmDefinitions(msgspec.Struct, frozen=True):
 
 
 class _NameMatch(msgspec.Struct, frozen=True):
-    """The files that match a name, by source root.
+    """The files that match a name, by the source root that contains them.
 
     If `is_guess` is true, they are all files of a package that can contain the name.
     """
@@ -57,12 +57,12 @@ class _NameMatch(msgspec.Struct, frozen=True):
 
 
 class JvmImports:
-    """The resolution of `a.b.C`, `a.b.C.member` and `a.b.*`."""
+    """The resolution of imports such as `a.b.C`, `a.b.C.member` and `a.b.*`."""
 
     def __init__(self, tree: PathTree, endings: Sequence[str], definitions: Mapping[str, JvmDefinitions]) -> None:
-        """Create the resolution. `endings` are the extensions of files that can contain a class, most likely first.
+        """`endings` are the extensions of files that can contain a class, most likely first.
 
-        `definitions` maps paths to the definitions in these files.
+        `definitions` maps the paths of files to their definitions.
         """
         self._tree = tree
         self._endings = tuple(endings)
@@ -70,7 +70,10 @@ class JvmImports:
         self._find = lru_cache(_TARGETS_KEPT)(self._search)
 
     def resolve(self, path: str, target: str) -> Resolved:
-        """Resolve `target`, an import in the file `path`. A target with a star resolves to all files of a package."""
+        """Resolve `target`, an import in the file `path`.
+
+        If `target` ends with a star, it resolves to all files of a package.
+        """
         defined = self._defining_files(path, target)
         if defined:
             return self._nearest_definitions(path, defined, is_package=_is_star(target))
@@ -122,9 +125,10 @@ class JvmImports:
         return roots
 
     def _resolve_in_roots(self, directory: str, roots: Mapping[str, tuple[str, ...]], first: str) -> Resolved:
-        """Resolve to files below one source root.
+        """Resolve a name to files below one of the source roots `roots`, for an importing file in `directory`.
 
-        The order is: the importing file's root, the main source root of its module, the nearest roots.
+        These are tried in order: the root that contains the importing file, the main source root of its module, the
+        nearest roots. `first` is the first component of the name.
         """
         own_roots = [root for root in roots if root == directory or directory.startswith(f"{root}/" if root else "")]
         if own_roots:
@@ -142,7 +146,7 @@ class JvmImports:
     # -- By definitions ------------------------------------------------------------------------------------------------
 
     def _is_unknown(self, file: str) -> bool:
-        """Return whether a file can define names that are not known."""
+        """Return whether a file can define names that `definitions` does not contain."""
         known = self._definitions.get(file)
         return known is None or known.is_partial
 
@@ -155,15 +159,16 @@ class JvmImports:
                 for name in (*defined.names, "*"):
                     files_by_name.setdefault(f"{defined.package}.{name}", []).append(file)
                 if file.endswith(".kt"):
-                    # Java can use this class name for the top-level functions of a Kotlin file.
+                    # In Java, a class of this name has the top-level functions of the Kotlin file.
                     stem = posixpath.basename(file).removesuffix(".kt")
                     files_by_name.setdefault(f"{defined.package}.{stem[:1].upper()}{stem[1:]}Kt", []).append(file)
         return files_by_name
 
     def _defining_files(self, path: str, target: str) -> Sequence[str]:
-        """Return the files that define the target or its outermost class.
+        """Return the files that define `target`, for an import in the file `path`.
 
-        For a star, return all files of the package.
+        If no file defines it, return the files that define its longest possible prefix: `a.B` for `a.B.member`. If
+        `target` ends with a star, return all files of the package.
         """
         own_definitions = self._definitions.get(path)
         prefixes = [""]
@@ -182,10 +187,11 @@ class JvmImports:
         return ()
 
     def _nearest_definitions(self, path: str, files: Sequence[str], *, is_package: bool) -> Resolved:
-        """Choose among files that define a name.
+        """Choose among `files`, all of which define the imported name.
 
-        Files below the importing file's source root are first, then other files of its module, then the nearest files.
-        A package can be spread over several source sets of a module.
+        The first of these groups with files is chosen: files below the source root of `path`, other files of its
+        module, the nearest files. If `is_package` is set, the name is a package, which several source roots of a module
+        can contain. Then all files of the module are chosen first.
         """
         own_root = self._root(path)
         candidates = _reachable(path, files)
@@ -201,7 +207,7 @@ class JvmImports:
         return fitting(nearest(parent(path), chosen))
 
     def _root(self, path: str) -> str:
-        """Return the source root of a file. If its directory does not end with its package, return its directory."""
+        """Return the source root of a file. If its directory does not end with its package, return the directory."""
         directory = parent(path)
         source_set = _BELOW_SOURCE_SET.match(directory)
         if source_set is not None:
@@ -216,17 +222,20 @@ def _is_star(target: str) -> bool:
 
 
 def _reachable(path: str, files: Iterable[str]) -> list[str]:
-    """Return the files that code in `path` can use. Main sources cannot use tests."""
+    """Return those of `files` that code in `path` can use. Main sources cannot use tests."""
     return list(files) if _is_test(path) else [file for file in files if not _is_test(file)]
 
 
 def _is_test(path: str) -> bool:
-    """Return whether a file belongs to tests. Its source set decides if it has one, otherwise its path."""
+    """Return whether a file belongs to tests.
+
+    If the file is in a source set, the set's name decides, otherwise its path.
+    """
     source_set = _BELOW_SOURCE_SET.match(parent(path))
     return is_secondary(path) if source_set is None else _TEST_SET.search(source_set[2]) is not None
 
 
 def _is_same_module(directory: str, root: str) -> bool:
-    """Return whether `root` is a source root of the module to which a directory belongs."""
+    """Return whether the source root `root` belongs to the same module as `directory`."""
     match = _SOURCE_SET.match(root)
     return match is not None and directory.startswith(f"{match[1]}src/")

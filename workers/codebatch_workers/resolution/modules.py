@@ -1,7 +1,7 @@
 """The modules of Rust crates and their files, according to the `mod` declarations in files.
 
-Each module is named by a path: the directory of the crate root, then the names of the enclosing modules and its own. So
-`a` in `src/lib.rs` is `src/a`, even if `#[path]` moves its file.
+The name of a module is a path: the directory of the crate root, then the names of the enclosing modules and its own. So
+the module `a` of the crate `src/lib.rs` is named `src/a`, even if `#[path]` moves its file.
 """
 
 from __future__ import annotations
@@ -12,16 +12,18 @@ import msgspec
 
 from codebatch_workers.resolution.tree import PathTree, join, parent, relative_to
 
-# The declarations are processed at most this many times. A file that a `#[path]` moves can declare further moved
-# modules.
+# All declarations are read at most this many times. Each time can find further modules, because a file that a `#[path]`
+# names can itself declare modules.
 _PASSES_MAX = 8
 
 
 class Declared(msgspec.Struct, frozen=True):
-    """A module that a file declares without a body. `path` is relative to the file's own module: `self::a::b`.
+    """A module that a file declares without a body: `mod b;`.
 
-    `module_file` is the module's file according to `#[path]`. It is empty without this attribute. If it begins with
-    `./`, it is relative to the directory of the declaring file, otherwise to the directory of this file's module.
+    `path` is the path of the module from the module in the declaring file: `self::a::b`. `module_file` is the file that
+    `#[path]` sets for the module, or empty without this attribute. If it begins with `./`, it is relative to the
+    directory of the declaring file. Otherwise, it is relative to the directory in which the submodules of the declaring
+    file are searched: `src/a` for `src/a.rs`.
     """
 
     path: str
@@ -29,14 +31,14 @@ class Declared(msgspec.Struct, frozen=True):
 
 
 class Modules:
-    """A table of the files of each module, and of the module of each file."""
+    """A table of the files of each module. It also has the module of each file."""
 
     def __init__(
         self, tree: PathTree, declared: Mapping[str, Sequence[Declared]], directory_of: Callable[[str], str]
     ) -> None:
-        """Compute the table from the declarations in files.
+        """Compute the table. `declared` maps each file to the modules that it declares.
 
-        `directory_of` returns the name of a file's module, if no `#[path]` moves the file.
+        `directory_of` returns the name of the module in a file that no `#[path]` moves.
         """
         self._tree = tree
         self._directory_of = directory_of
@@ -52,15 +54,15 @@ class Modules:
                 break
 
     def name(self, file: str) -> str:
-        """Return the name of the module that a file contains."""
+        """Return the name of the module whose body is the given file."""
         return self._names.get(file) or self._directory_of(file)
 
     def is_inline(self, module: str) -> bool:
-        """Return whether a module's body is in the file that declares the module."""
+        """Return whether a module's body is in the file that declares the module: `mod a { … }`."""
         return module in self._inline
 
     def files(self, module: str) -> tuple[str, ...]:
-        """Return the files of a module. It has several only if conditional compilation chooses one of them."""
+        """Return the files of a module. There are several only if conditional compilation chooses one of them."""
         moved = self._moved.get(module)
         if moved is not None:
             return moved
@@ -91,11 +93,11 @@ class Modules:
         if file not in known:
             self._moved[module] = (*known, file)
         self._names.setdefault(file, module)
-        # A file named by `#[path]` is like a mod.rs: its submodules have their files in its directory.
+        # If `#[path]` names a file, this file is like a mod.rs: the files of its submodules are in its directory.
         self._bases.setdefault(module, place if file == f"{place}.rs" else parent(file))
 
     def _base(self, module: str) -> str:
-        """Return the directory that contains the files of a module's submodules."""
+        """Return the directory that contains the files of the submodules of `module`."""
         if not self._bases or not module:
             return module
         known = self._bases.get(module)

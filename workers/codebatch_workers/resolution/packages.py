@@ -1,4 +1,4 @@
-"""package.json: the packages of the tree by name, and the files that names in them mean."""
+"""package.json: the packages of the tree by name, and the files that import paths within a package mean."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class NpmPackage(msgspec.Struct, frozen=True):
         return string(self.document.get("name")) or ""
 
     def targets(self, subpath: str, *, is_typed: bool) -> list[str]:
-        """Return the paths that an import of `subpath` in this package can mean, most likely first.
+        """Return the paths in the tree that an import of `subpath` from this package can mean, most likely first.
 
-        An empty subpath means the package itself.
+        An empty subpath means the package itself. If `is_typed` is set, files with type declarations are more likely.
         """
         exports = self.document.get("exports")
         if exports is not None:
@@ -46,7 +46,10 @@ class NpmPackage(msgspec.Struct, frozen=True):
         return self._in_package([target for target in fields if target is not None])
 
     def imported(self, name: str) -> list[str]:
-        """Return the targets of `#name` in the package's `imports`: first paths in the tree, then names of packages."""
+        """Return the targets of the import `#name` according to `imports` of this package.json.
+
+        Paths in the tree are first, then names of other packages.
+        """
         targets = _match_targets(mapping(self.document.get("imports")), name)
         return [
             *self._in_package([target for target in targets if target.startswith(".")]),
@@ -55,11 +58,11 @@ class NpmPackage(msgspec.Struct, frozen=True):
 
     @property
     def has_exports(self) -> bool:
-        """Whether the package lists the files that others can import."""
+        """Whether package.json has `exports`, the list of files that other packages can import."""
         return self.document.get("exports") is not None
 
     def depends_locally_on(self, name: str) -> bool:
-        """Return whether the package has a dependency on `name` that must be in the same tree, such as `workspace:`."""
+        """Return whether this package.json requires the package `name` from the same tree, as with `workspace:`."""
         return any(self._version(section, name).startswith(_LOCAL) for section in _DEPENDENCIES)
 
     def depends_on(self, name: str) -> bool:
@@ -90,7 +93,10 @@ def _match_targets(table: Document, key: str) -> list[str]:
 
 
 def _leaves(value: object) -> Iterator[str]:
-    """Yield the targets in a table of conditions, in text order."""
+    """Yield the texts in a table of conditions, such as `{"import": "./a.mjs", "default": "./a.js"}`, in text order.
+
+    At most _TARGETS_MAX texts are yielded.
+    """
     pending = [(value, 0)]
     count = 0
     while pending and count < _TARGETS_MAX:
@@ -104,7 +110,7 @@ def _leaves(value: object) -> Iterator[str]:
 
 
 class NpmPackages:
-    """The packages of a tree. Packages below `node_modules` are not found by name, only by path."""
+    """The packages of a tree. Packages below `node_modules` are found only by path, not by name."""
 
     def __init__(self, tree: PathTree) -> None:
         self._tree = tree
@@ -112,7 +118,7 @@ class NpmPackages:
         self._workspaces: dict[str, list[tuple[bool, re.Pattern[str]]]] = {}
 
     def package_in(self, directory: str) -> NpmPackage | None:
-        """Return the package whose package.json is in a directory, or None."""
+        """Return the package whose package.json is in `directory`, or None."""
         file = join(directory, PACKAGE)
         if file not in self._tree.paths:
             return None
@@ -121,7 +127,7 @@ class NpmPackages:
         return self._read[directory]
 
     def enclosing_package(self, directory: str) -> NpmPackage | None:
-        """Return the package whose directory is the nearest at or above a directory, or None."""
+        """Return the package in `directory`, or else in the nearest directory above it that has a package, or None."""
         file = self._tree.nearest_file(directory, PACKAGE)
         return None if file is None else self.package_in(parent(file))
 
@@ -140,7 +146,10 @@ class NpmPackages:
         return packages
 
     def is_linked(self, user: NpmPackage | None, package: NpmPackage) -> bool:
-        """Return whether a package manager would link `package` from the tree into `user`, and not download it."""
+        """Return whether a package manager would link `package` from the tree into `user`.
+
+        Otherwise, it would download the package.
+        """
         if user is None:
             return False
         if user.directory == package.directory:
@@ -171,10 +180,10 @@ class NpmPackages:
 
 
 def _glob(pattern: str) -> re.Pattern[str]:
-    """Compile a glob. `*` matches within a component, `**` matches any number of components.
+    """Compile a glob. `*` matches within a component, and `**` matches any number of components.
 
-    Only the first star of a component counts. A pattern with more than two `**` matches nothing, because each further
-    one multiplies the matching time.
+    Within a component, only the first star has a meaning. A pattern with more than two `**` matches nothing, because
+    each `**` multiplies the time to match.
     """
     parts: list[str] = []
     if pattern.count("**") > 2:

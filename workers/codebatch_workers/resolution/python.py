@@ -1,7 +1,7 @@
 """Python: modules below the directories that would be on `sys.path`.
 
-A result is `exact` below the directory that contains the importing file's outermost package, or below a directory that
-the project's configuration names. Results below other directories are guesses: `file` or `name`.
+A result is `exact` in two cases: below the directory that contains the importing file's outermost package, and below a
+directory that the project's configuration names. Results below other directories are guesses, `file` or `name`.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _SETUP_DIRECTORY = re.compile(
 )
 _CFG_DIRECTORY = re.compile(r"^where\s*=[ \t]*(\S+)|^package_dir\s*=\s*=[ \t]*(\S+)", re.MULTILINE)
 
-# Top-level modules of the standard library in Python 3.10 to 3.14. A local file can shadow them, an installed module
-# cannot.
+# Top-level modules of the standard library in Python 3.10 to 3.14. A local file can shadow such a module, but an
+# installed module cannot.
 _STANDARD_NAMES = """
 abc aifc annotationlib antigravity argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb binascii
 bisect builtins bz2 cProfile calendar cgi cgitb chunk cmath cmd code codecs codeop collections colorsys compileall
@@ -62,14 +62,17 @@ _ANSWERS_KEPT = 65_536
 
 
 class _Project(msgspec.Struct, frozen=True, kw_only=True):
-    """The configured locations of modules: root directories, and packages whose path differs from their name."""
+    """The locations that a project configures: root directories, and packages in directories with another name."""
 
     roots: tuple[str, ...] = ()
     packages: tuple[tuple[str, str], ...] = ()
 
 
 class PythonImports:
-    """The resolution of `a.b.c` and `..a.b`. The last name can be a module, or a member of the module before it."""
+    """The resolution of imports such as `a.b.c` and `..a.b`.
+
+    The last name can be a module, or a member of the module before it.
+    """
 
     def __init__(self, tree: PathTree) -> None:
         self._tree = tree
@@ -83,7 +86,7 @@ class PythonImports:
         names = target.lstrip(".")
         level = len(target) - len(names)
         parts = [part for part in names.split(".") if part and part != "*"]
-        # In `from a.b import c`, `a.b` must be a module. `c` can be any name.
+        # In `from a.b import c`, `a.b` must be a module, and `c` can be a name in this module.
         required = len(parts) if names.endswith("*") else len(parts) - 1
         directory = parent(path)
         if level:
@@ -131,10 +134,11 @@ class PythonImports:
         return elsewhere if elsewhere.paths else self._resolve_below_snapshot_root(parts, least)
 
     def _resolve_elsewhere(self, path: str, parts: Sequence[str], least: int) -> Resolved:
-        """Return the match below directories that do not contain the importing file.
+        """Resolve an absolute import below directories that are not above the importing file.
 
-        Most names without a definition nearby belong to installed packages. So a name of one component is searched only
-        below project roots. Longer names are searched in other directories of the same project, too.
+        A name that is not found above the importing file mostly belongs to an installed package. So if only the first
+        component matches, only project roots count. Longer matches also count below other directories of the same
+        project. `least` is the number of components that must match.
         """
         project_file = self._project_file(parent(path))
         taken_by_module = {}
@@ -160,14 +164,20 @@ class PythonImports:
         return EXTERNAL
 
     def _resolve_below(self, root: str, parts: Sequence[str], least: int) -> Resolved:
-        """Resolve a name below one directory: to its module, or to a module that can contain the name."""
+        """Resolve a name below the directory `root`: to its module, or else to a module that may define the name.
+
+        The first `least` components must match for an `exact` result.
+        """
         module, resolved_count = self._walk(root, parts, least)
         if module is None:
             return EXTERNAL
         return exact(module) if resolved_count >= least else fitting([module])
 
     def _resolve_below_any(self, roots: Iterable[str], parts: Sequence[str], least: int) -> Resolved:
-        """Resolve a name below several directories. If a complete match exists, partial matches do not count."""
+        """Resolve a name below several directories.
+
+        If it matches completely below one of them, partial matches do not count.
+        """
         walks = [walk for root in roots if (walk := self._walk(root, parts, least))[0] is not None]
         resolved_modules = [
             module for module, resolved_count in walks if module is not None and resolved_count >= least
@@ -175,9 +185,10 @@ class PythonImports:
         return fitting(resolved_modules or [module for module, _ in walks if module is not None])
 
     def _resolve_below_snapshot_root(self, parts: Sequence[str], least: int) -> Resolved:
-        """Resolve a name whose first component is the name of the snapshot's root directory, if this is a package.
+        """Resolve a name below the snapshot's root, if the root itself is a package and the name begins with its name.
 
-        No path contains this name. So if the configuration does not confirm it, a second component must match, too.
+        No path contains the root's name. So either pyproject.toml confirms the name, or a second component must match
+        too.
         """
         if self._package("") is None or len(parts) < 2:
             return EXTERNAL
@@ -187,7 +198,7 @@ class PythonImports:
 
     @cached_property
     def _root_name(self) -> str | None:
-        """The import name of the project at the snapshot's root according to pyproject.toml, or None."""
+        """The import name of the project at the snapshot's root according to its pyproject.toml, or None."""
         document = read_toml(self._tree, "pyproject.toml")
         name = string(table_at(document, "project").get("name")) or string(
             table_at(document, "tool", "poetry").get("name")
@@ -195,10 +206,11 @@ class PythonImports:
         return None if name is None else re.sub(r"[-.]+", "_", name)
 
     def _walk(self, directory: str, parts: Sequence[str], least: int) -> tuple[str | None, int]:
-        """Follow names from a directory. Return the file that they lead to, and the number of names that lead there.
+        """Follow names from a directory.
 
-        If the first `least` names do not all lead to a module, return None, because the package must be a different one
-        of this name. Names after these may be defined dynamically, as in `six.moves`.
+        Return the last file that they lead to, and the number of names up to this file. If fewer than `least` names
+        lead to a file, return None and 0: a different package of this name must be meant. Names after the first `least`
+        can be defined dynamically, as in `six.moves`.
         """
         tree = self._tree
         last, resolved_count = None, 0
@@ -228,14 +240,14 @@ class PythonImports:
         return self._tree.first(named + ending for ending in _MODULE_ENDINGS)
 
     def _find_above_packages(self, directory: str) -> str | None:
-        """Return the nearest directory, at or above the given one, that is not a package.
+        """Return the nearest directory, at or above `directory`, that is not a package.
 
         If all are packages, return None.
         """
         return next((above for above in ancestors(directory) if self._package(above) is None), None)
 
     def _roots(self, name: str) -> list[str]:
-        """Return the directories that directly contain a top-level module or package of this name."""
+        """Return the directories that contain a top-level module or package with the name `name`."""
         files = [path for ending in _MODULE_ENDINGS[:2] for path in self._tree.ending_with(f"{name}{ending}")]
         packages = [
             directory for directory in self._tree.directories_ending_with(name) if self._package(directory) is not None
@@ -279,7 +291,7 @@ class PythonImports:
 
 
 def _configured_paths(document: Document) -> tuple[list[str], list[tuple[str, str]]]:
-    """Return the root directories that a pyproject.toml configures, and the packages with a configured location."""
+    """Return the root directories that a pyproject.toml configures, and pairs of package and configured directory."""
     roots: list[str] = []
     packages: list[tuple[str, str]] = []
     setuptools = table_at(document, "tool", "setuptools")

@@ -1,4 +1,4 @@
-"""Ruby, Lua, PHP and shells: imports of files by path. Their base directories are known only at run time."""
+"""Ruby, Lua, PHP and shells: imports of files by path. The base directories are known only at run time."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _PLACES_MAX = 64
 
 
 class ShellSources:
-    """The resolution of `source` in shells.
+    """The resolution of `source` in shell scripts.
 
-    A shell resolves the path from its working directory. Here the directory of the script is used, which can be a
-    different one.
+    A shell resolves the path from its working directory. The working directory is unknown here, so the directory of the
+    script is used instead.
     """
 
     def __init__(self, tree: PathTree) -> None:
@@ -42,7 +42,11 @@ class ShellSources:
 
 
 class RubyRequires:
-    """The resolution of `./a` from the file's directory (`require_relative`), and of `a/b` below the `lib` of a gem."""
+    """The resolution of Ruby's `require` and `require_relative`.
+
+    `require_relative` gives `./a`, which is resolved from the directory of the file. `require "a/b"` is resolved below
+    the `lib` directory of a gem.
+    """
 
     def __init__(self, tree: PathTree) -> None:
         self._tree = tree
@@ -69,7 +73,7 @@ class RubyRequires:
         return likely(path, candidates)
 
     def _resolve_one_component(self, path: str, named: str) -> Resolved:
-        """Resolve a name of one component: to a file in a directory above, or to the main file of another gem."""
+        """Resolve a name of one component to a file in a directory above `path`, or to the main file of another gem."""
         places = ("", "test", "spec") if is_secondary(path) else ("",)
         for above in ancestors(parent(path)):
             file_above = self._tree.first(join(join(above, place), named) for place in places)
@@ -84,11 +88,11 @@ class RubyRequires:
 
 
 class LuaRequires:
-    """The resolution of `a.b` to the nearest `a/b.lua` or `a/b/init.lua`.
+    """The resolution of Lua's `a.b` to the nearest `a/b.lua` or `a/b/init.lua`.
 
-    Most libraries have a name of one component. It is searched only in the directories above the importing file, and in
-    their usual subdirectories. If a rockspec marks the root of the project, directories below this root are not
-    searched.
+    A name of one component is mostly an installed library. So it is searched only in the directories above the
+    importing file, and in their usual subdirectories. If a rockspec marks the root of a project, directories above this
+    root are also searched, but directories below it are not.
     """
 
     def __init__(self, tree: PathTree) -> None:
@@ -108,7 +112,11 @@ class LuaRequires:
         return likely(path, self._tree.ending_with(f"{named}.lua") or self._tree.ending_with(f"{named}/init.lua"))
 
     def _roots(self, directory: str) -> Iterator[str]:
-        """Yield the directories in which a module is searched, nearest first."""
+        """Yield the directories in which a module is searched, nearest first.
+
+        They are the directories above `directory`, from the nearest one with a rockspec on, and usual subdirectories of
+        each.
+        """
         above = list(ancestors(directory))
         projects = [directory_above for directory_above in above if self._has_rockspec(directory_above)]
         for directory_above in above[above.index(projects[0]) :] if projects else above:
@@ -119,7 +127,11 @@ class LuaRequires:
 
 
 class PhpImports:
-    r"""The resolution of `./a.php` from the directory of the file (`__DIR__`), `a.php`, and `A\B` (autoloading)."""
+    r"""The resolution of PHP's imports.
+
+    `./a.php` is resolved from the directory of the file (`__DIR__`), `a.php` from directories above, and the name `A\B`
+    by autoloading.
+    """
 
     def __init__(self, tree: PathTree) -> None:
         self._tree = tree
@@ -139,7 +151,8 @@ class PhpImports:
             file = self._tree.first(f"{join(place, subpath)}.php" for place in places)
             if file is not None:
                 return exact(file)
-        # If no autoloaded prefix begins like this namespace, the namespace belongs to an external package.
+        # If no autoloaded prefix begins with the first name of this namespace, the namespace belongs to an external
+        # package.
         if self._places and not any(prefix.partition("\\")[0] in ("", names[0]) for prefix in self._places):
             return EXTERNAL
         for start in range(len(names) - 1):
@@ -149,7 +162,10 @@ class PhpImports:
         return EXTERNAL
 
     def _resolve_included(self, path: str, target: str) -> Resolved:
-        """Resolve a relative path outside the file's directory. PHP resolves it from the script that was started."""
+        """Resolve a relative path that PHP resolves from the directory of the script that was started.
+
+        This script is unknown, so directories above `path` are tried, and then all files whose paths end with `target`.
+        """
         for above in ancestors(parent(path)):
             place = relative_to(above, target)
             if place is not None and place in self._tree.paths:
@@ -159,7 +175,7 @@ class PhpImports:
 
     @cached_property
     def _places(self) -> Mapping[str, Sequence[str]]:
-        """Map each namespace to the directories that composer.json files assign to it (PSR-4)."""
+        """The directories that composer.json files assign to each namespace (PSR-4), by namespace."""
         directories: dict[str, list[str]] = {}
         for file in self._tree.all_named(_COMPOSER):
             document = read_json(self._tree, file)

@@ -1,16 +1,17 @@
 """Resolution of imports to files of a snapshot.
 
 The result depends only on the paths of the snapshot and on its configuration files. Each language has its own rule, in
-a module of this package. If neither this rule nor the configuration decides, similar paths are used. The resolution is
-the confidence:
+a module of this package. If neither the rule nor the configuration decides, files with similar paths are chosen. The
+value `resolution` of a result states how certain it is:
 
     exact      the language's rule determines this file and no other (or the files of one package)
     file       one file of the snapshot fits
     name       several files fit
     external   no file fits
 
-The order of paths is irrelevant. No command is run, and nothing outside the snapshot is read. Configuration files are
-trusted as to content, but cannot lead outside the tree. Files that are too large or invalid are ignored.
+The order of paths is irrelevant. No command is run, and nothing outside the snapshot is read. The content of
+configuration files is trusted, but a path in them cannot lead outside the tree. Files that are too large or invalid are
+ignored.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ class _Imports(Protocol):
 class Resolver:
     """The resolver of one snapshot.
 
-    It caches the results for one directory. So it is fastest if files are resolved in path order.
+    It caches the results for the directory of the last importing file. So it is fastest if files are resolved in path
+    order.
     """
 
     def __init__(
@@ -54,8 +56,9 @@ class Resolver:
     ) -> None:
         """`paths` are the paths of all files. `read` returns the content of a file, or None if it cannot be read.
 
-        `definitions` returns the definitions in Java, Kotlin and Scala files. It is called at most once, when an import
-        of such a file is resolved. `modules` does the same for the modules that Rust files declare.
+        `definitions` returns the definitions in Java, Kotlin and Scala files, by path. It is called when an import in
+        such a file is first resolved, and only once. In the same way, `modules` returns the modules that Rust files
+        declare.
         """
         self._tree = PathTree(paths, read)
         self._definitions = cache(definitions)
@@ -67,7 +70,10 @@ class Resolver:
         self._is_secondary = False
 
     def resolve(self, path: str, language: str, target: str, *, is_module: bool = False) -> Resolved:
-        """Resolve `target`, the target of an import edge in the file `path`."""
+        """Resolve `target`, the target of an import edge in the file `path`.
+
+        `is_module` is true if it certainly is a module.
+        """
         rule_language = _LIKE.get(language, language)
         if rule_language not in self._rules:
             self._rules[rule_language] = self._language_rule(rule_language)
@@ -97,7 +103,7 @@ class Resolver:
         return ScriptFiles(self._tree)
 
     def _language_rule(self, language: str) -> _Imports | None:
-        """Return the rule of a language, or None."""
+        """Return the rule that resolves the imports of a language, or None if there is none."""
         tree = self._tree
         if language == "python":
             return PythonImports(tree)
@@ -114,7 +120,7 @@ class Resolver:
         return self._rule_by_name(language)
 
     def _rule_by_name(self, language: str) -> _Imports | None:
-        """Return the rule of a language whose imports name a file, or None."""
+        """Return the rule of a language whose imports name files by path, or None for any other language."""
         rules: dict[str, Callable[[PathTree], _Imports]] = {
             "bash": ShellSources,
             "lua": LuaRequires,

@@ -1,7 +1,8 @@
 """Rust: module paths from the root of their crate, and other crates by Cargo.toml.
 
-A path resolves to the file of the deepest module on it. The rest of the path names members of this module. Results are
-`exact` if module rules and manifests determine them. A crate without a manifest is found only by name.
+A path such as `crate::a::B` resolves to the file of the deepest module on it. The rest of the path names members of
+this module. Results are `exact` if module rules and manifests determine them. If a crate has no manifest, it is found
+only by the name of its directory.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ _STANDARD = frozenset({"alloc", "core", "proc_macro", "std", "test"})
 
 
 class RustImports:
-    """The resolution of `crate::a::B`, `self::…`, `super::…`, `a::b`, and of the file in a `#[path]`."""
+    """The resolution of `crate::a::B`, `self::…`, `super::…`, `a::b`, and of the file that a `#[path]` names."""
 
     def __init__(self, tree: PathTree, declared: Mapping[str, Sequence[Declared]]) -> None:
-        """`declared` maps paths to the modules that these files declare."""
+        """`declared` maps the path of each Rust file to the modules that the file declares."""
         self._tree = tree
         self._packages = CargoPackages(tree)
         self._roots_of: dict[str, tuple[str, list[str]]] = {}
@@ -59,7 +60,10 @@ class RustImports:
         return self._resolve_in_other_crate(package, parts)
 
     def resolve_module(self, path: str, target: str) -> Resolved:
-        """Resolve a module that the file `path` declares. Conditional compilation can lead to several files."""
+        """Resolve a module that the file `path` declares.
+
+        With conditional compilation, the result can be several files.
+        """
         parts = [part.removeprefix("r#") for part in target.split("::")[1:]]
         files = self._modules.files(join(self._modules.name(path), "/".join(parts)))
         return Resolved("exact", tuple(sorted(files))) if files and files != (path,) else EXTERNAL
@@ -87,9 +91,9 @@ class RustImports:
     def _declared_module_file(
         self, path: str, directory: str, package: CargoPackage | None, parts: Sequence[str]
     ) -> str | None:
-        """Resolve a path from the modules that this file declares.
+        """Return the file to which a path leads that begins with a module declared in the file `path`, or None.
 
-        In the edition of 2015, start at the crate root instead.
+        In the edition of 2015, the path begins at the crate root instead.
         """
         is_2015 = package is not None and package.is_2015
         return self._descend(directory if is_2015 else self._modules.name(path), parts)
@@ -98,7 +102,7 @@ class RustImports:
         name = parts[0]
         if package is not None:
             # A dependency can have the same name as the package's own library. Within the library, this name means the
-            # dependency.
+            # dependency, so dependencies are searched first.
             place = package.dependencies.get(name)
             other = self._packages.package_in(place) if place is not None else None
             if other is not None and other.library is not None:
@@ -125,7 +129,7 @@ class RustImports:
         return fitting(candidates)
 
     def _conventional(self, name: str) -> list[tuple[str, tuple[str]]]:
-        """Return the crates without a manifest in directories with this name."""
+        """Return the crates without a manifest whose directory has this name: their `src` directory and root file."""
         libraries = self._tree.ending_with(f"{name}/src/lib.rs")
         return [(parent(path), (path,)) for path in libraries]
 
@@ -143,7 +147,10 @@ class RustImports:
         return exact(roots[0]) if len(roots) == 1 else fitting(roots)
 
     def _descend(self, directory: str, parts: Sequence[str]) -> str | None:
-        """Return the file of the deepest module on a path that begins in a module, or None if no part is a module."""
+        """Return the file of the deepest module to which `parts` lead, starting from the module `directory`.
+
+        Return None if the first part is not a module.
+        """
         last_module = None
         for part in parts:
             directory = join(directory, part)
@@ -155,11 +162,15 @@ class RustImports:
         return last_module
 
     def _module(self, directory: str) -> str | None:
-        """Return the first file of a module, or None."""
+        """Return the first file of the module with this name, or None."""
         return next(iter(self._modules.files(directory)), None)
 
     def _module_directory(self, path: str) -> str:
-        """Return the name of a file's module by its path. This is correct if no `#[path]` moves the file."""
+        """Return the name of the module in a file by the file's path: `src/a` for `src/a.rs` and for `src/a/mod.rs`.
+
+        A module's name is a path: the directory in which its submodules are searched. The result applies only to a file
+        that no `#[path]` moves.
+        """
         directory, name = posixpath.split(path)
         _, roots = self._crate(path, self._packages.enclosing_package(directory))
         if path in roots or name == "mod.rs":
@@ -169,7 +180,7 @@ class RustImports:
     # -- Crates --------------------------------------------------------------------------------------------------------
 
     def _crate(self, path: str, package: CargoPackage | None) -> tuple[str, list[str]]:
-        """Return the directory of the crate to which a file belongs, and its possible root files."""
+        """Return the directory of the crate to which a file belongs, and the crate's possible root files."""
         if package is None:
             return self._conventional_crate(path)
         if path in package.roots:

@@ -1,7 +1,7 @@
 """JavaScript and TypeScript: relative paths, `paths` in tsconfig.json, and the packages of the tree.
 
-A result is `exact` if Node.js or the TypeScript compiler would find it with the files of the tree alone. It is `file`
-for a package that no workspace declares, and for the guessed source of a built file.
+A result is `exact` if Node.js or the TypeScript compiler would find the file, given only the files of the tree. A
+result is `file` for a package that no workspace declares, and for the guessed source of a built file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from codebatch_workers.resolution.tsconfig import CompilerConfigurations, Compil
 
 _TYPED = (".ts", ".tsx", ".d.ts", ".mts", ".cts", ".d.mts", ".d.cts")
 _PLAIN = (".js", ".jsx", ".mjs", ".cjs", ".json")
-# Extensions of source files, by the extension of the compiled file: `./a.js` can mean `a.ts`.
+# Extensions of source files, by the extension of the file that a build makes of them: `./a.js` can mean `a.ts`.
 _SOURCES = {
     ".js": (".ts", ".tsx", ".d.ts"),
     ".jsx": (".tsx", ".ts", ".d.ts"),
@@ -37,7 +37,7 @@ _ANSWERS_KEPT = 65_536
 _BUILT_NAMES = "dist build lib out output es esm cjs umd types typings module commonjs dist-types legacy"
 _BUILT = frozenset(_BUILT_NAMES.split())
 
-# Built-in modules of Node.js. A package of the same name cannot be imported.
+# Built-in modules of Node.js. They take precedence over packages of the same name.
 _BUILTIN_NAMES = """
 assert async_hooks buffer child_process cluster console constants crypto dgram diagnostics_channel dns domain events
 fs http http2 https inspector module net os path perf_hooks process punycode querystring readline repl stream
@@ -47,7 +47,7 @@ BUILTIN = frozenset(_BUILTIN_NAMES.split())
 
 
 class ScriptFiles:
-    """Packages and compiler configurations, which the rules of both languages share."""
+    """Packages and compiler configurations of a tree, shared by the rules for JavaScript and TypeScript."""
 
     def __init__(self, tree: PathTree) -> None:
         self.tree = tree
@@ -63,7 +63,10 @@ class ScriptFiles:
 
 
 class ScriptImports:
-    """The resolution of import specifiers. If `is_typed` is true, TypeScript files are preferred."""
+    """The resolution of import specifiers such as `./a` and `@a/b`.
+
+    If `is_typed` is true, TypeScript files are preferred.
+    """
 
     def __init__(self, files: ScriptFiles, *, is_typed: bool) -> None:
         self._tree = files.tree
@@ -76,7 +79,7 @@ class ScriptImports:
     def resolve(self, path: str, target: str) -> Resolved:
         """Resolve `target`, an import in the file `path`."""
         directory = parent(path)
-        # Text after `?` is an instruction to the bundler.
+        # Text after `?` is an instruction to the bundler: `./a.svg?raw`.
         resolved = self._resolve(directory, target)
         return resolved if resolved.paths or "?" not in target else self._resolve(directory, target.partition("?")[0])
 
@@ -117,7 +120,7 @@ class ScriptImports:
         return None
 
     def _find_file(self, path: str) -> str | None:
-        """Return the file at a path, which may lack an extension, or None."""
+        """Return the file that `path` means, or None. `path` may lack an extension."""
         return self._tree.first(self._candidates(path)) if path else None
 
     def _candidates(self, path: str) -> Iterator[str]:
@@ -169,7 +172,7 @@ class ScriptImports:
         return EXTERNAL
 
     def _resolve_below(self, modules: str, target: str) -> str | None:
-        """Return the file of a package below a `node_modules` of the tree, or None."""
+        """Return the file to which `target` leads in the `node_modules` directory `modules`, or None."""
         if modules not in self._tree.directories:
             return None
         name, subpath = _split(target)
@@ -184,7 +187,7 @@ class ScriptImports:
         return (self._file(path) if subpath else None) or self._directory(path)
 
     def _resolve_package(self, directory: str, target: str) -> Resolved:
-        """Resolve a package of the tree by its name."""
+        """Resolve the name of a package to a file of a package in the tree, for an importing file in `directory`."""
         name, subpath = _split(target)
         candidates = self._packages.packages_named(name)
         user = self._packages.enclosing_package(directory)
@@ -205,7 +208,8 @@ class ScriptImports:
     def _entry(self, package: NpmPackage, subpath: str) -> tuple[str, bool] | None:
         """Return the file for a subpath of a package, and whether package.json leads to exactly this file.
 
-        If not, the file is the guessed source of a built file. Return None if no file fits.
+        If package.json leads to a built file that is not in the tree, the returned file is a guess of its source.
+        Return None if no file fits.
         """
         targets = package.targets(subpath, is_typed=self._is_typed)
         for place in targets:
@@ -223,7 +227,10 @@ class ScriptImports:
         return None
 
     def _source(self, package: NpmPackage, built: str) -> str | None:
-        """Return the source of a built file, or None: `dist/esm/a.d.ts` can be built from `src/a.ts`."""
+        """Return the source from which a file is built, or None.
+
+        For example, `src/a.ts` can be the source of `dist/esm/a.d.ts`.
+        """
         ending = next((known_ending for known_ending in _ENDINGS if built.endswith(known_ending)), "")
         stem = built[: len(built) - len(ending)]
         configuration = self._configurations.nearest_options(package.directory)
@@ -243,7 +250,7 @@ class ScriptImports:
 
 
 def _split(target: str) -> tuple[str, str]:
-    """Return the name of a package, and the path below it: `@a/b/c` → `@a/b` and `c`."""
+    """Split an import into the name of a package and the path within it: `@a/b/c` → `@a/b` and `c`."""
     parts = target.split("/")
     count = 2 if target.startswith("@") else 1
     return "/".join(parts[:count]), "/".join(parts[count:])

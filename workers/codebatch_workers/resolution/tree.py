@@ -1,6 +1,6 @@
-"""Queries on the paths of a snapshot: by directory, by name, by last components, and the nearest one.
+"""Queries on the paths of a snapshot: by directory, by name, by last components, and by distance.
 
-Paths are relative and separate components by `/`. The root directory is the empty string.
+Paths are relative to the snapshot, and their components are separated by `/`. The root directory is the empty string.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from codebatch.model.record import Resolution
 from codebatch_workers.resolution.configuration_files import DOCUMENT_BYTES_MAX, is_decisive
 from codebatch_workers.syntax.classification.purpose import file_purpose
 
-# If more files match a name, it is so common that no match means anything.
+# If more files match a name, the name is too common for a match to mean anything.
 FITS_MAX = 64
 _ENDINGS_KEPT = 65_536
 
@@ -36,7 +36,10 @@ def exact(path: str | None) -> Resolved:
 
 
 def fitting(paths: Iterable[str]) -> Resolved:
-    """Return a result for files that merely fit: `file` for one, `name` for several, EXTERNAL for none or too many."""
+    """Return a result for files that merely fit: `file` for one, `name` for several.
+
+    Return EXTERNAL for none, or for more than FITS_MAX.
+    """
     files = tuple(sorted(set(paths)))
     if not files or len(files) > FITS_MAX:
         return EXTERNAL
@@ -44,17 +47,17 @@ def fitting(paths: Iterable[str]) -> Resolved:
 
 
 def likely(source: str, candidates: Iterable[str]) -> Resolved:
-    """Return the nearest files that an import in `source` can mean if its language's rule does not decide.
+    """Return the nearest files that an import in `source` can mean, if the rule of its language does not decide.
 
-    By name alone, production code never resolves to tests, test data or examples.
+    Such matches by name never lead from production code to tests, test data or examples in other directories.
     """
     return fitting(nearest(parent(source), reachable(source, candidates)))
 
 
 def reachable(source: str, candidates: Iterable[str]) -> list[str]:
-    """Return the files that code in `source` can use.
+    """Return those of `candidates` that code in `source` can use.
 
-    Production code uses tests and examples only if they are in its own directory.
+    Production code uses tests, test data and examples only if they are in its own directory.
     """
     if is_secondary(source):
         return list(candidates)
@@ -68,7 +71,7 @@ def is_secondary(path: str) -> bool:
 
 
 def parent(path: str) -> str:
-    """Return the directory of a path. For a file at the root, it is empty."""
+    """Return the directory of a path. For a file at the root, this is the empty string."""
     return path.rpartition("/")[0]
 
 
@@ -93,7 +96,7 @@ def relative_to(directory: str, written: str) -> str | None:
 
 
 def ancestors(directory: str) -> Iterator[str]:
-    """Yield the directory and all directories above it, nearest first, the root last."""
+    """Yield `directory` and all directories above it, nearest first. The last one is the root."""
     while directory:
         yield directory
         directory = parent(directory)
@@ -101,7 +104,7 @@ def ancestors(directory: str) -> Iterator[str]:
 
 
 def nearest(directory: str, paths: Sequence[str]) -> list[str]:
-    """Return the paths that share the most leading components with `directory`."""
+    """Return the paths that have the most leading components in common with `directory`."""
     if len(paths) < 2:
         return list(paths)
     components = directory.split("/")
@@ -120,7 +123,10 @@ def _shared(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 class _Endings:
-    """An index of paths by their last components: their components are reversed, and the results are sorted."""
+    """An index of paths by their last components.
+
+    It is a sorted list of the paths, each with its components in reverse order. Results of queries are sorted as paths.
+    """
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._paths = paths
@@ -169,9 +175,9 @@ class PathTree:
         self._nearest: dict[tuple[str, tuple[str, ...]], str | None] = {}
 
     def read(self, path: str) -> bytes | None:
-        """Return the content of a configuration file.
+        """Return the content of a configuration file or of Rust source.
 
-        Return None if the file is missing, too large, or does not affect resolution.
+        Return None if the file is missing, too large, or cannot affect resolution.
         """
         content = self._read(path) if path in self.paths and is_decisive(path) else None
         return None if content is None or len(content) > DOCUMENT_BYTES_MAX else content
@@ -182,18 +188,21 @@ class PathTree:
 
     def first(self, candidates: Iterable[str]) -> str | None:
         """Return the first candidate that is a file of the tree, or None."""
-        # A loop is twice as fast as a generator expression.
+        # A loop takes half the time of a generator expression.
         for path in candidates:
             if path in self.paths:
                 return path
         return None
 
     def ending_with(self, ending: str) -> tuple[str, ...]:
-        """Return the paths with these last components, sorted. If there are far too many, some are missing."""
+        """Return the paths that end with the components `ending`, sorted. If too many match, only some are returned."""
         return self._endings.find(ending)
 
     def directories_ending_with(self, ending: str) -> tuple[str, ...]:
-        """Return the directories with these last components, sorted. If there are far too many, some are missing."""
+        """Return the directories whose paths end with the components `ending`, sorted.
+
+        If too many match, only some are returned.
+        """
         return self._directory_endings.find(ending)
 
     def all_named(self, name: str) -> list[str]:
@@ -201,9 +210,9 @@ class PathTree:
         return sorted(path for directory in self._files if (path := join(directory, name)) in self.paths)
 
     def nearest_file(self, directory: str, *names: str) -> str | None:
-        """Return the nearest file with one of some names, in a directory or above it.
+        """Return the nearest file with one of the names `names`, in `directory` or above it.
 
-        In one directory, the first name wins.
+        If a directory has several of these files, the order of `names` decides.
         """
         missing_keys = []
         file: str | None = None

@@ -12,7 +12,8 @@ from codebatch_workers.resolution.documents import Document, mapping, read_json,
 from codebatch_workers.resolution.tree import PathTree, join, parent, relative_to
 
 _NAMES = ("tsconfig.json", "jsconfig.json")
-# The maximum number of files in a chain of `extends`, of directories in an option, and of patterns with a star.
+# The first constant is the maximum number of files in a chain of `extends`. The others limit the directories in one
+# option, and the patterns with a star.
 _EXTENDS_MAX = 32
 _PLACES_MAX = 64
 _STARRED_MAX = 1_000
@@ -22,7 +23,7 @@ class CompilerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options that determine what import paths mean. Directories are paths in the tree."""
 
     base_url: str | None = None
-    # Map each pattern to its replacements. A pattern has at most one star.
+    # The replacements for each pattern, such as `@app/*`. A pattern has at most one star.
     paths: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     root_dirs: tuple[str, ...] = ()
     out_dir: str | None = None
@@ -30,9 +31,9 @@ class CompilerOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CompilerConfigurations:
-    """The compiler options of directories, read on first use.
+    """The compiler options that apply to directories. Each configuration file is read on first use.
 
-    `find_package` returns the directory of the package with a name, or None.
+    `find_package` returns the directory of the package with a given name, or None.
     """
 
     def __init__(self, tree: PathTree, find_package: Callable[[str], str | None]) -> None:
@@ -41,10 +42,10 @@ class CompilerConfigurations:
         self._read: dict[str, CompilerOptions] = {}
 
     def nearest_options(self, directory: str) -> CompilerOptions:
-        """Return the options that the nearest configuration file sets for a directory.
+        """Return the options in the nearest configuration file, in `directory` or above it.
 
-        If this file sets neither `paths` nor `baseUrl`, use the first file in its `references` that does. This must be
-        in the same directory.
+        If this file sets neither `paths` nor `baseUrl`, the files that it lists in `references` are tried. The first
+        one in the same directory that sets either of them is used instead.
         """
         file = self._tree.nearest_file(directory, *_NAMES)
         if file is None:
@@ -68,7 +69,10 @@ class CompilerConfigurations:
         return configuration
 
     def _load_chain(self, file: str) -> tuple[CompilerOptions, Document]:
-        """Return the options of a file, merged over those of the files that it extends; and the file's content."""
+        """Return the options of a file, combined with those of the files that it extends.
+
+        Also return the file's content.
+        """
         settings = read_json(self._tree, file)
         chain: list[tuple[str, Document]] = []
         pending = [(file, settings)]
@@ -90,7 +94,10 @@ class CompilerConfigurations:
         return configuration, settings
 
     def _file(self, directory: str, written: str) -> str | None:
-        """Return the configuration file that an `extends` or a reference names, or None."""
+        """Return the configuration file that `written`, a value of `extends` or a reference, names, or None.
+
+        `directory` is the directory of the file that contains the value.
+        """
         if written.startswith("."):
             place = relative_to(directory, written)
         else:
@@ -104,9 +111,10 @@ class CompilerConfigurations:
 
 
 def _with_options(configuration: CompilerOptions, directory: str, leaf: str, options: Document) -> CompilerOptions:
-    """Return a configuration in which the options of one file override the previous ones.
+    """Return `configuration`, overridden by `options`, the options of one file in `directory`.
 
-    `leaf` is the directory of the file with which the chain of `extends` begins: `${configDir}` stands for it.
+    `leaf` is the directory of the file with which the chain of `extends` begins. `${configDir}` in an option means this
+    directory.
     """
 
     def place(written: object) -> str | None:
@@ -147,22 +155,22 @@ def _places(place: Callable[[object], str | None], written: Sequence[str]) -> tu
 
 
 def _match_star(pattern: str, text: str) -> str | None:
-    """Return the text that the star of a pattern stands for, or None if the pattern does not match."""
+    """Return the text that the star of a pattern matches, or None if the pattern does not match `text`."""
     before, _, after = pattern.partition("*")
     fits = len(text) >= len(before) + len(after) and text.startswith(before) and text.endswith(after)
     return text[len(before) : len(text) - len(after)] if fits else None
 
 
 def bounded(table: Document) -> Document:
-    """Return a table of patterns with at most _STARRED_MAX starred ones, because each of these is tried in turn."""
+    """Return a table of patterns with at most _STARRED_MAX starred patterns, because a search tries each of these."""
     starred = list(islice((pattern for pattern in table if "*" in pattern), _STARRED_MAX))
     return {pattern: table[pattern] for pattern in [*starred, *(pattern for pattern in table if "*" not in pattern)]}
 
 
 def best_match(patterns: Mapping[str, object], text: str) -> tuple[str, str] | None:
-    """Return the best pattern for a text, and the text that its star stands for. Return None if none matches.
+    """Return the best pattern for a text, and the text that the pattern's star matches. Return None if none matches.
 
-    A pattern without a star is best. Otherwise, the pattern with the longest text before its star is.
+    A pattern without a star is best. Among patterns with a star, the one with the longest text before the star is best.
     """
     if text in patterns and "*" not in text:
         return text, ""

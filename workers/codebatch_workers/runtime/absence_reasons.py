@@ -1,7 +1,7 @@
 """Functions that explain why a batch lacks a finding: its rule is off, a limit was reached, or a comment suppresses it.
 
-`codebatch.plugins.worker_services.load_question` loads these functions by name for comparisons of batches. Of these
-functions, only `are_silenced` reads and parses a file.
+Comparisons of batches call these functions. `codebatch.plugins.worker_services.load_question` loads them by name. Only
+`are_silenced` reads and parses a file.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from codebatch_workers.lint.settings import AllSettings
 
 
 def rule_switch(settings: Mapping[str, Json]) -> Callable[[bytes, str, str], bool | None] | None:
-    """Return a function that returns whether a rule is off for a file, given path, tool and code.
+    """Return a function that returns whether a rule is off for a file. Its arguments are path, tool and code.
 
-    For an unknown rule, the function returns None. If the settings are invalid for this version, return None instead of
-    a function.
+    For an unknown rule, this function returns None. If the settings are invalid for this version, return None instead
+    of a function.
     """
     try:
         config = msgspec.convert(dict(settings), AllSettings)
@@ -51,7 +51,11 @@ def rule_switch(settings: Mapping[str, Json]) -> Callable[[bytes, str, str], boo
 
 
 def per_file_limits() -> tuple[frozenset[str], frozenset[str], int]:
-    """Return the rules that report each name once per file, the rules that report once per file, and FINDINGS_MAX."""
+    """Return two sets of rules, and FINDINGS_MAX.
+
+    The rules in the first set report each name at most once per file. The rules in the second set report at most one
+    finding per file.
+    """
     return ONCE_A_NAME, ONCE_A_FILE, FINDINGS_MAX
 
 
@@ -66,7 +70,7 @@ def _is_builtin_rule_on(code: str) -> bool | None:
 def are_silenced(
     path: bytes, content: bytes, contexts: Mapping[str, bytes], findings: Sequence[tuple[int, str]]
 ) -> list[bool]:
-    """Return whether a codebatch suppression comment applies to each finding, given as (line, code)."""
+    """Return whether a suppression comment of codebatch applies to each finding. A finding is given as (line, code)."""
     # The parser is imported only if a file has a suppression comment.
     from codebatch_workers.syntax.source import SourceFile
     from codebatch_workers.syntax.suppression import suppressions

@@ -17,7 +17,7 @@ class CoordinatorLost(Exception):
 
 
 class Channel:
-    """Blocking messages over a socket."""
+    """A socket to the coordinator, over which messages are sent and received. Calls block unless stated otherwise."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -42,7 +42,7 @@ class Channel:
         return self._messages.popleft()
 
     def try_receive(self) -> ToWorker | None:
-        """Return the next message if one has arrived, or None. Raises CoordinatorLost."""
+        """Return the next message if one has arrived, otherwise None. This does not block. Raises CoordinatorLost."""
         while not self._messages and select.select([self._connection], [], [], 0)[0]:
             self._read()
         return self._messages.popleft() if self._messages else None
@@ -58,5 +58,5 @@ class Channel:
 
 
 def give_up(channel: Channel, error: CodebatchError) -> None:
-    """Report to the coordinator that this worker ends because of an error that no file caused."""
+    """Report to the coordinator that this worker ends. No file caused the error."""
     channel.send(GaveUp(code=error.code, message=error.message, hint=error.hint))

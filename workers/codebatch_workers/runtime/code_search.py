@@ -1,4 +1,4 @@
-"""Functions of `find`: create a finder, and search one file with it."""
+"""Functions of the command `find`: create a finder, and search one file with it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from codebatch_workers.syntax.source import NOTEBOOK_ENDING, SourceFile
 
 SOURCE_BYTES_MAX = 1_000
 """The maximum size of a source line or of a captured text in an answer, in bytes."""
-# If a content starts with one of these byte order marks, an ASCII search for a name finds nothing. No entry is needed
-# for UTF-32-LE, because its mark starts with that of UTF-16-LE. Notebooks are another such case, because JSON escapes
-# their code.
+# In a content that begins with one of these byte order marks, a search for an ASCII name finds nothing. UTF-32-LE needs
+# no entry, because its mark begins with the mark of UTF-16-LE. A search in notebooks can also fail, because JSON
+# escapes their code.
 WIDE = (BOM_UTF16_LE, BOM_UTF16_BE, BOM_UTF32_BE)
 
 
@@ -32,13 +32,16 @@ _NOTHING = FileSearchResult()
 
 
 def named_language(name: str) -> str:
-    """Return the language that a user means by a name of codebatch, a name of linguist, or a file extension."""
+    """Return the language that a user means by `name`: a name of codebatch, a name of linguist, or a file extension."""
     known = language_named(name)
     return path_language(b"x." + name.lower().encode("utf-8", "replace")) or known
 
 
 def finder(kind: str, text: str, language: str) -> Finder:
-    """Return a finder for a `query` or a `pattern`. Raises InvalidQuery, or InvalidInput for an unknown language."""
+    """Return a finder for `text`. `kind` is `query` or `pattern`.
+
+    Raises InvalidQuery if the text is invalid, or InvalidInput for an unknown language.
+    """
     make = query_finder if kind == "query" else pattern_finder
     try:
         return make(text, language)
@@ -51,9 +54,10 @@ def finder(kind: str, text: str, language: str) -> Finder:
 def find_in(
     search: Finder, path: bytes, content: bytes, contexts: Mapping[str, bytes], is_counted: bool
 ) -> FileSearchResult:
-    """Search a file. To save time, it is parsed only if it contains every literal that any match must contain.
+    """Search a file. To save time, the file is parsed only if it contains every literal that a match must contain.
 
-    If `is_counted` is set, only the number of matches is returned. A file that cannot be searched yields the reason.
+    If `is_counted` is set, the result has only the number of matches. If the file cannot be searched, the result has
+    the reason.
     """
     is_escaped = content.startswith(WIDE) or path.endswith(NOTEBOOK_ENDING)
     if not is_escaped and not all(literal in content for literal in search.literals):

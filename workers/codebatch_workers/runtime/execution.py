@@ -1,4 +1,4 @@
-"""Execution of tasks on items. Results depend neither on the caller nor on how items are divided into units.
+"""Execution of tasks on items. The results depend neither on the caller nor on how items are divided into units.
 
 Each file passes through all tasks of a unit in plan order, while its syntax tree is in memory. A tool that takes many
 files at a time is called once per unit. If a task raises an exception for an item, this task and all tasks that need it
@@ -79,9 +79,9 @@ class TaskRunner:
         keep: Keep | None = None,
         read_object: Callable[[Digest], bytes] | None = None,
     ) -> None:
-        """`store` is the store of the batch. Custom project tasks may read it.
+        """`store` is the store of the batch. Custom project tasks may read the store.
 
-        `keep` stores terms for the index. `read_object` returns the bytes of an object, which import tasks need.
+        `keep` stores terms for the index. `read_object` returns the bytes of an object, for import tasks.
         """
         self._catalogue = catalogue
         self._planned = {task.name: task for task in tasks}
@@ -102,7 +102,7 @@ class TaskRunner:
         self._process = ProcessState()
 
     def set_up(self, tasks: Sequence[str]) -> None:
-        """Load those of the given tasks that are not loaded yet.
+        """Load each of the given tasks that is not loaded yet.
 
         Raises InvalidConfiguration. Raises ToolMismatch if the implementation of a task has changed since the plan was
         made.
@@ -115,7 +115,7 @@ class TaskRunner:
     def run_item(
         self, file: SourceFile, tasks: Sequence[str], begin: Callable[[str], None] | None = None
     ) -> dict[str, Result]:
-        """Run each task's per-file part on a file, in plan order. Before each, `begin` is called with its name."""
+        """Run each task's part for single files on a file, in plan order. Before each, call `begin` with its name."""
         results: dict[str, Result] = {}
         failed: set[str] = set()
         views: dict[frozenset[str], SourceFile] = {}
@@ -132,7 +132,7 @@ class TaskRunner:
                 failed.add(name)
             results[name] = result
         for view in views.values():
-            # The result is ignored: if there is an error, the use of the suppressions raises it again.
+            # The result is ignored: if there is an error, a later use of the suppressions raises it again.
             call_guarded(may_have_suppressions, view)
         return results
 
@@ -156,7 +156,7 @@ class TaskRunner:
     def _complete_batched(
         self, name: str, files: Sequence[SourceFile], results: Sequence[Result], passed: Sequence[int]
     ) -> list[Result]:
-        """Return the results of a batched tool for many files. If the call fails, repeat it for each file alone."""
+        """Return the results of a batched task for many files. If the call fails, call the task for each file alone."""
         completed = list(results)
         try:
             for index, answer in zip(passed, self._complete_batch(name, files, results, passed), strict=True):
@@ -189,12 +189,12 @@ class TaskRunner:
         before: Callable[[], PreviousBatch | None] = lambda: None,
         adopt: Adopt = adopt_none,
     ) -> EncodedOutcome:
-        """Return the outcome of a project task, computed from the inputs with digest `inputs`.
+        """Return the outcome of a project task. `inputs` is the digest of the outcomes from which it is computed.
 
-        Before the return, all objects that records refer to are on disk.
+        Before this returns, all objects that records refer to are on disk.
 
-        If possible, the task continues from an older batch. If this attempt fails, all records are recomputed, and
-        the evidence of the outcome contains the error.
+        If possible, the task updates the results of an older batch. If the update fails, all records are recomputed,
+        and the evidence of the outcome contains the error.
         """
         (name,) = unit.tasks
         register = Register(unit.shard, unit.start, name, unit.round)
@@ -233,7 +233,7 @@ class TaskRunner:
         before: Callable[[], PreviousBatch | None],
         adopt: Adopt,
     ) -> list[EncodedOutcome] | None:
-        """Let a task update an older batch's results. Return one outcome per shard, or None if it cannot update."""
+        """Let a task update the results of an older batch. Return one outcome per shard, or None if the task cannot."""
         task = self._task(name)
         base = before() if isinstance(task, IncrementalTask) and name not in self._custom else None
         if base is None:
@@ -316,17 +316,17 @@ class TaskRunner:
         return encoded
 
     def _encode(self, records: list[Record]) -> EncodedRecords:
-        """Encode an item's records. Raises an exception if a text is not valid Unicode, or ValueError above 4 GiB."""
+        """Return the encoded records of an item. Raises an exception for invalid Unicode, or ValueError above 4 GiB."""
         if not records:
             return NOTHING_SAID
         lines = self._encoder.encode_lines(records)
         if len(lines) > ITEM_BYTES_MAX:
             raise ValueError("more than 4 GiB of records for one file")
-        # The types are collected now, because the records are still in the CPU caches.
+        # The types are collected here, because the records are still in the CPU caches.
         return EncodedRecords(lines, records, list(map(type, records)))
 
     def _finish_findings(self, name: str, file: SourceFile, records: list[Record]) -> list[Record]:
-        """Return the findings to record, without suppressed ones. Those of custom tasks get missing tools and codes."""
+        """Return records to store: without suppressed findings, and with tool and code in findings of custom tasks."""
         if name in self._custom:
             records = [named(record, name) for record in records]
         return with_cells(file, exclude_suppressed(file, records))
@@ -344,7 +344,7 @@ class TaskRunner:
         return result
 
     def _restore_after(self, name: str) -> None:
-        """After third-party code, restore the umask, and end this process if it is a fork of the worker."""
+        """After code of a custom task has run, restore the umask. If this process is a fork of the worker, end it."""
         if name in self._custom:
             self._process.restore_files()
 
@@ -355,9 +355,9 @@ class TaskRunner:
         return task
 
     def _set_up(self, name: str) -> Task:
-        """Load a task and check that its implementation is the planned one.
+        """Load a task, and check that its implementation is the one in the plan.
 
-        The check follows the import, so a change just before the import is detected too.
+        The check follows the import. So it also detects a change that happens just before the import.
         """
         try:
             return self._load(name)
@@ -365,7 +365,7 @@ class TaskRunner:
             check_planned(self._catalogue, self._planned[name])
 
     def _load(self, name: str) -> Task:
-        """Load a task. Raises InvalidConfiguration for any error, so that no file is blamed for it."""
+        """Load a task. Any error is raised as InvalidConfiguration, so that no file counts as its cause."""
         declaration = load_declaration(self._catalogue, name)
         planned = self._planned[name]
         scratch = self._scratch / name

@@ -1,7 +1,7 @@
 """Functions that commands such as `find` and `rules` call in their own process, without a batch.
 
-`codebatch.plugins.worker_services.load_question` loads these functions by name on first use. So other commands import
-no parser.
+`codebatch.plugins.worker_services.load_question` loads these functions by name on first use. So commands that do not
+use them import no parser.
 """
 
 from __future__ import annotations
@@ -80,15 +80,18 @@ def references_in(
 ) -> list[dict[str, Json]]:
     """Return the occurrences of a name in a file (references.py).
 
-    `calls` are the calls of the name that records of the file contain, or None if they are unknown (calls.py).
+    `calls` are the calls of the name in the stored records of the file, or None if no records are available (calls.py).
     """
     if name.isascii() and name.encode() not in content and not content.startswith(WIDE):
-        return []  # This skips nearly every file without decoding it.
+        return []  # Nearly every file is skipped here, without being decoded.
     return list(references(SourceFile(path, content, executable=False, contexts=contexts), name, calls))
 
 
 def list_rules(settings: Mapping[str, Json]) -> list[dict[str, Json]]:
-    """Return every rule of lint: code, severity, tool, summary, and whether it is on where no path settings apply."""
+    """Return the code, severity, tool and summary of every rule of lint, and whether the rule is on.
+
+    Settings for paths are ignored.
+    """
     config = msgspec.convert(dict(settings), LintConfig)
     custom_rule_ids = {rule.id for rule in config.rules}
     rows = [
@@ -112,7 +115,7 @@ def unreported_reasons(
     settings: Mapping[str, Json],
     queries: Sequence[tuple[bytes, bytes, Mapping[str, bytes], Sequence[tuple[int, str, str, str]], bool]],
 ) -> list[list[Why]] | None:
-    """Return why lint does not report each finding (unreported.py), or None if the settings are invalid.
+    """Return the reason why lint does not report each finding (unreported.py), or None if the settings are invalid.
 
     Each query has the path, content, contexts and findings of a file. A finding is (line, tool, code, message). The
     last member of a query is whether the file may have suppression comments or syntax errors.
@@ -142,7 +145,10 @@ def summaries() -> dict[str, str]:
 
 
 def explain_rule(settings: Mapping[str, Json], code: str) -> dict[str, Json]:
-    """Explain a rule from `list_rules`: an example, the reason for its severity, and texts of its tool."""
+    """Return the explanation of a rule: an example, the reason for its severity, and texts of its tool.
+
+    `code` is the code of a rule in `list_rules`.
+    """
     config = msgspec.convert(dict(settings), LintConfig)
     default = {**SEVERITIES, **{rule.code: rule.severity for rule in non_ruff_rules(config)}}[code]
     judged = review_verdicts(code)
@@ -163,7 +169,10 @@ def _rule_example(config: LintConfig, code: str) -> str:
 
 
 def example_rule(settings: Mapping[str, Json], rule_id: str, language: str) -> dict[str, Json]:
-    """Return a template for a custom rule with an unused id. Raises InvalidInput if the id or language is invalid."""
+    """Return a template for a custom rule. Its ID is `rule_id`.
+
+    Raises InvalidInput if the ID is invalid or already used, or if the language is invalid.
+    """
     if not RULE_ID.match(rule_id):
         hint = "use lower-case letters and digits joined by `-`, for example no-print"
         raise InvalidInput(f"{rule_id!r} is not a valid rule ID", hint=hint)
@@ -181,7 +190,7 @@ def example_rule(settings: Mapping[str, Json], rule_id: str, language: str) -> d
 
 
 def path_languages(paths: Iterable[bytes]) -> Iterator[str]:
-    """Yield the language of each path whose file extension or name is that of a parsable programming language."""
+    """Yield the language of each path, if its extension or name is that of a programming language with a grammar."""
     for path in paths:
         language = path_language(path)
         if language is not None and language not in LANGUAGES_OF_DATA and has_grammar(language):
@@ -189,5 +198,5 @@ def path_languages(paths: Iterable[bytes]) -> Iterator[str]:
 
 
 def rule_trials(settings: Mapping[str, Json], files: Sequence[tuple[bytes, bytes]]) -> RuleTrials:
-    """Return the trials of custom rules on files, given as (path, content), and on their own examples."""
+    """Return the trials of custom rules on files, given as (path, content), and on the examples of the rules."""
     return RuleTrials(settings, files)

@@ -9,7 +9,7 @@ from codebatch.store.batches import journal
 def outcome_event(
     outcome: Outcome, round_: int, epoch: int, evidence: str | None
 ) -> journal.Committed | journal.Failed:
-    """Return the journal event for an outcome that is on disk."""
+    """Return the journal event for an outcome that was just published."""
     if outcome.type == "result":
         return journal.Committed(
             shard=outcome.shard,

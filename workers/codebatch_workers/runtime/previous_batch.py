@@ -1,4 +1,4 @@
-"""An older batch from which a project task continues (api/before.py), and its records of each file."""
+"""The older batch from which a project task continues (api/before.py), with the old records of each file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from codebatch_workers.runtime.record_lines import decode_kinds
 
 
 class PreviousBatch:
-    """A `Before` for a base that has all results of the task itself and of the tasks that it needs."""
+    """A `Before` for an older batch that has all results of the task itself and of the tasks that it needs."""
 
     def __init__(
         self,
@@ -28,9 +28,9 @@ class PreviousBatch:
         contexts: Iterable[str],
         read: Callable[[Entry], bytes],
     ) -> None:
-        """`old` are the items of the base, `new` the items of the batch.
+        """`base` is the older batch. `old` are its items, and `new` are the items of the current batch.
 
-        `read` returns the content of a file of the base or of the batch.
+        `read` returns the content of a file of either batch.
         """
         self._base = base
         self._old = old.entries
@@ -75,9 +75,9 @@ class PreviousBatch:
         return self._read(file)
 
     def lines(self, start: int, end: int) -> list[bytes]:
-        """Return, for each item [start, end) of the batch, the lines that the task emitted for its file in the base.
+        """Return the lines that the task emitted in the older batch, for each item [start, end) of this batch.
 
-        Items without a file in the base have no lines. Raises StoreCorrupt.
+        An item whose file the older batch lacks has no lines. Raises StoreCorrupt.
         """
         lines: list[bytes] = []
         for old_item, items in self._runs(start, end):
@@ -85,15 +85,18 @@ class PreviousBatch:
         return lines
 
     def file(self, shard: Shard) -> ShardPlace | None:
-        """Return the base's shard file with exactly the records of a shard's files, or None if there is none."""
+        """Return the shard file of the older batch that contains the records of exactly the files in a shard.
+
+        Return None if there is none.
+        """
         (old_item, items), *more = self._runs(shard.start, shard.end)
         return None if more or old_item < 0 else self._base.file(self._task, old_item, old_item + items)
 
     def _runs(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Split items [start, end) into runs whose files are also adjacent in the base.
+        """Split items [start, end) into runs. The files of a run are also adjacent in the older batch.
 
-        Yield for each run its first item in the base and its number of items. For files that the base does not have,
-        the first item is -1.
+        Yield two numbers for each run: its first item in the older batch, and its number of items. If the older batch
+        does not have the files of the run, the first number is -1.
         """
         items = enumerate(self._old_items[start:end])
         for _, run in groupby(items, lambda pair: pair[1] - pair[0] if pair[1] >= 0 else None):

@@ -1,4 +1,4 @@
-"""The project that a batch's project tasks see (api/project.py), built from plan, outcomes and objects."""
+"""The implementation of `Project` (api/project.py), built from the plan, outcomes and objects of a batch."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class BatchProject:
     ) -> None:
         """`read` returns the content of a file.
 
-        `needs` are the tasks whose records may be read. `contexts` names the contexts that sources have. `outside` are
-        the files of the snapshot outside the batch.
+        `needs` are the tasks whose records may be read. `contexts` are the names of the contexts that source files
+        contain. `outside` are the files of the snapshot outside the batch.
         """
         self.files = items
         self.outside = outside
@@ -95,7 +95,7 @@ class BatchProject:
         return self._read(file)
 
     def source(self, file: Entry) -> SourceFile:
-        """Return a file of the batch as file tasks see it.
+        """Return a file of the batch as SourceFile, as file tasks get it.
 
         Raises ValueError if the file is not in the batch, or ObjectMissing.
         """
@@ -104,11 +104,11 @@ class BatchProject:
         return SourceFile(file.path, self._read(file), executable=file.executable, contexts=contexts)
 
     def record_item(self, record: BaseRecord) -> int:
-        """Return the item of the file that a record names. Raises ValueError if the batch does not have this file."""
+        """Return the item number of the file that a record belongs to. Raises ValueError if there is none."""
         return self.path_item(path_from_fields(record.path, record.path_b64))
 
     def path_item(self, path: bytes) -> int:
-        """Return the item with a path. Raises ValueError if there is none."""
+        """Return the number of the item with a path. Raises ValueError if the batch has none."""
         item = self._item_by_path.get(path)
         if item is None:
             problem = (

@@ -12,7 +12,7 @@ record_decoder = msgspec.json.Decoder(Record)
 
 
 def line_prefixes(kinds: Collection[str]) -> tuple[bytes, ...]:
-    """Return the bytes with which lines of the given record kinds begin. For no kinds, return one empty prefix."""
+    """Return the prefixes of the lines of the given kinds of records. For no kinds, return one empty prefix."""
     return tuple(b'{"kind":"%s"' % kind.encode() for kind in kinds) or (b"",)
 
 
@@ -25,7 +25,7 @@ def decode_kinds(lines: bytes, kinds: Collection[str]) -> list[Record]:
 
 
 def lines_holding(lines: bytes, text: bytes) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each line that contains a text. Lines without it are skipped by one byte search."""
+    """Yield start and end of each line that contains `text`. Other lines are skipped by a search for `text`."""
     position = lines.find(text)
     while 0 <= position < len(lines):
         end = lines.index(b"\n", position) + 1

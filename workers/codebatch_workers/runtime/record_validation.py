@@ -1,4 +1,4 @@
-"""Validation of third-party tasks: the object that a factory returns, and each record.
+"""Validation of third-party tasks: the object that a factory returns, and each record that a task returns.
 
 Built-in tasks are not validated at run time, because they emit very many records. Tests validate their records against
 the schemas instead.
@@ -29,13 +29,13 @@ _decoder = msgspec.json.Decoder(Record)
 def validate_records(
     returned: object, file: SourceFile | None = None, *, has_object: Callable[[str], bool] | None = None
 ) -> list[Record]:
-    """Return what a task returned as a list of records.
+    """Validate what a task returned, and return it as a list of records.
 
     Raises TypeError for the first value that is not a record, or ValueError for the first invalid record.
 
-    If a file is given, every record must belong to it. Without a file (for a task of project scope), records may belong
-    to any file. `has_object` returns whether the store has an object. It is needed because a record with a missing
-    object could never be read.
+    If a file is given, every record must belong to this file. Without a file (for a task of project scope), records may
+    belong to any file. `has_object` returns whether the store has an object. It is needed because a record that refers
+    to a missing object could never be read.
     """
     records = list(cast("Iterable[Record]", returned or ()))
     for record in records:
@@ -57,7 +57,7 @@ def validate_records(
 def check_task(declaration: TaskDeclaration, task: object) -> Task:
     """Return the object that a factory returned, if it is a task of the declared scope.
 
-    Otherwise, InvalidConfiguration is raised.
+    Otherwise, raise InvalidConfiguration.
     """
     is_of_project = declaration.scope == "project"
     if isinstance(task, ProjectTask if is_of_project else FileTask):
@@ -71,7 +71,7 @@ def check_task(declaration: TaskDeclaration, task: object) -> Task:
 
 
 def named(record: Record, task: str) -> Record:
-    """Return a record of a custom task. If it is a finding without tool or code, the task's name replaces these."""
+    """Return a record of a custom task. In a finding, the name of the task replaces a missing tool or code."""
     if not isinstance(record, Diagnostic) or (record.tool != OWN_TOOL and record.code):
         return record
     tool = task if record.tool == OWN_TOOL else record.tool

@@ -10,7 +10,7 @@ from codebatch.model.record_counts import Counts
 
 
 class TaskFailure(msgspec.Struct, frozen=True, kw_only=True):
-    """The failure of a task on one item, with a message or traceback as evidence."""
+    """The failure of a task on one item. `evidence` is an error message or a traceback."""
 
     reason: FailureReason
     evidence: str
@@ -23,7 +23,7 @@ class ReusedRecords(msgspec.Struct, frozen=True):
 
 
 class EncodedRecords(msgspec.Struct, frozen=True):
-    """The records of one item, with their encoded lines and their types."""
+    """The records of one item, their encoded lines, and their types."""
 
     lines: bytes
     records: list[Record]
@@ -36,9 +36,9 @@ Result = list[Record] | TaskFailure
 
 
 class UnitResults(msgspec.Struct, kw_only=True):
-    """The results of items [start, end) that are finished so far. Each task has one result per item.
+    """The results of the finished items [start, end) of a unit. For each task, there is one result per item.
 
-    `reused_counts` maps each task to the number of its reused results and the sum of their counts.
+    `reused_counts` has two values for each task: the number of its reused results, and the sum of their counts.
     """
 
     start: int
@@ -48,5 +48,5 @@ class UnitResults(msgspec.Struct, kw_only=True):
 
     @property
     def end(self) -> int:
-        """The item after the last finished one."""
+        """The number of the item after the last finished item."""
         return self.start + len(self.items)

@@ -1,4 +1,4 @@
-"""Reused results of a unit: record lines that older batches have for its items (SPEC.md "Reuse")."""
+"""Reused results of a unit: record lines from older batches for the items of this unit (SPEC.md "Reuse")."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from codebatch.store.results.bases import ReuseBase, open_base
 class ReusedLines(msgspec.Struct, frozen=True):
     """Record lines to commit without executing a task, by task and item of a shard.
 
-    `counts` maps each task to the number of its reused items and the counts of all their records.
+    `counts` has two values for each task: the number of its reused items, and the counts of all their records.
     """
 
     lines: dict[tuple[str, int], bytes]
     counts: dict[str, tuple[int, Counts]]
 
     def missing_tasks(self, tasks: Sequence[str], start: int, end: int) -> dict[int, Sequence[str]]:
-        """Map each item in [start, end) to the tasks that have no reused result for it.
+        """Map each item in [start, end) to the tasks that must be executed, because they have no reused result for it.
 
-        An item is left out if every task has a reused result for it.
+        Items for which every task has a reused result are left out.
         """
         items = range(start, end)
         if not self.lines:
@@ -37,14 +37,17 @@ class ReusedLines(msgspec.Struct, frozen=True):
 
 
 class Bases:
-    """The older batches from which the coordinator lets units reuse results. Each is opened once."""
+    """The older batches whose results units may reuse. The coordinator chooses them. Each is opened once."""
 
     def __init__(self, store: StoreDir) -> None:
         self._store = store
         self._bases: dict[str, ReuseBase | None] = {}
 
     def find(self, served: Sequence[Served], start: int, end: int) -> ReusedLines:
-        """Return the reused results of items [start, end). Results that are missing or damaged are left out."""
+        """Return the reused results of items [start, end). Missing and damaged results are left out.
+
+        `served` names the older batches, and the items for which each has results.
+        """
         reused = ReusedLines({}, {})
         items: dict[str, dict[str, set[int]]] = {}
         for run in served:
@@ -69,7 +72,7 @@ class Bases:
         return reused
 
     def base(self, batch_id: str) -> ReuseBase | None:
-        """Return an older batch, or None if it is missing or damaged."""
+        """Return the older batch with the ID `batch_id`, or None if this batch is missing or damaged."""
         if batch_id not in self._bases:
             self._bases[batch_id] = None
             with treating_damage_as_missing():
@@ -78,10 +81,10 @@ class Bases:
 
 
 def _counts(base: ReuseBase, task: str, items: Collection[int]) -> Counts:
-    """Return the counts of all records that a base has for some items. Raises StoreCorrupt.
+    """Return the counts of all records that an older batch has for some of its items. Raises StoreCorrupt.
 
-    The counts of each whole stored result are known. So only the smaller part of its items is counted: either the given
-    items, or all others, whose counts are then subtracted.
+    A stored result covers several items, and its total counts are known. To decode fewer lines, the smaller part of
+    these items is counted. If this part is the items that are not in `items`, its counts are subtracted from the total.
     """
 
     def count_items(some_items: Iterable[int]) -> Counts:

@@ -24,10 +24,10 @@ _compile = cache(compile_rule)
 
 
 class _Trial(NamedTuple):
-    """A rule and the source that it is applied to.
+    """A rule, and the source to which it is applied.
 
-    `example` is "bad" or "good" for an example of the rule, and `text` is the text of this example. For a file, both
-    are empty.
+    `example` is "bad" or "good" if the source is an example of the rule. Then `text` is the text of the example. For a
+    file, both are empty.
     """
 
     rule: QueryRule
@@ -37,7 +37,7 @@ class _Trial(NamedTuple):
 
 
 class RuleTrials:
-    """The trials of all rules of a configuration: on the given files, and on the examples of each rule."""
+    """All trials of the rules of a configuration: on the given files, and on the examples of each rule."""
 
     def __init__(self, settings: Mapping[str, Json], files: Sequence[tuple[bytes, bytes]]) -> None:
         self._rules = msgspec.convert(dict(settings), LintConfig).rules
@@ -53,7 +53,7 @@ class RuleTrials:
         return len(self._trials)
 
     def run(self, number: int) -> list[dict[str, Json]]:
-        """Run a trial. Return its findings as JSON values."""
+        """Run the trial with this number, from 0. Return its findings as JSON values."""
         trial = self._trials[number]
         findings = exclude_suppressed(trial.source, apply_rule(_compile(trial.rule), trial.source))
         return [msgspec.to_builtins(finding) for finding in findings]
@@ -98,8 +98,8 @@ class RuleTrials:
 
 
 def _examples(rule: QueryRule) -> list[_Trial]:
-    # An attribute sets the language, because the name of a source determines its language and an example has no file
-    # name.
+    # The name of a source usually determines its language, but an example has no file name. So an attribute sets the
+    # language.
     contexts = {"attributes": b"language=" + rule.language.encode()}
     return [
         _Trial(rule, SourceFile(rule.id.encode(), text.encode(), executable=False, contexts=contexts), kind, text)
@@ -114,7 +114,7 @@ def _path_fields(source: SourceFile) -> dict[str, Json]:
 
 
 def _skip_reason(source: SourceFile, has_rules: bool) -> str:
-    """Return why no custom rule is applied to a file, or an empty text if at least one is."""
+    """Return why no custom rule is applied to a file. If at least one rule is applied, return an empty text."""
     if source.file_class in ("binary", "huge", "empty", *NOT_WRITTEN_BY_HAND):
         return f"it is {source.file_class}"
     if not has_rules:

@@ -1,4 +1,7 @@
-"""The parts of a project task's outcome, one per shard: either new, or updated from the part of an older batch."""
+"""The parts of a project task's outcome, one for each shard.
+
+A part is either new, or the part of an older batch with the records of some files replaced.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +19,22 @@ from codebatch_workers.runtime.previous_batch import PreviousBatch
 from codebatch_workers.runtime.results import NOTHING_SAID, EncodedRecords, ReusedRecords
 
 Adopt: TypeAlias = "Callable[[Shard, str, ShardPlace], EncodedOutcome | None]"
-"""A function that links a shard file of an older batch into the results of this batch."""
+"""A function that links a shard file of an older batch into the results of this batch, so that it is not written again.
+
+It returns the part of the outcome for this file, or None if the file cannot be used.
+"""
 
 
 def adopt_none(_shard: Shard, _task: str, _place: ShardPlace) -> None:
-    """Return None. Used if there is no directory of results to link a file into."""
+    """Return None. This function is used if there is no directory of results into which a file can be linked."""
 
 
 Keep = Callable[[EncodedOutcome, Sequence[EncodedRecords | ReusedRecords]], None]
-"""A function that stores the index terms of an outcome. It takes the outcome and the results of its items."""
+"""A function that stores the index terms of an outcome. Its arguments are the outcome, and the results of its items."""
 
 
 def keep_nothing(_encoded: EncodedOutcome, _said: Sequence[EncodedRecords | ReusedRecords]) -> None:
-    """Store nothing. Used if no index is wanted."""
+    """Store nothing. This function is used if no index is wanted."""
 
 
 def make_part(
@@ -39,7 +45,7 @@ def make_part(
     uncovered_inputs: str,
     keep: Keep,
 ) -> EncodedOutcome:
-    """Return the part of one shard: the given results, by item. Items without a result have no records.
+    """Return the part of the outcome for one shard. `results` maps items to records; other items have no records.
 
     `uncovered_inputs` describes inputs that the cache key does not cover, as in `Outcome`.
     """
@@ -61,10 +67,10 @@ def update_part(
     adopt: Adopt,
     keep: Keep,
 ) -> EncodedOutcome:
-    """Return the part of one shard, updated from an older batch. Raises StoreError.
+    """Return the part of the outcome for one shard, updated from an older batch. Raises StoreError.
 
-    Files with a new result get it; all others keep their older result. If no result differs, the old shard file is
-    adopted if it is intact.
+    Items in `results` get their new result. All other items keep their result in the older batch. If no result differs,
+    the shard file of the older batch is linked instead, provided that it is intact.
     """
     new = {item - shard.start: results[item].lines for item in range(shard.start, shard.end) if item in results}
     lines = before.lines(shard.start, shard.end) if new else []

@@ -24,7 +24,7 @@ def source_lines(path: bytes, content: bytes, contexts: Mapping[str, bytes], fir
 def code_lines_of(
     path: bytes, content: bytes, contexts: Mapping[str, bytes], comments: bytes
 ) -> tuple[list[bytes], list[int]]:
-    """Return the code lines of a file and their line numbers.
+    """Return the code lines of a file, and the line number of each.
 
     `comments` are the locations of comments, as stored in the file's fingerprints.
     """

@@ -1,4 +1,4 @@
-"""Loading of files of the snapshot as file tasks see them."""
+"""Loading of files of the snapshot as the `SourceFile` objects that file tasks get."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _AHEAD_BYTES = 1024 * 1024
 def load_source(
     entry: Entry, read: Callable[[Entry], bytes], contexts: Mapping[str, bytes]
 ) -> SourceFile | TaskFailure:
-    """Return a file of the snapshot with its content. If the object is missing, return a failure."""
+    """Return a file of the snapshot with its content. If the object with its content is missing, return a failure."""
     try:
         content = read(entry)
     except ObjectMissing as error:
@@ -28,9 +28,10 @@ def load_source(
 def iter_sources(
     entries: Iterable[tuple[Entry, Mapping[str, bytes]]], read: Callable[[Entry], bytes]
 ) -> Iterator[SourceFile | TaskFailure]:
-    """Yield each entry as `load_source` returns it. Files are read in groups; a large file is a group of its own.
+    """Yield the result of `load_source` for each entry. Files are read in groups.
 
-    Grouping is faster, because parsing evicts the code that reads files from the CPU caches.
+    A large file can be a group of its own. Groups are faster than single files. Parsing evicts the code that reads
+    files from the CPU caches, and a group loads this code only once.
     """
     loaded: list[SourceFile | TaskFailure] = []
     size = 0

@@ -1,8 +1,8 @@
-"""Calls of tasks. If a task raises an exception, the result is a failure with the traceback as evidence."""
+"""Calls of tasks. If a task raises an exception, the result of the call is a failure that contains the traceback."""
 
 from __future__ import annotations
 
-import traceback  # Imported early, because a task may have used up the file descriptors that an import needs.
+import traceback  # Imported early: a task may later use up the file descriptors that an import needs.
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
@@ -16,16 +16,17 @@ T = TypeVar("T")
 
 
 def call_guarded(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T | TaskFailure:
-    """Call a function and return its result. An exception becomes a failure, except that StoreError is raised.
+    """Call a function and return its result. If it raises an exception, return a failure instead.
 
-    ObjectMissing becomes a failure, too: only this file is affected.
+    A StoreError is raised again, except for ObjectMissing. ObjectMissing becomes a failure, because it affects only
+    this file.
     """
     try:
         return call(*arguments, **options)
     except ObjectMissing as error:
         return TaskFailure(reason="object", evidence=error.message)
     except StoreError:
-        raise  # The store is unreadable, so any task would fail. This task is not the cause and gets no outcome.
+        raise  # The store is unreadable, so any task would fail. This task is not the cause, so it gets no outcome.
     except MemoryError:
         return TaskFailure(reason="memory", evidence=_evidence())
     except BaseException:
@@ -33,6 +34,6 @@ def call_guarded(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) 
 
 
 def _evidence() -> str:
-    """Return the end of the current traceback. Characters that are not valid Unicode are escaped."""
+    """Return the last part of the current traceback. Characters that are not valid Unicode are escaped."""
     text = traceback.format_exc()[-EVIDENCE_CHARACTERS_MAX:]
     return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,8 +1,8 @@
 """Index terms that a worker writes for shards while it has their records in memory (SPEC.md "Index").
 
-The merge writes each shard file with a trailer, and the digest of this trailer names the terms file. If one outcome
-covers the whole shard, the worker already knows this digest. For other shards, or if writing fails, the index decodes
-the stored records instead.
+The file with the terms of a shard is named by the digest of the shard file's trailer. The merge writes the shard file
+later. If one outcome covers the whole shard, the worker can already compute this digest. For other shards, or if
+writing fails, the index decodes the stored records instead.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from codebatch_workers.runtime.shard_parts import Keep
 
 
 def terms_keeper(files: Files, store_root: Path, plan: Plan) -> Keep:
-    """Return a function that writes the terms file of an outcome that covers a whole shard of the plan.
+    """Return a function that writes the terms file of an outcome, if the outcome covers a whole shard of the plan.
 
-    Write errors are ignored, because without the file the index is only built more slowly.
+    Write errors are ignored, because an index can also be built without the file, only more slowly.
     """
     shard_items = {shard.id: shard.items for shard in plan.shards}
 
@@ -35,7 +35,8 @@ def terms_keeper(files: Files, store_root: Path, plan: Plan) -> Keep:
         if len(results) != shard_items[outcome.shard] or KINDS_POSTED.isdisjoint(outcome.counts.kinds):
             return
         trailer = read_trailer(make_trailer(encoded.frames, encoded.table, outcome.bytes))
-        with contextlib.suppress(StoreError, ValueError):  # The lines of an older batch may not be valid records.
+        # Lines that were reused from an older batch may not be valid records.
+        with contextlib.suppress(StoreError, ValueError):
             terms = collect_terms(posted_by_frames(results, [frame.bytes for frame in trailer.frames]))
             files.write_volatile(terms_path(store_root, trailer.digest), encode_terms(trailer.digest, terms))
 
@@ -45,11 +46,12 @@ def terms_keeper(files: Files, store_root: Path, plan: Plan) -> Keep:
 def posted_by_frames(results: Iterable[EncodedRecords | ReusedRecords], sizes: Iterable[int]) -> Iterator[FrameTerms]:
     """Yield the index terms of each frame of a shard file.
 
-    `results` are the results of the shard's items, in order. `sizes` are the uncompressed sizes of the frames that hold
-    their lines.
+    `results` are the results of the shard's items, in order. `sizes` are the uncompressed sizes of the frames that
+    contain their lines.
 
-    Each line is one record. If the lines of an item span several frames, counting lines yields the records of each
-    frame. Raises ValueError if a line of an older batch is not a valid record.
+    Each line is one record. The lines of an item can span several frames. In this case, the number of lines in each
+    frame determines which records the frame contains. Raises ValueError if a line of an older batch is not a valid
+    record.
     """
     remaining_sizes = iter(sizes)
     bytes_left = next(remaining_sizes, 1)  # An empty shard has no frames.
@@ -69,9 +71,9 @@ def posted_by_frames(results: Iterable[EncodedRecords | ReusedRecords], sizes: I
 
 
 def _record_at(result: EncodedRecords | ReusedRecords, end: int, start: int, record: int) -> int:
-    """Return the index of the record that begins at byte `end`. The record with index `record` begins at byte `start`.
+    """Return the index of the record whose line begins at byte `end`. The record with index `record` begins at `start`.
 
-    To save time, lines are counted from `start` or from the end of the result, whichever is nearer.
+    Lines are counted from `start` or from the end of the result, whichever is nearer, to save time.
     """
     if isinstance(result, ReusedRecords):
         return 0

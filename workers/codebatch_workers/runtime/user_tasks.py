@@ -1,6 +1,6 @@
-"""Functions of a project that run as custom tasks (codebatch/plugins/user_tasks.py).
+"""Custom tasks: functions of a project, called as tasks (codebatch/plugins/user_tasks.py).
 
-While a function runs, an audit hook records which inputs it reads.
+While a function runs, an audit hook records the inputs that it reads.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class _Function:
         self._watch = watch
 
     def _call(self, argument: object, file: SourceFile | None = None) -> list[Record]:
-        """Return the validated records of the function.
+        """Call the function, and return its validated records.
 
-        The audit also covers the validation: a generator executes only when its records are taken.
+        The audit also covers the validation, because a generator executes only when its records are taken.
         """
         if self._watch is None:
             return self._call_and_check(argument, file)
@@ -69,7 +69,7 @@ class ProjectFunction(_Function):
 
 
 class CustomTasks:
-    """The custom tasks of a worker. It also reports whether other batches may reuse the results of each."""
+    """The custom tasks of a worker. For each, it also determines whether other batches may reuse the results."""
 
     def __init__(self, catalogue: TaskCatalogue, store: Path | None, check: Check) -> None:
         """Custom project tasks may read `store`. `check` validates records like `validate_records`."""
@@ -80,7 +80,7 @@ class CustomTasks:
     def task(
         self, custom_task: CustomTask, planned: PlannedTask, config: msgspec.Struct
     ) -> FileFunction | ProjectFunction:
-        """Return a custom task as the plan describes it."""
+        """Return the object that runs a custom task, as the plan describes the task."""
         watch, name = self._catalogue.watch, planned.name
         is_of_project = planned.scope == "project"
         if watch is not None:
@@ -92,10 +92,10 @@ class CustomTasks:
         return wrap(name, custom_task.function, config if custom_task.takes_config else None, watch, self._check)
 
     def uncovered_inputs(self, name: str) -> str:
-        """Return why other batches must not reuse the results of a task, or an empty text if they may.
+        """Return the reason why other batches must not reuse the results of a task, or an empty text if they may.
 
-        Reasons are inputs that its cache key does not cover, `reuse = false`, or a source file that changed during the
-        run.
+        There are three reasons: the task read an input that its cache key does not cover, its configuration has `reuse
+        = false`, or a source file of the task changed during the run.
         """
         custom_task = self._catalogue.custom_task(name)
         if custom_task is None:

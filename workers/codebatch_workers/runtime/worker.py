@@ -89,9 +89,9 @@ class Worker:
         runner: TaskRunner | None = None,
         now_ns: Callable[[], int] = running_ns,
     ) -> None:
-        """Use the system's files, a progress cell on disk and the installed tasks by default.
+        """Use the system's files, a progress cell on disk, and the installed tasks by default.
 
-        `_receive_messages` measures its interval by the clock `now_ns`.
+        `now_ns` is the clock for the interval of `_receive_messages`.
         """
         files = files or RealFiles()
         store = open_store(files, Path(launch.store))
@@ -160,7 +160,7 @@ class Worker:
                         self._do_unit(unit, epoch, served)
                     except (InvalidConfiguration, StoreError, ToolMismatch) as error:
                         if isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EMFILE:
-                            raise  # A task has used up the file descriptors. The store is not the cause.
+                            raise  # A task has used up the file descriptors, so the error is not one of the store.
                         give_up(self._channel, error)
                         return
                 case Drain():
@@ -203,9 +203,10 @@ class Worker:
         self._channel.send(Finished(seconds=seconds, is_worn=self._is_worn))
 
     def _set_up(self, tasks: Sequence[str]) -> None:
-        """Load tasks. If an OSError occurs in the first unit of this worker, raises InvalidConfiguration.
+        """Load tasks. Raises InvalidConfiguration for an OSError in the first unit of this worker.
 
-        A task's module may have lowered a limit of the process. In that case, a new worker would fail in the same way.
+        A module of a task may have lowered a limit of the process. In that case, a new worker would fail in the same
+        way.
         """
         try:
             self._runner.set_up(tasks)
@@ -219,7 +220,7 @@ class Worker:
             ) from None
 
     def _execute_unit(self, unit: Unit, served: Sequence[Served]) -> tuple[int, int, list[EncodedOutcome]]:
-        """Execute a unit. Return the range [start, end) of items that were finished, and their outcomes."""
+        """Execute a unit. Return the range [start, end) of the items that were finished, and the outcomes for them."""
         match self._work[unit.shard]:
             case Shard(start=first):
                 done = self._execute(unit, first, self._bases.find(served, unit.start, unit.end))
@@ -271,7 +272,7 @@ class Worker:
     def _run_item(
         self, entry: Entry, source: SourceFile | TaskFailure, tasks: Sequence[str]
     ) -> tuple[dict[str, Result], SourceFile]:
-        """Run on one file those tasks that have no reused result for it."""
+        """Run `tasks` on one file. They are the tasks that have no reused result for this file."""
         if isinstance(source, TaskFailure):
             empty = SourceFile(path=entry.path, content=b"", executable=entry.executable, contexts={})
             return dict.fromkeys(tasks, source), empty
@@ -280,7 +281,7 @@ class Worker:
         return results, source
 
     def _execute_project(self, unit: Unit, served: Sequence[Served]) -> EncodedOutcome:
-        """Execute a project task. The inputs are the current outcomes of all tasks that it needs."""
+        """Execute a project task. Its inputs are the current outcomes of all tasks that it needs."""
         (name,) = unit.tasks
         self._step(unit.start, unit.end, PHASE_PROJECT)
         self._begin_task(name)
@@ -289,7 +290,7 @@ class Worker:
         needs = self._plan.tasks[self._task_numbers[name]].needs
         needed = [(shard, need) for shard, need in ledger.chains if need in needs]
         if any(ledger.holes(shard, need) for shard, need in needed):
-            # All outcomes existed when this unit was assigned, so some are lost. The result would be wrong.
+            # All outcomes existed when this unit was assigned, so some were removed since. The result would be wrong.
             raise removed_outcomes_error(self._files, self._root)
         contexts = visible_contexts(self._plan.tasks)[name]
         project = BatchProject(
@@ -319,7 +320,7 @@ class Worker:
     def _open_previous(
         self, name: str, needs: Sequence[str], contexts: frozenset[str], batch_id: str
     ) -> PreviousBatch | None:
-        """Return the older batch from which a project task can continue, or None if it is missing or damaged."""
+        """Return the older batch from which a project task can continue. If it is missing or damaged, return None."""
         base = self._bases.base(batch_id)
         if base is not None:
             with treating_damage_as_missing():
@@ -345,21 +346,21 @@ class Worker:
 
     @cached_property
     def _items(self) -> list[Entry]:
-        """All items of the plan. They are listed only if the entries of one unit do not suffice."""
+        """All items of the plan. They are computed on first use, because a unit of items needs only its own entries."""
         return plan_items(self._snapshot.entries, self._plan.paths)
 
     def _items_between(self, start: int, end: int) -> list[Entry]:
         """Return the plan's items [start, end). Raises StoreCorrupt."""
-        # With a path restriction, items are numbered differently from the files of the snapshot.
+        # With a path restriction, the numbers of items differ from the numbers of files in the snapshot.
         return self._items[start:end] if self._plan.paths else self._snapshot.items_between(start, end)
 
     def _read(self, entry: Entry) -> bytes:
         return self._objects.read(entry.object, entry.size)
 
     def _receive_messages(self, unit: Unit, end: int) -> int:
-        """Apply the messages that have arrived. Return the end of the unit, which a message may have decreased.
+        """Apply the messages that have arrived. Return the end of the unit, which a message can decrease.
 
-        Polling costs as much as many a small file. So it is skipped if the last poll was less than _HEED_EVERY_NS ago.
+        Polling takes as long as many a small file, so it is skipped within _HEED_EVERY_NS after the last poll.
         """
         now_ns = self._now_ns()
         if now_ns - self._received_ns < _HEED_EVERY_NS:
@@ -376,7 +377,7 @@ class Worker:
         return end
 
     def _check_descriptors(self) -> None:
-        """If tasks left many file descriptors open, set `_is_worn`: this worker ends its unit early, as its last one.
+        """Set `_is_worn` if tasks left many file descriptors open. A worn worker ends its unit early, as its last one.
 
         dup(2) returns the lowest free descriptor, so its value shows how many are open. A worn worker closes its
         reserved descriptors, so that it can still commit the unit.

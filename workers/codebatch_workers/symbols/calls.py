@@ -1,8 +1,8 @@
 """Occurrences of a name, derived from stored records of calls. If this succeeds, the file need not be parsed.
 
-The record of a call has the line of the name, the target as written, and the scope. Suppose that the name occurs in the
-text exactly as often as there are calls, and that each line and target agrees with the text. Then the name has no other
-occurrence that parsing could find.
+The record of a call contains the line of the name, the target as written, and the scope. The derivation needs two
+conditions. The name occurs in the text exactly as often as there are calls. The text at each occurrence agrees with the
+line and target of one call. Then parsing could find no other occurrence.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _LANGUAGES = frozenset({"c", "cpp", "go", "java", "python"})
 """Languages whose import statements do not contain calls. In others, an import could be mistaken for a call."""
 _CALLED = re.compile(rb"[ \t]*\(")
 _BEGINS = re.compile(rb"[A-Za-z_\x80-\xff]")
-# After such a byte, a name continues a chain such as `a.b`, and does not begin it.
+# If one of these bytes precedes a name, the name continues a chain such as `a.b`.
 _CONTINUES_CHAIN = re.compile(rb"[\w$.:>)\]}\x80-\xff-]")
-# A line continuation within a name. The text search for names does not find these.
+# A line continuation within a name. The search for names in the text does not find such a name.
 _SPLIT_NAME = re.compile(rb"\w\\\r?\n\w")
 
 
@@ -36,7 +36,7 @@ class Reference(NamedTuple):
 def call_references(
     file: SourceFile, spans: Sequence[tuple[int, int]], calls: Sequence[tuple[int, str, str]]
 ) -> list[Reference] | None:
-    """Return the occurrences of a name if all of them are calls. Return None if only the tree can decide.
+    """Return the occurrences of a name if all of them are calls. Return None if only the tree can show this.
 
     `spans` are the occurrences of the name in the text. `calls` are line, target and source of each recorded call of
     the name. The file must not define the name.
@@ -58,7 +58,7 @@ def call_references(
 
 
 def _is_written(utf8: bytes, end: int, target: bytes) -> bool:
-    """Return whether the text before an offset is a complete chain of names equal to `target`, and `(` follows it."""
+    """Return whether the text up to `end` is a complete chain of names equal to `target`, and `(` follows."""
     start = end - len(target)
     return (
         start >= 0

@@ -1,8 +1,8 @@
-"""Metrics of functions, from captures of the language's query. They are computed in one pass over byte ranges.
+"""Metrics of functions, computed from captures of the language's query in one pass over byte ranges.
 
-McCabe's complexity is one plus the number of decision points. Cognitive complexity follows Campbell's paper: a
-structure costs one plus its nesting depth. An `else`, an `elif`, a jump to a label, and a run of equal logical
-operators (left to right, through parentheses) cost one each. Recursion costs nothing. Nesting is the largest number of
+McCabe's complexity is one plus the number of decision points. Cognitive complexity follows Campbell's paper. A
+structure costs one plus its nesting depth. Each `else`, `elif` and jump to a label costs one. A run of equal logical
+operators (left to right, through parentheses) also costs one. Recursion costs nothing. Nesting is the largest number of
 structures and closures that are within each other. An inner function has its own metrics. Captures:
 
     function       a function
@@ -37,18 +37,18 @@ _CODES = {
     "parameter": _PARAMETER,
     "aside": _ASIDE,
 }
-# Nodes that can be between two logical operators of one expression. In Swift's grammar, the second operator is below a
+# Nodes that can be between two logical operators of one expression. In Swift's grammar, the second operator is within a
 # comparison.
 _BETWEEN = frozenset(
     {"parenthesized_expression", "parenthesized_statements", "tuple_expression", "comparison_expression"}
 )
-# If a file has more operators, they are not grouped: each counts as a run. Grouping needs parents, and the time to find
-# a parent grows with the number of siblings.
+# If a file has more logical operators, each of them counts as a run. To find runs, the parent of each operator is
+# needed, and the time to find a parent grows with the number of its siblings.
 _LOGICAL_MAX = 2_000
 
 
 class FunctionMetrics(msgspec.Struct, gc=False):
-    """The metrics of one function, or of the code outside functions. The offsets are those of the function's node."""
+    """The metrics of one function, or of the code outside functions. `start` and `end` are the offsets of its node."""
 
     start: int
     end: int
@@ -61,10 +61,10 @@ class FunctionMetrics(msgspec.Struct, gc=False):
 def function_metrics(
     captures: Mapping[str, Sequence[Node]], utf8: bytes, language: str
 ) -> tuple[FunctionMetrics, list[FunctionMetrics]]:
-    """Return the metrics of the code outside functions, and those of each function by position.
+    """Return the metrics of the code outside functions, and the metrics of each function by position.
 
-    The complexity of code outside functions is its number of decisions. C has no nested functions: if the tree has one,
-    the inner one is an `if` after a macro and does not count.
+    The complexity of the code outside functions is its number of decisions. C has no nested functions. If the tree
+    contains one, it is an `if` after a macro, and does not count as a function.
     """
     are_nested = language != "c"
     are_all_named = language not in ("c", "cpp")
@@ -72,7 +72,7 @@ def function_metrics(
     functions: list[FunctionMetrics] = []
     runs = _run_starts(captures.get("logical", ()), utf8)
     continued = {node.start_byte for node in captures.get("elseif", ())}
-    # Each open node has an entry: its end, and the function and depth that apply after this end.
+    # An entry for each node that is not yet closed: the end of the node, and the function and depth to restore there.
     stack: list[tuple[int, FunctionMetrics, int]] = []
     function, depth = outside, 0
     for start, minus_end, code in _spans(captures):
@@ -98,7 +98,7 @@ def function_metrics(
             stack.append((-minus_end, function, depth))
             function = FunctionMetrics(start, -minus_end, 0)
         elif code == _BRANCH and start in continued:
-            function.complexity += 1  # The cognitive cost of this branch is already counted with its `else`.
+            function.complexity += 1  # The `else` before this branch has already counted its cognitive cost.
         else:
             stack.append((-minus_end, function, depth))
             if code != _NEST:
@@ -110,7 +110,7 @@ def function_metrics(
 
 
 def _spans(captures: Mapping[str, Sequence[Node]]) -> list[tuple[int, int, int]]:
-    """Return start, negative end and code of all captures, sorted so that outer nodes precede inner ones."""
+    """Return start, negative end and code of all captures. They are sorted, so that outer nodes precede inner ones."""
     spans = [
         (node.start_byte, -node.end_byte, code)
         for capture, code in _CODES.items()
@@ -121,12 +121,12 @@ def _spans(captures: Mapping[str, Sequence[Node]]) -> list[tuple[int, int, int]]
 
 
 def _is_no_parameter(text: bytes) -> bool:
-    """Return whether a capture is not a parameter: `void` in C's `f(void)`, or a comment."""
+    """Return whether the text of a captured node is not a parameter: `void` in C's `f(void)`, or a comment."""
     return text == b"void" or text.startswith((b"/*", b"//"))
 
 
 def _run_starts(tokens: Sequence[Node], utf8: bytes) -> set[int]:
-    """Return the offsets of operators that begin a run of equal operators in their expression, from left to right."""
+    """Return the offsets of logical operators that begin a run of equal operators in their expression."""
     if len(tokens) > _LOGICAL_MAX:
         return {token.start_byte for token in tokens}
     parents = [token.parent or token for token in tokens]
@@ -135,7 +135,7 @@ def _run_starts(tokens: Sequence[Node], utf8: bytes) -> set[int]:
     run_starts = set()
     last: dict[int, bytes] = {}
     end = 0
-    # Outer expressions come first, because the root of an inner expression follows from the nodes around it.
+    # Outer expressions come first, because the root of an inner expression is taken from the expressions around it.
     for parent in sorted(parents, key=_outer_first):
         if parent.start_byte >= end:
             roots[parent.id], end = parent.id, parent.end_byte

@@ -1,6 +1,6 @@
-"""Further details of a definition: parameters, decorators, visibility.
+"""Details of a definition: parameters, decorators, visibility.
 
-Decorators and keywords belong to the next name after them. Captures:
+A decorator or keyword belongs to the next name after it. Captures:
 
     parameter               a parameter of the enclosing function
     decorator, decorated    a decorator or annotation, as written
@@ -19,10 +19,10 @@ from tree_sitter import Node
 
 from codebatch.model.record import SymbolType, Visibility
 
-# Text longer than this is a pattern or data, not a name.
+# Longer text is a pattern or data, not a name.
 _TEXT_BYTES_MAX = 128
 
-# Patterns for parameters that begin with the parameter's name.
+# Patterns for parameters that begin with their name.
 _SCRIPT_PARAMETER = re.compile(
     rb"(?:(?:@[\w.]+(?:\([^()]*\))?|public|private|protected|readonly|override)\s+)*((?:\.\.\.)?[\w$\x80-\xff]+|[{\[])"
 )
@@ -47,10 +47,10 @@ _ALWAYS_VISIBLE = frozenset({"import", "module"})
 
 
 def parameter_naming(utf8: bytes, language: str) -> Callable[[Node, int], str]:
-    """Return a function that returns a parameter's name, given its node and the offset of the node.
+    """Return a function that returns the name of a parameter. Its arguments are the node and the offset of the node.
 
-    For a destructured parameter the name is `{` or `[`. For a parameter without a name, it is the type. For C's `void`,
-    it is empty.
+    The name of a destructured parameter is `{` or `[`. If a parameter has no name, its type is returned. For C's
+    `void`, the result is empty.
     """
     simple = _SIMPLE_PARAMETER.get(language)
     if simple is None:
@@ -86,7 +86,7 @@ def _parameter_name(node: Node, utf8: bytes, language: str) -> str:
 
 
 def _inner_declarator(node: Node) -> Node | None:
-    """Return the declarator within a declarator such as `(*f)` or `&x`, which has no field for it."""
+    """Return the inner declarator of a declarator such as `(*f)` or `&x`, in which the grammar has no field for it."""
     return next((child for child in node.named_children if child.type.endswith(("declarator", "identifier"))), None)
 
 
@@ -96,7 +96,7 @@ def decorator_names(
     """Map the offset of each decorated name to the names of its decorators, outermost first.
 
     `starts` are the offsets of all names, ascending. `is_inside` returns whether an offset is in a parameter list.
-    Decorators in parameter lists are ignored.
+    Decorators of parameters are ignored.
     """
     decorators: dict[int, list[tuple[int, str]]] = {}
     for capture in ("decorator", "decorated"):
@@ -113,7 +113,10 @@ def decorator_names(
 def keyword_visibilities(
     captures: Mapping[str, Sequence[Node]], utf8: bytes, starts: Sequence[int]
 ) -> dict[int, Visibility]:
-    """Map the offset of a name to the visibility that the keyword before the name sets."""
+    """Map the offset of a name to its visibility, if a keyword such as `private` precedes the name.
+
+    `starts` are the offsets of all names, ascending.
+    """
     visibilities: dict[int, Visibility] = {}
     for node in captures.get("visibility", ()):
         text = utf8[node.start_byte : node.end_byte]
@@ -126,7 +129,7 @@ def keyword_visibilities(
 
 
 class Sections:
-    """The access specifiers (`public:`, `private:`) of C++, by class."""
+    """The access specifiers of C++ (`public:`, `private:`) in each class."""
 
     def __init__(self, captures: Mapping[str, Sequence[Node]], utf8: bytes, scope_at: Callable[[int], str]) -> None:
         self._specifiers: dict[str, list[tuple[int, Visibility]]] = {}
@@ -141,14 +144,14 @@ class Sections:
         return bool(self._specifiers)
 
     def visibility_at(self, scope: str, start: int) -> Visibility | None:
-        """Return the visibility that the last specifier before a member sets. Without a specifier, return None."""
+        """Return the visibility that the last specifier before a member sets. If there is no specifier, return None."""
         sections = self._specifiers.get(scope, [])
         before = bisect_right(sections, (start, cast("Visibility", "~")))
         return sections[before - 1][1] if before else None
 
 
 def visible_to_all(_name: str, _symbol_type: SymbolType, _around: str) -> Visibility:
-    """Return `public`, in languages that have no rule for names without a keyword."""
+    """Return `public`. This is the rule for languages in which names without a keyword are visible everywhere."""
     return "public"
 
 

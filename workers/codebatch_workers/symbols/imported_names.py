@@ -17,9 +17,9 @@ Longer prefixes occur only in hostile input.
 class ImportedName(msgspec.Struct, frozen=True, gc=False):
     """One imported name: its target as written, the target's node, and the node of the local name or None.
 
-    If one statement binds several names of one target, only the first has the target; it is empty in the others.
-    `is_module` is true if the target certainly is a module, although it looks like a member of a module. For Rust,
-    `module_file` is the file of this module that `#[path]` sets.
+    If one statement binds several names of one target, only the first of them has the target. It is empty in the
+    others. `is_module` is true if the target certainly is a module, although it looks like a member of a module. In
+    Rust, `module_file` is the file that `#[path]` sets for the module.
     """
 
     target: str
@@ -33,7 +33,7 @@ ImportsOf = Callable[["Node", bytes], list[ImportedName]]
 
 
 def node_text(node: Node, utf8: bytes) -> str:
-    """Return a name as written, without white space in it, which some grammars allow."""
+    """Return the text of a name without white space, which some grammars allow within names."""
     return b"".join(utf8[node.start_byte : node.end_byte].split()).decode("utf-8", "replace")
 
 

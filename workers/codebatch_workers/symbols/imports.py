@@ -12,7 +12,10 @@ from codebatch_workers.symbols.named_files import lua_imports, php_imports, ruby
 
 
 def python_imports(node: Node, utf8: bytes) -> list[ImportedName]:
-    """Return `a.b`, which binds `a`, for `import a.b`; and `..a.b`, which binds `c`, for `from ..a import b as c`."""
+    """Return the targets and bound names of a Python import.
+
+    `import a.b` has the target `a.b` and binds `a`. `from ..a import b as c` has the target `..a.b` and binds `c`.
+    """
     module = node.child_by_field_name("module_name")
     prefix = ""
     if node.type == "future_import_statement":
@@ -38,7 +41,7 @@ def python_imports(node: Node, utf8: bytes) -> list[ImportedName]:
 
 
 def script_imports(node: Node, utf8: bytes) -> list[ImportedName]:
-    """Return the target and bound name of `import a = b.c`. The query captures all other imports."""
+    """Return the target and bound name of `import a = b.c`. The query itself captures all other imports."""
     if node.type != "import_alias":
         return []
     names = node.named_children
@@ -49,9 +52,10 @@ _IMPORTED = re.compile(rb'\s*(?:/\*.*?\*/\s*)*(?:"([^"\n]+)"|<([^>\n]+)>)', re.D
 
 
 def c_imports(node: Node, utf8: bytes) -> list[ImportedName]:
-    """Return the path between quotes or brackets. If a macro stands for the path, return the macro.
+    """Return the path between the quotes or brackets of an `#include`.
 
-    The grammar does not parse the argument of `#import`, so its text is searched.
+    If a macro is in place of the path, return the macro. The grammar does not parse the argument of `#import`, so the
+    path is searched in its text.
     """
     if node.type == "preproc_call":
         argument = node.child_by_field_name("argument")
@@ -67,9 +71,9 @@ def c_imports(node: Node, utf8: bytes) -> list[ImportedName]:
 
 
 def go_imports(node: Node, utf8: bytes) -> list[ImportedName]:
-    """Return the path of an import.
+    """Return the path of an import in Go.
 
-    A name is bound only if the import sets one: the package's own name is unknown here.
+    A name is bound only if the import sets one. Otherwise, the package's own name is bound, which is unknown here.
     """
     path = node.child_by_field_name("path")
     if path is None:
@@ -83,7 +87,10 @@ def go_imports(node: Node, utf8: bytes) -> list[ImportedName]:
 
 
 def java_imports(node: Node, utf8: bytes) -> list[ImportedName]:
-    """Return `a.b.C`, which binds `C`, for `import a.b.C`; and `a.b.*`, which binds nothing, for `import a.b.*`."""
+    """Return the target and bound name of a Java import.
+
+    `import a.b.C` has the target `a.b.C` and binds `C`. `import a.b.*` has the target `a.b.*` and binds nothing.
+    """
     name = next((child for child in node.named_children if child.type in ("scoped_identifier", "identifier")), None)
     if name is None:
         return []
@@ -93,9 +100,9 @@ def java_imports(node: Node, utf8: bytes) -> list[ImportedName]:
 
 
 def rust_imports(node: Node, utf8: bytes) -> list[ImportedName]:
-    """Return `a::b` and `a::c::*` for `use a::{b, c::*}`, and `self::a` for `mod a;`.
+    """Return the targets of a Rust import: `a::b` and `a::c::*` for `use a::{b, c::*}`, and `self::a` for `mod a;`.
 
-    Targets with `self` and `super` are relative to the file's own module, even if they are in an inner module. For
+    Targets with `self` and `super` are relative to the file's own module, even if the import is in an inner module. For
     example, `use super::a` in `mod tests {…}` has the target `self::a`.
     """
     if node.type == "mod_item":
@@ -106,8 +113,8 @@ def rust_imports(node: Node, utf8: bytes) -> list[ImportedName]:
         files = _module_files(node, name, utf8)
         if not files:
             return [ImportedName(target, name, None, is_module=True)]
-        # With several files, conditional compilation chooses one. Each file gets an edge, and each edge needs a
-        # location of its own.
+        # If there are several files, conditional compilation chooses one of them. Each file gets an edge, and each edge
+        # needs another location.
         places = [name, *(place for place, _ in files[1:])]
         return [
             ImportedName(target, place, None, is_module=True, module_file=file)
@@ -129,13 +136,16 @@ def rust_imports(node: Node, utf8: bytes) -> list[ImportedName]:
 
 
 def _modules_around(node: Node, utf8: bytes) -> list[str]:
-    """Return the names of the inline modules around a node, outermost first."""
+    """Return the names of the inline modules that contain a node, outermost first."""
     names = (module.child_by_field_name("name") for module in _module_nodes_around(node))
     return [node_text(name, utf8) for name in names if name is not None]
 
 
 def _module_nodes_around(node: Node) -> list[Node]:
-    """Return the nodes of the inline modules among the nearest _LEVELS_MAX ancestors, outermost first."""
+    """Return the nodes of the inline modules that contain a node, outermost first.
+
+    At most _LEVELS_MAX levels are searched.
+    """
     modules: list[Node] = []
     above = node.parent
     for _ in range(_LEVELS_MAX):
@@ -151,7 +161,10 @@ _LEVELS_MAX = 128
 
 
 def _from_file(target: str, inner: list[str]) -> str:
-    """Convert a path that is relative to an inner module to one that is relative to the file's own module."""
+    """Convert a path that is relative to an inner module to a path that is relative to the file's own module.
+
+    `inner` are the names of the modules from the file's own module to the inner module.
+    """
     parts = target.split("::")
     if parts[0] not in ("self", "super"):
         return target
@@ -166,10 +179,11 @@ def _from_file(target: str, inner: list[str]) -> str:
 
 
 def _module_files(node: Node, name: Node, utf8: bytes) -> list[tuple[Node, str]]:
-    """Return the files that `#[path]` attributes set for a module, each with its attribute.
+    """Return the files that `#[path]` attributes set for a module, each with the node of its attribute.
 
-    Without any, return an empty list. `./x` is relative to the directory of the source file. `x` is relative to the
-    directory of the source file's module, like the files of its submodules (The Rust Reference, "The path attribute").
+    If no attribute sets a file, the list is empty. A file `./x` is relative to the directory of the source file. A file
+    `x` is relative to the directory in which the submodules of the source file are searched (The Rust Reference, "The
+    path attribute").
     """
     steps: list[str] = []
     is_sibling = False
@@ -192,7 +206,7 @@ def _module_files(node: Node, name: Node, utf8: bytes) -> list[tuple[Node, str]]
 
 
 def _path_attributes(node: Node, utf8: bytes) -> list[tuple[Node, str]]:
-    """Return each attribute `#[path = "…"]` of a module, also within `cfg_attr`, and its path."""
+    """Return the attributes `#[path = "…"]` of a module, also those within `cfg_attr`, each with its path."""
     attributes: list[tuple[Node, str]] = []
     before = node.prev_named_sibling
     while before is not None and before.type in ("attribute_item", "line_comment", "block_comment"):
@@ -240,7 +254,7 @@ def _rust_leaf(prefix: str, part: Node, utf8: bytes) -> ImportedName:
 
 
 def kotlin_imports(node: Node, utf8: bytes) -> list[ImportedName]:
-    """Return `a.b.C` for `import a.b.C as D`, and `a.b.*` for `import a.b.*`."""
+    """Return the target of a Kotlin import: `a.b.C` for `import a.b.C as D`, and `a.b.*` for `import a.b.*`."""
     name = next((child for child in node.named_children if child.type == "qualified_identifier"), None)
     if name is None:
         return []
@@ -249,7 +263,7 @@ def kotlin_imports(node: Node, utf8: bytes) -> list[ImportedName]:
 
 
 def scala_imports(node: Node, utf8: bytes) -> list[ImportedName]:
-    """Return `a.B`, `a.C` and `e.*` for `import a.{B, C => D}, e._`."""
+    """Return the targets of a Scala import: `a.B`, `a.C` and `e.*` for `import a.{B, C => D}, e._`."""
     names: list[ImportedName] = []
     prefix = ""
     leaf: Node | None = None

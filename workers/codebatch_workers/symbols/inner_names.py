@@ -1,4 +1,4 @@
-"""Names that are only a part of a grammar's token: `:name` in Ruby, `{name}` in format strings of Rust, quoted names.
+"""Names that are only a part of a token in the tree: `:name` in Ruby, `{name}` in Rust's format strings, quoted names.
 
 Each rule applies to one node type of one language. macros.py finds names in macro bodies of C and C++.
 """
@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping
 
 from tree_sitter import Node
 
-# A function that returns whether a part of a token is a name. The arguments are the token's node, the text of the file,
-# and the start and end of the part.
+# A function that returns whether a part of a token is a name. The arguments are the node of the token, the text of the
+# file, and the start and end of the part.
 _Rule = Callable[["Node", bytes, int, int], bool]
 
 _SYMBOL_MARKS = b":?!="
 _QUOTES = {b"`": b"`", b'"': b'"', b"[": b"]", b"@": b"", b"r#": b""}
-# Formatting macros of Rust's standard library. The value is the number of arguments before the format string.
+# Formatting macros of Rust's standard library, with the number of arguments before the format string.
 _FORMATTERS = {
     **dict.fromkeys(
         (b"eprint", b"eprintln", b"format", b"format_args", b"panic", b"print", b"println", b"todo", b"unimplemented"),
@@ -47,25 +47,31 @@ def is_inner_name(language: str, node: Node, utf8: bytes, start: int, end: int) 
 
 
 def _is_symbol(node: Node, utf8: bytes, start: int, end: int) -> bool:
-    """Return whether the part is the name in `:name`, `:name=`, or `name:` (a key, or short for `name: name`)."""
+    """Return whether the part is the name in Ruby's `:name`, `:name=` or `name:`.
+
+    `name:` is a key, or short for `name: name`.
+    """
     return utf8[node.start_byte : node.end_byte].strip(_SYMBOL_MARKS) == utf8[start:end].strip(_SYMBOL_MARKS)
 
 
 def _is_listed_symbol(node: Node, _utf8: bytes, start: int, end: int) -> bool:
-    """Return whether the part is the whole text of a symbol: in `%i[…]` or in quotes."""
+    """Return whether the part is the whole text of a Ruby symbol: in `%i[…]` or in quotes."""
     parent = node.parent
     is_whole = (node.start_byte, node.end_byte) == (start, end)
     return is_whole and parent is not None and parent.type in ("bare_symbol", "delimited_symbol")
 
 
 def _is_marked(node: Node, utf8: bytes, start: int, end: int) -> bool:
-    """Return whether the part is a name in quotes, or follows a mark such as `@` or `r#` for reserved words."""
+    """Return whether the part is a name in quotes, or a name after a mark for reserved words, such as `@` or `r#`."""
     opening, closing = utf8[node.start_byte : start], utf8[end : node.end_byte]
     return _QUOTES.get(opening) == closing
 
 
 def _is_interpolated(node: Node, utf8: bytes, start: int, _end: int) -> bool:
-    """Return whether the part is `name` in Kotlin's `"$name"`, which the grammar parses as text at a string's start."""
+    """Return whether the part is `name` in Kotlin's `"$name"`.
+
+    At the start of a string, the grammar parses this as text.
+    """
     return start > node.start_byte - 1 and utf8[start - 1 : start] == b"$" and utf8[start - 2 : start - 1] not in b"\\$"
 
 

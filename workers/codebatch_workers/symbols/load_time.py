@@ -1,4 +1,8 @@
-"""The time at which an import is executed: when its file is loaded, later, or never if only for type checkers."""
+"""The time at which an import is executed.
+
+An import is executed when its file is loaded, later, or never. It is never executed if its names are only for type
+checkers.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ _SCRIPT_FUNCTIONS = frozenset(
         "generator_function_declaration",
     ]
 )
-# Nodes whose code runs only when it is called. In languages that are not listed, imports are resolved before any code
+# Nodes whose code runs only when they are called. In languages without an entry, imports are resolved before any code
 # runs.
 _FUNCTIONS = {
     "bash": frozenset({"function_definition"}),
@@ -29,7 +33,7 @@ _FUNCTIONS = {
     "typescript": _SCRIPT_FUNCTIONS,
     "zsh": frozenset({"function_definition"}),
 }
-# Nodes that can be between a function expression and its immediate call: `(function () {}).call(this)`.
+# Nodes that can be between a function and its immediate call, as in `(function () {}).call(this)`.
 _AROUND_CALLED = frozenset({"parenthesized_expression", "member_expression"})
 _SCRIPTS = frozenset({"javascript", "tsx", "typescript"})
 _TYPE_WORDS = frozenset({"type", "typeof"})
@@ -38,7 +42,10 @@ _TYPE_CHECKING = re.compile(rb"\(?\s*(?:\w+\.)?TYPE_CHECKING\s*\)?")
 
 
 def is_deferred(node: Node, language: str, utf8: bytes) -> bool:
-    """Return whether loading the file does not execute an import: it is in a function, dynamic, or an autoload."""
+    """Return whether an import is not yet executed when its file is loaded.
+
+    This is true of imports in functions, of dynamic imports, and of Ruby's `autoload`.
+    """
     functions = _FUNCTIONS.get(language)
     if functions is None or _is_php_use(node):
         return False
@@ -50,7 +57,7 @@ def is_deferred(node: Node, language: str, utf8: bytes) -> bool:
         awaited = awaited or above.type == "await_expression"
         above = above.parent
     if language in _SCRIPTS:
-        # The promise of `import()` resolves after the file has run, unless the file waits for it.
+        # The promise of `import()` resolves after the file has run, unless the file awaits it.
         return not awaited and _is_dynamic(node)
     return language == "ruby" and _is_autoload(node, utf8)
 
@@ -78,7 +85,7 @@ def _is_autoload(node: Node, utf8: bytes) -> bool:
 
 
 def is_type_only(node: Node, language: str, utf8: bytes) -> bool:
-    """Return whether an import statement is never executed, because its names are only for a type checker."""
+    """Return whether an import is never executed, because its names are only for a type checker."""
     if language == "python":
         return _is_for_type_checker(node, utf8)
     if language not in _SCRIPTS:
@@ -119,5 +126,5 @@ def _names_are_types(statement: Node) -> bool:
 
 
 def is_declaration_file(path: bytes) -> bool:
-    """Return whether the extension of a file is that of type declarations, which are never executed."""
+    """Return whether a file has the extension of type declarations (`.d.ts`), which are never executed."""
     return path.endswith(_DECLARATIONS)

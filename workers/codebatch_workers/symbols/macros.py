@@ -1,7 +1,7 @@
-"""Macros of C and C++, found by a text search. Grammars without a preprocessor misparse macro bodies.
+"""Macros of C and C++, found by a search in the text. The grammars have no preprocessor, so they misparse macro bodies.
 
-A directive ends at the first line end that is neither after a backslash nor in a comment. Nodes in its body are
-unreliable. So `outline` drops definitions in macro bodies, and takes calls in them from the text.
+A directive ends at the first line end that is neither after a backslash nor in a comment. The nodes that a tree has in
+a macro body are unreliable. So `outline` drops definitions in macro bodies, and finds calls in them by their text.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from typing import NamedTuple
 import msgspec
 from tree_sitter import Node
 
-# A search for the literal `define` is fast. So the pattern begins with it, and the text before it is checked for each
-# match.
+# `re` searches for literal text fast, so the pattern begins with the literal `define`. The text before it is checked
+# for each match.
 _DEFINE = re.compile(
     rb"define[ \t]+([A-Za-z_$\x80-\xff][\w$\x80-\xff]*)(\([^()\n]*\))?[^\n\\/\"]*"
     rb"(?:(?:\\(?:\r\n|.)|/\*.{0,2000}?\*/|//[^\n\\]*|\"(?:[^\"\\\n]|\\.)*\"|[/\"])[^\n\\/\"]*)*",
     re.DOTALL,
 )
-# Strings, comments, numbers, and words in the body of a macro; only words have the group `name`. In a body, `#x` turns
-# the argument x into a string.
+# Strings, comments, numbers and words in the body of a macro. Only words have the group `name`. Because `#x` turns the
+# argument x into a string, `x` is a word there, too.
 _WORD = re.compile(
     rb"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|/\*.*?\*/|//[^\n]*|(?<![\w$.])[0-9][\w.]*|"
     rb"(?P<name>[A-Za-z_$\x80-\xff][\w$\x80-\xff]*)(?P<call>(?:[ \t]|\\\r?\n)*\()?",
     re.DOTALL,
 )
-# The names before the last name of a chain: `a.b->` in `a.b->c`, `std::` in `std::move`.
+# The part of a chain of names before the last name: `a.b->` in `a.b->c`, `std::` in `std::move`.
 _CHAIN = re.compile(rb"(?:[\w$\x80-\xff]+(?:::|\.|->))+\Z")
 _CHAIN_BYTES_MAX = 200
 _PARAMETER = re.compile(rb"[\w$\x80-\xff]+|\.\.\.")
@@ -59,7 +59,7 @@ class Macro(msgspec.Struct, frozen=True):
     def calls(self, utf8: bytes, reserved: frozenset[bytes]) -> Iterator[tuple[int, str]]:
         """Yield the end offset and the chain of names of each call in the body.
 
-        Parameters and reserved words do not count.
+        Calls of parameters and of reserved words are left out.
         """
         if utf8.find(b"(", self.name_end + 1, self.end) < 0:
             return
@@ -96,7 +96,10 @@ def macros(utf8: bytes, comments: Sequence[Node]) -> list[Macro]:
 
 
 class Bodies:
-    """The ranges from the name of each macro to the end of its body. `offset in bodies` tests an offset."""
+    """The ranges of macro bodies: from the end of each name to the end of the macro.
+
+    `offset in bodies` tests an offset.
+    """
 
     def __init__(self, definitions: Sequence[Macro]) -> None:
         self._starts = [macro.name_end for macro in definitions]

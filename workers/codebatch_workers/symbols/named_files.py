@@ -1,4 +1,4 @@
-"""Imports in Ruby, Lua and PHP, in which files load others by name."""
+"""Imports in Ruby, Lua and PHP. Files in these languages load other files by path or name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _arguments(node: Node) -> list[Node]:
 
 
 _RUBY_HERE = r"(?:__dir__|File\.dirname\s*\(?\s*__FILE__\s*\)?)"
-# Patterns for expressions whose group is a path relative to the directory of the source file.
+# Patterns for expressions that are a path relative to the directory of the source file. The group is this path.
 _RUBY_FILES = (
     re.compile(rf'"#\{{\s*{_RUBY_HERE}\s*\}}/([^"#]+)"'),
     re.compile(rf'{_RUBY_HERE}\s*\+\s*["\']/([^"\'#]+)["\']'),
@@ -29,10 +29,10 @@ _RUBY_FILE_BYTES_MAX = 1024
 
 
 def ruby_imports(node: Node, utf8: bytes) -> list[ImportedName]:
-    """Return the path in `require`, `load` or `autoload` if it is a plain string.
+    """Return the path in Ruby's `require`, `load` or `autoload` if the path is a plain string.
 
-    For `require_relative`, it begins with `./`. A path that is built from the source file's own directory (`__dir__`,
-    `__FILE__`) begins with `./`, too.
+    For `require_relative`, the returned path begins with `./`. The same applies to a path that is built from the source
+    file's own directory (`__dir__`, `__FILE__`).
     """
     method = node.child_by_field_name("method")
     if method is None:
@@ -64,12 +64,13 @@ def _ruby_place(written: bytes) -> str | None:
     return "/".join(part.strip("/") for part in parts)
 
 
-# Functions that call their first argument. The value is the number of their own arguments before those of the call.
+# Functions that call their first argument: `pcall(require, "a")`. The value is the number of arguments before those
+# that are passed on.
 _LUA_CALLERS = {"pcall": 1, "xpcall": 2}
 
 
 def lua_imports(node: Node, utf8: bytes) -> list[ImportedName]:
-    """Return the module in `require "a.b"` or `pcall(require, "a.b")` if it is a plain string."""
+    """Return the module in Lua's `require "a.b"` or `pcall(require, "a.b")` if the module is a plain string."""
     name = node.child_by_field_name("name")
     path_nodes = _arguments(node)
     skipped = _LUA_CALLERS.get("" if name is None else node_text(name, utf8), 0)
@@ -90,9 +91,9 @@ _PHP_FILE = re.compile(
 
 
 def _php_file(text: bytes) -> str | None:
-    """Return the path in the argument of a `require`, or None.
+    """Return the path in the argument of a PHP `require`, or None.
 
-    A path from the source file's directory begins with `./`.
+    If the path is built from the source file's directory, the returned path begins with `./`.
     """
     match = _PHP_FILE.match(text)
     if match is None:
@@ -104,14 +105,14 @@ def _php_file(text: bytes) -> str | None:
     if match[3].count(b")") != len(functions):
         return None
     levels = len(functions) - functions.count(b"trailingslashit")
-    # `dirname(x, n)` is n levels. One of them is already counted as a function.
+    # `dirname(x, n)` goes up n levels. One of them is already counted, because each `dirname` counts as one level.
     above = levels + sum(int(number) - 1 for number in re.findall(rb"\d", match[3]))
     above -= match[2].upper() == b"__FILE__"
     return None if above < 0 else f"./{'../' * above}{file}"
 
 
 def _strip_comments(node: Node, utf8: bytes, bytes_max: int) -> bytes:
-    """Return the source of a node up to `bytes_max` bytes, without the comments that are its children."""
+    """Return the text of a node without its comments. At most `bytes_max` bytes of the node are read."""
     text, start = b"", node.start_byte
     for child in node.children:
         if len(text) > bytes_max:
@@ -123,7 +124,11 @@ def _strip_comments(node: Node, utf8: bytes, bytes_max: int) -> bytes:
 
 
 def php_imports(node: Node, utf8: bytes) -> list[ImportedName]:
-    r"""Return `A\B` and `A\C` for `use A\{B, C as D}`, `a.php` for `require "a.php"`, `./a.php` with `__DIR__`."""
+    r"""Return the targets of a PHP import.
+
+    They are `A\B` and `A\C` for `use A\{B, C as D}`, and `a.php` for `require "a.php"`. With `__DIR__`, the target is
+    `./a.php`.
+    """
     if node.type != "namespace_use_declaration":
         file = _php_file(_strip_comments(node, utf8, _PHP_FILE_BYTES_MAX))
         return [] if file is None else [ImportedName(file, node, None)]

@@ -1,11 +1,11 @@
 """Symbols and edges of a file, from the captures of its language's query (queries/*.scm).
 
-The name of a capture determines the meaning of a node; the order of captures is irrelevant. Nesting is derived from
+The name of a capture determines the meaning of a node. The order of captures is irrelevant. Nesting is derived from
 byte ranges, so no tree is traversed and depth is not limited. Captures:
 
     def.TYPE       a definition that encloses others; its name comes from names.py
     leaf.TYPE      a definition that encloses nothing; its name comes from names.py
-    name.TYPE      a name that is itself the definition; only the first one of a name in its scope counts
+    name.TYPE      a name that is itself the definition; only its first occurrence in a scope counts
     pattern.TYPE   a target that binds several names, each like name.TYPE
     member         Python's `self.x = …`
     declared       a declarator of something that is defined elsewhere (`extern` in C)
@@ -16,14 +16,15 @@ byte ranges, so no tree is traversed and depth is not limited. Captures:
     impl           Rust's `impl`: a scope that defines nothing
     base           a type that the enclosing definition inherits from
     call           a callee; `tail` is the last name of a callee, whose other names are before it
-    source, bound  the target of an import and a name that it binds, if the statement needs no further analysis
+    source, bound  the target of an import, and a name that it binds, if the statement needs no further analysis
     command, element, macro, decorator, importer, import     see the methods below
 
 Rules for all languages: a function in a class is a method, and a variable in a class is a field. Variables and
-constants in a function are local and not recorded; parameters are not recorded either. A symbol extends from its name
-to the end of its definition. If a callee ends with a chain of names, the dot before it is kept: `f(x).g()` calls `.g`.
+constants in a function are local and not recorded. Parameters are not recorded either. A symbol extends from its name
+to the end of its definition. If a callee ends with a chain of names, the dot before it stays:
+`f(x).g()` calls `.g`.
 
-The module is one class, long as it is, because the effect of a capture depends on the scopes and names of the others.
+The module is one class, long as it is, because the effect of a capture depends on other captures.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ from codebatch_workers.syntax.source import SourceFile
 # A longer qualified name would repeat the names of its scopes, and could grow with the depth of nesting.
 _QUALIFIED_CHARS_MAX = 1024
 
-# Metrics name an anonymous function after the enclosing definition, followed by this text.
+# In metrics, the name of an anonymous function is the name of the enclosing definition, followed by this text.
 ANONYMOUS = "<anonymous>"
 
 _FUNCTIONS = frozenset({"function", "method", "constructor", "property"})
@@ -85,7 +86,7 @@ _PROPERTY_DECORATOR = re.compile(r"(?:.*[._])?property\Z|.+\.(?:setter|getter|de
 
 
 class _EnclosingNode(msgspec.Struct, frozen=True, gc=False):
-    """A node that encloses others and can be a scope."""
+    """A node that encloses other nodes and can be a scope."""
 
     start: int
     minus_end: int
@@ -112,7 +113,7 @@ class Outline(msgspec.Struct, frozen=True):
 
 
 def outline(file: SourceFile) -> Outline:
-    """Return the symbols and edges of a file. A file without a tree has none, except for macros of a huge C header."""
+    """Return the symbols and edges of a file. Without a tree, it has none, except for macros in a huge C header."""
     if file.language not in NAMES or (file.tree is None and not _is_macro_header(file)):
         return Outline([], [])
     return file.derived(_build)
@@ -130,19 +131,19 @@ def _build(file: SourceFile) -> Outline:
 
 
 def definitions(file: SourceFile) -> ScopeDefinitions:
-    """Return the scopes of a file with a tree. `analyze` takes the names of functions from them."""
+    """Return the scopes of a file with a tree. The task `analyze` uses them to name functions."""
     return file.derived(ScopeDefinitions)
 
 
 @cache
 def _split_capture(capture: str) -> tuple[str, SymbolType]:
-    """Split a capture's name at the dot into the kind of capture and the symbol type."""
+    """Split a capture such as `def.class` into the kind of capture and the symbol type."""
     kind, _, symbol_type = capture.partition(".")
     return kind, cast("SymbolType", symbol_type.replace("assigned", "function"))
 
 
 class ScopeDefinitions:
-    """The scopes of a file, computed on construction, and then its symbols and edges, which `build` computes."""
+    """The scopes of a file, computed on construction. `build` then computes its symbols and edges."""
 
     def __init__(self, file: SourceFile) -> None:
         self.file = file
@@ -150,8 +151,8 @@ class ScopeDefinitions:
         self.language = file.language
         self.captures: Mapping[str, list[Node]] = file.captures
         self.names_of = NAMES[self.language]
-        # Grammars accept reserved words as names, but they never are names. Python's grammar does so only in trees with
-        # errors.
+        # Grammars accept reserved words as names, although a reserved word never is a name. Python's grammar accepts
+        # them only in trees with errors.
         is_lenient = self.language != "python" or (file.tree is not None and file.tree.root_node.has_error)
         self.reserved = RESERVED.get(self.language) if is_lenient else None
         self.separator = _SEPARATORS.get(self.language, ".")
@@ -166,12 +167,12 @@ class ScopeDefinitions:
         self._find_scopes()
 
     def function_name(self, start: int) -> str:
-        """Return the qualified name of the function whose node begins at `start`."""
+        """Return the qualified name of the function whose node begins at the offset `start`."""
         scope = self._scope_at(start)
         return scope.qualified if scope.start >= 0 else self._join(scope.qualified, ANONYMOUS)
 
     def function_name_offset(self, start: int) -> int:
-        """Return the offset of the name of the function whose node begins at `start`, or `start` if it has no name."""
+        """Return the offset of the name of the function whose node begins at `start`, or `start` if it has none."""
         scope = self._scope_at(start)
         return scope.start if scope.start >= 0 else start
 
@@ -180,7 +181,7 @@ class ScopeDefinitions:
         return self._scope_at(start).start in self.definitions
 
     def qualified_scope(self, offset: int) -> str:
-        """Return the qualified name of the scope at an offset. At file level, it is empty."""
+        """Return the qualified name of the scope at an offset. At file level, this is the empty string."""
         return self._scope_at(offset).qualified
 
     def build(self) -> Outline:
@@ -204,10 +205,10 @@ class ScopeDefinitions:
     # -- Scopes --------------------------------------------------------------------------------------------------------
 
     def _find_scopes(self) -> None:
-        """Compute `starts` and `scopes`. `scopes[i]` applies from the offset `starts[i]` to the next one."""
+        """Compute `starts` and `scopes`: `scopes[i]` applies from `starts[i]` to the next offset in `starts`."""
         stack: list[tuple[int, EnclosingScope]] = []
         current = self.scopes[0]
-        # The last definition whose value is an expression: `f = () => …`. A function with the same end is its value.
+        # The last definition with an expression as its value: `f = () => …`. A function with the same end is the value.
         assigned: _EnclosingNode | None = None
         spans, written = self._spans()
         for span in spans:
@@ -240,7 +241,7 @@ class ScopeDefinitions:
     def _spans(self) -> tuple[list[_EnclosingNode], set[tuple[int, int]]]:
         """Return the enclosing nodes, outer before inner, and the (start, negative end) of all function nodes."""
         properties = self._property_functions()
-        # The key is (start, negative end), so that sorting puts outer nodes before inner ones.
+        # The keys are (start, negative end), so that sorting puts outer nodes before inner ones.
         spans: dict[tuple[int, int], _EnclosingNode] = {}
         for capture, nodes in self.captures.items():
             kind, symbol_type = _split_capture(capture)
@@ -278,7 +279,7 @@ class ScopeDefinitions:
         return [spans[place] for place in sorted(spans)], functions
 
     def _define(self, span: _EnclosingNode, name: Name, outer: EnclosingScope) -> EnclosingScope:
-        """Record a definition that encloses others. Return the scope within it."""
+        """Record a definition that encloses others. Return the scope for the code within this definition."""
         if name.start < 0:
             return EnclosingScope(self._join(outer.qualified, name.text), span.symbol_type, name.end)
         definition = self._add(name, span.symbol_type, outer, -span.minus_end)
@@ -288,7 +289,7 @@ class ScopeDefinitions:
         return self.scopes[bisect_right(self.starts, offset) - 1]
 
     def _join(self, outer: str, name: str) -> str:
-        """Return the qualified name of a name in a scope. If it would be too long, return the scope's name."""
+        """Return the qualified name for `name` in the scope `outer`. If it would be too long, return only `outer`."""
         if not outer:
             return name
         return f"{outer}{self.separator}{name}" if len(outer) + len(name) < _QUALIFIED_CHARS_MAX else outer
@@ -304,8 +305,8 @@ class ScopeDefinitions:
     # -- Symbols -------------------------------------------------------------------------------------------------------
 
     def _add(self, name: Name, symbol_type: SymbolType, scope: EnclosingScope, end: int) -> _Definition | None:
-        """Return the symbol that this records, or None if the name is invalid or already recorded."""
-        # Each name of a tree passes here, so repeated attribute lookups are avoided.
+        """Record a symbol and return it. If its name is invalid or already recorded, return None."""
+        # Each name of a tree passes here, so repeated lookups of attributes are avoided.
         start, name_end, owner, utf8 = name.start, name.end, name.owner, self.utf8
         if self._marks and start >= 0 and utf8[start : start + 1] in self._marks:
             start, name_end = strip_marks(utf8, start, name_end)
@@ -330,7 +331,7 @@ class ScopeDefinitions:
         return definition
 
     def _trim_trailing_comments(self, end_min: int, end: int) -> int:
-        """Move the end of a definition before trailing comments and white space, which some grammars include."""
+        """Return the end of a definition without trailing comments and white space, which some grammars include."""
         while end > end_min and (end in self._comments or self.utf8[end - 1] in self._trailing_bytes):
             end = self._comments.get(end, end - 1)
         return max(end, end_min)
@@ -366,7 +367,7 @@ class ScopeDefinitions:
                 self._add_first(name, symbol_type, scope)
 
     def _add_first(self, name: Name, symbol_type: SymbolType, scope: EnclosingScope) -> None:
-        """Record the first assignment to a name in a scope as its definition. Further assignments are ignored."""
+        """Record the first assignment to a name in a scope as its definition. Ignore further assignments."""
         text = self.utf8[name.start : name.end].decode("utf-8", "replace")
         key = (scope.qualified, text)
         if key in self.assigned_names or text == "_":
@@ -379,7 +380,7 @@ class ScopeDefinitions:
         self._add(name, symbol_type, scope, name.end)
 
     def _add_members(self) -> None:
-        """Record the fields that Python methods define by `self.x = …` as members of their class."""
+        """Record each field that a Python method sets by `self.x = …` as a member of the method's class."""
         for node in self.captures.get("member", ()):
             start, end = node.start_byte, node.end_byte
             if not self.utf8.startswith(b"self", start):
@@ -394,7 +395,7 @@ class ScopeDefinitions:
             self._add_first(Name(name.start_byte, end, "field", ""), "field", owner)
 
     def _add_parameter_fields(self) -> None:
-        """Record the field declared by TypeScript's `constructor(private x: A)` or PHP's `__construct(private $x)`."""
+        """Record fields that parameters declare: `constructor(private x: A)`, or PHP's `__construct(private $x)`."""
         for node in self.captures.get("parameter.field", ()):
             start, end = node.start_byte, node.end_byte
             scope = self._scope_at(start)
@@ -403,7 +404,7 @@ class ScopeDefinitions:
                 self._add(Name(start, end, "field", ""), "field", owner, end)
 
     def _add_macros(self) -> Bodies:
-        """Record the macros, drop all symbols that the grammar found in macro bodies, and return the bodies."""
+        """Record macros. Drop symbols that the grammar found in their bodies. Return the bodies."""
         if self.language in LANGUAGES_WITH_MACROS:
             self.macros = macros(self.utf8, self.captures.get("comment", []))
         macros_found = self.macros
@@ -416,7 +417,7 @@ class ScopeDefinitions:
         return bodies
 
     def _property_functions(self) -> set[int]:
-        """Return the start offsets of functions with a decorator that turns them into a property."""
+        """Return the start offsets of Python functions that a decorator turns into a property."""
         starts = set()
         for node in self.captures.get("decorator", ()):
             text = self.utf8[node.start_byte : node.end_byte][:NAME_BYTES_MAX].decode("utf-8", "replace")
@@ -478,7 +479,7 @@ class ScopeDefinitions:
         """Map the offset of a function's name to the names of its parameters."""
         names_by_function: dict[int, list[str]] = {}
         name_of = parameter_naming(self.utf8, self.language)
-        # Most parameters are in the scope of the previous one, so the lookup of the scope is reused.
+        # Most parameters are in the same scope as the previous parameter, so the scope is looked up only if needed.
         function, scope_end = -1, 0
         for node in self.captures.get("parameter", ()):
             start = node.start_byte

@@ -1,7 +1,7 @@
 """Occurrences of a name in a file: every identifier with this name, and its role.
 
-Strings and comments do not count. Names within longer tokens (inner_names.py) and in macro bodies count. Occurrences
-are computed on demand. Stored records of all identifiers would be several times larger than all other records.
+Strings and comments do not count. Names within longer tokens (inner_names.py) and in macro bodies do count. Occurrences
+are computed on demand, because stored records of all identifiers would be several times larger than all other records.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from codebatch_workers.syntax.source import SourceFile
 
 _NAME = re.compile(r"identifier|name|constant|variable")
 _WORD_PARENTS = frozenset({"command_name", "function_definition"})
-# A lifetime or label `'name` in Rust is not an occurrence of `name`.
+# In Rust, the lifetime or label `'name` is not an occurrence of `name`.
 _LIFETIMES = frozenset({"label", "lifetime"})
 _NO_CODE = frozenset({"comment", "string_content", "string_literal", "preproc_arg", "system_lib_string"})
 _WORD_BYTE = re.compile(rb"[\w$\x80-\xff]")
-# In all grammars, adjacent word characters belong to one name. So if a name occurs in a file only within longer words,
-# which is common, the file need not be parsed.
+# In all grammars, adjacent word characters belong to one name. Often, a name occurs in a file only within longer words.
+# Such a file need not be parsed.
 _NOT_AFTER_WORD, _NOT_BEFORE_WORD = rb"(?<![A-Za-z0-9_])", rb"(?![A-Za-z0-9_])"
 _CALLEES = ("call", "tail", "macro", "element", "decorator")
 
@@ -38,7 +38,7 @@ def references(
     """Yield each occurrence of a name in text order, with its range, role and scope.
 
     `role` is `definition`, `import`, `call` or `reference`. A file without a tree has no occurrences. `calls` are the
-    recorded calls of the name, as in `call_references` (calls.py). If they are given, most files need not be parsed.
+    recorded calls of the name, as in `call_references` (calls.py). If `calls` are given, most files need not be parsed.
     """
     word = re.compile(_NOT_AFTER_WORD + re.escape(name.encode("utf-8")) + _NOT_BEFORE_WORD)
     spans = [match.span() for match in word.finditer(file.utf8)] if file.language in NAMES else []
@@ -59,7 +59,10 @@ def references(
 
 
 def _find_in_tree(file: SourceFile, name: str, spans: Sequence[tuple[int, int]]) -> Iterator[Reference]:
-    """Yield the occurrences among `spans`. At the other spans, the tree has a string, a comment or another token."""
+    """Yield the occurrences among `spans`, which are all places of the name in the text.
+
+    At the other places, the tree has a string, a comment or a longer token.
+    """
     assert file.tree is not None, "who asks knows that it is parsed"
     root = file.tree.root_node
     in_macros = _words_in_macros(file)
@@ -90,7 +93,7 @@ def _find_in_tree(file: SourceFile, name: str, spans: Sequence[tuple[int, int]])
 
 
 def _words_in_macros(file: SourceFile) -> Mapping[tuple[int, int], bool]:
-    """Map the range of each name in a macro body to whether the name is called there."""
+    """Map the range of each name in a macro body to whether the body calls this name."""
     if file.language not in LANGUAGES_WITH_MACROS:
         return {}
     definitions_of_macros = macros(file.utf8, file.captures.get("comment", ()))
@@ -112,7 +115,10 @@ def _is_complete_name(node: Node, start: int, end: int) -> bool:
 
 
 def _is_in_replacement(file: SourceFile, node: Node, start: int, end: int) -> bool:
-    """Return whether the parser got other text (a stand-in, grammar_gaps) in place of this name, which is code."""
+    """Return whether the node is not a name, only because the parser got other text than the file has at this place.
+
+    The parser gets replacement text for code that the grammar does not support (grammar_gaps). Such code can be a name.
+    """
     if node.type in _NO_CODE or "comment" in node.type or "string" in node.type or b"\n" in file.utf8[start:end]:
         return False
     is_word = not _WORD_BYTE.match(file.utf8, max(start - 1, 0), start) and not _WORD_BYTE.match(file.utf8, end)
@@ -120,7 +126,7 @@ def _is_in_replacement(file: SourceFile, node: Node, start: int, end: int) -> bo
 
 
 def _is_name(node: Node) -> bool:
-    """Return whether a node is an identifier. A shell word is one if it names a command or a function."""
+    """Return whether a node is an identifier. A shell word is an identifier if it names a command or a function."""
     if node.type == "word":
         return node.parent is not None and node.parent.type in _WORD_PARENTS
     if node.parent is not None and node.parent.type in _LIFETIMES and (node.parent.text or b"").startswith(b"'"):

@@ -21,14 +21,14 @@ _SIMPLE_CALLEE = re.compile(rb"[\w.$\x80-\xff]+\Z")
 _UP_TO_LAST_CHAIN = re.compile(rb".*[^\w.$:#>\x80-\xff-]", re.DOTALL)
 _CONTINUATION = re.compile(rb"\\(?:\r\n?|\n)")
 _BETWEEN_WORDS = re.compile(rb"(?<=[\w$\x80-\xff])\s+(?=[\w$\x80-\xff])")
-# Characters that a shell expands before it knows the command.
+# Characters that a shell expands before it looks for the command. A word with one of them does not name a command.
 _NO_COMMAND_NAME = frozenset("$`\"'\\ \n")
 _COMMENTS = frozenset({"line_comment", "block_comment", "comment"})
 _BASE = re.compile(rb"[\w.$:\x80-\xff]+\Z")
 
 
 class EnclosingScope(msgspec.Struct, frozen=True, gc=False):
-    """The scope at an offset. `start` is the offset of the scope's name, or -1 if the source does not name it."""
+    """The scope at an offset. `start` is the offset of its name, or -1 if the source contains no name for it."""
 
     qualified: str
     symbol_type: str
@@ -36,10 +36,10 @@ class EnclosingScope(msgspec.Struct, frozen=True, gc=False):
 
 
 class Relations:
-    """The edges of a file: imports, bases and calls. `bound` has the names that imports bind, each with its scope."""
+    """The edges of a file: imports, bases and calls. `bound` has each name that an import binds, with its scope."""
 
     def __init__(self, file: SourceFile, starts: Sequence[int], scopes: Sequence[EnclosingScope]) -> None:
-        """Compute the edges. `scopes[i]` applies from the offset `starts[i]` to the next one."""
+        """Compute the edges. `scopes[i]` applies from the offset `starts[i]` to the next offset in `starts`."""
         self.file = file
         self.utf8 = file.utf8
         self.language = file.language
@@ -86,7 +86,7 @@ class Relations:
             self.bound.append((bound, scope))
 
     def _add_load_time(self, node: Node, offsets: Sequence[int]) -> None:
-        """Record whether loading the file executes the imports at `offsets`, which belong to one statement or call."""
+        """Record whether loading the file executes the imports at `offsets`. All belong to one statement or call."""
         if is_declaration_file(self.file.path) or is_type_only(node, self.language, self.utf8):
             self._type_only.update(offsets)
         if is_deferred(node, self.language, self.utf8):
@@ -103,8 +103,8 @@ class Relations:
 
     def _add_calls(self) -> None:
         utf8, append = self.utf8, self._edges.append
-        # Two lookups are reused: most callees occur several times in a file, and most calls are in the scope of the
-        # previous call.
+        # Two results are cached. Most callees occur several times in a file, and most calls are in the same scope as
+        # the call before.
         simple: dict[bytes, str] = {}
         source, scope_end = "", 0
         has_marks = b"`" in NAME_MARKS.get(self.language, ())
@@ -117,8 +117,7 @@ class Relations:
             text = utf8[start if end - start <= NAME_BYTES_MAX else end - NAME_BYTES_MAX : end]
             target = simple.get(text)
             if target is None:
-                # Only the text after the last parenthesis counts. If a comment precedes it, this text is not a plain
-                # name.
+                # Only the text after the last parenthesis counts. If it contains a comment, it is not a plain name.
                 last = text[text.rfind(b")") + 1 :]
                 if has_marks and last.endswith(b"`"):
                     chain, _, name = last[:-1].rpartition(b"`")
@@ -128,7 +127,7 @@ class Relations:
                 else:
                     target = _callee(self._strip_comments(text, end))
             if target and target != "import":
-                # The offset is that of the last name, because a chain of calls can begin many lines above.
+                # The offset of the last name is used, because a chain of calls can begin many lines above it.
                 append((end - 1, "calls", source, target))
 
     def _callee_between(self, start: int, end: int) -> str:
@@ -136,16 +135,16 @@ class Relations:
         return _callee(self._strip_comments(self.utf8[max(start, end - NAME_BYTES_MAX) : end], end))
 
     def _strip_comments(self, text: bytes, end: int) -> bytes:
-        """Return `text`, which ends at the offset `end`, without comments."""
+        """Remove comments from `text`, which ends at the offset `end` of the file. Return the rest."""
         start = end - len(text)
-        # The search includes one comment before `start`, because a comment can extend into a truncated text.
+        # The search includes the last comment before `start`, because this comment can extend into `text`.
         first = max(bisect_left(self._comment_starts, start) - 1, 0)
         for node in reversed(self._comments[first : bisect_left(self._comment_starts, end)]):
             text = text[: max(node.start_byte - start, 0)] + text[max(node.end_byte - start, 0) :]
         return text
 
     def _add_special(self) -> None:
-        """Add the edges of captures that occur in only one or two languages."""
+        """Add the edges for those captures that occur only in one or two languages."""
         for node in self.captures.get("tail", ()):
             call = node.parent or node
             self._edge(node.start_byte, "calls", self._callee_between(call.start_byte, node.end_byte))
@@ -191,7 +190,7 @@ class Relations:
                 self._add_literal(literal)
 
     def _add_included(self, macro: Node) -> None:
-        """Add the import of a file in the same directory by Rust's `include!("x.rs")`."""
+        """Add the import of a file in the same directory by Rust's `include!("x.rs")`, if `macro` is one."""
         arguments = macro.next_named_sibling
         if self.utf8[macro.start_byte : macro.end_byte] != b"include" or arguments is None:
             return
@@ -200,7 +199,7 @@ class Relations:
             self._edge(literals[0].start_byte, "imports", f"./{self._literal(literals[0])}")
 
     def _add_command(self, name: Node) -> None:
-        """Add the call of a shell command, or for `source x` and `. x` the import of `x`."""
+        """Add an edge for a shell command: an import for `source x` and `. x`, otherwise a call of the command."""
         text = self.utf8[name.start_byte : name.end_byte][:NAME_BYTES_MAX].decode("utf-8", "replace")
         if text in (".", "source"):
             command = name.parent
@@ -213,7 +212,10 @@ class Relations:
             self._edge(name.start_byte, "calls", text)
 
     def add_macro_calls(self, macros: Sequence[Macro], reserved: frozenset[bytes]) -> None:
-        """Add the calls in macro bodies, which the grammar does not parse. The source of each edge is the macro."""
+        """Add an edge for each call in a macro body. The source of the edge is the macro.
+
+        The grammar does not parse macro bodies, so the calls are found by their text.
+        """
         excluded = reserved | {b"defined", b"__attribute__", b"_Pragma"}
         for macro in macros:
             name = self.utf8[macro.start : macro.name_end].decode("utf-8", "replace")
@@ -221,7 +223,7 @@ class Relations:
                 self._edges_of_macros.append((end - 1, "calls", name, target))
 
     def records(self, ignored: Bodies) -> list[Edge]:
-        """Return the edges by position. In the bodies in `ignored`, only the edges of `add_calls_of_macros` count."""
+        """Return the edges by position. In the macro bodies `ignored`, only edges from `add_macro_calls` count."""
         path, path_b64 = self.file.path_fields
         lines = self.file.line_starts
         edges = self._edges if not ignored else [edge for edge in self._edges if edge[0] not in ignored]
@@ -245,18 +247,19 @@ class Relations:
 
 
 def _callee(text: bytes) -> str:
-    """Return the chain of names at the end of a callee.
+    r"""Return the chain of names at the end of a callee.
 
-    Examples: `a.b(c)\\n.d` returns `.d`, `std::move<T>` returns `std::move`. The text must have no comments. Line ends
-    and line continuations in it are ignored.
+    Examples: `.d` for `a.b(c)\n.d`, `std::move` for `std::move<T>`. `text` must not contain comments. Line ends and
+    line continuations in it are ignored.
     """
     if b"<" not in text:
-        # Only the text after the last parenthesis counts. For most long texts, it is a plain name.
+        # Only the text after the last parenthesis counts. In most long texts, it is a plain name.
         text = text[text.rfind(b")") + 1 :]
         if _SIMPLE_CALLEE.match(text):
             return text.decode("utf-8", "replace")
     text = strip_generics(_CONTINUATION.sub(b"", text))
-    # Two adjacent words are separate names. The first belongs to another construct (`x.template f`).
+    # Two words with only white space between them do not form one name. The first word belongs to another construct:
+    # `template` in `x.template f`. So the white space is replaced by a bracket, which ends the chain of names.
     text = _BETWEEN_WORDS.sub(b"(", text)
     text = b"".join(text.split()).replace(b"?.", b".").replace(b"!.", b".").replace(b"?->", b"->")
     before = _UP_TO_LAST_CHAIN.match(text)

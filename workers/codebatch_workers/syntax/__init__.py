@@ -1,1 +1,1 @@
-"""A file as tasks see it: its text, language, syntax tree and comments, and code that its grammar does not support."""
+"""A file as tasks get it: its text, language, syntax tree and comments. Also code that its grammar does not support."""

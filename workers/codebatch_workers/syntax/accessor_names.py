@@ -27,7 +27,7 @@ _ACCESSOR_NAMES = {
 def accessor_name(node: Node, utf8: bytes) -> str:
     """Return a name for a function that the source does not name.
 
-    It is the operator, the name of the property that contains an accessor, or a keyword.
+    The name is an operator, a keyword, or the name of the property to which an accessor belongs.
     """
     kind = node.type
     if kind in _ACCESSOR_NAMES:

@@ -7,25 +7,26 @@ from collections.abc import Iterator
 
 from tree_sitter import Node, Tree
 
-# Tree-sitter queries count depth in 16 bits, and take quadratic time beyond this depth. Code written by hand is never
-# so deep.
+# Tree-sitter counts depth in 16 bits when it runs a query. Beyond this depth, queries take quadratic time. Code written
+# by hand is never so deep.
 QUERY_DEPTH_MAX = 4_000
 # Queries also take quadratic time in the number of tokens within one error. A file with such an error is probably not
-# in its language.
+# in the assumed language.
 _ERROR_TOKENS_MAX = 10_000
 
 
-# In these nodes, Rust allows any tokens with balanced brackets and closed strings. The grammar knows only some tokens.
+# In these nodes, Rust allows any tokens with balanced brackets and closed strings. The grammar supports only some of
+# these tokens.
 _MACRO_NODES = frozenset({"token_tree", "token_tree_pattern", "token_repetition", "token_repetition_pattern"})
 _MACRO_TOKENS = re.compile(rb"[\w\s$~@#?!.,;:=+*/%^&|<>-]*\Z")
 _SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
-# The number of bytes to search before and after a missing `!`. Only white space separates an operand from the next
-# token.
+# The number of bytes to search before and after a missing `!`. Only white space can be between the `!` and its
+# neighbours.
 _LOOKAROUND_BYTES = 200
 
 
 def iter_broken(root: Node, language: str) -> Iterator[Node]:
-    """Yield every error and missing node of a tree, except known errors of the grammar, in undefined order.
+    """Yield every error and missing node of a tree, in undefined order. Known errors of the grammar are left out.
 
     Only nodes that contain errors are visited. This takes a tenth of the time of a query.
     """
@@ -39,7 +40,7 @@ def iter_broken(root: Node, language: str) -> Iterator[Node]:
         elif node.is_error and not (is_in_macro and _MACRO_TOKENS.match(node.text or b"")):
             yield node
         elif not node.is_error and not node.child_count and node.has_error:
-            # A missing token can be hidden in a node that consists of nothing else.
+            # This node consists of nothing but a missing token, which is not among its children.
             yield node
         if depth < QUERY_DEPTH_MAX and node.child_count:
             is_in_macro = is_in_macro or (is_rust and node.type in _MACRO_NODES)
@@ -48,10 +49,10 @@ def iter_broken(root: Node, language: str) -> Iterator[Node]:
 
 
 def _ends_an_operand(node: Node, text: bytes) -> bool:
-    """Return whether the grammar is wrong to report a missing `!`.
+    """Return whether the grammar is wrong to report a missing `!`, because the code before it is a complete operand.
 
-    For example, it expects `!` at the end of `x<{}>` in `x<{}>`…``, and of `[x as y]` in `[x as y] = z`. But `x as y =
-    z` is an error.
+    For example, the grammar expects `!` at the end of `x<{}>` in `x<{}>`…``, and of `[x as y]` in `[x as y] = z`. But
+    `x as y = z` is an error.
     """
     before = text[max(0, node.start_byte - _LOOKAROUND_BYTES) : node.start_byte].rstrip()
     after = text[node.end_byte : node.end_byte + _LOOKAROUND_BYTES].lstrip()
@@ -59,6 +60,6 @@ def _ends_an_operand(node: Node, text: bytes) -> bool:
 
 
 def is_hopeless_tree(tree: Tree) -> bool:
-    """Return whether a single error covers so much of a tree that the rest is useless."""
+    """Return whether a single error covers so much of a tree that the rest of the tree is useless."""
     root = tree.root_node
     return any(node.is_error and node.child_count > _ERROR_TOKENS_MAX for node in (root, *root.children))

@@ -9,7 +9,7 @@ from codebatch_workers.syntax.source import SourceFile
 
 
 def with_cells(file: SourceFile, records: list[Record]) -> list[Record]:
-    """Return the records of a file. If it is a notebook, each gets its cell and the line in this cell."""
+    """Return the records of a file. If it is a notebook, each record gets its cell and the line in this cell."""
     notebook = file.notebook
     if notebook is None:
         return records

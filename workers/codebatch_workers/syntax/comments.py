@@ -1,8 +1,8 @@
 """Detection of comments: whether an offset of a file is in a comment.
 
-If there is a syntax tree, even one with errors, it decides. Otherwise, a pattern of the language finds comments. It
-skips strings that end on their own line; multi-line strings are not recognized. If the comments of a language are
-unknown, all text counts as comment.
+If there is a syntax tree, even one with errors, its nodes decide. Otherwise, a pattern of the language finds comments.
+The pattern skips strings that end on their own line, but does not recognize multi-line strings. If no pattern exists
+for a language, all text counts as comment.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ IsComment = Callable[[int], bool]
 
 
 class _Kind(msgspec.Struct, frozen=True):
-    """A kind of comment: its pattern, whether strings can contain its opening mark, and its languages."""
+    """A kind of comment: its pattern, whether its opening mark can occur in strings, and the languages that have it."""
 
     pattern: bytes
     has_strings: bool
@@ -55,13 +55,16 @@ _KINDS = (
     _kind(rb"%[^\n]*", "erlang latex prolog", has_strings=False),
     _kind(rb"<!--[\s\S]*?(?:-->|\Z)", "astro blade dtd html markdown mdx razor svelte svg vue xml", has_strings=False),
 )
-# Literal text of Markdown: fenced, or in backquotes. A fence that is not closed extends to the end.
+# Literal text of Markdown, in which there are no comments: fenced, or in backquotes. A fence that is not closed extends
+# to the end of the file.
 _LITERAL = rb"(?P<fence>`{3,}|~{3,})[\s\S]*?(?:(?P=fence)|\Z)|`[^`\n]*`?"
-# A single-quoted string must be short and closed. Otherwise, the quote does not begin a string: `8'hFF`, `don't`.
+# A double-quoted or single-quoted string. A single-quoted string must be short and closed. Otherwise, the quote does
+# not begin a string: `8'hFF`, `don't`.
 _STRINGS = rb"\"(?:[^\"\\\n]|\\[^\n])*\"?|'(?:[^'\\\n]|\\[^\n]){0,100}'"
 _LANGUAGES_WITH_LITERALS = frozenset({"markdown", "mdx"})
 
-# Nodes whose text is in another language: arguments of directives in C, scripts and styles in HTML, HTML in PHP.
+# Nodes whose text is in another language, which determines its comments. They are arguments of directives in C, scripts
+# and styles in HTML, and HTML in PHP.
 _EMBEDDED = {
     ("c", "preproc_arg"): "c",
     ("cpp", "preproc_arg"): "c",
@@ -98,9 +101,9 @@ def _in_tree(file: SourceFile, tree: Tree) -> IsComment:
 
 
 def comment_spans(text: bytes, language: str) -> list[tuple[int, int]]:
-    """Return the ranges of comments in a text, found by patterns.
+    """Return the ranges of comments in a text, found by the pattern of the language.
 
-    If the comments of the language are unknown, there are none.
+    If no pattern exists for the language, the list is empty.
     """
     pattern = _pattern(language)
     if pattern is None:
@@ -122,9 +125,9 @@ def _is_within(spans: Sequence[tuple[int, int]], offset: int) -> bool:
 
 @cache
 def _pattern(language: str) -> re.Pattern[bytes] | None:
-    """Return a pattern that matches strings, and comments as the group `comment`.
+    """Return a pattern for the strings and comments of a language. Comments match the group `comment`.
 
-    Return None if the language's comments are unknown.
+    Return None if the comments of the language are unknown.
     """
     kinds = [kind for kind in _KINDS if language in kind.languages]
     if not kinds:

@@ -1,4 +1,4 @@
-"""Contexts: inputs of a file's result that follow from the paths of the snapshot (SPEC.md "Context")."""
+"""Contexts of a file: values computed from the snapshot that the results of tasks may depend on (SPEC.md "Context")."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _HEADERS = (b".h", b".H")
 
 
 def _parent(path: bytes) -> bytes:
-    """Return the directory of a path. For a path at the root, it is empty."""
+    """Return the directory of a path. For a path at the root, this is the empty string."""
     return path.rpartition(b"/")[0]
 
 
 def language_context(view: SnapshotView) -> Callable[[Entry], bytes]:
-    """Return a function for the context of a file: `c` or `cpp` for a `.h` file, otherwise empty.
+    """Return a function that computes the `language` context of a file: `c` or `cpp` for a `.h` file, otherwise empty.
 
     From the file's directory upward, the first directory with C or C++ sources decides. The more frequent language
-    wins; a tie means C. In one directory, sources directly in it decide; without any, sources below it do (an
-    `include/` next to `src/`). Without any sources, the context is empty.
+    wins, and C wins a tie. If a directory directly contains sources, only these count. Otherwise, the sources below it
+    count: for `include/a.h`, those in `src/`. Without any sources, the context is empty.
     """
     own_balances: dict[bytes, int] = {}
     for entry in view.entries:
@@ -59,18 +59,21 @@ def language_context(view: SnapshotView) -> Callable[[Entry], bytes]:
 
 
 def _winner(balance: int | None) -> bytes:
-    """Return the language for the number of C++ sources minus the number of C sources, or empty for None."""
+    """Return the more frequent language. `balance` is the number of C++ sources minus the number of C sources.
+
+    If `balance` is None, there are no sources, and the result is empty.
+    """
     if balance is None:
         return b""
     return b"cpp" if balance > 0 else b"c"
 
 
 def packages_context(view: SnapshotView) -> Callable[[Entry], bytes]:
-    """Return a function for the context of a file: the directories at or above it with an `__init__.py`.
+    """Return a function that computes the `packages` context of a file: the Python packages that contain the file.
 
-    They are NUL-separated, outermost first, each with a `/` at its end. ruff treats these directories as packages, and
-    some of its rules need the package of a module. All files have this context, because shebangs and `.gitattributes`
-    can make any file Python.
+    These are the directories with an `__init__.py` at or above the file's directory. They are NUL-separated, outermost
+    first, each with a `/` at its end. ruff treats these directories as packages, and some of its rules need the package
+    of a module. All files have this context, because shebangs and `.gitattributes` can make any file Python.
     """
     packages = {_parent(entry.path) for entry in view.entries if entry.kind == "file" and _is_init(entry.path)}
     known: dict[bytes, bytes] = {}
@@ -95,5 +98,5 @@ def _is_init(path: bytes) -> bool:
 
 
 def package_directories(context: bytes) -> list[bytes]:
-    """Return the directories that a value of `packages_context` lists. The root directory is empty."""
+    """Return the directories in a value of the `packages` context. The root directory is the empty string."""
     return [part[:-1] for part in context.split(b"\0")] if context else []

@@ -9,12 +9,12 @@ from msgspec import UnsetType
 
 from codebatch.model.record import Diagnostic, Severity
 
-# The tool of findings that name no tool. In custom tasks, the task's name replaces it (execution.py).
+# The default tool of findings. In findings of custom tasks, the name of the task replaces it (execution.py).
 OWN_TOOL = "codebatch"
 
 
 class LocatedFile(Protocol):
-    """A file that converts offsets to lines and columns (source.py)."""
+    """The part of `SourceFile` that converts offsets to lines and columns (source.py)."""
 
     @property
     def utf8(self) -> bytes: ...
@@ -37,7 +37,7 @@ def diagnostic(
     severity: Severity = "warning",
     tool: str = OWN_TOOL,
 ) -> Diagnostic:
-    """Return a finding that spans the offsets `start` to `end` (exclusive) in `file.utf8`."""
+    """Return a finding that spans `start` to `end` (exclusive). Both are offsets in `file.utf8`."""
     path, path_b64 = file.path_fields
     line, column = file.position(start)
     end_line, end_column = file.position(end)
@@ -58,7 +58,7 @@ def diagnostic(
 def diagnostic_at(
     file: LocatedFile, line: int, message: str, *, column: int = 1, code: str = "", severity: Severity = "warning"
 ) -> Diagnostic:
-    """Return a finding from a column to the end of its line. Raises ValueError if the file lacks the position."""
+    """Return a finding from a position to the end of its line. Raises ValueError if the file lacks the position."""
     lines = max(file.line_count, 1)
     if not 1 <= line <= lines:
         raise ValueError(f"the finding is at line {line}, but the file has {lines} lines")

@@ -1,7 +1,7 @@
-"""Fragments: scripts that a build concatenates, so that brackets opened in one are closed in another.
+"""Fragments: parts of a script that a build concatenates. A bracket opened in one part can be closed in another.
 
-The file name shows the position: `intro.js` and `outro.js`, `wrapper.start.js`. A file with such a name is a fragment
-if it has no syntax errors once its unmatched brackets are completed.
+The name of a part shows its position: `intro.js` and `outro.js`, `wrapper.start.js`. A file with such a name is a
+fragment if it has no syntax errors once its unmatched brackets are completed.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ _END = re.compile(
     rb"(?:[^/]*[-_.])?(?:after|bottom|close|end|finish|foot|footer|outro|post|postfix|postlude|suffix|tail)\.js"
 )
 _CLOSING = {b"(": b")", b"[": b"]", b"{": b"}", b"${": b"}"}
-# An unopened brace is completed by the head of a function. Otherwise, `return` before the brace would be an error.
+# The text that completes an unopened bracket. For a brace, this is the head of a function. Otherwise, `return` before
+# the brace would be an error.
 _OPENING = {b")": b"(", b"]": b"[", b"}": b"function () {"}
 _BYTES_MAX = 100_000
 
 
 def is_fragment(file: SourceFile) -> bool:
-    """Return whether a file with errors is the first or last part of a script that a build joins.
+    """Return whether a file with errors is the first or last part of a script that a build concatenates.
 
-    The file must have the name of such a part.
+    The name of the file must be that of such a part, and completing the unmatched brackets must remove all errors.
     """
     if file.language != "javascript" or len(file.utf8) > _BYTES_MAX or file.tree is None:
         return False
@@ -41,12 +42,12 @@ def is_fragment(file: SourceFile) -> bool:
         return False
     prefix = b"".join(_OPENING[bracket] for bracket in reversed(closed))
     suffix = b"".join(_CLOSING[bracket] for bracket in reversed(opened))
-    # The missing part can begin with the value of an assignment, so `0` is added.
+    # The next part can begin with the value of an assignment, so `0` is added as this value.
     return not _has_errors(file, prefix + file.utf8 + (b"\n0" if opened else b"") + suffix)
 
 
 def _unmatched(root: Node) -> tuple[list[bytes], list[bytes]]:
-    """Return the brackets that are never closed, and those that were never opened, both in text order."""
+    """Return the brackets that are never closed, and the brackets that were never opened, both in text order."""
     opened: list[bytes] = []
     closed: list[bytes] = []
     pending = [root]

@@ -1,8 +1,8 @@
 """JSON with comments and trailing commas, which some programs accept.
 
-Linguist and VS Code call this dialect "JSON with comments". Some files are known by name, because a tool that accepts
-the dialect reads them. Any other `.json` file with a comment must also have such a reader, because a strict one would
-reject it. The grammar accepts comments, but reports trailing commas as errors.
+Linguist and VS Code call this dialect "JSON with comments". Some files are recognized by their name, because a tool
+that accepts the dialect reads them. If any other `.json` file contains a comment, its reader must also accept the
+dialect. The grammar accepts comments, but reports trailing commas as errors.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-# Names of files that a tool reads with comments and trailing commas: TypeScript, VS Code, Zed, linters, Babel,
-# bundlers, .NET, Renovate and others. The ending `.json` follows separately.
+# Names of files whose readers accept comments and trailing commas: TypeScript, VS Code, Zed, linters, Babel, bundlers,
+# .NET, Renovate and others. The ending `.json` is at the end of the pattern.
 _TOLERANT = re.compile(
     rb"(?:^|/)(?:\.(?:vscode|zed)/[^/]+|[^/]*[jt]sconfig[^/]*|[^/]*(?:color|icon)-theme|[^/]*language-configuration|"
     rb"\.?devcontainer|\.?markdownlint(?:-cli2)?|\.eslintrc|tslint|\.?oxlintrc|\.?cspell(?:\.config)?|pyrightconfig|"
@@ -29,7 +29,7 @@ def takes_comments(path: bytes) -> bool:
 
 
 def is_trailing_comma(node: Node) -> bool:
-    """Return whether a trailing comma is the only cause of an error or missing node.
+    """Return whether a trailing comma is the only cause of an error or missing node in JSON.
 
     In an array of strings or numbers, the grammar reports a missing element after the comma. Elsewhere, the comma
     itself is the error.
@@ -43,7 +43,7 @@ def is_trailing_comma(node: Node) -> bool:
 
 
 def _sibling(node: Node, direction: str) -> Node | None:
-    """Return the nearest sibling in a direction that is not a comment, or None."""
+    """Return the nearest sibling that is not a comment, or None. `direction` is `prev_sibling` or `next_sibling`."""
     sibling: Node | None = getattr(node, direction)
     while sibling is not None and sibling.type == "comment":
         sibling = getattr(sibling, direction)

@@ -1,4 +1,4 @@
-"""The dialect of JSON that the readers of a file accept: strict, or with comments."""
+"""The dialect of JSON that the readers of a file accept: strict JSON, or JSON with comments."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ _STRICT_NAMES = frozenset(
 
 
 def has_tolerant_reader(file: SourceFile) -> bool:
-    """Return whether the readers of a JSON file accept comments, because of its name or because it has some."""
+    """Return whether the readers of a JSON file accept comments. Its name shows this, or it contains comments."""
     return file.language == "jsonc" or (file.language == "json" and bool(file.captures.get("comment")))
 
 
 def has_strict_reader(file: SourceFile) -> bool:
-    """Return whether the readers of a file certainly accept only strict JSON: package manifests and data formats."""
+    """Return whether the readers of a file certainly accept only strict JSON.
+
+    Examples are package manifests and data formats.
+    """
     name = file.path.rpartition(b"/")[2]
     return file.language == "json" and (name in _STRICT_NAMES or not name.endswith(b".json"))

@@ -1,4 +1,4 @@
-"""The names that definitions bind, by language. `outline` determines their scopes and creates the records."""
+"""The names that definitions bind, by language. `outline` determines their scopes, and creates the records."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from codebatch.model.record import SymbolType
 
 
 class Name(msgspec.Struct, frozen=True, gc=False):
-    """The offsets of a name, the type of its symbol, and the owner that is written before it (`Owner::name`).
+    """The offsets of a name, the type of its symbol, and the owner that is written before the name (`Owner::name`).
 
-    `text` is set if the source does not contain the name: it is `default` for `export default`.
+    If the source does not contain the name, `text` is the name. For example, it is `default` for `export default`.
     """
 
     start: int
@@ -45,7 +45,7 @@ def strip_generics(text: bytes) -> bytes:
     return text
 
 
-# The bytes that begin a quoted name, or a name after a mark. Such a name may be a reserved word.
+# The bytes with which a quoted name, or a name after a mark such as `@`, begins. Such a name may be a reserved word.
 NAME_MARKS: dict[str, tuple[bytes, ...]] = {
     "csharp": (b"@",),
     "kotlin": (b"`",),
@@ -57,7 +57,7 @@ _CLOSING_MARKS = {b'"': b'"', b"`": b"`", b"[": b"]", b"@": b""}
 
 
 def strip_marks(utf8: bytes, start: int, end: int) -> tuple[int, int]:
-    """Return the range of a name without its quotes or mark.
+    """Return the range of a name without its quotes or its mark.
 
     If the closing quote is missing, return the whole range.
     """
@@ -83,7 +83,7 @@ _PYTHON_TARGETS = frozenset(
 
 
 def python_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
-    """Return the name of a definition, of a `type` statement, or all names that an assignment's target binds."""
+    """Return the name of a Python definition or `type` statement. For an assignment, return all names in its target."""
     if symbol_type == "type":
         left = node.child_by_field_name("left")
         while left is not None and left.type in ("type", "generic_type"):
@@ -95,9 +95,9 @@ def python_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]
 
 
 def _identifiers(node: Node, symbol_type: SymbolType, through: frozenset[str], leaves: frozenset[str]) -> list[Name]:
-    """Return all leaves below a target. Only grouping nodes are entered.
+    """Return each node below a target whose type is in `leaves`. Only nodes with a type in `through` are entered.
 
-    The function is iterative, because patterns can be deeply nested.
+    The search is iterative, because patterns can be deeply nested.
     """
     names = []
     pending = [node]
@@ -126,7 +126,10 @@ _SCRIPT_LEAVES = frozenset({"identifier", "shorthand_property_identifier_pattern
 
 
 def pattern_names(node: Node) -> list[tuple[int, int]]:
-    """Return the ranges of names that a parameter or declarator binds. Names in defaults and types are not bound."""
+    """Return the ranges of the names that a parameter or declarator binds.
+
+    Names in default values and types are not bound.
+    """
     if node.type in ("required_parameter", "optional_parameter"):
         node = node.child_by_field_name("pattern") or node
     leaves = _SCRIPT_LEAVES | {"type_identifier"}
@@ -134,7 +137,10 @@ def pattern_names(node: Node) -> list[tuple[int, int]]:
 
 
 def script_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
-    """Return a definition's name, the names in a destructuring pattern, or the last name of an assignment's target."""
+    """Return the names of a definition in JavaScript or TypeScript.
+
+    They are all names in a destructuring pattern, or the last name in the target of an assignment.
+    """
     if node.type == "assignment_expression":
         left = node.child_by_field_name("left")
         if left is not None and left.type == "member_expression":
@@ -166,14 +172,14 @@ _INLINE = re.compile(rb"\binline\b")
 
 
 def c_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
-    """Return the names that `cpp_names` returns, without functions that a struct declares as members."""
+    """Return the names that `cpp_names` returns, except for functions that a struct declares as members."""
     return [name for name in cpp_names(node, symbol_type, utf8) if symbol_type == name.symbol_type]
 
 
 def cpp_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
-    """Return the name that a declarator declares.
+    """Return the name that a declarator in C or C++ defines.
 
-    For example, `(*names[3])(void)` declares `names`. A prototype such as `int f(void);` defines nothing.
+    For example, `(*names[3])(void)` defines `names`. A prototype such as `int f(void);` defines nothing.
     """
     name = node.child_by_field_name("name")
     if name is not None and name.type == "nested_namespace_specifier":
@@ -201,19 +207,22 @@ def cpp_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
 
 
 def is_macro_block(node: Node) -> bool:
-    """Return whether a function definition is `MACRO(name) {`: its only parentheses surround the name."""
+    """Return whether a function definition is `MACRO(name) {`: its only parentheses are those around the name."""
     declarator = node.child_by_field_name("declarator")
     return declarator is not None and declarator.type == "parenthesized_declarator"
 
 
 def _declared(node: Node | None) -> tuple[Node | None, bool]:
-    """Return the node that a declarator declares, and whether it is a function. A pointer to a function is not one."""
+    """Return the node that a declarator declares, and whether it is a function.
+
+    A pointer to a function is not a function.
+    """
     is_function = False
     while node is not None and node.type not in _DECLARATORS:
         inner = node.child_by_field_name("declarator")
         if node.type == "function_declarator":
-            # `(*f)(int)` declares a pointer. `(f)(int)` declares a function; its parentheses prevent macro expansion of
-            # the name.
+            # `(*f)(int)` declares a pointer. `(f)(int)` declares a function. The parentheses around its name prevent
+            # the expansion of a macro `f`.
             in_brackets = (
                 inner.named_child(0) if inner is not None and inner.type == "parenthesized_declarator" else None
             )
@@ -232,9 +241,9 @@ def _declared(node: Node | None) -> tuple[Node | None, bool]:
 
 
 def _qualified(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
-    """Return the last part of a qualified name, with its owner: `Outer<T>::name` is `name`, owned by `Outer`."""
+    """Return the last part of a qualified name, with its owner: `name`, owned by `Outer`, for `Outer<T>::name`."""
     text = utf8[node.start_byte : node.end_byte]
-    # The innermost `qualified_identifier` has the part after the last `::` outside angle brackets.
+    # The innermost `qualified_identifier` contains the part after the last `::` that is not in angle brackets.
     start = node.start_byte
     while node.type == "qualified_identifier":
         inner = node.child_by_field_name("name")
@@ -253,7 +262,7 @@ _RECEIVER = re.compile(rb"\(\s*(?:[\w\x80-\xff]+\s+)?\*?\s*([\w\x80-\xff]+)")
 
 
 def go_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
-    """Return the name of a definition. A method is owned by the type of its receiver."""
+    """Return the name of a Go definition. The owner of a method is the type of its receiver."""
     owner = ""
     if node.type == "method_declaration":
         receiver = node.child_by_field_name("receiver")
@@ -268,7 +277,7 @@ _SCALA_PATTERNS = frozenset({"identifiers", "infix_pattern", "tuple_pattern", "t
 
 
 def scala_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
-    """Return the name of a definition, or all names that the pattern of a `val` binds."""
+    """Return the name of a Scala definition, or all names that the pattern of a `val` binds."""
     if symbol_type != "variable":
         return names_by_field(node, symbol_type, utf8)
     names = []
@@ -277,7 +286,7 @@ def scala_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
         node = pending.pop()
         children = node.named_children
         if node.type == "identifier":
-            # In a pattern, a capitalized name is compared and not bound. It is included nevertheless.
+            # In a pattern, Scala compares a capitalized name and does not bind it. The name is included nevertheless.
             names.append(Name(node.start_byte, node.end_byte, symbol_type, ""))
         elif node.type == "case_class_pattern":
             pending += children[1:]
@@ -287,7 +296,7 @@ def scala_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
 
 
 def swift_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
-    """Return the name of a definition. For `deinit` and `subscript`, it is this keyword."""
+    """Return the name of a Swift definition. For `deinit` and `subscript`, the name is this keyword."""
     if node.type in ("deinit_declaration", "subscript_declaration"):
         word = next((child for child in node.children if child.type in ("deinit", "subscript")), None)
         return _plain(word, symbol_type)
@@ -298,7 +307,7 @@ def swift_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
 
 
 def lua_names(node: Node, symbol_type: SymbolType, _utf8: bytes) -> list[Name]:
-    """Return the name of a function, or the target to which it is assigned: `M.f = function`, `{ f = function }`."""
+    """Return the name of a Lua function, or the target that it is assigned to: `M.f = function`, `{ f = function }`."""
     if node.type != "function_definition":
         return _plain(node.child_by_field_name("name"), symbol_type)
     holder = node.parent
@@ -323,7 +332,7 @@ _LUA_NAMES = frozenset({"dot_index_expression", "identifier", "string_content"})
 
 
 def php_names(node: Node, symbol_type: SymbolType, _utf8: bytes) -> list[Name]:
-    """Return the name of a definition. For a closure, it is the variable to which it is assigned, without `$`."""
+    """Return the name of a PHP definition. For a closure, this is the variable to which it is assigned, without `$`."""
     if node.type not in ("anonymous_function", "arrow_function"):
         return _plain(node.child_by_field_name("name"), symbol_type)
     left = node.parent.child_by_field_name("left") if node.parent is not None else None
@@ -334,7 +343,8 @@ _RESERVED_IN_C = frozenset(
     b"_Bool _Complex auto break case char const continue default do double else enum extern float for goto if int long "
     b"register return short signed sizeof static struct switch typedef union unsigned void volatile while".split()
 )
-# Reserved words, which error recovery can take for names. JavaScript has no entry, because any word can name a member.
+# Reserved words. When a grammar recovers from an error, it can take them for names. JavaScript has no entry, because
+# any word can be the name of a member.
 RESERVED: dict[str, frozenset[bytes]] = {
     "c": _RESERVED_IN_C,
     "cpp": _RESERVED_IN_C

@@ -1,4 +1,4 @@
-"""A file as tasks see it: its properties, text and syntax tree. Each is computed on first use and cached.
+"""A file as tasks get it: its properties, text and syntax tree. Each is computed on first use and cached.
 
 Lines and columns count from 1. Columns are code points and do not include a byte order mark. Only LF ends a line: the
 CR of CRLF is the last character of its line, and a lone CR is an ordinary character. Offsets are positions in `utf8`,
@@ -58,11 +58,12 @@ _DENSE_BLANKS_SHARE_MAX = 0.04
 _LONE_CR = re.compile(rb"\r(?!\n)")
 _CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
 _ASCII_FOR_ALL = bytes([*range(0x80), *[ord("x")] * 0x80])
-# The contexts that can change the language, and with it any cached value.
+# The contexts that can change the language. The language can change any cached value.
 _LANGUAGE_FOLLOWS_FROM = frozenset({"attributes", "language"})
 
-# Lines that open very many blocks. Scanners must store their state in 1,024 bytes, but these write more: for YAML, from
-# 254 levels on, two of which can begin in one column (tree-sitter-yaml issue 48, tree-sitter-markdown issue 243).
+# Lines that open very many blocks. The scanner of a grammar must store its state in 1,024 bytes. For such lines, the
+# scanners of YAML and Markdown write more, for YAML from 254 levels on (tree-sitter-yaml issue 48, tree-sitter-markdown
+# issue 243). In YAML, two levels can begin in one column.
 _YAML_DEEP = re.compile(rb"\n[ \t?:-]{120}")
 _MARKDOWN_DEEP = re.compile(rb"\n[ \t>*+\-\d.)]{240}")
 # The scanner of YAML counts lines and columns in 16 bits (tree-sitter-yaml issue 49).
@@ -70,7 +71,7 @@ _YAML_COUNT_MAX = 32_767
 
 
 def _is_deep(opening: re.Pattern[bytes], file: SourceFile) -> bool:
-    # A search for a line feed is ten times as fast as `^`, so the patterns begin with one.
+    # A search for a line feed is ten times as fast as a search for `^`, so the patterns begin with a line feed.
     return opening.search(b"\n" + file.utf8) is not None
 
 
@@ -104,12 +105,12 @@ class _cached(Generic[T]):  # noqa: N801  # used as a decorator
 
 
 class SourceFile:
-    """A file of a snapshot. `contexts` are the values that the plan has for it (SPEC.md "Context").
+    """A file of a snapshot. `contexts` are the values of its contexts in the plan (SPEC.md "Context").
 
     It has many methods: most of them return a cached value that is derived from the content.
     """
 
-    # Views with fewer contexts share the cached values in `__dict__`. They must not share `_views` and `contexts`.
+    # Views with fewer contexts share the cached values in `__dict__`, but not `_views` and `contexts`.
     __slots__ = ("__dict__", "_views", "contexts")
 
     def __init__(self, path: bytes, content: bytes, executable: bool, contexts: Mapping[str, bytes]) -> None:
@@ -124,7 +125,7 @@ class SourceFile:
 
     @_cached
     def language(self) -> str:
-        """The language: by `.gitattributes`, else detected. `text` if it is unknown or a Git LFS pointer."""
+        """The language, by `.gitattributes` or detection. `text` if it is unknown, or the file is a Git LFS pointer."""
         if self.notebook is not None or is_lfs_pointer(self.content):
             return "text" if self.notebook is None else "python"
         named = self._attributes.get("language")
@@ -136,7 +137,7 @@ class SourceFile:
 
     @_cached
     def notebook(self) -> Notebook | None:
-        """The notebook in the file if there is one in Python, otherwise None. `utf8` is then the code of its cells."""
+        """The Python notebook in the file, or None. If there is one, `utf8` is the code of its cells."""
         if not self.path.endswith(NOTEBOOK_ENDING) or is_binary(self.content):
             return None
         if len(self.content) > NOTEBOOK_BYTES_MAX:
@@ -159,8 +160,9 @@ class SourceFile:
         binary, empty, huge, minified, generated, vendored, fixture, test, example, template, migration, documentation,
         text
 
-        If `.gitattributes` marks a test as documentation, it is test data: a fixture. If `.gitattributes` sets or
-        unsets `linguist-generated`, `linguist-vendored` or `linguist-documentation`, this class is not guessed.
+        If `.gitattributes` marks a test as documentation, the file is test data, a fixture. If `.gitattributes` sets or
+        unsets `linguist-generated`, `linguist-vendored` or `linguist-documentation`, this value determines whether the
+        class applies.
         """
         if self.is_binary:
             return "binary"
@@ -195,14 +197,14 @@ class SourceFile:
         size, lines = len(self.utf8), self.line_count
         if size > _MINIFIED_LINE_BYTES_MIN * lines:
             return True
-        # Some minifiers break lines after about 500 bytes. Their output has hardly any white space.
+        # Some minifiers break lines after about 500 bytes, but their output has hardly any white space.
         if self.language != "javascript" or size <= _DENSE_LINE_BYTES_MIN * lines:
             return False
         return sum(map(self.utf8.count, (b" ", b"\t", b"\n"))) < _DENSE_BLANKS_SHARE_MAX * size
 
     @_cached
     def is_parsed(self) -> bool:
-        """Whether the file can be parsed, and its grammar detects syntax errors."""
+        """Whether the file can be parsed, and its grammar detects syntax errors. Grammars of prose do not."""
         return self.language not in LANGUAGES_OF_PROSE and self.can_be_parsed
 
     @property
@@ -214,7 +216,7 @@ class SourceFile:
 
     @_cached
     def overruns_its_grammar(self) -> bool:
-        """Whether the file exceeds limits of its grammar's scanner. Parsing would crash or fail."""
+        """Whether the file exceeds limits of its grammar's scanner, so that parsing would crash or fail."""
         overruns = _OVERRUNS.get(self.language)
         return overruns is not None and overruns(self)
 
@@ -254,7 +256,7 @@ class SourceFile:
     @_cached
     def line_starts(self) -> list[int]:
         """The offset of the start of each line, and the offset after the last LF."""
-        # BytesIO splits lines only at LF, and is faster than searching for LF.
+        # BytesIO splits lines only at LF, and is faster than a search for each LF.
         starts = list(accumulate(map(len, BytesIO(self.utf8)), initial=0))
         if not self.utf8.endswith(b"\n") and self.utf8:
             starts.pop()
@@ -291,7 +293,7 @@ class SourceFile:
         return {}
 
     def _columns_before(self, line: int) -> list[int]:
-        """Return the number of code points before each block of a long line. It makes `position` fast."""
+        """Return the number of code points before each block of a long line. They make `position` fast."""
         table = self._column_tables.get(line)
         if table is None:
             start = self.line_starts[line - 1]
@@ -321,8 +323,8 @@ class SourceFile:
     def parse(self) -> Tree:
         """Return a new syntax tree. The language must have a grammar. It may be a language of prose such as Markdown.
 
-        Before parsing, LF replaces each lone CR, because some grammars end lines at CR and others do not. Constructs
-        that the grammar does not support are replaced by stand-ins if this reduces the number of syntax errors.
+        Before parsing, LF replaces each lone CR, because some grammars end lines at CR and others do not. Code that the
+        grammar does not support is replaced by other code if this reduces the number of syntax errors (grammar_gaps).
         """
         utf8 = self.utf8
         if self.language == "markdown":
@@ -340,7 +342,7 @@ class SourceFile:
             replaced = replace_type_calls(utf8, tree)
             return tree if replaced == utf8 else reparse(parser, tree, utf8, replaced)
         if self.language in LANGUAGES_WITH_GAPS and tree.root_node.has_error:
-            # Imported late: the import compiles many patterns, and most trees have no error.
+            # Imported late: the import compiles many patterns, but most trees have no error.
             from codebatch_workers.syntax.grammar_gaps.gaps import tree_without_gaps
 
             tree, utf8 = tree_without_gaps(utf8, self.language, tree, parser)
@@ -350,13 +352,13 @@ class SourceFile:
 
     @property
     def tree_text(self) -> bytes:
-        """The parsed text. Constructs of `utf8` that the grammar does not know are replaced by text of equal length."""
+        """The parsed text: `utf8`, with other text of equal length for code that the grammar does not support."""
         text: bytes = self.__dict__.get("_tree_text", self.utf8) if self.tree is not None else self.utf8
         return text
 
     @_cached
     def parsed_text(self) -> bytes:
-        """The text that the grammar of C or C++ parses. It has the length of `utf8`, with stand-ins for macros."""
+        """The text that the grammar of C or C++ parses. It has the length of `utf8`, but other text for macros."""
         # Imported late: these modules compile many patterns, and only C and C++ need them.
         from codebatch_workers.syntax.grammar_gaps.c_macro_lines import (
             blank_class_macros,
@@ -381,20 +383,20 @@ class SourceFile:
 
     @_cached
     def is_hopeless(self) -> bool:
-        """Whether a single syntax error covers so much that the tree is useless. `release` keeps the value."""
+        """Whether one syntax error covers so much that the tree is useless. `release` keeps the value."""
         return self.has_syntax_error and self.tree is not None and is_hopeless_tree(self.tree)
 
     @_cached
     def captures(self) -> Mapping[str, list[Node]]:
-        """The captures of the language's own query, by name. All tasks share this one pass over the tree.
+        """The captures of the language's own query, by name. All tasks share the result of this one query.
 
-        For a hopeless file, there are none. Nodes deeper than QUERY_DEPTH_MAX are not captured.
+        A hopeless file has no captures. Nodes deeper than QUERY_DEPTH_MAX are not captured.
         """
         captures = {} if self.tree is None else self.query(grammar(self.language).query)
         return captured(captures, self.utf8, self.language)
 
     def matches(self, query: Query) -> Iterator[Mapping[str, list[Node]]]:
-        """Yield the captures of each match of a query, in undefined order. Prose is parsed for this."""
+        """Yield the captures of each match of a query, in undefined order. Prose such as Markdown is parsed, too."""
         if self.is_hopeless:
             return
         root = (self.tree or self.parse()).root_node
@@ -405,11 +407,11 @@ class SourceFile:
         """Run a tree-sitter query over the tree. Return the captures by name, each sorted by position."""
         if self.tree is None or self.is_hopeless:
             return {}
-        # The binding collects nodes in a set, ordered by memory addresses. So the order differs between runs.
+        # The binding collects nodes in a set, ordered by memory addresses. So their order differs between runs.
         captures: dict[str, list[Node]] = _cursor(query).captures(self.tree.root_node)
         for nodes in captures.values():
             if len(nodes) > 1:
-                # Two sorts by a number are faster than one sort by a tuple.
+                # Two sorts by one number each are faster than one sort by a tuple.
                 nodes.sort(key=_END)
                 nodes.sort(key=_START)
         return captures
@@ -419,9 +421,9 @@ class SourceFile:
         return {}
 
     def derived(self, make: Callable[[SourceFile], T]) -> T:
-        """Return `make(self)`. The result is computed once and shared by all tasks.
+        """Return `make(self)`. The result is computed once, cached, and shared by all tasks.
 
-        `make` may use only the contexts that can change the language.
+        `make` may use only contexts that can change the language.
         """
         return self._get_or_make(self._derived, make)
 
@@ -444,10 +446,10 @@ class SourceFile:
         return {}
 
     def restricted_to_contexts(self, contexts: frozenset[str]) -> SourceFile:
-        """Return a view of this file that has only the given contexts. If no context is hidden, return this file.
+        """Return a view of this file with only the given contexts.
 
-        If a hidden context can change the language, the view computes its own tree and other values. Otherwise, the
-        view and this file share all cached values.
+        If this file has no other contexts, return the file itself. If a hidden context can change the language, the
+        view computes its own tree and other values. Otherwise, the view and this file share all cached values.
         """
         if not self.contexts or self.contexts.keys() <= contexts:
             return self
@@ -462,7 +464,7 @@ class SourceFile:
         return view
 
     def release(self) -> None:
-        """Discard the tree, values derived from it, and the text. The next use computes them again."""
+        """Discard the tree, the text, and values derived from them. If they are used again, they are computed again."""
         for narrower in self._narrower.values():
             narrower.release()
         for name in (

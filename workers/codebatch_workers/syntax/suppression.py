@@ -1,9 +1,9 @@
 """Suppression comments: `codebatch: ignore[code, …]`. Without codes, all findings are suppressed.
 
 `ignore` applies to its own line, `ignore-next-line` to the next line, and `ignore-file` to the whole file. A code that
-ends with `*` matches all codes with this prefix. The text counts only in a comment (comments.py). Suppressions apply to
-all tasks: their records pass through `exclude_suppressed` before they are stored (execution.py). In huge files, they
-have no effect.
+ends with `*` matches all codes with this prefix. The text has an effect only in a comment (comments.py). Suppressions
+apply to the findings of all tasks: before records are stored, they pass through `exclude_suppressed` (execution.py). In
+huge files, suppression comments have no effect.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ RecordT = TypeVar("RecordT", bound=Record)
 
 
 class Suppressions(msgspec.Struct, frozen=True):
-    """The codes that are suppressed in the whole file, and those suppressed on each line."""
+    """The codes that are suppressed in the whole file, and the codes that are suppressed on each line."""
 
     file: list[Codes] = msgspec.field(default_factory=list)
     lines: dict[int, list[Codes]] = msgspec.field(default_factory=dict)
 
     def has(self, line: int, code: str) -> bool:
-        """Return whether a finding with this line and code is suppressed."""
+        """Return whether a finding with this line and code is suppressed by a comment."""
         return any(matches(code, codes) for codes in (*self.file, *self.lines.get(line, ())))
 
 
@@ -62,7 +62,7 @@ def suppressions(file: SourceFile) -> Suppressions:
 
 
 def may_have_suppressions(file: SourceFile) -> None:
-    """While the tree of a file is in memory, read the file's suppressions and cache them."""
+    """Read the file's suppressions and cache them. This must be called while the tree of the file is in memory."""
     if file.is_parsed and _MARKER in file.utf8:
         file.derived_persistently(suppressions)
 

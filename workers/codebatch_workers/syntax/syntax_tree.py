@@ -1,9 +1,9 @@
-"""A syntax tree as JSON: a list of all nodes by their start, parents before children.
+"""A syntax tree as JSON: a list of all nodes, ordered by their start, parents before children.
 
 The list is flat, because trees can be nested deeper than JSON parsers allow. `parent` is the index of the parent node;
-the root has none. `field` is the name of the node's field in its parent. Lines and columns count from 1, columns are
-code points, and ends are exclusive. `start_byte` and `end_byte` are offsets in the text in UTF-8 without byte order
-mark. Nodes without children have `text`. `named`, `extra`, `error` and `missing` are present only if true.
+the root has none. `field` is the name of the field of the parent that contains the node. Lines and columns count from
+1, columns are code points, and ends are exclusive. `start_byte` and `end_byte` are offsets in the text in UTF-8 without
+byte order mark. Nodes without children have `text`. `named`, `extra`, `error` and `missing` are present only if true.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ def encode_tree(file: SourceFile) -> bytes:
     encode = msgspec.json.encode
     head = encode({"format": TREE_FORMAT, "language": file.language, "encoding": file.encoding})
     cursor = (file.tree or file.parse()).walk()
-    # The indexes of the current node's ancestors. Recursion is not possible, because trees can be deeply nested.
+    # The indexes of the current node's ancestors. A recursive function is not possible, because trees can be deeply
+    # nested.
     parents: list[int] = []
     lines: list[bytes] = []
     while True:

@@ -1,7 +1,7 @@
 """Templates: text of some language with marks, which a program replaces by values or repeated parts.
 
 HTML with marks is a template, although browsers and usually the grammar accept the marks as text. A file in another
-language is a template if its marks cause syntax errors. GitHub's `${{ … }}` is not a mark.
+language is a template only if its marks cause syntax errors. GitHub's `${{ … }}` is not a mark.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from codebatch_workers.syntax.broken_trees import iter_broken
 from codebatch_workers.syntax.language.languages import TEMPLATE_LANGUAGES
 from codebatch_workers.syntax.source import SourceFile
 
-# In these languages, only templates have such marks on a line with an error.
+# In these languages, a line with an error that contains one of _MARKS shows that the file is a template.
 _LANGUAGES = frozenset(("css", "html", "javascript", "json", "jsonc", "toml", "tsx", "typescript", "yaml"))
 # Marks of Jinja, Django, Twig, Handlebars, Mustache, Liquid, Go, ERB and EJS, and named placeholders.
 _MARKS = re.compile(rb"\{%.*%\}|(?<!\$)\{\{.*\}\}|\{#.*#\}|<%.*%>|(?<![\w\"'])%[A-Z_]{2,}%(?![\w\"'])")
-# In code, two braces can begin a nested list. So a mark must contain just a name, which can have filters.
+# In code, two braces can begin a nested list. So a mark in code must contain only a name, which filters can follow.
 _CODE_LANGUAGES = frozenset(("go", "java", "php", "python", "ruby", "rust"))
 _MARKS_OF_CODE = re.compile(rb"\{\{-?\s*[.$]?[A-Za-z_][\w.]*(?:\s*\|[^{}\n]*)?\s*-?\}\}")
 # Marks of Velocity, as in Maven archetypes.
@@ -28,10 +28,10 @@ _STATEMENT = (
     rb"(?<!\$)\{\{[-~]?\s*(?:[#/^>!&]\s*\w|(?:if|else|end|range|with|template|define|block|include)\b)|^[ \t]*\{\{[-\s]"
 )
 _STATEMENTS = re.compile(_STATEMENT, re.MULTILINE)
-# A string literal in another language can contain a mark. So marks that break a file must be outside quotes.
+# In files that are not HTML, a string literal can contain a mark. So marks that cause an error must be outside quotes.
 _UNQUOTED_STATEMENTS = re.compile(rb"(?<![\"'`])(?:%s)" % _STATEMENT, re.MULTILINE)
 _VALUES = re.compile(rb"(?<!\$)\{\{[-~{]?\s*[\w.$@(\"'][^{}]{0,1000}\}\}")
-# In languages other than JSON, `__proto__` and similar texts are names.
+# Marks such as `__NAME__` in JSON. In other languages, such texts are names.
 _MARKS_OF_DATA = re.compile(rb"(?<![\w\"'])__\w+__(?![\w\"'])")
 _DATA = frozenset(("json", "jsonc"))
 _KEY = re.compile(rb"\"[^\"\n]{0,200}\"\s*:")
@@ -44,7 +44,7 @@ _LINE_BYTES_MAX = 1000
 def is_template(file: SourceFile) -> bool:
     """Return whether a file is a template.
 
-    Its language, directory or marks can show this. If the file has errors, its name can, too.
+    The language, the directory or the marks of a file can show this. If the file has errors, its name can also show it.
     """
     if file.language in TEMPLATE_LANGUAGES:
         return True
@@ -58,14 +58,14 @@ def is_template(file: SourceFile) -> bool:
 
 
 def _has_html_marks(utf8: bytes) -> bool:
-    # A search for two literal bytes is far cheaper than the patterns.
+    # Two searches for literal bytes are much faster than the patterns.
     if b"{{" in utf8 and _VALUES.search(utf8) is not None:
         return True
     return (b"{%" in utf8 or b"<%" in utf8 or b"{{" in utf8) and _STATEMENTS.search(utf8) is not None
 
 
 def _is_broken_by_marks(file: SourceFile) -> bool:
-    """Return whether a file with errors has the name of a template, or has marks on the lines with errors."""
+    """Return whether a file with errors has the name of a template, or has marks on the lines with its errors."""
     is_code = file.language in _CODE_LANGUAGES
     if not is_code and _NAME.fullmatch(file.path.rpartition(b"/")[2]):
         return True
@@ -88,7 +88,7 @@ def _has_marks(line: bytes, language: str) -> bool:
 
 
 def _iter_broken_lines(file: SourceFile) -> Iterator[bytes]:
-    """Yield the lines of each error in the tree, in text order. Lines of overlapping errors are yielded once."""
+    """Yield the lines of each error in the tree, in text order. Lines that several errors share are yielded once."""
     if file.tree is None:
         return
     nodes = iter_broken(file.tree.root_node, file.language)
@@ -102,7 +102,7 @@ def _iter_broken_lines(file: SourceFile) -> Iterator[bytes]:
 
 
 def is_script_object(file: SourceFile) -> bool:
-    """Return whether a JSON file with errors looks like a JavaScript object: it has keys, but none in double quotes."""
+    """Return whether a JSON file with errors is probably a JavaScript object: no key is in double quotes."""
     if file.language not in _DATA or not file.has_syntax_error:
         return False
     return _KEY_OF_SCRIPT.search(file.utf8) is not None and _KEY.search(file.utf8) is None

@@ -1,7 +1,7 @@
-"""Syntax errors that a grammar does not report, because it accepts more than its language does.
+"""Syntax errors that a grammar does not report, because it accepts more code than the language allows.
 
-They are searched only if a file has no other syntax errors: control characters in JSON strings, statements outside
-functions in Go, and unmatched `end` in Ruby.
+There are three kinds: control characters in JSON strings, statements outside functions in Go, and unmatched `end` in
+Ruby. They are searched only if a file has no other syntax errors.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from codebatch_workers.syntax.source import SourceFile
 
-# Many files are indented by tabs. So the pattern matches only after another character on the line.
+# A control character in a JSON string. Many files are indented by tabs, so the pattern needs another character before
+# it on the line.
 _CONTROL = re.compile(rb"(?<=\S) {0,100}([\x00-\t\x0b\x0c\x0e-\x1f])")
 _OUTSIDE_FUNCTIONS = frozenset(
     {
@@ -38,9 +39,9 @@ class UnseenError(NamedTuple):
 
 
 def unseen_errors(file: SourceFile) -> list[UnseenError]:
-    """Return the errors that the grammar does not report, in order. The file must have no syntax errors in its tree.
+    """Return the errors that the grammar does not report, in text order.
 
-    For languages without such a check, there are none.
+    The tree of the file must have no syntax errors. For languages without such a search, the list is empty.
     """
     find = _FINDERS.get(file.language)
     return [] if find is None or file.tree is None else list(find(file))

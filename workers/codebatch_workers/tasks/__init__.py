@@ -1,4 +1,7 @@
-"""Declarations of the built-in tasks for plans. No heavy imports: the coordinator must not load a parser."""
+"""Declarations of the built-in tasks, which plans contain.
+
+This module imports no parser, so the coordinator can load it.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from codebatch_workers.syntax.language.attributes import attributes_context
 from codebatch_workers.syntax.language.languages import EXTRA_GRAMMAR_TOOLS, GRAMMAR_TOOLS
 from codebatch_workers.tasks.parse_config import ParseConfig
 
-# Packages outside codebatch_workers on which tasks depend.
+# Packages outside codebatch_workers on which the tasks depend.
 _SOURCES = ("codebatch.errors", "codebatch.model")
 
 PARSE = TaskDeclaration(

@@ -42,7 +42,7 @@ def create(_environment: TaskEnvironment[NoConfig]) -> Analyze:
 
 
 class Analyze:
-    """The task: `metric` records in the order that the module's docstring describes, then the `fingerprints` record."""
+    """The task: `metric` records in the order that the module's docstring describes, then the record `fingerprints`."""
 
     def run_file(self, file: SourceFile) -> list[Record]:
         """Return the metrics and fingerprints of a file."""
@@ -56,7 +56,7 @@ class Analyze:
         for function in functions:
             assert names is not None
             symbol, line = names.function_name(function.start), file.line(names.function_name_offset(function.start))
-            # The end of a function that is a symbol is in the symbol's record.
+            # If the function is a symbol, the record of this symbol contains the end.
             end_line = UNSET if names.has_symbol(function.start) else file.line(function.end)
             for metric, value, end in (
                 ("complexity", function.complexity, end_line),
@@ -81,7 +81,7 @@ class Analyze:
 
 
 def metrics(file: SourceFile) -> dict[str, int]:
-    """Return the metrics of a file by name, in the order of the records. Metrics of its functions are not included."""
+    """Return the metrics of a file by name, in the order of the records, without the metrics of single functions."""
     return _metrics(file, *_functions(file))
 
 

@@ -1,18 +1,19 @@
-"""dependencies: the files of the snapshot that each import resolves to, and metrics of the import graph.
+"""dependencies: the files of the snapshot to which each import resolves, and metrics of the import graph.
 
-An import can resolve to several files. For each of them there is a `depends` edge; edges are sorted by line. If an
+An import can resolve to several files. There is one `depends` edge for each of them; edges are sorted by line. If an
 import resolves to no file of the snapshot, the target of its edge is the name as written.
 
-Metrics of the graph follow, unless they are 0: `dependencies` and `dependents` are the numbers of files that a file
-imports directly, and that import it directly. `cycle` is the number of files in the file's import cycle. Only imports
-that resolve to one file count (resolution `exact` and `file`). For cycles, an import counts only if it is executed
-while its file is loaded. Files whose names are not UTF-8 are ignored.
+Then the metrics of the graph follow, unless they are 0. `dependencies` is the number of files that a file imports
+directly. `dependents` is the number of files that import the file directly. `cycle` is the number of files in the
+import cycle that contains the file. Only imports that resolve to one file count (resolution `exact` and `file`). For
+cycles, an import counts only if it is executed while its file is loaded. Files whose names are not UTF-8 are ignored.
 
 If the batch is restricted to paths, imports can still resolve to any file of the snapshot. Imports in files outside the
 restriction are unknown, so `dependents` and `cycle` are left out.
 
-`update` reuses an older batch if the set of files, their languages, and all contents that affect resolution are equal.
-It resolves only the imports of files whose imports changed, and recomputes the metrics.
+`update` continues from an older batch on one condition. The set of files, their languages, and all content that affects
+resolution must be the same as in the older batch. Then only the imports of files whose imports changed are resolved,
+and the metrics are recomputed.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from codebatch_workers.resolution import (
     is_decisive,
 )
 
-# Map each file to the files that it imports. The flag is whether the import counts for cycles.
+# The imported files of each file. The flag is whether the import counts for cycles.
 _Graph = dict[str, dict[str, bool]]
 _Values = dict[str, int]
 
@@ -54,7 +55,7 @@ class Dependencies:
     """The task: `edge` records, then `metric` records."""
 
     def run_project(self, project: Project) -> Iterator[Record]:
-        """Yield the records of all files: all edges by path, then all metrics by path."""
+        """Yield the records of all files: first all edges, by path, then all metrics, by path."""
         languages = _languages(project)
         resolver = _resolver(project, languages)
         graph: _Graph = {path: {} for path in languages}
@@ -68,9 +69,9 @@ class Dependencies:
             yield from _metric_records(path, values)
 
     def update(self, project: Project, before: Before) -> Iterable[tuple[Entry, list[Record]]] | None:
-        """Return files with changed records, and their records.
+        """Return the files whose records may have changed, with all their records.
 
-        Return None if the imports of all files must be resolved.
+        Return None if the imports of all files must be resolved again.
         """
         changed: dict[str, list[Edge]] = {}
         for old, new in before.changes:
@@ -98,7 +99,10 @@ class Dependencies:
 def _update(
     project: Project, before: Before, changed: Mapping[str, list[Edge]]
 ) -> Iterator[tuple[Entry, list[Record]]]:
-    """Yield the files whose records can differ from those of the older batch, given the changed imports."""
+    """Yield the files whose records may have changed, with all their records. `changed` has the new imports by path.
+
+    An import can also change the metrics of other files.
+    """
     languages = _languages(project)
     resolver = _resolver(project, languages)
     graph: _Graph = {path: {} for path in languages}
@@ -124,7 +128,7 @@ def _update(
 
 
 def _name(file: Entry) -> str:
-    """Return a path as text, or an empty text if it is not valid UTF-8."""
+    """Return the path of a file as text. If the path is not valid UTF-8, return an empty text."""
     path = path_fields(file.path)[0]
     return path if isinstance(path, str) else ""
 
@@ -148,7 +152,7 @@ def _resolver(project: Project, languages: Mapping[str, str]) -> Resolver:
 
 
 def _modules(project: Project) -> dict[str, list[Declared]]:
-    """Return the modules that Rust files declare, by path."""
+    """Return the modules that Rust files declare, by path of the file."""
     return {
         _name(file): _item_modules(_imports(records))
         for file, records in project.records("symbols", "edge", holding='"is_module":true')
@@ -161,7 +165,7 @@ def _item_modules(imports: Iterable[Edge]) -> list[Declared]:
 
 
 def _definitions(project: Project) -> dict[str, JvmDefinitions]:
-    """Return the definitions of Java, Kotlin and Scala files, by path."""
+    """Return the definitions in Java, Kotlin and Scala files, by path of the file."""
     states = {
         _name(file): record.parse
         for file, records in project.records("parse", "file")
@@ -197,7 +201,7 @@ def _new_definitions(project: Project, file: Entry) -> JvmDefinitions:
 
 
 def _decisive_part(file: Entry, read: Callable[[Entry], bytes]) -> Hashable:
-    """Return the part of a file that affects how imports in other files resolve."""
+    """Return the part of a file's content that affects how imports in other files resolve."""
     path = _name(file)
     return decisive_part(path, read(file)) if is_decisive(path) and file.size <= DOCUMENT_BYTES_MAX else None
 
@@ -207,9 +211,9 @@ def _imports(records: Iterable[Record]) -> list[Edge]:
 
 
 def _resolve(resolver: Resolver, path: str, language: str, imports: Iterable[Edge]) -> list[Edge]:
-    """Return a `depends` edge for each file that an import can resolve to.
+    """Return a `depends` edge for each file to which an import can resolve.
 
-    Edges of equal target and line are merged.
+    Edges with the same target and line are merged.
     """
     edges: dict[tuple[str, int], Edge] = {}
     for record in imports:
@@ -234,7 +238,7 @@ def _resolve(resolver: Resolver, path: str, language: str, imports: Iterable[Edg
 
 
 def _targets(path: str, records: Iterable[Record]) -> dict[str, bool]:
-    """Map each other file that a file certainly imports to whether the import counts for cycles."""
+    """Map each file that `path` certainly imports, other than itself, to whether the import counts for cycles."""
     targets: dict[str, bool] = {}
     for record in records:
         if isinstance(record, Edge) and record.resolution in ("exact", "file") and record.target != path:
@@ -244,12 +248,12 @@ def _targets(path: str, records: Iterable[Record]) -> dict[str, bool]:
 
 
 def _metrics(graph: _Graph, *, is_whole: bool) -> dict[str, _Values]:
-    """Return the metrics of each file that are not 0. Unless `is_whole`, leave out `dependents` and `cycle`."""
+    """Return those metrics of each file that are not 0. If `is_whole` is false, leave out `dependents` and `cycle`."""
     dependents: Counter[str] = Counter()
     cycles: dict[str, int] = {}
     if is_whole:
         dependents.update(chain.from_iterable(graph.values()))
-        # A file without imports is in no cycle, so edges to it are left out.
+        # A file without imports is in no cycle, so imports of such a file are left out.
         edges = {
             path: [target for target, counts in targets.items() if counts and graph[target]]
             for path, targets in graph.items()

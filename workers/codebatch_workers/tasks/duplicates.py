@@ -4,11 +4,12 @@ If a fingerprint occurs only once in the tree, the code around it has no copy. S
 occurs more than once are read again, and only their lines near such fingerprints (repeats.py). Files with equal content
 are read and compared once.
 
-`update` relies on this: the records of a file depend only on files that share a fingerprint with it. If LINES_MIN lines
-of a file also occur elsewhere, both files share a fingerprint. So all copies of its windows are present. With them, the
-same windows are tables, are compared, and are neighbours. A run extends only over equal lines. Each of these lines is
-near a repeated fingerprint, so it was read at both places. Apart from that, only the order of places and the distances
-within a stretch matter. All of this is unchanged if unrelated files are absent.
+`update` relies on a property of the search: the records of a file depend only on files that share a fingerprint with
+it. If LINES_MIN lines of a file also occur elsewhere, both files share a fingerprint. So if these files are read, all
+copies of the file's windows are present. The same windows are then tables, are compared, and are neighbours, as in a
+complete run. A run extends only over equal lines. Each of these lines is near a repeated fingerprint, so it was read at
+both places. In addition, only the order of places and the distances within a stretch matter. None of this changes if
+unrelated files are absent.
 """
 
 from __future__ import annotations
@@ -37,13 +38,13 @@ from codebatch_workers.syntax.cells import with_cells
 from codebatch_workers.syntax.source import NOTEBOOK_ENDING
 
 _GROUP_DIGITS = 16
-# An update reads at most this share of the files with fingerprints. It keeps their records in memory, unlike a complete
-# run. The limit ensures that an update never needs more memory than a complete run.
+# An update reads at most this share of the files that have fingerprints. Unlike a complete run, an update keeps their
+# records in memory. With this limit, it never needs more memory than a complete run.
 _READ_SHARE_MAX = 0.1
 
 
 class FingerprintedFile(msgspec.Struct, frozen=True):
-    """A file with fingerprints. `item` is its index among these files, in path order."""
+    """A file with fingerprints. `item` is its index among all files with fingerprints, in path order."""
 
     item: int
     path: bytes
@@ -52,7 +53,10 @@ class FingerprintedFile(msgspec.Struct, frozen=True):
 
 
 class _SourceContent(msgspec.Struct, frozen=True):
-    """A distinct content: the items that have it, the locations of its comments, and the range of its fingerprints."""
+    """One content: the items of the files that have it, the locations of its comments, and its fingerprints.
+
+    The fingerprints are a range in the hashes of all contents.
+    """
 
     items: list[int]
     comments: bytes
@@ -81,10 +85,10 @@ class Duplicates:
             yield from _with_cells(project, sources[item], records)
 
     def update(self, project: Project, before: Before) -> list[tuple[Entry, list[Record]]] | None:
-        """Return the files with changed records, sorted by path, as `IncrementalTask.update` requires.
+        """Return the files whose records may have changed, sorted by path, as `IncrementalTask.update` requires.
 
-        A file is recomputed if it shares a fingerprint with the old or the new text of a changed file. To recompute it,
-        all files that share a fingerprint with it are read.
+        A file is recomputed if it shares a fingerprint with the old or the new content of a changed file. To recompute
+        the file, all files that share a fingerprint with it are read.
         """
         all_files = list(_fingerprints(project))
         read_max = int(_READ_SHARE_MAX * len(all_files))
@@ -95,7 +99,7 @@ class Duplicates:
         hashes, unfingerprinted = _changed_hashes(before, new_fingerprints)
         recomputed = _items_sharing(all_files, hashes)
         if len(recomputed) > read_max:
-            return None  # The hashes of all fingerprints would take as much memory as a complete run.
+            return None  # To compare all fingerprints with so many hashes would take as much memory as a complete run.
         other_hashes = {hash_ for item in recomputed for hash_ in array("I", all_files[item][1].hashes)} - hashes
         to_read = sorted({*recomputed, *_items_sharing(all_files, other_hashes)})
         if len(to_read) > read_max:
@@ -111,7 +115,7 @@ class Duplicates:
 
 
 def _with_cells(project: Project, file: Entry, records: list[Record]) -> list[Record]:
-    """Return records. If the file is a notebook, they get the cells that contain their lines."""
+    """Return the records of a file. If it is a notebook, add the cells that contain the lines of the records."""
     return with_cells(project.source(file), records) if records and file.path.endswith(NOTEBOOK_ENDING) else records
 
 
@@ -128,7 +132,10 @@ def _fingerprinted_file(item: int, file: Entry, fingerprints: Fingerprints) -> F
 
 
 def _changed_hashes(before: Before, new_fingerprints: Mapping[bytes, Fingerprints]) -> tuple[set[int], list[Entry]]:
-    """Return the hashes in old and new fingerprints of changed files, and the files that no longer have any."""
+    """Return the hashes in the old and new fingerprints of changed files.
+
+    Also return the changed files that no longer have fingerprints.
+    """
     hashes: set[int] = set()
     unfingerprinted: list[Entry] = []
     for old, file in before.changes:
@@ -145,7 +152,7 @@ def _changed_hashes(before: Before, new_fingerprints: Mapping[bytes, Fingerprint
 
 
 def _items_sharing(files: Iterable[tuple[Entry, Fingerprints]], hashes: AbstractSet[int]) -> list[int]:
-    """Return the indexes of files that have at least one of the given hashes."""
+    """Return the indexes of files whose fingerprints contain at least one of the given hashes."""
     if not hashes:
         return []
     return [
@@ -156,9 +163,11 @@ def _items_sharing(files: Iterable[tuple[Entry, Fingerprints]], hashes: Abstract
 def find_duplicates(
     files: Iterable[FingerprintedFile], read: Callable[[int], bytes]
 ) -> Iterator[tuple[int, list[Record]]]:
-    """Yield the records of each item with duplicates: two metrics, then one record per block by line. Items ascend.
+    """Yield the records of each item with duplicates, in order of items.
 
-    `files` must be in order of their items; they are iterated once. `read` returns the text from which the fingerprints
+    Two metrics are first, then one record per block, by line.
+
+    `files` must be in order of their items. They are iterated once. `read` returns the text from which the fingerprints
     of an item were computed, in UTF-8. It is called at most once for each distinct content.
     """
     return _Finder(files, read).run()
@@ -173,7 +182,7 @@ class _Finder:
         self._sources = self._load(files)
         self._items_of = [source.items for source in self._sources]
         self._text = CodeText()
-        # Caches of facts about repeated texts. The key is the first place of the text and its number of lines.
+        # Results that are cached for repeated texts. The key is the first place of the text, and its number of lines.
         self._groups: dict[tuple[int, int], str] = {}
         self._copies: dict[tuple[int, int], int] = {}
         self._data: dict[tuple[int, int], bool] = {}
@@ -202,7 +211,7 @@ class _Finder:
         return list(sources.values())
 
     def _read_sources(self) -> None:
-        """Read contents that several items have, and in other contents the lines near repeated fingerprints."""
+        """Read contents that several items have. Of other contents, read only the lines near repeated fingerprints."""
         is_hot = repeated(self._hashes)
         del self._hashes
         for owner, source in enumerate(self._sources):
@@ -220,7 +229,7 @@ class _Finder:
         del self._gaps, self._sources
 
     def _records(self, item: int, candidates: Sequence[Repeat]) -> Iterator[Record]:
-        # Some repeats were found only as a part of repeated rows, so their own text may occur nowhere else.
+        # Some repeats were found only as a part of longer repeats, so that their own text may occur nowhere else.
         repeated_elsewhere = (
             repeat for repeat in candidates if len(repeat.places) > 1 or len(self._items(repeat.start)) > 1
         )
@@ -264,7 +273,7 @@ class _Finder:
         return self._items_of[self._text.owner(place)]
 
     def _count(self, repeat: Repeat) -> int:
-        """Return the number of copies. A copy that overlaps a counted one does not count."""
+        """Return the number of copies of a block. A copy that overlaps a counted copy is not counted."""
         content = _content(repeat)
         if content not in self._copies:
             count = end = 0
@@ -276,10 +285,10 @@ class _Finder:
         return self._copies[content]
 
     def _first_other_copy(self, item: int, repeat: Repeat) -> tuple[int, int]:
-        """Return item and place of the first copy in another place, in path order.
+        """Return item and place of the first copy at another place, in path order.
 
-        If rows repeat within a block, each copy may overlap the block. In that case, the first overlapping copy is
-        returned.
+        If rows repeat within a block, it is possible that each copy overlaps the block. Then the first overlapping copy
+        is returned.
         """
         candidates = []
         items = self._items(repeat.start)
@@ -298,9 +307,10 @@ def _content(repeat: Repeat) -> tuple[int, int]:
 
 
 def _stretches(hot: Iterable[int], lines: int) -> Iterator[Span]:
-    """Yield the ranges of lines that a duplicate block can contain: all lines at most LINES_MIN from a repeated gram.
+    """Yield the ranges of lines that can be part of a duplicate block.
 
-    `hot` are the numbers, from 1, of the first lines of repeated grams, ascending.
+    All of their lines are at most LINES_MIN lines from a repeated gram. `hot` are the numbers, from 1, of the first
+    lines of repeated grams, ascending. `lines` is the number of all lines.
     """
     start = end = 0
     for number in hot:
@@ -314,6 +324,6 @@ def _stretches(hot: Iterable[int], lines: int) -> Iterator[Span]:
 
 
 def _covered(spans: Sequence[Span]) -> int:
-    """Return the number of lines that at least one of the spans contains. The spans must be ascending."""
+    """Return the number of lines that are in at least one of the spans. The spans must be ascending."""
     reaches = chain([0], (end for _, end in spans))
     return sum(end - max(start, reach) for (start, end), reach in zip(spans, reaches, strict=False))

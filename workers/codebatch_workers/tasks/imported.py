@@ -1,7 +1,7 @@
 """import: findings from reports of another program, as `diagnostic` records sorted by location.
 
-A finding is excluded if its file is not in the batch, or if its file does not have its line. `report` contains the
-number of excluded findings (`ExcludedRecords`).
+A finding is excluded if the batch does not have its file, or if the file does not have its line. `report` contains the
+numbers of excluded findings (`ExcludedRecords`).
 """
 
 from __future__ import annotations
@@ -109,9 +109,10 @@ class Imported:
 
 
 def _read_all(read: Callable[[bytes], Report], files: Sequence[bytes]) -> Report:
-    """Read several report files and return their contents as one report.
+    """Read several report files, and return their content as one report.
 
-    Raises UnreadableReport. If there are several files, its message contains the number of the unreadable one.
+    Raises UnreadableReport. If there are several files, the message contains the number of the file that could not be
+    read.
     """
     reports: list[Report] = []
     for number, data in enumerate(files, 1):

@@ -1,4 +1,4 @@
-"""Conversion of locations in reports to locations of records. Programs count columns in different units."""
+"""Conversion of the locations in reports to locations of records. Programs count columns in different units."""
 
 from __future__ import annotations
 
@@ -15,19 +15,22 @@ from codebatch_workers.syntax.language.encodings import WIDE_MARKS
 from codebatch_workers.syntax.source import SourceFile
 
 _ASTRAL = re.compile("[\U00010000-\U0010ffff]")
-# Bytes that are not UTF-8, in the form in which `surrogateescape` decodes them. NUL, because it would make a file
-# binary.
+# Bytes that are not UTF-8, as `surrogateescape` decodes them; and NUL, because a text with NUL would count as binary.
 _NO_TEXT = re.compile("[\0\udc80-\udcff]")
-# In UTF-8, the first constant has the bytes that continue a character. The second has the bytes that begin a character
-# of two UTF-16 units.
+# Bytes in UTF-8 texts. The first constant has the bytes that continue a character. The second one has the bytes that
+# begin a character of two UTF-16 units.
 _CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
 _ASTRAL_BYTES = bytes(range(0xF0, 0x100))
-# Map the size in bytes of a wide encoding's units to the unit and its size. A byte order mark is one unit.
+# For encodings with code units of 4 and of 2 bytes: the unit in which positions are counted, and its size in bytes. A
+# byte order mark is one unit.
 _WIDE_UNITS: dict[int, tuple[Unit, int]] = {4: ("characters", 4), 2: ("utf-16", 2)}
 
 
 class RecordLocation(NamedTuple):
-    """A location as in records. Lines and columns count from 1, columns are code points, and the end is exclusive."""
+    """A location in the form of records.
+
+    Lines and columns count from 1, columns are code points, and the end is exclusive.
+    """
 
     line: int
     column: int
@@ -48,9 +51,14 @@ class LocationConverter:
     def find(self, reported: ImportedFinding) -> RecordLocation | None:
         """Convert a location. Return None if the file does not have the line, or ends before the span begins.
 
-        Without line and span, the location begins in line 1. Without a column, it begins at the start of the line.
-        Without an end, it ends at the end of the line. A column after the end of its line becomes the end of the line.
-        An end before the start becomes the start. A span that exceeds the file ends with the file.
+        Missing and invalid parts are replaced:
+
+        - Without line and span, the location begins in line 1.
+        - Without a column, it begins at the start of the line.
+        - Without an end, it ends at the end of the line.
+        - A column after the end of its line becomes the end of the line.
+        - An end before the start becomes the start.
+        - A span that exceeds the file ends with the file.
         """
         if reported.span is not None and not reported.line:
             return self._locate_span(reported.span, reported.unit)
@@ -71,7 +79,10 @@ class LocationConverter:
         return RecordLocation(*start, *max(start, end))
 
     def _from_unit_offset(self, unit: Unit, offset: int) -> tuple[int, int] | None:
-        """Return line and column of an offset in the text without byte order mark, or None if it is after the end."""
+        """Return line and column of an offset in units. The offset is in the text without byte order mark.
+
+        Return None if the offset is after the end of the text.
+        """
         starts = self._line_starts(unit)
         if offset > starts[-1]:
             return None
@@ -79,7 +90,7 @@ class LocationConverter:
         return line, self._column(line, offset - starts[line - 1] + 1, unit, default=1)
 
     def _line_starts(self, unit: Unit) -> list[int]:
-        """Return the number of units before each line, followed by the number of all units."""
+        """Return the number of units before each line. The last value is the number of all units."""
         if unit not in self._starts_by_unit:
             counted_twice = _ASTRAL_BYTES if unit == "utf-16" else b""
             lines = BytesIO(self._file.utf8)
@@ -88,9 +99,9 @@ class LocationConverter:
         return self._starts_by_unit[unit]
 
     def _from_byte_offset(self, offset: int) -> tuple[int, int] | None:
-        """Return line and column of a byte offset in the stored file, or None if it is after the end.
+        """Return line and column of a byte offset in the stored file, or None if the offset is after the end.
 
-        The byte order mark counts. An offset within a character is that of the character.
+        The offset includes the byte order mark. An offset within a character is treated as the offset of the character.
         """
         content = self._file.content
         if offset > len(content):
@@ -122,14 +133,14 @@ class LocationConverter:
         return self._ends[line]
 
     def _from_utf16(self, line: int, column: int) -> int:
-        """Convert a UTF-16 column to code points: subtract one for each earlier character that has two units."""
+        """Convert a UTF-16 column to code points. Each earlier character of two units decreases the column by one."""
         if line not in self._astral:
             text = self._file.utf8[self._file.line_starts[line - 1] : _line_end(self._file, line)].decode("utf-8")
             self._astral[line] = [match.start() + before for before, match in enumerate(_ASTRAL.finditer(text))]
         return column - bisect_left(self._astral[line], column - 1)
 
     def _from_utf8(self, line: int, column: int) -> int:
-        """Convert a column in bytes of the stored file, in any encoding, to code points.
+        """Convert a column, counted in bytes of the stored file, to code points.
 
         A byte within a character is converted like the first byte of the character.
         """
@@ -144,15 +155,18 @@ class LocationConverter:
 
     @cached_property
     def _is_single_byte(self) -> bool:
-        """Whether the file's encoding, like ISO 8859, has one byte per character.
+        """Whether the file's encoding has one byte per character, like ISO 8859.
 
-        Two of its bytes can look like one UTF-8 character, so the file is not decoded as UTF-8.
+        Two bytes of such an encoding can look like one character in UTF-8, so the file is not decoded as UTF-8.
         """
         return self._line_starts("characters")[-1] == len(self._file.content)
 
     @cached_property
     def _bytewise(self) -> SourceFile:
-        """The file itself if it is UTF-8. Otherwise, a text of equal size: `?` replaces each byte that is not UTF-8."""
+        """The file itself if it is UTF-8.
+
+        Otherwise, a text of equal size, in which `?` replaces bytes that are not UTF-8.
+        """
         content = self._file.content.removeprefix(codecs.BOM_UTF8)
         if content == self._file.utf8:
             return self._file

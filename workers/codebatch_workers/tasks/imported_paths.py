@@ -1,4 +1,4 @@
-"""Mapping of paths and URIs in reports to files of a snapshot. A path outside the tree is mapped to no file."""
+"""Mapping of paths and URIs in reports to files of a snapshot. A path outside the source tree is mapped to no file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FILE_URI = re.compile(r"file:(?://(?:localhost)?(?=/))?", re.IGNORECASE)
 
 
 class Paths:
-    """The files of a tree by path, and the directory that the tree had on the reporting machine.
+    """The files of a snapshot by path, and the directory of the source tree on the machine that made the report.
 
     The directory is empty if it is unknown.
     """
@@ -25,7 +25,7 @@ class Paths:
         self._cache: dict[tuple[str | bytes, bool], bytes | None] = {}
 
     def find(self, written: str | bytes, *, is_uri: bool) -> bytes | None:
-        """Return the file that a path or URI denotes, or None."""
+        """Return the path of the file that a path or URI denotes, or None if the snapshot does not have it."""
         key = written, is_uri
         if key not in self._cache:
             candidates = [written] if isinstance(written, bytes) else _candidates(written, is_uri=is_uri)
@@ -34,7 +34,7 @@ class Paths:
         return self._cache[key]
 
     def _relative(self, path: bytes) -> bytes | None:
-        """Return a path relative to the tree. An absolute path outside the tree's directory returns None."""
+        """Return a path relative to the source tree. For an absolute path outside the tree, return None."""
         path = posixpath.normpath(path)
         if not path.startswith(b"/"):
             return path
@@ -43,7 +43,7 @@ class Paths:
 
 
 def _candidates(written: str, *, is_uri: bool) -> Iterator[bytes]:
-    """Yield the paths that a text may denote, the most likely first."""
+    """Yield the paths that `written` may denote, the most likely first."""
     if _FILE_URI.match(written):
         yield unquote_to_bytes(_FILE_URI.sub("", written, count=1).partition("#")[0])
         return

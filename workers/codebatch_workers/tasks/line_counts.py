@@ -1,9 +1,9 @@
 """Numbers of code, comment and blank lines of a file, counted by the rules of scc.
 
-A line is code if it has anything other than comments and white space. Python docstrings are comments. A line of white
-space is blank, unless it is in a comment, docstring or other string. In that case, it counts as a line of this text. If
-there is no syntax tree, patterns find the comments. In a language without comments, all lines that are not blank are
-code.
+A line is code if it has anything other than comments and white space. Python docstrings count as comments. A line of
+white space is blank, with two exceptions: within a comment or docstring it counts as comment, and within another string
+as code. If there is no syntax tree, patterns find the comments. In a language without comments, all lines that are not
+blank are code.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from codebatch_workers.syntax.language.languages import LANGUAGES_OF_PROSE
 from codebatch_workers.syntax.source import SourceFile
 
 _BLANK_LINE = re.compile(rb"(?<=\n)[ \t\r\f\v]*\n")
-# A node is a string if its type contains one of these texts.
+# A node of the tree is a string if its type contains one of these texts.
 _PARTS_OF_STRINGS = ("string", "str_text", "heredoc", "quoted")
 
 
 class LineCounts(NamedTuple):
-    """The numbers of lines. Their sum is the number of lines of the file."""
+    """The numbers of code, comment and blank lines. Their sum is the number of lines of the file."""
 
     code: int
     comment: int
@@ -58,7 +58,7 @@ def count_lines(file: SourceFile) -> LineCounts:
 
 
 def text_line_count(file: SourceFile) -> int:
-    """Return the number of lines of a text file. For a notebook, only lines of code cells count."""
+    """Return the number of lines of a text file. For a notebook, only the lines of code cells count."""
     return file.line_count if file.notebook is None else file.notebook.code_line_count
 
 
@@ -67,7 +67,7 @@ def _lines_not_blank(utf8: bytes) -> int:
 
 
 def _gaps(spans: Iterable[tuple[int, int]]) -> list[int]:
-    """Convert ascending spans of comments to alternating lengths: of text, of a comment, of text, and so on."""
+    """Convert the spans of comments, in ascending order, to lengths: of text, of a comment, of text, and so on."""
     gaps: list[int] = []
     position = 0
     for start, end in spans:
@@ -77,7 +77,7 @@ def _gaps(spans: Iterable[tuple[int, int]]) -> list[int]:
 
 
 def _blank_lines_within(utf8: bytes, gaps: Sequence[int]) -> int:
-    """Count the lines of white space within the comments that `gaps` describes."""
+    """Return the number of lines of white space within comments. `gaps` has lengths of text and of comments in turn."""
     boundaries = accumulate(gaps)
     return sum(
         _blank_lines(utf8[start:end])
@@ -91,7 +91,7 @@ def _blank_lines(text: bytes) -> int:
 
 
 def _string_blank_lines(file: SourceFile) -> int:
-    """Count the lines of white space within strings, including docstrings."""
+    """Return the number of lines of white space within strings, including docstrings."""
     if file.tree is None or file.is_hopeless:
         return 0
     find = file.tree.root_node.descendant_for_byte_range
@@ -105,7 +105,7 @@ def _is_string(node_type: str) -> bool:
 
 
 def _docstring_lines(file: SourceFile) -> tuple[int, int]:
-    """Return the number of lines with text, and of lines of white space, that belong only to docstrings."""
+    """Return the number of lines that belong only to docstrings: first lines with text, then lines of white space."""
     docstring_lines = blank = 0
     for start, end in _docstrings(file):
         first = file.utf8.rfind(b"\n", 0, start) + 1

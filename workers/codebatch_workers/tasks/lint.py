@@ -1,8 +1,9 @@
 """lint: language-neutral rules for every text file, custom rules, and ruff for Python.
 
 The configuration and the path determine which rules apply to a file (lint/config.py). The severities also depend on the
-class of the file (lint/severities.py). Binary and huge files are skipped. Of all suppression comments, only ruff's (`#
-noqa`) are applied here. Those of codebatch are applied to the findings of all tasks (suppression.py).
+class of the file (lint/severities.py). Binary and huge files are skipped. This task applies the suppression comments of
+ruff (`# noqa`) and of other Python linters. The comments of codebatch are applied to the findings of all tasks
+(suppression.py).
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def create(environment: TaskEnvironment[LintConfig]) -> Lint:
 
 
 def non_ruff_rules(config: AllSettings) -> list[TextRule]:
-    """Return all rules other than ruff's, including those that are off."""
+    """Return all rules other than ruff's, including rules that are off."""
     todo = todo_finder(config.todo)
     builtin_rules = [replace(rule, find=todo) if rule.code == "todo-comment" else rule for rule in TEXT_RULES]
     if not config.rules:
@@ -57,7 +58,7 @@ def non_ruff_rules(config: AllSettings) -> list[TextRule]:
 
 
 class _Profile(msgspec.Struct, frozen=True, kw_only=True):
-    """The rules and severities that apply to all files of one class with equal settings."""
+    """The rules and severities that apply to all files with the same class and the same settings."""
 
     file_class: FileClass
     rules: tuple[TextRule, ...]
@@ -69,7 +70,8 @@ class _Profile(msgspec.Struct, frozen=True, kw_only=True):
 class Lint:
     """The task: `diagnostic` records.
 
-    Findings of language-neutral and custom rules come first, then those of ruff, each group by position.
+    Findings of language-neutral and custom rules come first, then findings of ruff. Each of the two groups is by
+    position.
     """
 
     def __init__(self, config: LintConfig, ruff: Ruff, *, is_project: bool = False) -> None:
@@ -83,7 +85,7 @@ class Lint:
             ruff.select_rules(_codes_in_use(config))
 
     def run_file(self, file: SourceFile) -> list[Record]:
-        """Return the findings in a file, except ruff's, by position."""
+        """Return the findings in a file, except for those of ruff, by position."""
         file_class = file.file_class
         if file_class in ("binary", "huge", "empty"):
             return []
@@ -95,7 +97,7 @@ class Lint:
         return list(findings)
 
     def complete(self, files: Sequence[SourceFile], records: Sequence[list[Record]]) -> list[list[Record]]:
-        """Return `records`, to which the findings of ruff in Python files are appended."""
+        """Return the records of each file, with the findings of ruff appended for Python files."""
         final = [list(finding) for finding in records]
         python = [index for index, file in enumerate(files) if is_for_ruff(file)]
         answers = self._ruff.check([files[index] for index in python])
@@ -103,14 +105,15 @@ class Lint:
             if not answer:
                 continue
             if not self._is_project and any(finding.code == SYNTAX_ERROR for finding in answer):
-                # Ruff could not parse the text, so its other findings are only consequences of the syntax error.
+                # Ruff could not parse the text. Its other findings are only consequences of the syntax error, so they
+                # are dropped.
                 continue
             selected = list(self._select(answer, files[index]))
             final[index].extend(selected if self._is_project else _exclude_fragments(selected))
         return final
 
     def _select(self, answer: Sequence[Diagnostic], file: SourceFile) -> Iterator[Diagnostic]:
-        """Yield those findings of ruff whose rules are on for a file, with the severities that apply there."""
+        """Yield each finding of ruff whose rule is on for the file, with the severity that applies there."""
         profile = self._profile(file)
         counts_by_code: Counter[str] = Counter()
         names: set[tuple[str, str]] = set()
@@ -129,9 +132,9 @@ class Lint:
 
     @staticmethod
     def _is_excluded(file: SourceFile, finding: Diagnostic, names: set[tuple[str, str]]) -> bool:
-        """Return whether a finding is probably false, or a repetition.
+        """Return whether a finding is probably false, or repeats an earlier finding.
 
-        `names` collects the (code, message) pairs reported so far.
+        `names` contains the (code, message) pairs that were reported so far. This adds the pair of the finding.
         """
         from codebatch_workers.lint.python.false_positives import is_doubtful  # Imported late: only Python needs it.
 
@@ -144,9 +147,10 @@ class Lint:
         return False
 
     def _project_severity(self, code: str, profile: _Profile) -> Severity | None:
-        """Return the severity of a rule of ruff in a project's configuration, or None if it is not reported.
+        """Return the severity of a rule of ruff if ruff uses the project's configuration.
 
-        It is not reported if lint's settings turn it off, or if `parse` reports its findings.
+        Return None if the rule is off. The rule is off if lint's settings turn it off, or if `parse` reports its
+        findings.
         """
         if code == SYNTAX_ERROR or not is_on(code, profile.settings, default=True):
             return None
@@ -154,7 +158,7 @@ class Lint:
         return rule_severity(code, profile.settings, default)
 
     def _profile(self, file: SourceFile) -> _Profile:
-        """Return the profile of a file. Profiles are cached, because most files share one."""
+        """Return the rules and severities for a file. The result is cached, because most files have the same one."""
         indexes: tuple[int, ...] = ()
         if self._patterns:
             indexes = tuple(
@@ -177,7 +181,8 @@ class Lint:
     def _text_rules(self, settings: Sequence[RuleSettings], file_class: FileClass) -> Iterator[TextRule]:
         for rule in self._rules:
             if is_on(rule.code, settings, default=rule.is_on):
-                # File classes do not change the severity of a custom rule, because a user has chosen it.
+                # The class of a file does not change the severity of a custom rule, because a user has chosen this
+                # severity.
                 is_builtin = rule.code in RULES_BY_CODE
                 default = severity_in(file_class, rule.code, rule.severity) if is_builtin else rule.severity
                 yield replace(rule, severity=rule_severity(rule.code, settings, default))
@@ -191,7 +196,7 @@ class Lint:
 
 
 def _exclude_fragments(findings: list[Diagnostic]) -> list[Diagnostic]:
-    """If there are more than _UNDEFINED_NAMES_MAX undefined names, keep only the first.
+    """If there are more than _UNDEFINED_NAMES_MAX findings about undefined names, keep only the first of these.
 
     Such a file is usually a fragment of another one, or an example without its beginning.
     """
@@ -208,7 +213,7 @@ def _codes_in_use(config: LintConfig) -> list[str]:
 
 
 def apply_rule(rule: TextRule, file: SourceFile) -> list[Diagnostic]:
-    """Return the findings of one rule in a file."""
+    """Return the findings of one rule in a file, at most FINDINGS_MAX."""
     if rule.needle not in file.utf8:
         return []
     return [

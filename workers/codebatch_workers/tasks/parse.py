@@ -1,9 +1,9 @@
 """parse: the language and class of a file, and its syntax errors.
 
-For Python, ruff's own parser finds the errors, for a pinned language version. They are exact and do not depend on the
-Python that runs codebatch. Errors of the encoding precede them: bytes that Python refuses to read. For other languages,
-tree-sitter finds the errors. Each broken place yields one error, because further errors there are consequences. After
-DIAGNOSTICS_MAX errors, a last one has the number of the rest.
+For Python, ruff's own parser finds the errors, for a pinned language version. These errors are exact, and do not depend
+on the Python that runs codebatch. Before them, bytes that Python refuses to read are reported as errors of the
+encoding. For other languages, tree-sitter finds the errors. Each broken place yields one error, because further errors
+there are consequences. After DIAGNOSTICS_MAX errors, one more error contains the number of the omitted ones.
 
 In APPROXIMATE_LANGUAGES, an error in the tree does not prove an error in the file. So the file is reported as partially
 parsed, without errors. The same applies to Python that ruff can parse but tree-sitter cannot, to JavaScript with Flow
@@ -63,7 +63,10 @@ class Parse:
         ruff.select_rules(SYNTAX_RULES)
 
     def run_file(self, file: SourceFile) -> list[Record]:
-        """Return the records of a file that need no ruff."""
+        """Return the records of a file that are known before ruff has run.
+
+        For Python files, `complete` adds the errors that ruff finds.
+        """
         errors = _encoding_errors(file)
         state = _error_free_state(file)
         if errors:
@@ -92,7 +95,7 @@ class Parse:
         return [Ast(path=path, path_b64=path_b64, object=self._put_object(encode_tree(file)), format=TREE_FORMAT)]
 
     def complete(self, files: Sequence[SourceFile], records: Sequence[list[Record]]) -> list[list[Record]]:
-        """Return `records`, in which ruff's errors replace those of tree-sitter for Python files."""
+        """Return the records of each file. In Python files, the errors that ruff finds replace those of tree-sitter."""
         final = [list(diagnostic) for diagnostic in records]
         python = [index for index, file in enumerate(files) if is_for_ruff(file)]
         answers = self._ruff.check([files[index] for index in python])
@@ -111,7 +114,10 @@ class Parse:
 
 
 def _convert_ruff_errors(file: SourceFile, errors: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Convert ruff's findings to syntax errors. In Python 2 code, keep only the first, because it causes all others."""
+    """Convert ruff's findings to syntax errors.
+
+    In Python 2 code, keep only the first one, because it causes all others.
+    """
     starts = (*file.line_starts, len(file.utf8))
     line = next((error.line for error in errors if error.code == SYNTAX_ERROR), len(starts))
     if line < len(starts) and is_python_2(file.utf8[starts[line - 1] : starts[line]]):
@@ -123,7 +129,10 @@ def _convert_ruff_errors(file: SourceFile, errors: Sequence[Diagnostic]) -> list
 
 
 def _encoding_errors(file: SourceFile) -> list[Diagnostic]:
-    """Return an error if Python refuses the bytes of a file: invalid bytes, UTF-16, UTF-32, or NUL characters."""
+    """Return an error if Python refuses to read the bytes of a file: invalid bytes, UTF-16, UTF-32, or NUL characters.
+
+    There is at most one error.
+    """
     if file.language != "python" or file.file_class in ("binary", "huge"):
         return []
     problem, start = file.encoding_problem, 0
@@ -137,7 +146,7 @@ def _encoding_errors(file: SourceFile) -> list[Diagnostic]:
 
 
 def _error_free_state(file: SourceFile) -> ParseState:
-    """Return the parse state that a file has if it has no errors."""
+    """Return the parse state of a file in which no error was found."""
     if file.is_parsed:
         return "ok"
     if file.file_class in ("binary", "huge", "minified") or file.overruns_its_grammar or is_lfs_pointer(file.content):
@@ -146,15 +155,18 @@ def _error_free_state(file: SourceFile) -> ParseState:
 
 
 def _state_with_errors(file: SourceFile) -> tuple[ParseState, list[Diagnostic]]:
-    """Return the parse state of a file whose tree has errors, and its errors: the outermost ones, one per line."""
+    """Return the parse state of a file whose tree has errors, and the errors to report.
+
+    They are the outermost errors in the tree, at most one for each broken place.
+    """
     if is_script_object(file) or is_fragment(file):
         return "partial", []
     if is_template(file):
-        # Browsers treat template marks as text, so no HTML is lost.
+        # Browsers show template marks as text, so the rest of the HTML is still parsed.
         return "ok" if file.language == "html" else "partial", []
     if file.is_hopeless:
         if file.language in APPROXIMATE_LANGUAGES:
-            # The file may be a fragment, such as entries that another file includes.
+            # The file may be a fragment, for example entries that another file includes.
             return "partial", []
         message = f"not {file.language}: hardly anything in this file can be parsed"
         return "errors", [_diagnostic(file, 0, 0, message)]
@@ -173,7 +185,7 @@ def _state_with_errors(file: SourceFile) -> tuple[ParseState, list[Diagnostic]]:
 
 
 def _outermost(file: SourceFile) -> list[Node]:
-    """Return the erroneous nodes of a tree that are not within another such node, by position."""
+    """Return the error and missing nodes of a tree that are not within another such node, by position."""
     assert file.tree is not None
     nodes = [
         (node.start_byte, -node.end_byte, node.is_missing, node)
@@ -190,7 +202,7 @@ def _outermost(file: SourceFile) -> list[Node]:
 
 
 def _trailing_commas(file: SourceFile, commas: Sequence[Node]) -> Diagnostic:
-    """Return one finding about all trailing commas. It is not known which program reads the file and accepts them."""
+    """Return one finding about all trailing commas, because the program that reads the file may accept them."""
     subject = "trailing comma" if len(commas) == 1 else f"{len(commas):,} trailing commas, the first"
     message = f"{subject}: not JSON, but parsers of JSON with comments accept it"
     start, end = commas[0].start_byte, commas[0].end_byte
@@ -206,15 +218,15 @@ def _error(file: SourceFile, node: Node) -> Diagnostic:
 
 
 def _is_flow(file: SourceFile) -> bool:
-    """Return whether a script declares Flow types, which the grammar does not support."""
+    """Return whether a JavaScript file declares Flow types, which the grammar does not support."""
     return file.language == "javascript" and b"@flow" in file.utf8[:_FLOW_BYTES_LOOKED_AT]
 
 
 def _first_per_location(file: SourceFile, errors: Sequence[int]) -> list[int]:
-    """Return the indexes of errors that are not consequences of the error before. `errors` are ascending line numbers.
+    """Return the indexes of errors that are not consequences of an earlier error. `errors` are ascending line numbers.
 
-    An error is a likely consequence if it is on the same or the next line, or after the last line. The same applies to
-    the lines that follow the previous error's line if they are indented deeper or begin with a closing bracket.
+    An error is probably a consequence in three cases. It is on the same or the next line as the error before. It is in
+    the block of an earlier error (`_block_end`). It is after the last line of the file.
     """
     if len(errors) < 2:
         return list(range(len(errors)))
@@ -230,7 +242,10 @@ def _first_per_location(file: SourceFile, errors: Sequence[int]) -> list[int]:
 
 
 def _block_end(file: SourceFile, line: int) -> int:
-    """Return the last line of a line's block: the following lines that are deeper or begin with a closing bracket."""
+    """Return the last line of the block that begins at `line`.
+
+    A block includes the following lines that are indented deeper than this line, or begin with a closing bracket.
+    """
     starts = file.line_starts
     if line == len(starts):
         return line
@@ -241,15 +256,15 @@ def _block_end(file: SourceFile, line: int) -> int:
 
 @lru_cache(maxsize=256)
 def _outdented(depth: int) -> re.Pattern[bytes]:
-    """Return a pattern for the end of a line before one that is at most `depth` deep and begins with no bracket."""
+    """Return a pattern for the line end before the next line that ends a block.
+
+    This line is indented by at most `depth` characters, and does not begin with a closing bracket.
+    """
     return re.compile(rb"\n[ \t]{0,%d}(?:[\r\f\v][ \t\r\f\v]*)?[^\s)\]}]" % depth)
 
 
 def _limit_findings(findings: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Return at most DIAGNOSTICS_MAX findings.
-
-    If there are more, append one whose message has the number of the rest.
-    """
+    """Return at most DIAGNOSTICS_MAX findings. If there are more, append one with the number of the omitted ones."""
     omitted = len(findings) - DIAGNOSTICS_MAX
     if omitted <= 0:
         return list(findings)
@@ -261,12 +276,12 @@ def _limit_findings(findings: Sequence[Diagnostic]) -> list[Diagnostic]:
 
 
 def _token(node: Node) -> str:
-    """Return the missing token in backquotes if it is punctuation or a keyword. Otherwise return its kind."""
+    """Return the missing token in backquotes if it is punctuation or a keyword, otherwise the name of its kind."""
     return node.type.replace("_", " ") if node.is_named else f"`{node.type}`"
 
 
 def _unexpected_message(file: SourceFile, start: int, end: int) -> str:
-    """Return a message with the first line of an error, shortened."""
+    """Return a message about code that cannot be parsed. It contains the first line of the code, shortened."""
     text = file.utf8[start : min(end, start + 4 * _QUOTED_CHARS_MAX)].decode("utf-8", "replace")
     first = text.strip().split("\n")[0].rstrip()
     if not first:

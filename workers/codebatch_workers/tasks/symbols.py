@@ -18,6 +18,9 @@ class Symbols:
     """The task: `symbol` records by position, then `edge` records by position."""
 
     def run_file(self, file: SourceFile) -> list[Record]:
-        """Return the records of a file, or none if it has no tree."""
+        """Return the symbols and edges of a file.
+
+        A file without a tree has none, except for macros of a huge header in C or C++.
+        """
         file_outline = outline(file)
         return [*file_outline.symbols, *file_outline.edges]

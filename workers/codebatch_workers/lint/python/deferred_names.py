@@ -1,7 +1,8 @@
 """Names in Python code that runs later than its position suggests: in functions, lambdas and generators.
 
-ruff assumes that code runs in text order, which is not always true. A function that is called within an `except` clause
-can use the name of its exception. A generator can use all names that are bound before it is consumed.
+ruff assumes that code runs in text order, which is not always true. If an `except` clause calls a function, this
+function can use the name that the clause gives to the exception. A generator can use all names that are bound before it
+is consumed.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _CONSUMERS = frozenset(b"all any bytes dict frozenset list max min next set sort
 
 
 def is_bound_later(file: SourceFile, node: Node) -> bool:
-    """Return whether a name can be bound when the code around it runs, although ruff finds no binding."""
+    """Return whether a name for which ruff finds no binding can be bound when the code around the name runs."""
     name = file.utf8[node.start_byte : node.end_byte]
     ancestors = list(enclosing_nodes(node, through_functions=True))
     function = next((index for index, ancestor in enumerate(ancestors) if ancestor.type in _FUNCTIONS), None)
@@ -39,14 +40,14 @@ def is_bound_later(file: SourceFile, node: Node) -> bool:
 
 
 def may_be_bound_later(file: SourceFile, name: bytes) -> bool:
-    """Return whether the text of a file has a statement that binds or deletes a name, at any place."""
+    """Return whether the text of a file contains a statement, at any place, that binds or deletes a name."""
     if _binding(name).search(file.utf8) is not None:
         return True
     return re.search(rb"\b(?:as|del\b[^\n]*)[ \t(]%s\b" % re.escape(name), file.utf8) is not None
 
 
 def may_be_read_later(file: SourceFile, end: int, name: bytes) -> bool:
-    """Return whether the name of an exception occurs again in its `except` clause. The name ends at `end`."""
+    """Return whether the name of an exception occurs again in its `except` clause, after the offset `end`."""
     start = file.utf8.rfind(b"\n", 0, end) + 1
     head = _EXCEPT.match(file.utf8, start)
     if head is None:
@@ -64,7 +65,10 @@ def is_read_later(file: SourceFile, node: Node) -> bool:
 
 
 def _is_bound_around(file: SourceFile, name: bytes, function: Node, ancestors: list[Node]) -> bool:
-    """Return whether an `except` around a function binds a name, or the scope around it deletes the name later."""
+    """Return whether an `except` clause around `function` binds a name, or later code deletes the name.
+
+    `ancestors` are the nodes around `function`. Only deletions after `function` and in the same scope count.
+    """
     for ancestor in ancestors:
         if ancestor.type.startswith("except_"):
             alias = next((child for child in ancestor.named_children if child.type == "as_pattern"), None)
@@ -78,14 +82,17 @@ def _is_bound_around(file: SourceFile, name: bytes, function: Node, ancestors: l
 
 
 def _is_in_first_iterable(node: Node, generator: Node) -> bool:
-    """Return whether a name is in the first iterable of a generator. It is evaluated when the generator is created."""
+    """Return whether a name is in the first iterable of a generator.
+
+    Python evaluates this iterable when the generator is created.
+    """
     clause = next((child for child in generator.named_children if child.type == "for_in_clause"), None)
     right = clause.child_by_field_name("right") if clause is not None else None
     return right is not None and right.start_byte <= node.start_byte < right.end_byte
 
 
 def _is_consumed(file: SourceFile, generator: Node) -> bool:
-    """Return whether a generator is consumed where it is created."""
+    """Return whether a generator is consumed where it is created: `any(x for x in y)`."""
     parent = generator.parent
     while parent is not None and parent.type in ("argument_list", "parenthesized_expression"):
         parent = parent.parent
@@ -123,7 +130,10 @@ def _reads(file: SourceFile, name: bytes, clause: Node) -> bool:
 
 
 def _is_read(node: Node) -> bool:
-    """Return whether an identifier is read. Attributes, keywords of arguments, parameters and targets are not."""
+    """Return whether an identifier is read.
+
+    Attributes, keywords of arguments, parameters and assigned names are not read.
+    """
     parent = node.parent
     if parent is None or parent.type in _BINDS:
         return False

@@ -20,25 +20,26 @@ _STATEMENT_OF_IMPORTS = re.compile(
     rb"from[ \t]+[\w.]+[ \t]+import[ \t]*(?:\([^)]*\)|[^\n#;(\\]*(?:\\\r?\n[^\n#;(\\]*)*)",
     re.DOTALL,
 )
-# Nodes that are not strings if they are elements of `__all__`. An identifier could be bound to a string, but is usually
-# the exported object, by mistake.
+# Types of nodes that are not strings if they are elements of `__all__`. An identifier counts as one of these. It could
+# be bound to a string, but usually names the exported object by mistake.
 _NO_TEXT = frozenset({"false", "float", "identifier", "integer", "list", "none", "true", "tuple"})
 _BYTES = frozenset({b"b'", b'b"', b"br", b"rb"})
-# Statements that change `__all__` in ways that ruff does not follow: a method other than `remove`, an assignment to an
-# element, or an expression.
+# Statements that change `__all__` in ways that ruff does not follow: a call of a method other than `remove`, an
+# assignment to an element, or an assignment of a computed value.
 _ALL_CHANGED = re.compile(rb"\b__all__\s*(?:\.\s*(?!remove\b)\w|\[|(?:\+|:[^=\n]*)?=[^\n]*(?:\*|\bif\b|\bfor\b|\w\())")
 
 
 _EFFECTIVE = re.compile(
     r"`(?:mpl_toolkits\.mplot3d\.Axes3D|sklearn\.experimental\.enable_\w+|readline|this|antigravity)`"
 )
-"""Imports with a side effect: they register a projection, enable a feature, or print a poem."""
+"""Imports with a side effect: they register a projection of a plot, enable a feature, or print a poem."""
 
 
 def is_export(file: SourceFile, finding: Diagnostic, text: bytes) -> bool:
-    """Return whether an import that ruff calls unused is needed.
+    """Return whether an import that ruff reports as unused is needed.
 
-    It is a re-export, tests availability, has a side effect, or pytest or a string uses the name.
+    This applies to four kinds of imports: re-exports, tests whether a module is available, imports with side effects,
+    and names that pytest or a string uses.
     """
     if "find_spec" in finding.message or _EFFECTIVE.match(finding.message) or has_reexports(file):
         return True
@@ -47,7 +48,7 @@ def is_export(file: SourceFile, finding: Diagnostic, text: bytes) -> bool:
 
 
 def has_reexports(file: SourceFile) -> bool:
-    """Return whether the imports of a file are probably for others.
+    """Return whether the names that a file imports are probably meant for other modules.
 
     This applies to packages, compatibility modules, modules that contain only imports, and migrations, whose imports
     are written by programs.
@@ -58,9 +59,10 @@ def has_reexports(file: SourceFile) -> bool:
 
 
 def _names_in_texts(file: SourceFile) -> frozenset[bytes]:
-    """Return the names in type comments, and the names that are a whole string literal.
+    """Return the names in type comments, and the names that are the whole text of a string literal.
 
-    Strings count only if the module uses TYPE_CHECKING, or changes `__all__` in a way that ruff does not follow.
+    String literals count only if the module uses TYPE_CHECKING, or changes `__all__` in a way that ruff does not
+    follow.
     """
     has_quoted = b"TYPE_CHECKING" in file.utf8 or (b"__all__" in file.utf8 and _ALL_CHANGED.search(file.utf8))
     quoted = _QUOTED_NAME.findall(file.utf8) if has_quoted else []
@@ -68,9 +70,9 @@ def _names_in_texts(file: SourceFile) -> frozenset[bytes]:
 
 
 def _only_imports(file: SourceFile) -> bool:
-    """Return whether a module consists only of `from … import` statements.
+    """Return whether a module consists only of `from … import` statements, comments and docstrings.
 
-    A pattern decides this, because such findings are frequent and parsing is slow.
+    A pattern decides this, because findings about unused imports are frequent, and parsing is slow.
     """
     offset, has_imports = 0, False
     while offset < len(file.utf8):
@@ -83,7 +85,10 @@ def _only_imports(file: SourceFile) -> bool:
 
 
 def may_be_names(file: SourceFile, node: Node) -> bool:
-    """Return whether all elements of `__all__` can be strings, because they are unpacked, called or computed."""
+    """Return whether all elements of `__all__` can be strings.
+
+    Elements that are unpacked, called or computed can be strings.
+    """
     statement = next(
         (outer for outer in enclosing_nodes(node) if outer.type in ("assignment", "augmented_assignment")), node
     )

@@ -1,6 +1,6 @@
-"""Filters for findings of ruff that are false positives according to the rest of the file.
+"""Filters for findings of ruff that the rest of the file shows to be false positives.
 
-A finding that a filter matches is not reported. Each filter is based on reviewed findings in real projects
+A finding that matches a filter is not reported. Each filter is based on reviewed findings in real projects
 (tests/signal/README.md), and uses only the file itself. If ruff uses a project's own configuration, no filter applies.
 """
 
@@ -50,15 +50,15 @@ from codebatch_workers.lint.python.runner_names import is_runner_name
 from codebatch_workers.lint.python.statements import node_in_function, node_in_statement
 from codebatch_workers.syntax.source import SourceFile
 
-# A filter that needs the smallest node at the finding.
+# A filter that needs the smallest syntax node around the finding.
 _Filter = Callable[[SourceFile, Diagnostic, "Node"], bool]
-# A filter that needs the text of the finding. If it returns None, the text does not decide.
+# A filter that needs the text of the finding. It returns None if the text does not suffice for a decision.
 _TextFilter = Callable[[SourceFile, Diagnostic, bytes], "bool | None"]
 
-# Lines longer than this are not searched. They are generated, and each finding in such a line would search it again.
+# Longer lines are not searched. They are generated, and every finding in such a line would search it again.
 _LINES_BYTES_MAX = 10_000
-# Suppression comments of pylint, bandit, LGTM, PyCharm, and of ruff versions newer than the pinned one. Ruff applies
-# its other suppression comments itself.
+# Suppression comments of pylint, bandit, LGTM and PyCharm, and those that only ruff versions newer than the pinned one
+# understand. The pinned ruff applies its own suppression comments itself.
 _MARK = re.compile(rb"#\s*(?:pylint:\s*disable\s*=|nosec\b|lgtm\b|noinspection\b|ruff:\s*ignore\[)")
 _RAISES = re.compile(rb"[Rr]aises|[Ww]arns|suppress")
 _READ = ("identifier", "attribute", "subscript")
@@ -67,8 +67,8 @@ _THROWAWAY_NAMES = frozenset({b"", b"dummy", b"ignore", b"ignored", b"junk", b"n
 # One name or attribute, or several separated by commas.
 _NAME = rb"(?!(?:None|True|False)\b)[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
 _NAMES = re.compile(rb"%s(?:,[ \t]*%s)*,?" % (_NAME, _NAME))
-# Names of default values that calls share on purpose. The other patterns find caches: values that are searched and
-# filled.
+# Names of parameters whose default value is shared by all calls on purpose. The patterns below recognize other caches:
+# default values that the function searches and fills.
 _CACHE_NAME = re.compile(rb"^_|cache|memo", re.IGNORECASE)
 _LOOKED_UP = re.compile(rb"\bin\s+(\w+)\b(?!\s*[.\[(])")
 _FILLED = re.compile(rb"(?<![\w.])(?=(\w+)\[[^\]\n]{0,200}\]\s*=(?!=))")
@@ -103,9 +103,9 @@ def is_doubtful(file: SourceFile, finding: Diagnostic) -> bool:
 
 
 def _node(file: SourceFile, code: str, start: int, end: int) -> Node | None:
-    """Return the smallest node that spans the bytes [start, end).
+    """Return the smallest node that spans the bytes [start, end), for a finding with the code `code`.
 
-    If possible, only the function or statement around them is parsed.
+    If the code permits it, only the function or statement around these bytes is parsed.
     """
     node = None if code in _CODES_BEYOND_FUNCTIONS else node_in_function(file, start, end)
     if node is None and code not in _FILE_LEVEL_CODES:
@@ -116,13 +116,16 @@ def _node(file: SourceFile, code: str, start: int, end: int) -> Node | None:
 
 
 def is_marked(file: SourceFile, finding: Diagnostic) -> bool:
-    """Return whether a comment for a linter other than ruff suppresses a finding."""
+    """Return whether a comment for another linter than ruff suppresses a finding."""
     lines = _lines(file, finding)
     return len(lines) <= _LINES_BYTES_MAX and _MARK.search(lines) is not None
 
 
 def is_doubtful_by_file(file: SourceFile, finding: Diagnostic) -> bool:
-    """Return whether a finding is doubtful because of the whole file or its name, whatever its own line is."""
+    """Return whether a finding is doubtful because of the name or the whole content of its file.
+
+    The line of the finding does not matter.
+    """
     start, end = _range(file, finding)
     match finding.code:
         case "F401":
@@ -140,7 +143,7 @@ def _range(file: SourceFile, finding: Diagnostic) -> tuple[int, int]:
 
 
 def _lines(file: SourceFile, finding: Diagnostic) -> bytes:
-    """Return the first and the last line of a finding, each cut after _LINES_BYTES_MAX + 1 bytes."""
+    """Return the first and the last line of a finding. Each is cut after _LINES_BYTES_MAX + 1 bytes."""
     first = _line(file, finding.line)
     return first if finding.end_line == finding.line else first + _line(file, finding.end_line)
 
@@ -177,7 +180,7 @@ def _is_provided_by_text(file: SourceFile, finding: Diagnostic, text: bytes) -> 
 def _is_tried(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
     """Return whether an expression statement is intended.
 
-    It is there for its exception or side effect, or to mark names as used.
+    Its purpose can be an exception, a side effect, or to mark names as used.
     """
     statement = node
     while statement.parent is not None and statement.parent.type == "expression_statement":
@@ -204,7 +207,7 @@ def _is_tried(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
 def _is_read(expression: Node) -> bool:
     """Return whether an expression only reads names, attributes or elements.
 
-    In a list, names do not count.
+    If the expression is a list with plain names, the result is false.
     """
     if expression.type == "list":
         return all(child.type in _READ[1:] for child in expression.named_children)
@@ -213,7 +216,7 @@ def _is_read(expression: Node) -> bool:
 
 
 def _is_all(node: Node, parent: Node) -> bool:
-    """Return whether a statement is the only one of its module. Such a file is data in Python syntax."""
+    """Return whether `node` is the only statement of the module `parent`. Such a file is data in Python syntax."""
     return all(child == node or child.type == "comment" for child in parent.named_children)
 
 
@@ -253,12 +256,12 @@ def _is_interface_method(file: SourceFile, _finding: Diagnostic, node: Node) -> 
 
 
 def _is_negotiated(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
-    """Return whether the protocol is `SSLv23`. Despite its name, it negotiates the newest protocol."""
+    """Return whether the protocol is `SSLv23`. Despite the name, this protocol negotiates the newest version."""
     return b"SSLv23" in file.utf8[node.start_byte : node.end_byte]
 
 
 def _is_throwaway_name(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
-    """Return whether the name is one for values that are not needed, or is never read."""
+    """Return whether a name is usual for values that are not needed, or is never read."""
     name = file.utf8[node.start_byte : node.end_byte]
     return len(name) == 1 or name.strip(b"_").lower() in _THROWAWAY_NAMES or is_unread(file, node)
 
@@ -268,19 +271,22 @@ def _may_be_names(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
 
 
 def _is_bytes(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
-    """Return whether a message is bytes. Python displays these with the prefix `b`."""
+    """Return whether a message is bytes. Python displays such a message with the prefix `b`."""
     return bool(_BYTES.match(file.utf8, node.start_byte))
 
 
 def _is_bound_on_purpose(file: SourceFile, finding: Diagnostic, node: Node) -> bool:
-    """Return whether a redefined name is bound on purpose: by an `except … as`, or as the parameter for a fixture."""
+    """Return whether a name is redefined on purpose.
+
+    This is true if `except … as` binds it, or if it is a parameter that receives a pytest fixture.
+    """
     return any(ancestor.type == "as_pattern_target" for ancestor in enclosing_nodes(node)) or is_fixture(
         file, finding, node
     )
 
 
 def _is_call_result(_file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
-    """Return whether the value is a call. Two equal calls can return different values, as `object()` does."""
+    """Return whether the assigned value is a call. Two equal calls can return different values, as `object()` does."""
     assignment = next((ancestor for ancestor in enclosing_nodes(node) if ancestor.type == "assignment"), None)
     value = assignment.child_by_field_name("right") if assignment is not None else None
     return value is not None and value.type == "call"
@@ -294,8 +300,8 @@ def _is_intended_debugger(_file: SourceFile, finding: Diagnostic, node: Node) ->
 
 
 def _is_exact(_file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
-    """Return whether a number is exact in binary, so that `Decimal(1.25)` loses no precision."""
-    # Decimals are used because, unlike fractions, they accept any exponent.
+    """Return whether a number is exact in binary. For example, `Decimal(1.25)` loses no precision."""
+    # `Decimal` is used because it accepts any exponent, but `Fraction` does not.
 
     try:
         return Decimal(text.decode()) == Decimal(float(text))
@@ -310,7 +316,7 @@ def _is_from_previous_iteration(file: SourceFile, _finding: Diagnostic, node: No
 def _is_cache_or_read_only(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
     """Return whether a mutable default value is harmless.
 
-    It is a cache, which calls are meant to share, or the function only reads it.
+    This is true if the value is a cache that all calls are meant to share, or if the function only reads the value.
     """
     name: bytes | None = None
     for ancestor in enclosing_nodes(node):
@@ -368,16 +374,19 @@ _TEXT_FILTERS: Mapping[str, _TextFilter] = {
     "RUF032": _is_exact,
     "S506": is_safe_loader,
 }
-"""Filters that do not need the tree. When ruff has finished, the tree is gone and would have to be parsed again."""
+"""Filters that do not need the tree.
+
+Findings arrive after the tree was released, so a tree would have to be parsed again.
+"""
 
 _FILE_LEVEL_CODES = frozenset({"B015", "B018"})
-"""Rules for which the other top-level statements of the file matter.
+"""Rules whose filters also need the other top-level statements of the file.
 
-For all other rules, only the nodes around the finding matter.
+The filters of all other rules need only the nodes around the finding.
 """
 
 _CODES_BEYOND_FUNCTIONS = frozenset({"F821", "PLE0237", "PLE0302"})
-"""Rules for which code outside the enclosing function matters."""
+"""Rules whose filters need code outside the function that contains the finding."""
 
 DOUBTED = frozenset((*_FILTERS, *_TEXT_FILTERS))
-"""The rules that have filters."""
+"""The codes of all rules that have filters."""

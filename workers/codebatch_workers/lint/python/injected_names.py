@@ -1,8 +1,10 @@
 """Python names that a file uses but does not define, although they are valid.
 
-Three kinds are recognized. A program runs the file by `exec` and predefines the names, as for configuration files. Code
-for two versions of Python uses builtins that only one has. A string in `Literal[…]`, even if `Literal` is the project's
-own, or in `Mapped[…]` is not a name at all.
+Three kinds are recognized:
+
+- A program runs the file by `exec` and predefines the names. Configuration files are an example.
+- Code for Python 2 and 3 uses builtins that only one of them has.
+- A string in `Literal[…]` or `Mapped[…]` is not a name at all. `Literal` can also be the project's own.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from codebatch_workers.lint.python.runner_names import is_runner_name
 from codebatch_workers.syntax.source import SourceFile
 
 _EXEC = re.compile(rb"\bexec(?:file)?\s*\(")
-# The length between brackets is bounded, so that a search from an unclosed bracket ends early.
+# The length of text between brackets is bounded, so that a search from an unclosed bracket ends early.
 _SETS_NAMES = re.compile(rb"\bglobals\(\)\s*(?:\[[^\]\n]{0,200}\]\s*=(?!=)|\.update\b)")
 _FILLED = re.compile(rb"(?m)^(\w+)[ \t]*[.\[][^\n=]*=(?!=)")
 _AT_TOP = re.compile(rb"^(?:import|from|def|class|async[ \t]+def|@)\b", re.MULTILINE)
@@ -36,7 +38,10 @@ _VERSION = re.compile(rb"version|PY_?[23]", re.IGNORECASE)
 
 
 def enclosing_nodes(node: Node, *, through_functions: bool = False) -> Iterator[Node]:
-    """Yield a node and its ancestors, innermost first, up to the enclosing function or class."""
+    """Yield a node and its ancestors, innermost first, up to the enclosing function or class.
+
+    If `through_functions` is set, continue up to the root of the tree.
+    """
     current: Node | None = node
     while current is not None:
         yield current
@@ -48,8 +53,8 @@ def enclosing_nodes(node: Node, *, through_functions: bool = False) -> Iterator[
 def _is_string_in_foreign_type(file: SourceFile, node: Node) -> bool:
     """Return whether a node is in a string within `Literal[…]` or `Mapped[…]`.
 
-    The strings of a `Literal`, even of the project's own, are values. `Mapped` is SQLAlchemy's, which searches the
-    class that the string names in all modules.
+    In `Literal[…]`, even if `Literal` is the project's own, a string is a value. In SQLAlchemy's `Mapped[…]`, a string
+    names a class, which SQLAlchemy searches in all modules.
     """
     if not any(ancestor.type == "string" for ancestor in enclosing_nodes(node)):
         return False
@@ -63,7 +68,11 @@ def _is_string_in_foreign_type(file: SourceFile, node: Node) -> bool:
 
 
 def is_defined_elsewhere(file: SourceFile, node: Node) -> bool:
-    """Return whether a name that a file does not define is valid, because it comes from elsewhere or is not a name."""
+    """Return whether a name that a file does not define is nevertheless valid.
+
+    Such a name is defined by Python 2, by an earlier iteration, or by the program that runs the file. Or the node is a
+    string that is not a name.
+    """
     return (
         _is_string_in_foreign_type(file, node)
         or _is_python_2_name(file, node)
@@ -73,7 +82,7 @@ def is_defined_elsewhere(file: SourceFile, node: Node) -> bool:
 
 
 def is_textually_defined(file: SourceFile, name: bytes) -> bool | None:
-    """Return the result of `is_defined_elsewhere` if the text of the file decides it.
+    """Return whether a name is defined elsewhere, as `is_defined_elsewhere` does, if the text of the file decides this.
 
     Return None if the tree is needed.
     """
@@ -91,13 +100,13 @@ def is_textually_defined(file: SourceFile, name: bytes) -> bool | None:
 def _deleted_names(file: SourceFile) -> frozenset[bytes]:
     """Return the names that a module deletes at top level.
 
-    If an annotation uses such a name, ruff reports it as undefined.
+    If an annotation uses a deleted name, ruff reports the name as undefined.
     """
     return frozenset(name.strip(b" \t()") for names in _DELETED.findall(file.utf8) for name in names.split(b","))
 
 
 def _has_texts_in_types(file: SourceFile) -> bool:
-    """Return whether a file can have strings in types that are not names of this module."""
+    """Return whether a file may contain `Literal[…]` or `Mapped[…]`, whose strings are not names of this module."""
     return b"Literal" in file.utf8 or b"Mapped" in file.utf8
 
 
@@ -107,7 +116,10 @@ def _may_run(file: SourceFile) -> bool:
 
 
 def _may_choose(file: SourceFile) -> bool:
-    """Return whether code of a module can depend on the version of Python."""
+    """Return whether a module may test the version of Python.
+
+    Its code for one version can then use other builtins.
+    """
     return b"try" in file.utf8 or _VERSION.search(file.utf8) is not None
 
 
@@ -125,10 +137,10 @@ def _sets_or_fills_name(file: SourceFile, name: bytes) -> bool:
 
 
 def is_provided_by_runner(file: SourceFile, name: bytes) -> bool:
-    """Return whether a name can come from outside the module.
+    """Return whether a name can be defined by the program that runs the module.
 
-    Either the module sets names dynamically, or it executes other code. Or it has no definitions and only sets
-    attributes or elements of undefined names.
+    There are three cases. The module sets names by `globals()`. The module executes other code by `exec`. The module
+    has no imports and definitions, and sets attributes or elements of the name.
     """
     if not file.derived(_may_run):
         return _sets_or_fills_name(file, name)
@@ -137,14 +149,14 @@ def is_provided_by_runner(file: SourceFile, name: bytes) -> bool:
 
 
 def _filled_names(file: SourceFile) -> frozenset[bytes]:
-    """Return the names to whose attributes or elements the module assigns at top level."""
+    """Return the names of objects whose attributes or elements a module sets at top level: `c` for `c.port = 80`."""
     return frozenset(_FILLED.findall(file.utf8))
 
 
 def _defines_and_runs(file: SourceFile) -> tuple[bool, bool]:
-    """Return whether a module imports or defines at top level, and whether it can set names dynamically.
+    """Return whether a module has imports or definitions at top level, and whether it can set names dynamically.
 
-    It can if it calls `exec` at top level, or sets names by `globals()`.
+    The second flag is true if the module calls `exec` at top level, or sets names by `globals()`.
     """
     assert file.tree is not None
     top = [(statement.type in _DEFINITIONS, statement) for statement in file.tree.root_node.named_children]
@@ -157,7 +169,10 @@ def _defines_and_runs(file: SourceFile) -> tuple[bool, bool]:
 
 
 def is_bound_in_previous_iteration(file: SourceFile, node: Node) -> bool:
-    """Return whether the loop around a node binds its name later in the body. The next iteration can use the name."""
+    """Return whether the loop around a node binds the name later in its body.
+
+    The next iteration can use the name.
+    """
     loop = None
     for ancestor in enclosing_nodes(node):
         if ancestor.type in ("for_statement", "while_statement"):
@@ -168,7 +183,7 @@ def is_bound_in_previous_iteration(file: SourceFile, node: Node) -> bool:
 
 
 def _bound_names(file: SourceFile) -> dict[bytes, list[int]]:
-    """Map each name to the offsets of assignments to it. Only indented lines count."""
+    """Map each name to the offsets of assignments to it. Only assignments in indented lines count."""
     starts: dict[bytes, list[int]] = {}
     for match in _TARGETS.finditer(file.utf8):
         for name in match[1].split(b","):
@@ -177,7 +192,10 @@ def _bound_names(file: SourceFile) -> dict[bytes, list[int]]:
 
 
 def _is_python_2_name(file: SourceFile, node: Node) -> bool:
-    """Return whether a name is a builtin of Python 2, and is in a `try` or after a check of Python's version."""
+    """Return whether a name is a builtin of Python 2, and its use depends on the version of Python.
+
+    The use must be in a `try` statement, or under a condition about Python's version.
+    """
     if file.utf8[node.start_byte : node.end_byte] not in _PYTHON_2:
         return False
     for ancestor in enclosing_nodes(node, through_functions=True):

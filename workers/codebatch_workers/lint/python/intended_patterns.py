@@ -1,4 +1,7 @@
-"""Patterns that ruff reports although they are intended, or justified by the rest of the file (false_positives.py)."""
+"""Code patterns that ruff reports, although they are intended or the rest of the file justifies them.
+
+false_positives.py uses them as filters.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from codebatch.model.record import Diagnostic
 from codebatch_workers.lint.python.injected_names import enclosing_nodes
 from codebatch_workers.syntax.source import SourceFile
 
-# Two signs before a variable. They look like an increment or decrement in another language.
+# Two signs before a variable: `--i`. Readers could take them for the decrement or increment of other languages.
 _COUNTED = re.compile(rb"(?:--|\+\+)[A-Za-z_][\w.]*(?:\[[^\]\n]*\])?")
 _WIDTH_GIVEN = re.compile(rb"%[-+ #0]*(?:\*|\d+\.\*)")
 _MAPPING = re.compile(rb"%\s*\(?\s*(?:locals|globals|vars)\s*\(")
@@ -23,7 +26,7 @@ _UNSAFE_LOADER = re.compile(r"C?(?:Full|Unsafe)?Loader")
 _FIRST_LINE = re.compile(r"from line (\d+)")
 _ELSE = re.compile(rb"\belse\b")
 _QUOTED = re.compile(rb"['\"](\w+)['\"]")
-# Names or annotations of parameters that take an exception.
+# Names or annotations of parameters that receive an exception.
 _EXCEPTION = re.compile(rb"(?<![\w.])(?:e|ex|exc\w*|err|error|exception)\b|\b\w*(?:Exception|Error)\b")
 _MARK_OF_TYPES = re.compile(
     rb"\b(?:ty:\s*ignore\[[^\]\n]{0,200}unresolved-reference|type:\s*ignore\[[^\]\n]{0,200}name-defined|"
@@ -35,20 +38,23 @@ _PARAMETERS_OF_TEST = re.compile(
     rb"(?:\bdef[ \t]+test\w*[ \t]*|@[\w.]*fixture\b[^\n]*\n[ \t]*(?:async[ \t]+)?def[ \t]+\w+[ \t]*)\(([^)]{0,2000})\)"
 )
 
-# Larger scopes are not searched, because each finding in a scope searches it again.
+# Larger scopes are not searched, because every finding in a scope would search it again.
 _SCOPE_BYTES_MAX = 262_144
 
 
 def is_twice_negated(_file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
-    """Return whether the code is `-(-x)`, or two signs before something other than a variable.
+    """Return whether the code cannot be mistaken for a decrement.
 
-    Readers do not mistake this for a decrement.
+    This is true of `-(-x)`, and of two signs before something else than a variable.
     """
     return _COUNTED.fullmatch(text) is None
 
 
 def is_mapping(_file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
-    """Return whether the arguments of a format are all names of a scope, so that unused ones are normal."""
+    """Return whether the arguments of a format are all names of a scope, such as `locals()`.
+
+    Unused ones are then normal.
+    """
     return _MAPPING.search(text) is not None
 
 
@@ -57,29 +63,32 @@ def _sets_names(file: SourceFile) -> bool:
 
 
 def is_python_2_except(file: SourceFile, finding: Diagnostic, _text: bytes) -> bool | None:
-    """Return whether the code is Python 2's `except A, e:`, which Python 3.14 parses as two exceptions."""
+    """Return whether the code is Python 2's `except A, e:`, which Python 3.14 parses as a tuple of two exceptions."""
     return _EXCEPT_OF_PYTHON_2.match(file.utf8, file.line_starts[finding.line - 1]) is not None
 
 
 def is_conditional_except(file: SourceFile, finding: Diagnostic, text: bytes) -> bool | None:
-    """Return whether an `except` has a conditional exception type, or the syntax of Python 2."""
+    """Return whether an `except` clause computes its exception type by a condition, or has the syntax of Python 2."""
     return True if _ELSE.search(text) else is_python_2_except(file, finding, text)
 
 
 def is_replaced_by_itself(_file: SourceFile, finding: Diagnostic, _text: bytes) -> bool | None:
-    """Return whether a function replaces itself when it is called: its first definition is below the reported one."""
+    """Return whether a function replaces itself when it is called.
+
+    In this case, the definition that ruff calls the first one is below the reported one.
+    """
     first = _FIRST_LINE.search(finding.message)
     return True if first is not None and int(first[1]) > finding.line else None
 
 
 def is_fixture(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
-    """Return whether a node is a parameter whose name is that of a pytest fixture in this file."""
+    """Return whether a node is a parameter with a name that pytest passes to a test or fixture in this file."""
     is_parameter = any(ancestor.type == "parameters" for ancestor in enclosing_nodes(node))
     return is_parameter and is_pytest_parameter(file, file.utf8[node.start_byte : node.end_byte])
 
 
 def is_pytest_parameter(file: SourceFile, name: bytes) -> bool:
-    """Return whether a name is a parameter of a test or fixture, which pytest fills by name."""
+    """Return whether a name is a parameter of a pytest test or fixture. pytest passes the fixture of this name."""
     return name in file.derived(_pytest_parameters)
 
 
@@ -90,12 +99,15 @@ def _pytest_parameters(file: SourceFile) -> frozenset[bytes]:
 
 
 def has_width_argument(_file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
-    """Return whether a width in a format is taken from an argument. ruff does not count this argument."""
+    """Return whether the width in a format is taken from an argument: `%*d`. ruff does not count this argument."""
     return _WIDTH_GIVEN.search(text) is not None
 
 
 def is_repeated_export(file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
-    """Return whether a name in `__all__` can exist: names are set dynamically, or the name occurs in another string."""
+    """Return whether a name in `__all__` may exist, although ruff finds no definition.
+
+    This is true if the module sets names dynamically, or if the name occurs in another string.
+    """
     return file.derived(_sets_names) or file.derived(_quoted_names)[text.strip(b"'\"")] > 1
 
 
@@ -111,7 +123,10 @@ def is_ignored_for_type_checker(file: SourceFile, finding: Diagnostic) -> bool:
 
 
 def is_reexport_or_alternative(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
-    """Return whether a self-assignment re-exports a name at class or module level, or is one of several assignments."""
+    """Return whether an assignment such as `x = x` is intended.
+
+    It is if it re-exports a name at class or module level, or if it is one of several assignments in one statement.
+    """
     assignment = next((ancestor for ancestor in enclosing_nodes(node) if ancestor.type == "assignment"), None)
     if assignment is None:
         return False
@@ -126,7 +141,10 @@ def is_reexport_or_alternative(file: SourceFile, _finding: Diagnostic, node: Nod
 
 
 def is_handler(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
-    """Return whether the enclosing function has a parameter for an exception. Such a function runs during handling."""
+    """Return whether the enclosing function has a parameter for an exception.
+
+    Such a function is called while the exception is handled.
+    """
     *_, function = enclosing_nodes(node)
     parameters = function.child_by_field_name("parameters")
     return (
@@ -135,18 +153,21 @@ def is_handler(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
 
 
 def is_field(_file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
-    """Return whether a call is to a function named `field`, like that of `dataclasses`."""
+    """Return whether the code calls a function named `field`, which may be the one of `dataclasses`."""
     return _FIELD.match(text) is not None
 
 
 def is_safe_loader(_file: SourceFile, finding: Diagnostic, _text: bytes) -> bool | None:
-    """Return whether a YAML loader is none of PyYAML's unsafe ones. A project's own loader is assumed to be safe."""
+    """Return whether a YAML loader is not one of PyYAML's unsafe ones. A project's own loader is assumed to be safe."""
     loader = _LOADER.search(finding.message)
     return loader is not None and _UNSAFE_LOADER.fullmatch(loader[1]) is None
 
 
 def is_foreign_logger(file: SourceFile, _finding: Diagnostic, _text: bytes) -> bool | None:
-    """Return whether the file imports another logging library. Its loggers have other methods and placeholders."""
+    """Return whether the file imports a logging library other than `logging`.
+
+    Its methods and placeholders are different.
+    """
     return file.derived(_has_foreign_loggers)
 
 
@@ -155,9 +176,10 @@ def _has_foreign_loggers(file: SourceFile) -> bool:
 
 
 def is_read_between(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
-    """Return whether a repeated class field is justified.
+    """Return whether the second definition of a class field is justified.
 
-    Its first definition is only an annotation, or the class reads its first value before the second one is set.
+    This is true if the first definition is only an annotation, or if the class reads the first value before the second
+    definition.
     """
     owner = next((ancestor for ancestor in enclosing_nodes(node) if ancestor.type == "class_definition"), None)
     name = re.match(rb"\w+", file.utf8[node.start_byte : node.end_byte])
@@ -170,9 +192,9 @@ def is_read_between(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
 
 
 def is_unread(file: SourceFile, node: Node) -> bool:
-    """Return whether a name is one of several targets of an assignment, and nothing in its function reads it.
+    """Return whether a name is one of several targets of an assignment, and other code never uses the name.
 
-    At top level, nothing in the whole file may read it.
+    The searched code is the enclosing function, or the whole file for an assignment at top level.
     """
     *_, scope = enclosing_nodes(node)
     start, end = (0, len(file.utf8)) if scope.parent is None else (scope.start_byte, scope.end_byte)
@@ -189,7 +211,10 @@ def is_unread(file: SourceFile, node: Node) -> bool:
 
 
 def is_set_by_class(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
-    """Return whether a metaclass, or a method of this name, handles an attribute that is not in `__slots__`."""
+    """Return whether a class can set an attribute that is not in its `__slots__`.
+
+    This is true if the class has a metaclass, or a method with the name of the attribute.
+    """
     name = file.utf8[node.start_byte : node.end_byte].rpartition(b".")[2]
     for ancestor in enclosing_nodes(node, through_functions=True):
         if ancestor.type == "class_definition":

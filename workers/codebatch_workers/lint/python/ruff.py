@@ -1,10 +1,10 @@
 """ruff on the Python files of a unit. The findings in a file depend only on this file.
 
 By default, ruff also uses other files: package roots, exclusions, ignore files and configuration. So the files are
-written below an empty directory, at their paths in the tree. Each package above them gets an empty `__init__.py`.
-Exclusions do not apply, because each file is named on the command line. No configuration is read. If a file cannot be
-written at its path, it is checked separately at another path. ruff supports only UTF-8, so it gets `SourceFile.utf8`.
-The directory is in memory if possible, otherwise in the store.
+written below an empty directory, at the same relative paths as in the source tree. Each package above them gets an
+empty `__init__.py`. Exclusions do not apply, because each file is named on the command line. No configuration is read.
+If a file cannot be written at its path, it is checked separately, at another path. ruff supports only UTF-8, so it gets
+the content as `SourceFile.utf8`. The empty directory is in memory if possible, otherwise in the store.
 """
 
 from __future__ import annotations
@@ -26,19 +26,20 @@ from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.syntax.contexts import package_directories
 from codebatch_workers.syntax.source import SourceFile
 
-# The version is fixed, so that builtins and syntax do not depend on the Python that runs codebatch.
+# The language version is fixed, so that builtins and syntax do not depend on the Python that runs codebatch.
 TARGET_VERSION = "py314"
 SYNTAX_ERROR = "invalid-syntax"
-# This code must be selected. Otherwise, ruff would report no finding for a file that it cannot read.
+# This code must be among the selected rules. Otherwise, ruff would report no finding for a file that it cannot read.
 UNREADABLE = "E902"
 
 _ARGUMENT_BYTES_MAX = 100_000
-# A longer path might exceed the system's limit below the scratch directory. Such a file is written under its last name.
+# A longer path might exceed the system's limit when it is appended to the scratch directory. Such a file is written
+# under its file name only.
 _PATH_BYTES_MAX = 2000
 _NAME_BYTES_MAX = 240
 _ENDINGS = (b".pyi", b".ipynb")
-# F401 reports whether an import is from the project. With this setting, that does not depend on which files are
-# present.
+# Findings of F401 contain whether the import is from the project. With this setting, ruff does not decide this by the
+# files that are present.
 WITHOUT_SOURCES = ("--config", "src = []")
 _LINE_END = re.compile(rb"\r\n?|\n")
 _OK_STATUS = (0, 1)
@@ -62,7 +63,7 @@ _decoder = msgspec.json.Decoder(list[RuffFinding])
 
 
 class RuffError(Exception):
-    """An error of ruff: it failed, or its output was unexpected."""
+    """An error of ruff: the process failed, or its output was unexpected."""
 
 
 def arguments(codes: Iterable[str]) -> list[str]:
@@ -84,10 +85,11 @@ def arguments(codes: Iterable[str]) -> list[str]:
 
 
 class Ruff:
-    """A runner of ruff, with a list of rules and a directory of its own.
+    """A runner of ruff, with a list of rules, and a directory for the files to check.
 
-    All tasks of a process share one instance (`shared_ruff`). So it checks the files of a unit once, for the rules of
-    all tasks. Each task takes the findings of its own rules. Other rules do not change these findings.
+    All tasks of a process share one instance (`shared_ruff`). So ruff checks the files of a unit only once, for the
+    rules of all tasks. Each task uses only the findings of its own rules. The rules of other tasks do not change these
+    findings.
     """
 
     def __init__(
@@ -110,12 +112,12 @@ class Ruff:
         return str(find_ruff_bin())
 
     def select_rules(self, codes: Iterable[str]) -> None:
-        """Add rules to those that ruff checks."""
+        """Add rules to the list of rules that ruff checks."""
         self.codes = sorted({*self.codes, *codes})
         self._answers.clear()
 
     def check(self, files: Sequence[SourceFile]) -> list[list[Diagnostic]]:
-        """Return the findings in each file, by position. Results for files of the previous call are reused.
+        """Return the findings in each file, in the order of `files`. Results for files of the previous call are reused.
 
         A syntax error has the code SYNTAX_ERROR. Raises RuffError if ruff cannot run, or reports a file that was not
         given.
@@ -131,8 +133,8 @@ class Ruff:
             try:
                 return self._check_below(self.memory.path, files)
             except (OSError, RuffError):
-                # Memory is full, or another program removed the directory (logind does so at logout). From now on, the
-                # store's scratch directory is used. If this was not the cause, the same error is raised there.
+                # The memory is full, or another program removed the directory (logind does so at logout). From now on,
+                # the store's scratch directory is used. If the error had another cause, it is raised again there.
                 self.memory.remove()
                 self.memory = None
         return self._check_below(self._scratch, files)
@@ -148,7 +150,7 @@ class Ruff:
         return [_diagnostics(file, findings[file]) for file in files]
 
     def _run(self, scratch: Path, files: Sequence[SourceFile]) -> Iterable[list[RuffFinding]]:
-        """Return the findings in files that have equal companion files, as one list for each file."""
+        """Return one list of findings for each file. All files must have equal companion files."""
         directory = os.fsencode(os.path.realpath(scratch)) + b"/ruff"
         if os.path.lexists(directory):
             _remove_all(directory)
@@ -167,7 +169,7 @@ class Ruff:
         return findings.values()
 
     def companion_files(self, _file: SourceFile) -> tuple[tuple[bytes, str], ...]:
-        """Return the paths and texts of the files that ruff needs near a file.
+        """Return the paths and texts of the files that ruff needs next to a file, such as configuration files.
 
         Files with different companion files are checked in separate calls.
         """
@@ -200,12 +202,12 @@ def shared_ruff(environment: TaskEnvironment[msgspec.Struct]) -> Ruff:
 
 
 def is_for_ruff(file: SourceFile) -> bool:
-    """Return whether ruff checks a file."""
+    """Return whether ruff checks a file: a Python file that is not binary, huge or empty."""
     return file.language == "python" and file.file_class not in ("binary", "huge", "empty")
 
 
 class _TemporaryFiles:
-    """Files that are written below an empty directory. For each, the function that removes it is recorded."""
+    """Files that are written below an empty directory. A function to remove each file or directory is recorded."""
 
     def __init__(self, directory: bytes) -> None:
         self._directory = directory
@@ -213,12 +215,12 @@ class _TemporaryFiles:
         os.mkdir(directory)
 
     def write(self, texts: Iterable[tuple[bytes, str]]) -> None:
-        """Write texts to files. `_location` converts their paths."""
+        """Write texts to files. `texts` contains pairs of path and text. `_location` converts each path."""
         for path, text in texts:
             self._write(_location(path), text.encode("utf-8"))
 
     def materialise(self, files: Sequence[SourceFile]) -> list[bytes]:
-        """Write files that do not exist yet, and `__init__.py` in the packages above them.
+        """Write files, and an empty `__init__.py` in each package above them. Skip those that this object has written.
 
         Return the location of each file.
         """
@@ -236,9 +238,9 @@ class _TemporaryFiles:
         return locations
 
     def _write(self, name: bytes, content: bytes, *, is_executable: bool = False) -> None:
-        """Write a file, unless this object has written it.
+        """Write a file, unless this object has already written it.
 
-        Raises FileExistsError if the file system does not distinguish its name from another one.
+        Raises FileExistsError if the file system does not distinguish the name from the name of another file.
         """
         if name in self._undo:
             return
@@ -261,13 +263,13 @@ class _TemporaryFiles:
             self._undo[name] = os.rmdir
 
     def remove(self) -> None:
-        """Remove the directory. Removing the recorded files is twice as fast as listing the directory."""
+        """Remove the directory. Removing each recorded file is twice as fast as listing the directory first."""
         try:
             for name, remove in reversed(self._undo.items()):
                 remove(self._directory + b"/" + name)
             os.rmdir(self._directory)
         except OSError:
-            # The directory does not have exactly the recorded files.
+            # Another program has added or removed files in the directory.
             _remove_all(self._directory)
 
 
@@ -276,7 +278,7 @@ def _remove_all(directory: bytes) -> None:
 
 
 def _chunks(names: Sequence[bytes]) -> Iterable[list[bytes]]:
-    """Split file names into chunks that fit on a command line. There is nearly always one chunk."""
+    """Split file names into chunks, each of which fits on a command line. There is nearly always one chunk."""
     chunk: list[bytes] = []
     size = 0
     for location in names:
@@ -291,10 +293,10 @@ def _chunks(names: Sequence[bytes]) -> Iterable[list[bytes]]:
 
 
 def _location(path: bytes) -> bytes:
-    """Return the location at which a file is written for ruff.
+    """Return the location at which a file is written for ruff, relative to the directory.
 
-    It is the path itself if it is UTF-8, so that ruff can repeat it in JSON, and short enough. Invalid bytes are
-    escaped. If the path is too long, the location is its last name. If this is too long as well, it is a fixed name.
+    The location is the path itself, with invalid UTF-8 escaped, because ruff repeats the location in JSON. If this is
+    too long, the location is only the file name. If the file name is also too long, it is a fixed name.
     """
     try:
         path.decode("utf-8")
@@ -352,9 +354,9 @@ def _order(record: Diagnostic) -> tuple[int, int, str, int, int, str]:
 
 
 class _RuffLines:
-    """Conversion of ruff's positions in a file with CR.
+    """Conversion of ruff's positions in a file that contains CR.
 
-    ruff ends a line at a lone CR. For codebatch, a lone CR is a character of the line.
+    For ruff, a lone CR ends a line. For codebatch, a lone CR is a character of the line.
     """
 
     def __init__(self, file: SourceFile) -> None:

@@ -1,6 +1,7 @@
 """Configuration files of ruff in a snapshot.
 
-They are a context of lint if `[tasks.lint.ruff] config = "project"`.
+They are a context of lint if `[tasks.lint.ruff] config = "project"`. A context is a value computed from the snapshot
+that the result of a task may depend on.
 """
 
 from __future__ import annotations
@@ -32,9 +33,10 @@ _decoder = msgspec.msgpack.Decoder(tuple[tuple[bytes, str], ...])
 
 
 def pinned_elsewhere(config: LintConfig, *, is_project: bool) -> tuple[LintConfig, str]:
-    """Return the configuration of lint for another tree, and a note. Files of that tree must not configure lint.
+    """Return a configuration of lint that does not use another tree's configuration of ruff, and a note for users.
 
-    So ruff uses the pinned rules there. This is `TaskDeclaration.prepare` of lint.
+    The files of another tree must not configure lint, so the pinned rules of ruff are used there. This function is
+    `TaskDeclaration.prepare` of lint.
     """
     if is_project or config.ruff.config == "pinned":
         return config, ""
@@ -47,7 +49,7 @@ def ruff_contexts(config: LintConfig) -> Mapping[str, Context]:
 
 
 def ruff_files_context(view: SnapshotView) -> Callable[[Entry], bytes]:
-    """Return a function for the context of a file: the ruff configuration files that apply to it.
+    """Return a function that returns the context of a file: the ruff configuration files that apply to the file.
 
     These are the files in directories above it, and the files that they extend. A pyproject.toml contributes only the
     part that ruff reads. Raises InvalidConfiguration if an extended file is missing.
@@ -58,7 +60,7 @@ def ruff_files_context(view: SnapshotView) -> Callable[[Entry], bytes]:
         if entry.kind == "file" and name in _NAMES and (files := dict(_with_extended(view, entry.path))):
             files_by_directory.setdefault(directory, {}).update(files)
     if not any(_decides(text, path) for path, text in files_by_directory.get(b"", {}).items() if b"/" not in path):
-        # If there is no configuration file at the root, ruff would search the directories above the tree.
+        # Without a configuration file at the root, ruff would search the directories above the source tree.
         files_by_directory.setdefault(b"", {})[b"ruff.toml"] = ""
     nearest: Nearest[Mapping[bytes, str]] = Nearest()
     for directory, files in files_by_directory.items():
@@ -113,7 +115,7 @@ def _with_extended(view: SnapshotView, path: bytes) -> Iterator[tuple[bytes, str
 
 
 def _relevant_part(document: Mapping[str, object], text: str) -> tuple[str, object]:
-    """Return the part of pyproject.toml that ruff reads, as TOML, and ruff's settings in it.
+    """Return the part of a pyproject.toml that ruff reads, as TOML text, and ruff's settings in this part.
 
     If the file is invalid, return its whole text and None.
     """
@@ -129,7 +131,7 @@ def _relevant_part(document: Mapping[str, object], text: str) -> tuple[str, obje
 
 
 def _decides(text: str, path: bytes) -> bool:
-    """Return whether ruff takes its settings from this file at the root, and so does not search above the tree."""
+    """Return whether a file at the root contains settings for ruff, so that ruff does not search above the tree."""
     return not _is_pyproject(path) or not text.startswith("project = ")
 
 
@@ -138,7 +140,7 @@ def _is_pyproject(path: bytes) -> bool:
 
 
 def _toml(value: object) -> str:
-    """Return a value as TOML. It must be a value that a TOML parser can return."""
+    """Return a value as TOML text. The value must be of a type that a TOML parser returns."""
     match value:
         case bool():
             return "true" if value else "false"

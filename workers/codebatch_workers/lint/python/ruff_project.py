@@ -1,9 +1,9 @@
 """ruff with the configuration of a project: `[tasks.lint.ruff] config = "project"`.
 
-The configuration files above a file are one of its contexts (ruff_files.py). They are written above the file, so that
-ruff finds them as in the tree. If the tree has none at its root, an empty one is written there. Without it, ruff could
-find a configuration of the machine or user. Rules that look at other files are excluded, because these files are not
-all present.
+The configuration files above a file are one of its contexts (ruff_files.py). They are written above the file, at the
+same relative paths as in the tree, so that ruff finds them. If the tree has none at its root, an empty one is written
+there. Without it, ruff could find a configuration of the machine or user. Rules that read other files are excluded,
+because not all of these files are present.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from codebatch_workers.lint.python.ruff_files import CONTEXT, decode_ruff_files
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.syntax.source import SourceFile
 
-# Rules that depend on other files. isort (I) and TC depend on the project's own modules, and INP on which directories
-# are packages. A005 and N999 depend only on the path, so they are not listed.
+# Rules that depend on other files. isort (I) and TC depend on the modules of the project, and INP on which directories
+# are packages. A005 and N999 are not listed, because they depend only on the path.
 LOOKS_AT_OTHERS = ("I", "INP", "TC001", "TC002", "TC003")
 DEFAULT_VERSION = "3.11"
-"""The version of Python that ruff assumes if none is configured.
+"""The version of Python that ruff assumes if the project configures none.
 
-It is written to a file above the tree, which ruff reads last.
+The version is written to a file above the tree. ruff reads this file last.
 """
 
 # Severities by prefix of the code, for rules that the pinned list does not contain. The longest prefix wins.

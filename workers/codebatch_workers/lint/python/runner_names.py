@@ -1,7 +1,7 @@
 """Names that a program defines in the Python files that it runs, according to the program's documentation.
 
-The name of a file, its beginning, or its use of such a name shows which program runs it. Other undefined names in the
-file are still reported.
+The name or the content of a file shows which program runs the file. Undefined names that this program does not define
+are still reported.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from codebatch_workers.syntax.source import SourceFile
 class _Runner(NamedTuple):
     """A program, the files that it runs, and the names that it defines in them.
 
-    It runs a file if the file's name matches `file_name` and the text matches `mark`.
+    The program runs a file if the file's name matches `file_name` and its text matches `mark`.
     """
 
     file_name: re.Pattern[bytes]
@@ -47,7 +47,7 @@ _RUNNERS = (
     _Runner(re.compile(rb"conf\.py"), re.compile(rb"^(?:extensions|project)\s*=", re.MULTILINE), _names(b"tags")),
     # gclient.
     _Runner(re.compile(rb"DEPS|\.gclient"), _ANY_TEXT, _names(b"Str Var")),
-    # GDB imports itself for its scripts.
+    # GDB defines the module `gdb` in its scripts.
     _Runner(re.compile(rb".*gdb.*\.py", re.IGNORECASE), re.compile(rb"\bgdb\.\w"), _names(b"gdb")),
     # Scripts of Snakemake workflows.
     _Runner(
@@ -64,12 +64,12 @@ _RUNNERS = (
     _Runner(
         _ANY_FILE,
         re.compile(rb"^# (?:In\[[\d ]*\]:|%%|\+[ \t{])|^#   jupytext:", re.MULTILINE),
-        # See "Input caching system" and "Output caching system" in the IPython documentation.
+        # The names are from "Input caching system" and "Output caching system" in the IPython documentation.
         _names(b"display In Out __ ___ _i _ii _iii _ih _oh _dh"),
     ),
 )
 # SCons adds its own functions and builders, builders of tools, names in `Import("env")`, and definitions in
-# site_scons/site_init.py. So a file of SCons does not show which names are undefined.
+# site_scons/site_init.py. So the text of a file for SCons does not show which names are undefined.
 _SCONS_FILE = re.compile(rb"SCons(?:truct|cript)[^/]*|SCsub")
 
 

@@ -1,7 +1,7 @@
-"""Partial parsing of Python: only the function or top-level statement that contains a range of bytes.
+"""Partial parsing of Python: only the function or top-level statement that contains a range of bytes is parsed.
 
-When ruff has finished, the tree of the file is released. Filters need only the nodes around a finding. These are equal
-in a partial tree, and a few lines are parsed much faster than the file.
+When ruff has finished, the tree of the file was already released. Filters need only the nodes around a finding. In a
+partial tree, these nodes are the same. A few lines are parsed much faster than the file.
 """
 
 from __future__ import annotations
@@ -20,24 +20,27 @@ _LinesAround = Callable[[SourceFile, int, int], "tuple[int, int] | None"]
 _LINES_MAX = 1_000
 """The maximum number of lines that are parsed separately.
 
-For longer functions and statements, the whole file is parsed.
+If a function or statement is longer, the whole file is parsed.
 """
 _ASKED_MAX = 100
 """The maximum number of partial trees that are requested for one file. After that, the whole file is parsed."""
 _BEGINS = re.compile(rb"(?!(?:elif|else|except|finally)\b)[A-Za-z_@]")
-"""A top-level statement begins at such a line start. Within brackets and strings, this is not reliable."""
+"""A pattern for the first characters of a line that begins a statement, without the line's indentation.
+
+Lines within brackets or strings can match, too.
+"""
 _FUNCTION = re.compile(rb"(?:async[ \t]+)?def\b")
 _BLANKS = re.compile(rb"[ \t\f]*")
 
 
 def node_in_function(file: SourceFile, start: int, end: int) -> Node | None:
-    """Return the smallest node that spans the bytes [start, end), in a tree of the enclosing function, or None.
+    """Return the smallest node that spans the bytes [start, end), in a tree of the enclosing function only, or None.
 
-    This is the innermost function around the first line, or an outer one. Up to this function, the node's ancestors are
-    the same as in the tree of the file.
+    The function is the innermost one around the first line, or an outer one. Up to this function, the node's ancestors
+    are the same as in the tree of the file.
     """
     node = _node(file, _function_lines, start, end)
-    # The lines can include a comment after the function, which is not in the function.
+    # The parsed lines can include a comment after the function. A node in this comment is not in the function.
     return (
         node
         if node is not None and any(ancestor.type == "function_definition" for ancestor in enclosing_nodes(node))
@@ -46,7 +49,7 @@ def node_in_function(file: SourceFile, start: int, end: int) -> Node | None:
 
 
 def node_in_statement(file: SourceFile, start: int, end: int) -> Node | None:
-    """Return the smallest node that spans the bytes [start, end), in a tree of their top-level statement.
+    """Return the smallest node that spans the bytes [start, end), in a tree of their top-level statement only.
 
     Return None if the tree of the whole file is needed.
     """
@@ -70,7 +73,7 @@ def _node(file: SourceFile, lines_around: _LinesAround, start: int, end: int) ->
 
 
 class _Pieces:
-    """The separate trees of a file, by first and last line, and the number of requests for them."""
+    """The partial trees of a file by their first and last line, and the number of times that one was requested."""
 
     def __init__(self, _file: SourceFile) -> None:
         self.trees: dict[tuple[int, int], Tree] = {}
@@ -78,7 +81,10 @@ class _Pieces:
 
 
 def _function_lines(file: SourceFile, first: int, last: int) -> tuple[int, int] | None:
-    """Return the first and last line, from 1, of a function around some lines. Return None if this is uncertain."""
+    """Return the first and last line, from 1, of a function that contains the lines `first` to `last`.
+
+    Return None if the function cannot be found with certainty.
+    """
     utf8, starts = file.utf8, file.line_starts
     depth: int | None = None
     for line in range(first, max(first - _LINES_MAX, 0), -1):
@@ -95,9 +101,9 @@ def _function_lines(file: SourceFile, first: int, last: int) -> tuple[int, int] 
 
 
 def _statement_lines(file: SourceFile, first: int, last: int) -> tuple[int, int] | None:
-    """Return the first and last line, from 1, of the top-level statement around some lines.
+    """Return the first and last line, from 1, of the top-level statement that contains the lines `first` to `last`.
 
-    Return None if uncertain.
+    Return None if the statement cannot be found with certainty.
     """
     first_min = max(first - _LINES_MAX, 1)
     while first > first_min and not _BEGINS.match(file.utf8, file.line_starts[first - 1]):
@@ -106,9 +112,9 @@ def _statement_lines(file: SourceFile, first: int, last: int) -> tuple[int, int]
 
 
 def _with_continuation(file: SourceFile, first: int, last: int, width: int) -> tuple[int, int] | None:
-    """Extend lines to the end of their statement: up to the next line that begins a statement at most `width` deep.
+    """Extend a range of lines up to the next line that begins a statement and is indented by at most `width`.
 
-    Return None if they are too long, or may begin within a string.
+    Return None if the range is too long, or may begin within a string.
     """
     utf8, starts = file.utf8, file.line_starts
     while last < len(starts) and last - first <= _LINES_MAX and not _begins(utf8, starts[last], width):

@@ -1,8 +1,8 @@
 """Database migrations: files that a framework applies once, in order. They are not edited afterwards.
 
-Programs write most of them (`makemigrations`, `alembic revision`, `dotnet ef migrations add`). Duplicates in them are
-irrelevant, but other findings matter. A migration is recognized by statements of its framework, or by its path if it is
-in SQL.
+Programs write most migrations (`makemigrations`, `alembic revision`, `dotnet ef migrations add`). Duplicates in
+migrations are irrelevant, but other findings matter. A migration is recognized by statements of its framework. A
+migration in SQL is recognized by its path.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 
 class _Framework(NamedTuple):
-    """A framework, and how its migrations are recognized.
+    """A framework for migrations.
 
-    They contain `needle`, match all of `statements`, and have a path that matches `path`.
+    Its migrations contain `needle`, match all of `statements`, and have a path that matches `path`.
     """
 
     needle: bytes
@@ -23,8 +23,9 @@ class _Framework(NamedTuple):
 
 
 _DIRECTORY = re.compile(rb"(?:^|/)migrations?/", re.IGNORECASE)
-# In Flyway, golang-migrate, goose, dbmate and sqlx, file names begin with a number. In Prisma and Diesel, names of
-# directories do. In other tools, file names begin with a date, with or without a time.
+# The path of a migration in SQL contains a number or date. In Flyway, golang-migrate, goose, dbmate and sqlx, file
+# names begin with a number. In Prisma and Diesel, names of directories do. In other tools, file names begin with a
+# date, with or without a time.
 _SQL_PATH = re.compile(
     rb"(?:^|/)(?:migrations?|updates?|upgrades?)/(?:[^/]+/)*(?:[VU]?\d[^/]*|\d[^/]*/[^/]+)\.sql$|"
     rb"(?:^|/)(?:19|20)\d{6}(?:\d{2}|\d{4}|\d{6})?(?:[-_.][^/]*)?\.sql$",

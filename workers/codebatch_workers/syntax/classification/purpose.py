@@ -1,7 +1,7 @@
-"""The purpose of a file, according to its path: test, test data, example or documentation.
+"""The purpose of a file, according to its path: test, test data, example, template or documentation.
 
-Names of directories are those that test runners and packagers use. For examples and documentation, they are those in
-linguist's documentation.yml.
+Tests are recognized by the directory names that test runners and packagers use. For examples and documentation, the
+names are those in linguist's documentation.yml.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _TESTS = re.compile(
     rb"(?:^|/)(?:[^/]+[-_.]tests?|tests[-_][^/]+|(?-i:tests[A-Z]\w*)|test[-_]?(?:env|helpers?|lib|scripts|servers?|support|utils?))/",
     re.IGNORECASE,
 )
-# prove(1) finds Perl tests in the directory `t`; other projects do the same. `testing` contains test runners. Deeper in
-# a tree, a directory of such a name can be a library for test authors.
+# At the top of a tree, the directory `t` contains Perl tests for prove(1) and similar programs, and `testing` contains
+# test runners. Deeper in a tree, a directory with such a name can be a library for test authors.
 _TESTS_AT_TOP = re.compile(rb"\At(?:esting)?/")
 _TEST = re.compile(rb"(?:^|/)test/", re.IGNORECASE)
-# Packages of Go with helpers for tests, such as `httptest`, and the keys in them.
+# Go packages with helpers for tests, such as `httptest`. Keys in them are test data.
 _OF_GO = re.compile(rb"(?:^|/)(?!latest/)[a-z0-9]+test/")
 _EXAMPLES = re.compile(rb"(?:^|/)examples?/|^(?:demos?|samples?)/", re.IGNORECASE)
 _DOCUMENTATION = re.compile(rb"\A(?:[Dd]ocs?|[Mm]an)/|(?:^|/)(?:[Dd]ocumentation|[Gg]roovydoc|[Jj]avadoc|inst/doc)/")
@@ -47,14 +47,14 @@ _TEST_NAMES = re.compile(
 
 
 def file_purpose(path: bytes) -> Purpose | None:
-    """Return the purpose of a file, or None for production code."""
+    """Return the purpose of a file. For production code, return None."""
     directory, _, name = path.rpartition(b"/")
     purpose, in_test = _classify_directory(directory)
     if purpose == "fixture":
         return purpose
     if purpose == "test" or _TEST_NAMES.fullmatch(name) is not None:
         return "test"
-    # In Python, packages contain modules named `test`. So there, a directory `test` counts only at the top.
+    # In Python, packages contain modules named `test`. So for Python files, a directory `test` counts only at the top.
     if in_test == 0 or (in_test is not None and not name.endswith(b".py")):
         return "test"
     if name.endswith((b".go", b".key", b".pem")) and _OF_GO.search(directory + b"/"):
@@ -70,8 +70,9 @@ def is_documentation(path: bytes) -> bool:
 # Files are classified in path order, so a small cache suffices.
 @lru_cache(maxsize=16)
 def _classify_directory(directory: bytes) -> tuple[Purpose | None, int | None]:
-    """Return the purpose of a directory, and the offset of the first component `test` in its path, or None."""
-    # Each pattern needs at least one directory name that matches on its own. If there is none, no pattern can match.
+    """Return the purpose of a directory or None, and the offset of the first directory `test` in its path or None."""
+    # Each pattern needs at least one directory name that matches the pattern alone. If there is none, no pattern
+    # matches.
     if not any(map(_is_relevant_name, directory.split(b"/"))):
         return None, None
     directory += b"/"

@@ -1,8 +1,10 @@
-"""Detection of copies of JavaScript and CSS libraries in the directories that a web server publishes.
+"""Detection of copies of JavaScript and CSS libraries in web directories.
 
-A library begins with a comment that has its name, version, licence and site. Comments in a project's own files are
-similar. So the comment must contain a name from the path, and a version or site with this name. This can be the name of
-the file, or of a directory below the web directory. A library in its own repository is not in a web directory.
+A web directory contains the files that a web server publishes: `public/`, `assets/`. A library begins with a comment
+that contains its name, version, licence and site. Comments in a project's own files are similar. So the comment must
+contain a name from the path, and a version or site with this name. The name can be that of the file, or of a directory
+below the web directory. The repository of a library itself has no web directory around the library, so it is not
+affected.
 """
 
 from __future__ import annotations
@@ -16,11 +18,11 @@ _WORDS_MAX = 200
 # A name consists of at most this many words: `Font Awesome`.
 _NAME_WORDS_MAX = 4
 _NAME_BYTES_MIN = 3
-# Names of web directories. Those in _WEB_BELOW count only below another directory, because libraries have such
-# directories at the top.
+# Names of web directories. The names in _WEB_BELOW count only below another directory, because libraries themselves
+# have such directories at the top.
 _WEB = frozenset(b"assets htdocs public static webroot wwwroot".split())
 _WEB_BELOW = frozenset(b"css fonts javascript javascripts js scripts stylesheet stylesheets".split())
-# Names of files and directories that also occur as ordinary words in comments.
+# Names of files and directories that are also ordinary words in comments. They do not identify a library.
 _ANY_NAME = frozenset(
     b"addon addons admin all app application base client com common components config core css custom default dist "
     b"docs editor file files font fonts form forms global http https image images img index init javascript "
@@ -36,7 +38,8 @@ _VERSION = re.compile(rb"(?<!license, )(?<!license )\bv\.?\s?\d+\.\d+|\b\d+\.\d+
 _VERSION_LINE = re.compile(rb"[\s*!/#@-]*version\b\s*[:=]?\s*v?\d")
 _LICENCE = re.compile(rb"licen[sc]|copyright|\(c\)|\xc2\xa9|@author")
 _LINK = re.compile(rb"https?://\S+")
-# A site, without sites of licences: its host, and the owner and name of a repository on it.
+# A link to a site, except for the sites of licences. The group contains the host, and up to two components of the path,
+# such as the owner and name of a repository.
 _SITE = re.compile(
     rb"https?://(?!(?:www\.)?(?:apache|creativecommons|gnu|mozilla|opensource|spdx)\.org\b)"
     rb"([^/\s\"'<>()]+(?:/[^/\s\"'<>()]+){0,2})"
@@ -44,13 +47,17 @@ _SITE = re.compile(
 
 
 def is_copied_library(path: bytes, utf8: bytes) -> bool:
-    """Return whether the path and first comment of a JavaScript or CSS file show that it is a copy of a library."""
+    """Return whether a JavaScript or CSS file is a copy of a library, according to its path and first comments."""
     names = frozenset(_iter_names(path))
     return bool(names) and _is_library_banner(names, _banner(utf8[:_BANNER_BYTES_MAX].lower()))
 
 
 def _iter_names(path: bytes) -> Iterator[bytes]:
-    """Yield the names in a path below its web directory: directories, and the file without version and suffixes."""
+    """Yield the names in a path that can be those of a library, joined to lower-case letters and digits.
+
+    They are the names of directories below the web directory, and of the file. Each is yielded with and without its
+    version. For `public/lodash-4/core.js`, they are `lodash4` and `lodash`.
+    """
     *directories, file = path.lower().split(b"/")
     start = next(
         (index + 1 for index, name in enumerate(directories) if name in _WEB or (index > 0 and name in _WEB_BELOW)),
@@ -66,7 +73,7 @@ def _iter_names(path: bytes) -> Iterator[bytes]:
 
 
 def _banner(head: bytes) -> bytes:
-    """Return the text of the comments at the start of a file."""
+    """Return the text of the comments with which a file begins."""
     texts, offset = [], 0
     while (comment := _COMMENT.match(head, offset)) is not None:
         texts.append(comment[1] or comment[2] or b"")
@@ -75,22 +82,23 @@ def _banner(head: bytes) -> bytes:
 
 
 def _is_library_banner(names: frozenset[bytes], banner: bytes) -> bool:
-    """Return whether a comment is the banner of a library with one of `names`.
+    """Return whether the comments at the start of a file are the banner of a library with one of `names`.
 
-    Next to the name there must be a version, or the comment must have a licence and a site with the name.
+    A banner contains one of the names, and a licence or site. In addition, it contains a version, or a licence and a
+    site with one of the names.
     """
     if names.isdisjoint(_names_in(banner)) or not (_LICENCE.search(banner) or _SITE.search(banner)):
         return False
     for line in banner.split(b"\n"):
         if _VERSION_LINE.match(line) or (_VERSION.search(line) and not names.isdisjoint(_names_in(line))):
             return True
-    # A link to a file named `LICENSE` does not state a licence.
+    # The text `LICENSE` in a link does not state a licence.
     is_licensed = b"licen" in _LINK.sub(b"", banner)
     return is_licensed and any(not names.isdisjoint(_names_in(site)) for site in _SITE.findall(banner))
 
 
 def _names_in(text: bytes) -> set[bytes]:
-    """Return each word of a text, and each run of several words joined to one name."""
+    """Return each word of a text. Also return each run of up to _NAME_WORDS_MAX words, joined to one name."""
     words = _WORD.findall(text)[:_WORDS_MAX]
     names = {
         b"".join(words[start : start + count]) for start in range(len(words)) for count in range(1, _NAME_WORDS_MAX + 1)

@@ -1,1 +1,1 @@
-"""Gaps: valid code that a grammar does not support, and stand-ins that the grammar can parse."""
+"""Gaps: valid code that a grammar does not support. Before parsing, code that the grammar supports replaces it."""

@@ -19,7 +19,7 @@ _TWO_HEREDOCS = re.compile(rb"^[^\n#]*?%s[^\n]*?(%s)" % (_HEREDOC, _HEREDOC), re
 
 
 def _expansion_word_replacements(utf8: bytes) -> Iterator[Replacement]:
-    """Yield letters in place of the literal parts of a word in an expansion. Names of variables stay."""
+    """Yield replacements for the literal parts of a word in an expansion: letters. Names of variables stay."""
     for match in _WORD_OF_EXPANSION.finditer(utf8):
         start = match.start(1)
         for variable in (*_IN_BRACES.finditer(match[1]), None):
@@ -30,7 +30,10 @@ def _expansion_word_replacements(utf8: bytes) -> Iterator[Replacement]:
 
 
 def _second_heredocs(utf8: bytes) -> Iterator[Replacement]:
-    """Yield blanks for the second here-document of a command such as `cat <<A <<B`: for its operator and its text."""
+    """Yield replacements for the second here-document of a command such as `cat <<A <<B`: blanks.
+
+    They replace the operator of the here-document and its text.
+    """
     for match in _TWO_HEREDOCS.finditer(utf8) if utf8.count(b"<<") > 1 else ():
         first = _heredoc_end(utf8, match.end(), match[2])
         second = _heredoc_end(utf8, first, match[5])
@@ -40,7 +43,10 @@ def _second_heredocs(utf8: bytes) -> Iterator[Replacement]:
 
 
 def _heredoc_end(utf8: bytes, start: int, word: bytes) -> int:
-    """Return the end of the last line of a here-document that `word` ends, or -1."""
+    """Return the offset after the last line of a here-document that `word` ends, or -1.
+
+    `start` is an offset in the text of the here-document.
+    """
     end = re.compile(rb"\n\t*%s(?=\n|\Z)" % re.escape(word)).search(utf8, start) if start >= 0 else None
     return -1 if end is None else end.end()
 
@@ -50,7 +56,7 @@ def _as_parenthesis(text: bytes) -> bytes:
 
 
 BASH_GAPS: tuple[Gap, ...] = (
-    # `for arg do` iterates over the positional parameters. The grammar expects a separator before `do`.
+    # In `for arg do`, the loop is over the positional parameters. The grammar expects a separator before `do`.
     gap(rb"\bfor[ \t]+[A-Za-z_]\w*([ \t])(?=[ \t]*do\b)", lambda _: b";", needs=(b"for",)),
     _expansion_word_replacements,
     # In `${name:$i:1}`, the offset is a variable.
@@ -76,7 +82,7 @@ BASH_GAPS: tuple[Gap, ...] = (
     gap(rb"\$\{(\|)[ \t][^{}]*?;\s*\}", needs=(b"${|",)),
     # `case a in *"\n"b"\n"*)`, as in `configure` scripts.
     gap(rb'\*("\n")[\w$]+("\n")\*(?=\))', lambda _: b"___", needs=(b'"\n',)),
-    # `=~` in parentheses, and `$` at the end of a pattern.
+    # The operator `=~` in parentheses, and `$` at the end of a pattern.
     gap(rb"\(\s*(?:\"[^\"\n]*\"|\$\w+)\s*(=~)", lambda _: b"==", needs=(b"=~",)),
     gap(rb"[\w)](\$)(?=\))", lambda _: b"_", needs=(b"$)",)),
     _second_heredocs,

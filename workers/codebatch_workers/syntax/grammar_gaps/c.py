@@ -21,14 +21,15 @@ _COMMON_GAPS: tuple[Gap, ...] = (
         rb"[;{}]\s*([A-Za-z_]\w*\s*:)(?=\s*\})",
         rb"\bcase\s+[^:;\n]+?(\.\.\.\s*[^:;\n]+?)(?=\s*:)",
         rb"\bgoto\s*(\*)",
-        # Macros that are statements, or that follow a parameter, a function head or a star.
+        # Macros that are statements, or that are after a parameter, a function head or a star.
         rb"^(%s\([^(){};\n]*\))[ \t]*$" % _MACRO,
         rb"\b(?!(?:const|enum|struct|union|unsigned|volatile)\b)\w+[ \t*]+\w+[ \t]+(%s)(?=\s*[,)])" % _MACRO,
         rb"\)\s*(?:const\s*)?(%s(?:\([^()]*\))?)(?=\s*(?:const\s*)?[;{])" % _MACRO,
         rb"\*\s*([A-Za-z_]\w*)(?=[ \t]+[A-Za-z_]\w*\s*[,)\[])",
         # `typedef T (CALLBACK *f)(U);`
         rb"\(\s*([A-Za-z_]\w*)(?=\s+\*\s*\w+\s*\)\s*\()",
-        # Macros that expand to strings. All strings and macros after the first one are blanked.
+        # Macros that expand to strings, next to other strings. The first macro stays as the value. Blanks replace all
+        # strings and macros after it.
         rb'=\s*%s((?:\s+(?:[A-Za-z_]\w*|"(?:[^"\\\n]|\\.)*"))+)(?=\s*[;,}])' % rb"[A-Z_]\w+",
     ),
     gap(rb"\b(auto)(?=\s+(?:const\s+)?[A-Za-z_]\w*\s*=)", padded(b"int")),
@@ -63,7 +64,7 @@ CPP_GAPS: tuple[Gap, ...] = (
         rb"\[[^\[\]\n]*\]\s*(mutable|noexcept|constexpr|static)(?=\s*(?:->|\{))",
         lambda text: b"()".ljust(len(text)),
     ),
-    # `{.x{1}}`. The equivalent `{.x={1}}` is one character longer.
+    # The initializer `{.x{1}}` becomes `{.x=1 }`. The equivalent `{.x={1}}` would be one character longer.
     gap(rb"[{,]\s*\.\w+(\{)[^{}]*(\})", lambda bracket: b"=" if bracket == b"{" else b" "),
     # `(a->*f)(b)`.
     gap(rb"\w\s*(->\s*\*)(?=\s*\w)", lambda text: b"->".ljust(len(text))),

@@ -1,8 +1,8 @@
 """Macros on their own line before a declaration, macros between `class` and its name, and C++ modules.
 
-The grammar takes such a macro for the type of the next declaration, and so misses a struct, enum or function. So the
-macro is replaced by blanks of the same length. It must be in capitals, between complete declarations, and must not be
-the return type of a function on the next line. Declarations and imports of C++ modules also become blanks.
+The grammar takes such a macro for the type of the next declaration, and so misses a struct, enum or function. So blanks
+of the same length replace the macro. The macro must be in capitals, and between complete declarations. It must not be
+the return type of a function on the next line. Blanks also replace declarations and imports of C++ modules.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from codebatch_workers.syntax.grammar_gaps.stand_ins import blank
 
 _LINE = re.compile(rb"\n[ \t]*([A-Z_][A-Z0-9_]{2,})[ \t]*(?=\n)")
-# Text without code: blank lines, comments, and directives with their continuation lines.
+# Text that can be between a macro and a declaration: blank lines, comments, and directives with their continuation
+# lines.
 _BETWEEN = re.compile(
     rb"(?:\s|#[^\n\\]*(?:\\\n[^\n\\]*|\\[^\n][^\n\\]*)*(?=\n|\Z)|//[^\n]*|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/){0,200}"
 )
@@ -46,13 +47,13 @@ _DEFINE = re.compile(
     re.DOTALL,
 )
 _TEXT_OR_COMMENT = re.compile(rb"\"(?:[^\"\\\n]|\\.)*\"|//[^\n\\]*|(/\*.*?\*/)", re.DOTALL)
-# All characters except for a backslash at the end of a line.
+# All characters, except for a backslash at the end of a line and white space.
 _BLANKED = re.compile(rb"[^\\\s]|\\(?!\r?\n)")
 _UNCONTINUED = re.compile(rb"[^\\\r](?=\r?\n)")
 
 
 def blank_inner_comments(utf8: bytes) -> bytes:
-    """Replace comments within macro bodies, and `/*` within their string literals, by blanks.
+    """Replace comments within macro bodies by blanks. In string literals there, replace `/*` by blanks.
 
     The grammar ends a directive at such a comment. Each line that ends within the comment gets a backslash, so that the
     directive continues.
@@ -75,7 +76,7 @@ def blank_inner_comments(utf8: bytes) -> bytes:
 
 
 def blank_module_lines(utf8: bytes) -> bytes:
-    """Replace C++ module declarations and imports by blanks. In files that have any, replace `export` too."""
+    """Replace declarations and imports of C++ modules by blanks. In a file that has any, also replace `export`."""
     if b"module" not in utf8 and b"import" not in utf8:
         return utf8
     matches = list(_MODULE.finditer(utf8))
@@ -86,7 +87,7 @@ def blank_module_lines(utf8: bytes) -> bytes:
 
 
 def blank_class_macros(utf8: bytes) -> bytes:
-    """Replace each macro between `class`, `struct` or `union` and the name of the type by blanks."""
+    """Replace each macro between the keyword `class`, `struct` or `union` and the name of the type by blanks."""
     return _blanked(utf8, [match.span(1) for match in _BEFORE_CLASS_NAME.finditer(utf8)])
 
 
@@ -100,7 +101,7 @@ def _blanked(utf8: bytes, spans: Sequence[tuple[int, int]]) -> bytes:
 
 
 def blank_macro_lines(utf8: bytes) -> bytes:
-    """Replace each macro that is on its own line before a declaration by blanks."""
+    """Replace each macro on its own line before a declaration by blanks."""
     text = None
     for match in _LINE.finditer(b"\n" + utf8):
         start, end = match.start(1) - 1, match.end(1) - 1
@@ -115,9 +116,9 @@ def blank_macro_lines(utf8: bytes) -> bytes:
 
 
 def _declaration_start(utf8: bytes, end: int) -> int:
-    """Return the start of the declaration after an offset, behind any further macro lines.
+    """Return the start of the declaration after `end`. Macros on their own lines before the declaration are skipped.
 
-    Return -1 if there is none.
+    Return -1 if there is no declaration.
     """
     for _ in range(_MACRO_LINES_MAX):
         between = _BETWEEN.match(utf8, end)
@@ -130,14 +131,17 @@ def _declaration_start(utf8: bytes, end: int) -> int:
 
 
 def _is_after_declaration(text: bytes | bytearray, end: int, first_byte_of_next: bytes) -> bool:
-    """Return whether the code before a line ends a declaration, or opens a block that is not empty."""
+    """Return whether the code before a line ends a declaration, or opens a block that is not empty.
+
+    `end` is the end of the line before. `first_byte_of_next` is the first byte of the next declaration.
+    """
     for number in range(_LINES_BEFORE_MAX):
         if end <= 0:
             return True
         start = text.rfind(b"\n", 0, end) + 1
         line = bytes(text[start:end])
         if number == 0 and line.endswith(b"\\"):
-            return False  # The line is part of a macro body.
+            return False  # The line before continues here, so this line is part of a macro body.
         is_continued = text[max(0, start - 2) : start] == b"\\\n"
         if not (is_continued or line.endswith(b"\\") or _NO_CODE_LINE.match(line)):
             last = line.rstrip()[-1:]

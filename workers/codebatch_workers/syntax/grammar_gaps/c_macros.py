@@ -1,8 +1,8 @@
 """Macros in the heads of C and C++ declarations, which a grammar without a preprocessor takes for names.
 
-For example, in `LUA_API lua_Unsigned lua_rawlen(lua_State *L) {` the grammar finds a function `lua_Unsigned`. Such a
-macro is replaced by blanks of the same length, so offsets stay valid. Only text that no C compiler accepts without
-macros is replaced:
+For example, in `LUA_API lua_Unsigned lua_rawlen(lua_State *L) {` the grammar finds a function `lua_Unsigned`. Blanks of
+the same length replace such a macro, so offsets stay valid. A head is the text of a declaration up to its body, value
+or semicolon. Only text that no C compiler accepts without macros is replaced:
 
 - a name where the type is already complete
 - parentheses between a type and a name
@@ -26,12 +26,12 @@ from msgspec.structs import replace
 
 from codebatch_workers.syntax.grammar_gaps.stand_ins import blank
 
-# With possessive quantifiers, these patterns take half the time, because backtracking never helps. Python 3.10 lacks
+# Backtracking never helps in these patterns. Possessive quantifiers avoid it, and take half the time. Python 3.10 lacks
 # them.
 _POSSESSIVE = b"+" if sys.version_info >= (3, 11) else b""
-# A possible head of a declaration: words and stars near the start of a line, the next word, and the text after it. The
-# pattern begins with text for which a search is fast. Each repetition is bounded, because a file can consist of nothing
-# else.
+# A possible head of a declaration: words and stars near the start of a line, the next word, and the text after it. `re`
+# searches fast for the text with which the pattern begins. Each repetition is bounded, because a file can consist of
+# nothing else.
 _ARGUMENTS = rb"[\w\s,\"./:-]{0,200}\)\s*(?=[A-Za-z_(])"
 _HEAD = re.compile(
     rb"\n(?= {0,3}[A-Za-z_]) {0,3}%s"
@@ -50,18 +50,19 @@ _HEAD = re.compile(
     )
 )
 _HEAD_BYTES_MAX = 4096
-# Text deeper in a line, such as in a conditional, is searched only for prototypes with two pairs of parentheses.
+# A prototype with two pairs of parentheses. Heads of this kind are also searched deeper in a line, for example in a
+# conditional.
 _WRAPPED = re.compile(rb"\(\([^()#;{}]{0,2000}(?:\([^()#;{}]{0,200}\)[^()#;{}]{0,2000}){0,8}\)\)[ \t]*;")
 _INDENTED = re.compile(rb"[ \t]{4,}(?:[A-Za-z_]\w*[ \t*]+){2,8}[A-Za-z_]\w*[ \t]*\Z")
 _LINE_BYTES_MAX = 512
 _BRACKETS = rb"\([^()#;{}]*(?:\([^()#;{}]*(?:\([^()#;{}]*\)[^()#;{}]*)*\)[^()#;{}]*)*\)"
 _TOKEN = re.compile(rb"\s*(?:([A-Za-z_]\w*)|(\*)|(%s)|([;{=,\[]))" % _BRACKETS)
 _KINDS = ("", "word", "star", "brackets", "end")
-# The common form of a function. In such a head, only the text before the name can contain macros.
+# The common form of a function head. In this form, only the text before the name can contain macros.
 _PLAIN_FUNCTION = re.compile(rb"([A-Za-z_]\w*)\s*(\([^()#;{}]*\))\s*[;{]")
 _PREFIX_TOKEN = re.compile(rb"\w+|\*")
-# Text that must be parameters, and not arguments of a macro or an old-style definition. It is empty, or has two
-# adjacent words, a star, or `...`.
+# Text in parentheses that must be parameters, and not the arguments of a macro or of an old-style definition. It is
+# empty, or contains two adjacent words, a star, or `...`.
 _PARAMETERS = re.compile(rb"\(\s*(?:void\s*)?\)|.*\w[\s*]+\w|.*\*|.*\.\.\.", re.DOTALL)
 
 _BRACKETED_TYPE = re.compile(rb"\(\s*([A-Za-z_]\w*)\b[\w\s*]*\)\Z")
@@ -86,7 +87,7 @@ _NO_FUNCTIONS = _STATEMENT_WORDS | _ATTRIBUTES
 
 
 class MacroReplacement(NamedTuple):
-    """A range of the text, and bytes to replace its beginning. Blanks replace the rest of the range."""
+    """A range of the text, and bytes that replace its beginning. Blanks replace the rest of the range."""
 
     start: int
     end: int
@@ -109,7 +110,7 @@ class _Token(msgspec.Struct, frozen=True):
 
 
 def replace_macros(utf8: bytes) -> bytes:
-    """Return a C or C++ text, at the same length, with a stand-in for each macro in a head."""
+    """Return a C or C++ text in which each macro in a head is replaced. The length of the text stays the same."""
     text = None
     for start, end, replacement in macro_replacements(utf8):
         text = text or bytearray(utf8)
@@ -118,7 +119,7 @@ def replace_macros(utf8: bytes) -> bytes:
 
 
 def macro_replacements(utf8: bytes) -> Iterator[MacroReplacement]:
-    """Yield the stand-ins for macros in a text, in undefined order. They do not overlap."""
+    """Yield the replacements for macros in a text, in undefined order. They do not overlap."""
     done = 0
     for match in _HEAD.finditer(b"\n" + utf8):
         prefix, nested = match.groups()
@@ -149,7 +150,10 @@ def _is_statement(prefix: bytes) -> bool:
 
 @lru_cache(maxsize=4096)
 def _macro_spans(prefix: bytes) -> tuple[tuple[int, int], ...]:
-    """Return the ranges of words before a name that are neither its type nor a qualifier. A statement has none."""
+    """Return the ranges of the words in `prefix` that are macros: neither a type nor qualifiers.
+
+    If `prefix` is a part of a statement, there are none.
+    """
     words = _PREFIX_TOKEN.finditer(prefix)
     tokens = [_Token("star" if word[0] == b"*" else "word", *word.span(), word[0]) for word in words]
     if any(token.text in _STATEMENT_WORDS for token in tokens):
@@ -158,7 +162,7 @@ def _macro_spans(prefix: bytes) -> tuple[tuple[int, int], ...]:
 
 
 def _tokens(utf8: bytes, start: int) -> tuple[list[_Token], int]:
-    """Return the tokens of the head that begins at an offset, including its end, and the offset after it.
+    """Return the tokens of the head that begins at `start`, with the token that ends it, and the offset after the head.
 
     If the text is not a head, return no tokens.
     """
@@ -179,7 +183,7 @@ def _tokens(utf8: bytes, start: int) -> tuple[list[_Token], int]:
 
 
 def _head_replacements(tokens: Sequence[_Token]) -> Iterator[MacroReplacement]:
-    """Yield the stand-ins for the macros in one head."""
+    """Yield the replacements for the macros in one head."""
     while (after := _index_after_statement(tokens)) > 0:
         for token in tokens[: after - 2]:
             yield token.blank
@@ -200,7 +204,7 @@ def _head_replacements(tokens: Sequence[_Token]) -> Iterator[MacroReplacement]:
 
 
 def _index_around_type(items: Sequence[_Token]) -> int:
-    """Return the index of parentheses that belong to a macro around a type, or 0: `INLINE(void) f(int a)`.
+    """Return the index of the parentheses of a macro around a type, as in `INLINE(void) f(int a)`. Otherwise return 0.
 
     The type must begin with a keyword.
     """
@@ -216,7 +220,7 @@ def _index_around_type(items: Sequence[_Token]) -> int:
 def _index_after_statement(tokens: Sequence[_Token]) -> int:
     """Return the index after a macro that is a declaration by itself, or 0.
 
-    For example, `static MACRO(x)` before another head.
+    For example, this is `static MACRO(x)` before another head.
     """
     first = next((index for index, token in enumerate(tokens) if token.kind == "brackets"), 0)
     following_tokens = tokens[first + 1 :]
@@ -239,14 +243,17 @@ def _index_after_statement(tokens: Sequence[_Token]) -> int:
 
 
 def _variable_replacements(items: Sequence[_Token]) -> Iterator[MacroReplacement]:
-    """Yield the stand-ins for a variable: `EXPORT const table_t TABLE[`, `int name UNUSED;`."""
+    """Yield the replacements for macros around a variable: `EXPORT const table_t TABLE[`, `int name UNUSED;`."""
     at = _attributed_index(items) or len(items) - 1
     for token in (*_macros_before_name(items[:at]), *items[at + 1 :]):
         yield token.blank
 
 
 def _attributed_index(items: Sequence[_Token]) -> int:
-    """Return the index of a variable's name that a macro follows, or 0: `foo_t name UNUSED`, `int name ALIGN(8)`."""
+    """Return the index of a variable's name that is before a macro, as in `foo_t name UNUSED` or `int name ALIGN(8)`.
+
+    Otherwise return 0.
+    """
     free = _name_indexes(items)
     last = len(items) - 1 - (items[-1].kind == "brackets")
     if not free or free[-1] != last or not items[last].text.isupper():
@@ -283,15 +290,15 @@ def _function_replacements(items: Sequence[_Token], end: bytes) -> Iterator[Macr
 
 
 def _is_declarator(token: _Token, end: bytes) -> bool:
-    """Return whether a token can be the name of a function.
+    """Return whether a token can be the name of a function, given the token that ends the head.
 
-    The name of a pointer to a function is in parentheses. A value can follow such a pointer.
+    The name of a pointer to a function is in parentheses. After such a pointer, a value can follow.
     """
     return token.kind == "brackets" or (token.kind == "word" and end in (b";", b"{"))
 
 
 def _is_wrapped(items: Sequence[_Token]) -> bool:
-    """Return whether a macro takes the parameters of a prototype as its argument: `f OF((int a))`."""
+    """Return whether a prototype has its parameters in the argument of a macro: `f OF((int a))`."""
     return (
         len(items) > 3
         and items[-1].text[1:].lstrip().startswith(b"(")
@@ -301,7 +308,7 @@ def _is_wrapped(items: Sequence[_Token]) -> bool:
 
 
 def _old_style_replacements(before: Sequence[_Token]) -> Iterator[MacroReplacement]:
-    """Yield the stand-ins for text before the name of an old-style function: macros, and stars of its type."""
+    """Yield the replacements before the name of an old-style function: for macros, and for the stars of its type."""
     for token in (*_macros_before_name(before), *(token for token in before if token.kind == "star")):
         yield token.blank
 
@@ -309,7 +316,7 @@ def _old_style_replacements(before: Sequence[_Token]) -> Iterator[MacroReplaceme
 def _is_old_style(before: Sequence[_Token], following_items: Sequence[_Token]) -> bool:
     """Return whether a head is that of an old-style function: `int f(a) char *a;`.
 
-    `before` are the tokens before its name, `following_items` those after its parentheses.
+    `before` are the tokens before the function's name. `following_items` are the tokens after its parentheses.
     """
     words = sum(token.kind == "word" for token in following_items)
     is_declaration = words > 1 and all(token.kind != "brackets" for token in following_items)
@@ -319,7 +326,7 @@ def _is_old_style(before: Sequence[_Token], following_items: Sequence[_Token]) -
 
 
 def _parameters_index(items: Sequence[_Token], brackets: Sequence[int]) -> int:
-    """Return the index of a function's parameters.
+    """Return the index of a function's parameters. `brackets` are the indexes of all parentheses.
 
     If the function's name is in parentheses, its parameters are the next parentheses.
     """
@@ -344,7 +351,7 @@ def _are_attributes(after: Sequence[_Token]) -> bool:
 
 
 def _replacements_before_name(before: Sequence[_Token], *, is_in_brackets: bool) -> Iterator[MacroReplacement]:
-    """Yield the stand-ins for macros before the name of a function."""
+    """Yield the replacements for macros before the name of a function."""
     call_indexes = [index for index, token in enumerate(before) if token.kind == "brackets" and index]
     plain = [token for index, token in enumerate(before) if token.kind != "brackets" and index + 1 not in call_indexes]
     if call_indexes and (_is_typed(plain) or _name_indexes(plain)):
@@ -352,18 +359,18 @@ def _replacements_before_name(before: Sequence[_Token], *, is_in_brackets: bool)
             yield before[index - 1].blank
             yield before[index].blank
     for number, token in enumerate(_macros_before_name(plain)):
-        # Without a qualifier, `type_t (*name)(a)` could be a call. So the macro is replaced by `const`.
+        # Without a qualifier, `type_t (*name)(a)` could be a call. So `const` replaces the macro, instead of blanks.
         is_needed = is_in_brackets and not number and token.end - token.start >= len(b"const")
         yield token.blank._replace(text=b"const" if is_needed else b"")
 
 
 def _is_typed(tokens: Sequence[_Token]) -> bool:
-    """Return whether a keyword determines the type."""
+    """Return whether one of the tokens is a keyword that determines the type. All names are then macros."""
     return any(token.text in _TYPES or token.text in _TAGS for token in tokens)
 
 
 def _name_indexes(tokens: Sequence[_Token]) -> list[int]:
-    """Return the indexes of names, except for tags after `struct`, `union`, `enum` or `class`."""
+    """Return the indexes of names. The name after `struct`, `union`, `enum` or `class` is a tag, and left out."""
     return [
         index
         for index, token in enumerate(tokens)
@@ -372,12 +379,12 @@ def _name_indexes(tokens: Sequence[_Token]) -> list[int]:
 
 
 def _macros_before_name(before: Sequence[_Token]) -> list[_Token]:
-    """Return the words before a name that are neither its type nor a qualifier."""
+    """Return the macros before a name: the words that are neither the type of the name nor qualifiers."""
     free = _name_indexes(before)
     if _is_typed(before):
         return [before[index] for index in free]
     star = next((index for index, token in enumerate(before) if token.kind == "star"), len(before))
     candidates = [index for index in free if index < star] or free
-    # Macros are usually in capitals. If several names are not, the last one is the type.
+    # Macros are usually in capitals. If several names are not in capitals, the last one is the type.
     types = [index for index in candidates if not before[index].text.isupper()] or candidates
     return [before[index] for index in free if index != types[-1]]

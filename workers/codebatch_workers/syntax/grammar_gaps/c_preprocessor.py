@@ -1,8 +1,9 @@
-"""Conditionals of C and C++ that split a construct. Only their first arm is parsed.
+"""Conditionals of C and C++ that split a construct. Only one of their arms is parsed.
 
-A grammar without a preprocessor parses all arms of a conditional in sequence. This works if each arm is complete, so
-most conditionals stay unchanged. In the others, blanks replace the directives and all arms but one. This applies if an
-arm
+A conditional is the text from `#if` to `#endif`. Its arms are the texts between its directives. A grammar without a
+preprocessor parses all arms in sequence. This works if each arm is complete, so most conditionals stay unchanged. In
+the others, blanks replace the directives and all arms except for the first one that a compiler could use. A conditional
+is changed if an arm
 
 - opens a bracket without closing it, or closes one that it did not open
 - is only the head of the following statement
@@ -25,7 +26,8 @@ _DIRECTIVE = re.compile(
     rb"([^\n\\/]*(?:(?:\\(?:\r\n|.)|/\*.{0,2000}?\*/|/)[^\n\\/]*)*)",
     re.DOTALL,
 )
-# Comments, strings and directives. Each part matches runs of characters, which is faster than matching single ones.
+# Comments, strings and directives. Parts of the pattern match runs of characters, which is faster than one character at
+# a time.
 _NO_CODE = re.compile(
     rb"/\*[^*]*(?:\*(?!/)[^*]*)*(?:\*/)?|//[^\n]*|\"[^\"\\\n]*(?:\\.[^\"\\\n]*)*\"|'[^'\\\n]*(?:\\.[^'\\\n]*)*'"
     rb"|\n[ \t]*#[^\n\\]*(?:\\.[^\n\\]*)*",
@@ -33,23 +35,23 @@ _NO_CODE = re.compile(
 )
 _BLANKED = re.compile(rb"(/\*.*?(?:\*/|\Z)|//[^\n]*)|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[^/\"']+|.", re.DOTALL)
 _COMMENT_BYTES_MIN = len(b"/**/")
-# The head of a statement, up to its closing parenthesis or `else`.
+# The head of a statement: `if (…)`, `for (…)`, `while (…)`, also after `else`.
 _HEAD = re.compile(rb"\s*(?:\}?\s*else\s+)?(?:if|for|while)\b[^{}]*\Z")
 _HEAD_LINES_MAX = 4
-# The start of an arm that continues the statement before the conditional.
+# The start of an arm that continues the statement in which the conditional is.
 _REST = re.compile(rb"(?:\s|/\*[^*]*(?:\*(?!/)[^*]*)*\*/|//[^\n]*\n)*(?:else\b|[,)?]|&&|\|\|)")
-# An include guard surrounds the whole header, so its arm is not checked.
+# The start of an include guard. A guard surrounds the whole header, so its arm is not checked.
 _GUARD = re.compile(rb"#[ \t]*ifndef[ \t]+(\w+)\s*#[ \t]*define[ \t]+\1\b")
 _BODY = re.compile(rb"\s*\{")
 _NEVER = re.compile(rb"\s*\(?\s*0\s*\)?\s*\Z")
 _LF = ord(b"\n")
-# At most this number of bytes are searched before and after a directive.
+# The maximum number of bytes that are searched before and after a directive.
 _AROUND_BYTES_MAX = 1024
 _NO_BRACKETS = bytes(set(range(256)) - set(b"(){}"))
 
 
 class _Arm(msgspec.Struct):
-    """The brackets of one arm: the number of open ones, and the lowest such number within the arm.
+    """The brackets of one arm: the number of open brackets at its end, and the lowest such number within the arm.
 
     The lowest number is negative if the arm closes a bracket that it did not open.
     """
@@ -58,7 +60,10 @@ class _Arm(msgspec.Struct):
     least: int = 0
 
     def add(self, depth: int, least: int) -> None:
-        """Append code that changes the number of open brackets by `depth`. `least` is the lowest number within it."""
+        """Append code to the arm. The code changes the number of open brackets by `depth`.
+
+        `least` is the lowest number of open brackets within the code.
+        """
         self.least = min(self.least, self.depth + least)
         self.depth += depth
 
@@ -68,7 +73,7 @@ class _Arm(msgspec.Struct):
 
 
 class _Conditional(msgspec.Struct):
-    """A conditional that is not yet ended: its directives, as matches of _DIRECTIVE, and its arms up to here."""
+    """A conditional before its `#endif` was reached: its directives, as matches of _DIRECTIVE, and its arms."""
 
     directives: list[re.Match[bytes]]
     is_guard: bool
@@ -76,7 +81,7 @@ class _Conditional(msgspec.Struct):
 
 
 def with_first_arms(utf8: bytes, language: str) -> bytes:
-    """Return a text of the same length. Conditionals that split a construct keep at most one arm."""
+    """Return a text of the same length, in which conditionals that split a construct have at most one arm."""
     if b"#" not in utf8:
         return utf8
     text = None
@@ -95,7 +100,7 @@ def _blank(match: re.Match[bytes]) -> bytes:
 
 
 def _spans(utf8: bytes, language: str) -> Iterator[tuple[int, int]]:
-    """Yield the ranges to replace by blanks. One range can contain another."""
+    """Yield the ranges that blanks replace. One range can contain another."""
     stack: list[_Conditional] = []
     before = 0
     for match in _DIRECTIVE.finditer(utf8):
@@ -122,7 +127,7 @@ def _spans(utf8: bytes, language: str) -> Iterator[tuple[int, int]]:
 
 
 def _count_brackets(arm: _Arm, code: bytes) -> None:
-    """Add the brackets in a piece of code to an arm."""
+    """Count the brackets in a piece of code, and add them to the arm that contains the code."""
     opened, closed = code.find(b"{"), code.find(b"}")
     if closed < opened or code.count(b"{") != code.count(b"}") or not _is_balanced(code):
         steps = [1 if bracket in b"({" else -1 for bracket in _NO_CODE.sub(b"", code).translate(None, _NO_BRACKETS)]
@@ -130,7 +135,7 @@ def _count_brackets(arm: _Arm, code: bytes) -> None:
 
 
 def _cuts_code(utf8: bytes, conditional: _Conditional) -> bool:
-    """Return whether a conditional splits a construct: an arm begins or ends within one."""
+    """Return whether a conditional splits a construct: one of its arms begins or ends within the construct."""
     is_cut = not all(arm.is_balanced for arm in conditional.arms)
     is_cut = is_cut or any(
         _REST.match(utf8, directive.end(), directive.end() + _AROUND_BYTES_MAX)
@@ -142,7 +147,7 @@ def _cuts_code(utf8: bytes, conditional: _Conditional) -> bool:
 
 
 def _is_inside(utf8: bytes, conditional: _Conditional) -> bool:
-    """Return whether a conditional is between parentheses, or where a value is expected."""
+    """Return whether a conditional is between parentheses, or at a place where a value is expected."""
     start = conditional.directives[0].start()
     floor = max(0, start - _AROUND_BYTES_MAX)
     code = utf8[floor:start].rstrip()
@@ -156,7 +161,7 @@ def _is_inside(utf8: bytes, conditional: _Conditional) -> bool:
 
 
 def _is_head(utf8: bytes, conditional: _Conditional) -> bool:
-    """Return whether the last arm ends within a statement."""
+    """Return whether the last arm of a conditional ends within a statement."""
     *_, last, end = conditional.directives
     code = utf8[max(last.end(), end.start() - _AROUND_BYTES_MAX) : end.start()]
     if not code.rstrip().endswith((b")", b"else", b"/")):
@@ -179,7 +184,7 @@ def _is_in_comment(utf8: bytes, offset: int) -> bool:
 
 
 def _chosen_arm(conditional: _Conditional, language: str) -> int:
-    """Return the index of the first arm that a compiler could use, or -1. The text keeps only this arm."""
+    """Return the index of the first arm that a compiler could use. If there is none, return -1."""
     for index, directive in enumerate(conditional.directives[:-1]):
         word, condition = directive.groups()
         is_never = word == b"if" and _NEVER.match(condition)
@@ -190,7 +195,10 @@ def _chosen_arm(conditional: _Conditional, language: str) -> int:
 
 
 def _discarded_spans(conditional: _Conditional, chosen: int) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of all directives and of all arms except for the chosen one."""
+    """Yield the ranges of all directives, and of all arms except for the chosen one.
+
+    `chosen` is the index of this arm, or -1 for none.
+    """
     marks = conditional.directives
     if chosen < 0:
         yield marks[0].start(), marks[-1].end()

@@ -1,6 +1,7 @@
-"""Captures that depend on the nodes around a node. They are derived from captures of these outer nodes, which are few.
+"""Captures that depend on the nodes around a node. They are derived from the captures of these outer nodes.
 
-Queries could find them, too. But such patterns run slowly in Python, and compile slowly in C++.
+Queries could find them, too. But such patterns run slowly in Python, and compile slowly in C++. The outer nodes are
+few.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from tree_sitter import Node
 
 from codebatch_workers.syntax.language.languages import LANGUAGES_WITH_MACROS
 
-# Types of nodes that are parameters if they are in the field `parameters` of a function. For other languages, queries
-# capture parameters.
+# Types of nodes that are parameters if they are in the field `parameters` of a function. In all other languages, the
+# query captures parameters.
 _PARAMETERS = {
     language: frozenset(types.split())
     for language, types in {
@@ -31,8 +32,8 @@ _PARAMETERS = {
         "typescript": "optional_parameter required_parameter",
     }.items()
 }
-# In these languages, a parameter's default can be a function, and the parameter of `x => x` is in another field. So
-# parameters must be sorted.
+# In these languages, the default of a parameter can be a function, and the parameter of `x => x` is in another field.
+# So parameters are not found in text order, and must be sorted.
 _SCRIPTS = frozenset({"javascript", "tsx", "typescript"})
 _START = attrgetter("start_byte")
 
@@ -42,18 +43,20 @@ _TYPES = {
     "struct_specifier": "def.struct",
     "union_specifier": "def.union",
 }
-# Declarations that `static` hides from other files. A static member of a class stays visible.
+# Types of declarations that `static` hides from other files. A static member of a class has another type, and stays
+# visible.
 _HIDDEN = frozenset({"declaration", "function_definition"})
 
 
 def captured(captures: dict[str, list[Node]], utf8: bytes, language: str) -> Mapping[str, list[Node]]:
-    """Return the captures of a query, and captures derived from them.
+    """Return the captures of a query, with those added that are derived from them.
 
-    These are parameters, and in C and C++ also types and storage classes.
+    The added captures are parameters, and in C and C++ also types and storage classes.
     """
     if language in LANGUAGES_WITH_MACROS:
         return _enclosing_c_captures(captures, utf8)
-    # A guard in Kotlin's `when` is not captured by itself: the parser got a comma in place of its `if` (kotlin.py).
+    # Guards in Kotlin's `when` are left out. The parser got a comma in place of their `if` (kotlin.py), so they look
+    # like further conditions.
     guards = [node for node in captures.pop("guard", ()) if not utf8.startswith(b",", node.start_byte)]
     if guards:
         captures.setdefault("decision", []).extend(guards)
@@ -72,7 +75,10 @@ def captured(captures: dict[str, list[Node]], utf8: bytes, language: str) -> Map
 
 
 def _enclosing_c_captures(captures: dict[str, list[Node]], utf8: bytes) -> Mapping[str, list[Node]]:
-    """Replace the captures `typedef` and `storage` by `def.…`, `visibility` and `declared`, and add parameters."""
+    """Return the captures, with parameters added, and `typedef` and `storage` replaced.
+
+    `def.…` replaces `typedef`. `visibility` and `declared` replace `storage`.
+    """
     parameters = [node for function in captures.get("function", ()) for node in _c_parameters(function)]
     for typedef in captures.pop("typedef", ()):
         if name := _TYPES.get(_body_type(typedef)):
@@ -86,16 +92,16 @@ def _enclosing_c_captures(captures: dict[str, list[Node]], utf8: bytes) -> Mappi
         if parent.type in _HIDDEN and utf8.startswith(b"static", node.start_byte):
             hidden.append(node)
         if parent.type == "declaration" and utf8.startswith(b"extern", node.start_byte):
-            externs[parent.id] = parent  # A declaration counts once, even if it repeats `extern`.
+            externs[parent.id] = parent  # A declaration is added once, even if it repeats `extern`.
     declared = [node for declaration in externs.values() for node in declaration.children_by_field_name("declarator")]
     added = {"parameter": parameters, "visibility": hidden, "declared": declared}
     return {**captures, **{name: nodes for name, nodes in added.items() if nodes}}
 
 
 def _body_type(typedef: Node) -> str:
-    """Return the node type of the unnamed type that a `typedef` defines.
+    """Return the node type of the type that a `typedef` defines, if this type has no name of its own.
 
-    If the type has a name or is defined elsewhere, return an empty text.
+    Otherwise, return an empty text.
     """
     type_node = typedef.child_by_field_name("type")
     if (
@@ -110,7 +116,7 @@ def _body_type(typedef: Node) -> str:
 def _c_parameters(function: Node) -> list[Node]:
     """Return the parameters of a function.
 
-    If it returns a function pointer, parameters of this pointer are left out.
+    If the function returns a function pointer, the parameters of this pointer are left out.
     """
     declarator = function.child_by_field_name("declarator")
     parameters = None

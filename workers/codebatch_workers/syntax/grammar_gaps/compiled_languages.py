@@ -23,14 +23,15 @@ _TOKENS_AND_TEXTS = re.compile(rb"%s|\"[^\"\\]*(?:\\.[^\"\\]*)*(?:\"|(?P<open>\\
 _TOKENS_WITHOUT_TEXTS = re.compile(_TOKENS)
 _CLOSED_BY = {b"(": b")", b"[": b"]", b"{": b"}", b"#[": b"]"}
 _PATH = re.compile(rb"#\[\s*[\w:]+\s*[(\[{=\]]")
-# Code before an attribute of an expression, of a field in a value or pattern, or of a parameter.
+# The end of the code before an attribute that belongs to an expression, to a field in a value or pattern, or to a
+# parameter.
 _BEFORE_AN_OPERAND = re.compile(rb"(?:[(\[{,=|&+]|\breturn)\Z")
 _LINES_BEFORE_MAX = 20
 _BLANKS_MAX = 200
 
 
 def _attributes(utf8: bytes) -> Iterator[Replacement]:
-    """Yield blanks for attributes of operands. The grammar supports these only in some lists."""
+    """Yield replacements for attributes of operands: blanks. The grammar supports attributes only in some lists."""
     opened: list[tuple[bytes, int]] = []
     starts: dict[int, int] = {}
     for match in iter_closed(_TOKENS_AND_TEXTS, _TOKENS_WITHOUT_TEXTS, utf8):
@@ -48,7 +49,10 @@ def _attributes(utf8: bytes) -> Iterator[Replacement]:
 
 
 def _code_before(utf8: bytes, end: int, attributes: Mapping[int, int]) -> bytes:
-    """Return the end of the last line of code before an offset. Attributes and comment lines are skipped."""
+    """Return the end of the last line of code before an offset. Attributes and comment lines are skipped.
+
+    `attributes` maps the end of each attribute to its start.
+    """
     line = b""
     for _ in range(_LINES_BEFORE_MAX):
         floor = max(0, end - _BLANKS_MAX)
@@ -70,7 +74,7 @@ _TRAIT_ALIAS = re.compile(
 
 
 def _trait_aliases(utf8: bytes) -> Iterator[Replacement]:
-    """Yield stand-ins that turn `trait A = B;` into a trait with a base and an empty body."""
+    """Yield replacements that turn `trait A = B;` into a trait with the base `B` and an empty body."""
     for match in _TRAIT_ALIAS.finditer(utf8):
         yield Replacement(match.start(1), b":")
         yield Replacement(match.start(2), b"{}")
@@ -81,7 +85,7 @@ _NUMBER_TYPES = rb"[iu](?:8|16|32|64|128|size)|f(?:16|32|64|128)"
 RUST_GAPS: tuple[Gap, ...] = (
     # `unsafe mod a`, which is valid as the input of a macro.
     gap(rb"\b(unsafe)(?=\s+mod\b)", needs=(b"unsafe",)),
-    # `try` is a name in the edition of 2015. Names of primitive types can also name other things.
+    # In the edition of 2015, `try` is a name. Names of primitive types can also name other things.
     *gaps(
         plain_name,
         rb"\b(try)(?=\s*!\s*[(\[{])",
@@ -155,14 +159,14 @@ JAVA_GAPS: tuple[Gap, ...] = (
     ),
     # `o instanceof Q.R(T t)`, `case Q.R(Q.R(T t))`: record patterns with qualified names.
     gap(rb"\b((?:\w+\.)+)(?=[A-Z_]\w*\s*\()", preceded_by=rb"\b(?:instanceof|case)\b[^;{}]*"),
-    # `this(…)` and `super(…)` after other statements are parsed as method calls.
+    # After other statements, `this(…)` and `super(…)` are parsed as method calls.
     gap(rb"\b(this|super)(?=\s*\()", plain_name),
     gap(rb"\b0(_+)(?=[0-7])", lambda digits: b"0" * len(digits)),
 )
 
 # -- Go ---------------------------------------------------------------------------------------------------------------
 
-# `new` also accepts a value (Go 1.26).
+# The argument of `new` can also be a value (Go 1.26).
 GO_GAPS: tuple[Gap, ...] = (gap(rb"\b(new)(?=\()", plain_name),)
 
 # -- Swift ------------------------------------------------------------------------------------------------------------
@@ -170,7 +174,7 @@ GO_GAPS: tuple[Gap, ...] = (gap(rb"\b(new)(?=\()", plain_name),)
 SWIFT_GAPS: tuple[Gap, ...] = (
     *gaps(
         blank,
-        # Lifetimes, and modifiers of parameters and methods that are still underscored.
+        # Lifetimes, and modifiers of parameters and methods whose names still begin with an underscore.
         rb"(@_?lifetime\((?:[^()\n]|\([^()\n]*\))*\))",
         rb"\b(__owned|__shared|__consuming)(?=\s)",
         rb"(?:->|:)\s*(sending)(?=\s+\w)",
@@ -196,7 +200,7 @@ SWIFT_GAPS: tuple[Gap, ...] = (
     ),
     gap(rb"\b(_(?:runtime|pointerBitWidth)\(\w+\))", padded(b"os(A)"), needs=(b"_runtime(", b"BitWidth(")),
     gap(rb"\bassociatedtype\s+\w+\s*:\s*[\w.]+\s*(,)(?=\s*\w)", lambda _: b"&", needs=(b"associatedtype",)),
-    # Accessors of Swift 6: one for reading, one for writing.
+    # The two kinds of accessors of Swift 6: for reading, and for writing.
     gap(rb"(?:^|[{}])[ \t]*(unsafeAddress|borrow)(?=\s*[{}]|\s+mutate\b)", padded(b"get")),
     gap(rb"(?:^|[{}]|\bborrow)[ \t]*(unsafeMutableAddress|mutate)(?=\s*[{}])", padded(b"set")),
     gap(rb"[)}\w]([ \t]+;)", lambda text: b";".ljust(len(text))),

@@ -14,7 +14,7 @@ _BRACE = re.compile(
 )
 _ASSIGNS = rb"\s*(?:[-+*/|&^]|\?\?|<<|>>)?=[^=>]"
 
-# A conditional that contains no other conditional.
+# The lines of a conditional that contains no other conditional.
 _LINES = rb"(?:(?![ \t]*#[ \t]*(?:if|elif|else|endif)\b)[^\n]*\n)*"
 _CONDITIONAL = (
     rb"^([ \t]*#[ \t]*if\b[^\n]*\n%s(?:[ \t]*#[ \t]*(?:elif|else)\b[^\n]*\n%s)*[ \t]*#[ \t]*endif\b[^\n]*)$"
@@ -44,7 +44,7 @@ CSHARP_GAPS: tuple[Gap, ...] = (
         rb"\boperator\s*(?:checked\s*)?(?:[-+*/%&|^]|<<|>>>?)(=)",
         rb"[(,]\s*(ref|out|in|scoped|params)(?=\s+\w+\s*[,)])",
         rb"[(,{;]\s*(scoped)(?=\s+[\w<>.]+\s+\w)",
-        # `a = *(T*)b` is parsed as a product.
+        # Without a replacement, `a = *(T*)b` is parsed as a product.
         rb"(?:[=(,?:;{})]|\breturn\b)\s*(\*)(?=\(+[\w.]+\*+\))",
         rb"^([ \t]*#[ \t]*pragma\b[^\n]*)$",
         rb"^(#[:!][^\n]*)$",
@@ -52,14 +52,14 @@ CSHARP_GAPS: tuple[Gap, ...] = (
         rb"[\[,]\s*(\.\.)(?=\s*(?:var\b|not\b|[{A-Z(\[]))",
     ),
     gap(rb"\[\s*(\.\.)(?=\s*\])", padded(b"_")),
-    # A conditional that splits a declaration or a statement.
+    # A conditional that splits a declaration or a statement. Its first arm stays.
     gap(_CONDITIONAL, _first_arm, needs=(b"#",)),
     gap(rb"\b(allows\s+ref\s+struct)\b", padded(b"class")),
 )
 
 
 def blank_extension_blocks(utf8: bytes) -> bytes:
-    """Replace `extension(T x) {` and its closing brace by blanks, so that its members belong to the enclosing class."""
+    """Replace `extension(T x) {` and its closing brace by blanks. Its members then belong to the enclosing class."""
     if b"extension" not in utf8:
         return utf8
     text = None
@@ -74,7 +74,7 @@ def blank_extension_blocks(utf8: bytes) -> bytes:
 
 
 def _block_end(utf8: bytes, start: int) -> int:
-    """Return the offset of the brace that closes a block, or -1. `start` is the offset after the opening brace."""
+    """Return the offset of the brace that closes a block, or -1. `start` is the offset after its opening brace."""
     depth = 1
     for brace in _braces(utf8, start):
         depth += 1 if utf8[brace] == ord("{") else -1

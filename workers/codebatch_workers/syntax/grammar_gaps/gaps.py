@@ -1,17 +1,17 @@
-"""Stand-ins for valid code that a grammar does not support.
+"""Replacements for valid code that a grammar does not support, which is called a gap.
 
-A stand-in has the length of the code that it replaces, so offsets stay valid. It must not move names or change their
-node types, because records take names from the text of the file. Stand-ins are tried only if a tree has errors, in this
-order:
+A replacement is other code, which the grammar supports. It has the same length, so offsets stay valid. It must not move
+names or change the types of their nodes, because records take names from the text of the file. Replacements are tried
+only if a tree has errors, in this order:
 
-1. all near errors, found by searching only the text around errors
-2. all near errors, found by searching the whole text
-3. all in the text
-4. each kind near errors
+1. all replacements near errors, found by searching only the text around errors
+2. all replacements near errors, found by searching the whole text
+3. all replacements in the text
+4. only the replacements of one kind near errors, for each kind
 
-The choice with the fewest errors is used if it has fewer than the original text. So stand-ins may be approximate. An
-error can hide others, so there are several rounds. Tests compare the results with parsers of the languages
-(tests/oracles, "syntax errors").
+The choice with the fewest errors is used if it has fewer errors than the original text. So replacements may be
+approximate. An error can hide others, so there are several rounds. Tests compare the results with parsers of the
+languages (tests/oracles, "syntax errors").
 """
 
 from __future__ import annotations
@@ -60,21 +60,21 @@ GAPS: Mapping[str, Sequence[Gap]] = {
     "zsh": BASH_GAPS,
 }
 
-# The maximum number of bytes that are parsed again for one file. Each try parses the whole file. A larger file gets one
-# try.
+# The maximum number of bytes that are parsed again for one file. Each try parses the whole file. For a larger file,
+# there is one try.
 _TRIED_BYTES_MAX = 2 * 1024 * 1024
 _ROUNDS_MAX = 10
 _TRIES_OF_APPROXIMATE_MAX = 6
 # The maximum number of lines between an error and its cause.
 _LINES_NEAR = 2
-# The first try also searches this number of bytes around these lines. Most files are much longer.
+# The first choice also searches this number of bytes before and after these lines. Most files are much longer.
 _BYTES_AROUND = 256
 
 
 def tree_without_gaps(utf8: bytes, language: str, tree: Tree, parser: Parser) -> tuple[Tree, bytes]:
-    """Return the tree with the fewest errors for a text, and the text of this tree.
+    """Return the tree with the fewest errors for a text, and the text that was parsed to get this tree.
 
-    This is the original tree, or the tree of a text with stand-ins. The language must be one of LANGUAGES_WITH_GAPS.
+    This is the original tree, or the tree of a text with replacements. The language must be one of LANGUAGES_WITH_GAPS.
     """
     errors = _errors(tree, language)
     tries = max(1, _TRIED_BYTES_MAX // max(1, len(utf8)))
@@ -100,7 +100,7 @@ def tree_without_gaps(utf8: bytes, language: str, tree: Tree, parser: Parser) ->
 
 
 def _choices(utf8: bytes, language: str, tree: Tree) -> Iterator[Sequence[Replacement]]:
-    """Yield each list of stand-ins to try, in order."""
+    """Yield the lists of replacements to try, in the order of the module's docstring."""
     near = _Spans(_lines_near(utf8, node.start_byte, node.end_byte) for node in iter_broken(tree.root_node, language))
     pieces = _Spans(_lines_near(utf8, start - _BYTES_AROUND, end + _BYTES_AROUND) for start, end in near)
     is_approximate = language in APPROXIMATE_LANGUAGES
@@ -112,7 +112,7 @@ def _gap_choices(
 ) -> Iterator[list[Replacement]]:
     texts = [(start, utf8[start:end]) for start, end in pieces]
     if is_approximate:
-        # Many such files have errors that no stand-in can fix, so searching the whole text would be a waste.
+        # Many such files have errors that no replacement can fix. So a search of the whole text would be a waste.
         by_kind = [[stand_in.moved(start) for start, text in texts for stand_in in gap(text)] for gap in gaps]
         by_kind = [
             matches for kind in by_kind if (matches := [stand_in for stand_in in kind if stand_in.start in near])
@@ -142,7 +142,7 @@ def _distinct(choices: Iterable[Sequence[Replacement]]) -> Iterator[Sequence[Rep
 
 
 def _lines_near(utf8: bytes, start: int, end: int) -> tuple[int, int]:
-    """Return the range of the lines that contain a span, with _LINES_NEAR lines before and after them."""
+    """Return the range of the lines that contain [start, end), with _LINES_NEAR more lines before and after."""
     start, end = max(0, start), min(end, len(utf8))
     for _ in range(_LINES_NEAR + 1):
         start = max(0, utf8.rfind(b"\n", 0, start))
@@ -151,7 +151,7 @@ def _lines_near(utf8: bytes, start: int, end: int) -> tuple[int, int]:
 
 
 class _Spans:
-    """Sorted ranges of bytes. Ranges that overlap or touch are merged. The end offset belongs to a range."""
+    """Sorted ranges of bytes. Ranges that overlap or touch are merged. The end offset is also in the range."""
 
     def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
         self._starts: list[int] = []
@@ -172,7 +172,7 @@ class _Spans:
 
 
 def apply_replacements(utf8: bytes, stand_ins: Iterable[Replacement]) -> bytes:
-    """Return the text with stand-ins applied. A stand-in that begins within another one is skipped."""
+    """Return a text with replacements applied. A replacement that begins within another one is skipped."""
     text = bytearray(utf8)
     end = 0
     for start, replacement in sorted(stand_ins, key=lambda stand_in: (stand_in.start, -len(stand_in.text))):

@@ -26,8 +26,8 @@ _RESERVED = (
 _LITERALS = rb"null|this|true|false"
 _TYPES = rb"any|bigint|boolean|never|number|object|string|symbol|undefined|unknown"
 _MODIFIERS = rb"abstract|accessor|declare|override|private|protected|public|readonly|static"
-# Repetitions are bounded, so that a search from an unterminated comment or string ends early. Comments at these places
-# are short.
+# Code that can be between two tokens: white space and comments. Repetitions are bounded, so that a search from an
+# unterminated comment or string ends early. Comments at these places are short.
 _BETWEEN = rb"(?:\s|/\*(?:[^*]|\*(?!/)){0,400}\*/|//[^\n]*\n)*"
 _QUOTED = rb"(?:\"[^\"\\\n]*(?:\\.[^\"\\\n]*){0,400}\"|'[^'\\\n]*(?:\\.[^'\\\n]*){0,400}')"
 
@@ -47,7 +47,7 @@ _NAMES = (
 
 
 def _ampersands(utf8: bytes) -> Iterator[Replacement]:
-    """Yield stand-ins for each `&` in JSX text and attributes that does not begin a character reference."""
+    """Yield a replacement for each `&` in JSX text and attributes that does not begin a character reference."""
     for match in _JSX_TEXT.finditer(utf8):
         for ampersand in _AMPERSAND.finditer(utf8, match.start(), match.end()):
             yield Replacement(ampersand.start(), b"_")
@@ -58,7 +58,7 @@ _AMPERSAND = re.compile(rb"&(?!#\d+;|#[xX][0-9a-fA-F]+;|\w+;)")
 
 
 def _raw_templates(utf8: bytes) -> Iterator[Replacement]:
-    r"""Yield stand-ins for invalid escapes in tagged templates such as String.raw`\u`, where they are allowed."""
+    r"""Yield replacements for invalid escapes in tagged templates, which are allowed there: String.raw`\u`."""
     for match in iter_closed(_TEXT, _TEXT_WITHOUT_TEMPLATES, utf8) if b"\\" in utf8 and b"`" in utf8 else ():
         if match[0][:1] == b"`" and _TAG.search(utf8, max(0, match.start() - _TAG_BYTES_MAX), match.start()):
             for escape in _NO_ESCAPE.finditer(utf8, match.start(), match.end()):
@@ -85,7 +85,7 @@ _ELEMENTS = (
 
 _SCRIPT_GAPS: tuple[Gap, ...] = (
     *_NAMES,
-    # `with` after an export. The grammar supports it only after imports.
+    # The word `with` after an export. The grammar supports it only after imports.
     gap(
         rb"\bfrom\s*%s%s((?:with|assert)%s\{(?:\s*(?:[\w$]+|%s)\s*:\s*%s\s*,?)*\s*(?:/\*[^*]*\*/\s*)?\})"
         % (_QUOTED, _BETWEEN, _BETWEEN, _QUOTED, _QUOTED),
@@ -95,7 +95,7 @@ _SCRIPT_GAPS: tuple[Gap, ...] = (
     gap(rb"\bimport\s+(source)(?=\s+(?!from\b)[\w$]+\s+from\b)", needs=(b"source",)),
     gap(rb"\b(export)(?=\s+import\s+(?:type\s+)?[\w$]+\s*=)", needs=(b"import",)),
     gap(rb"\bimport(\.(?:source|defer))(?=\s*\()", needs=(b"import.",)),
-    # `for (using a of b)`: `const` has the same length.
+    # In `for (using a of b)`, `const` replaces `using`, because it has the same length.
     gap(
         rb"\bfor\s*(?:await\s*)?\(%s(using)(?=\s(?!\s*(?:of|in)\b)|/)" % _BETWEEN,
         lambda _: b"const",
@@ -109,17 +109,17 @@ _SCRIPT_GAPS: tuple[Gap, ...] = (
         lambda _: b";",
         preceded_by=rb"(?:^|[{;])[ \t]*(?:static[ \t]+)?[\w$#]+[ \t]*",
     ),
-    # `let name` before a line that begins with `[`: the line end ends the declaration.
+    # A line with `let name` before a line that begins with `[`. The end of the first line ends the declaration.
     gap(rb"\b(?:let|var)\s+[\w$]+[ \t]*(\n)(?=\s*\[)", lambda _: b";", needs=(b"let", b"var")),
-    # NUL. The grammars take it for the end of the file.
+    # NUL characters. The grammars take them for the end of the file.
     gap(rb"(\0)", lambda _: b"\1", needs=(b"\0",)),
 )
 
 JAVASCRIPT_GAPS: tuple[Gap, ...] = (
     *_SCRIPT_GAPS,
-    # `@(a[0])` becomes a name.
+    # A name replaces the parentheses in `@(a[0])`.
     gap(rb"@(\((?:[^()\n]|\([^()\n]*\)){1,400}\))(?=\s)", lambda text: b"_" * len(text), needs=(b"@(",)),
-    # `using = a;`: `using` as an ordinary name.
+    # The word `using` as an ordinary name: `using = a;`.
     gap(
         rb"\b(using)(?=\s*[-+*/%^\[?:,=.;|&(<]|[ \t]*$)",
         plain_name,
@@ -131,16 +131,17 @@ JAVASCRIPT_GAPS: tuple[Gap, ...] = (
 
 # -- TypeScript -------------------------------------------------------------------------------------------------------
 
-# In `f<<T>(a: T) => b>(c)`, the type parameters become blanks.
+# In `f<<T>(a: T) => b>(c)`, blanks replace the type parameters.
 _SHIFT = re.compile(rb"[\w$]<(?=<[A-Za-z_$])")
-# `import("a").B<C>` and `import("a").B[]`. In the grammar, an import type ends after its name. So the name is replaced
-# by a union with a tuple of the types after it: `import("a") |[C]`.
+# Types such as `import("a").B<C>` and `import("a").B[]`. In the grammar, an import type ends after its name. So a union
+# with a tuple of the types after the name replaces it: `import("a") |[C]`.
 _IMPORT_TYPE = re.compile(
     rb"(?<!typeof )\bimport\(\s*%s\s*\)(?!\s*\.\s*(?:then|catch|finally)\b)((?:\s*\.\s*[\w$\x80-\xff]+)+\s*)(?=[<\[])"
     % _QUOTED
 )
 _IMPORT_IN_BRACKETS = re.compile(rb"\((?=import\(\s*%s\s*\)\.)" % _QUOTED)
-# A line that begins with a bracket after a blank. It can be a signature in a type, with no separator before it.
+# A line that begins with white space and a bracket. It can be a signature in a type. Then the line before it has no
+# separator at its end.
 _LINE = re.compile(rb"^[ \t]*([ \t])(?=<\s*[A-Za-z_$]|\()", re.MULTILINE)
 _ENDS_A_TYPE = re.compile(rb"(?:[\w$\])}\"'`]|(?<!=)>)\Z")
 _TOKENS = rb"=>|[<>()]|%s|//[^\n]*" % _QUOTED
@@ -150,7 +151,7 @@ _WHITE = re.compile(rb"\s*")
 _DECORATOR = re.compile(rb"@\(")
 _DEFAULT_FUNCTION = searched(rb"\bexport\s+default\s+(?:async\s+)?function\s*(?=[<(])")
 _NO_BODY = re.compile(rb"\s*(:[^;{}]+);")
-# A comment between two signatures is shorter.
+# The maximum size of a comment between two signatures.
 _COMMENT_BYTES_MAX = 20_000
 
 
@@ -163,9 +164,9 @@ def _shifts(utf8: bytes) -> Iterator[Replacement]:
 
 
 def _types_in_brackets(utf8: bytes) -> Iterator[Replacement]:
-    """Yield brackets that turn `(import("a").B | C)` into a tuple.
+    """Yield replacements that turn `(import("a").B | C)` into a tuple: square brackets.
 
-    The grammar would take the original for an expression.
+    The grammar would take the original text for an expression.
     """
     closings = _closings(utf8) if b"(import(" in utf8 else {}
     for match in _IMPORT_IN_BRACKETS.finditer(utf8) if closings else ():
@@ -197,7 +198,7 @@ def _signatures(utf8: bytes) -> Iterator[Replacement]:
 
 
 def _decorators(utf8: bytes) -> Iterator[Replacement]:
-    """Yield a name in place of the expression in `@(a[0])`."""
+    """Yield a replacement for the expression in `@(a[0])`: a name."""
     closings = _closings(utf8) if b"@(" in utf8 else {}
     for match in _DECORATOR.finditer(utf8) if closings else ():
         closing = closings.get(match.start() + 1)
@@ -206,7 +207,7 @@ def _decorators(utf8: bytes) -> Iterator[Replacement]:
 
 
 def _default_functions(utf8: bytes) -> Iterator[Replacement]:
-    """Yield an empty body in place of the return type in `export default function (): A;`."""
+    """Yield a replacement for the return type in `export default function (): A;`: an empty body."""
     closings = _closings(utf8) if _DEFAULT_FUNCTION.search(utf8) else {}
     for match in _DEFAULT_FUNCTION.finditer(utf8):
         opening: int | None = match.end()
@@ -219,7 +220,7 @@ def _default_functions(utf8: bytes) -> Iterator[Replacement]:
 
 
 def _modifiers(utf8: bytes) -> Iterator[Replacement]:
-    """Yield the modifiers of members in the only order that the grammar supports. Irrelevant modifiers are left out."""
+    """Yield replacements for the modifiers of members: those that matter, in the order that the grammar supports."""
     for match in _MEMBER.finditer(utf8):
         modifiers = match[1].split()
         is_index = match[2] is not None
@@ -245,7 +246,7 @@ _MEMBER = re.compile(
 def _closings(utf8: bytes) -> dict[int, int]:
     """Map the offset of each `(` and `<` to the offset of its closing bracket.
 
-    A file can have millions of brackets, so all gaps share the cached result.
+    A file can have millions of brackets, so the result is cached and used for all gaps.
     """
     closings: dict[int, int] = {}
     angles: list[int] = []
@@ -264,7 +265,10 @@ def _closings(utf8: bytes) -> dict[int, int]:
 
 
 def _after(utf8: bytes, closing: int | None, token: bytes) -> int | None:
-    """Return the offset of `token` if it directly follows a closing bracket. Otherwise return None."""
+    """Return the offset of `token` if only white space is between it and the bracket at `closing`.
+
+    Otherwise return None.
+    """
     if closing is None:
         return None
     following = _WHITE.match(utf8, closing + 1)
@@ -272,7 +276,7 @@ def _after(utf8: bytes, closing: int | None, token: bytes) -> int | None:
 
 
 def _code_before(utf8: bytes, end: int) -> bytes:
-    """Return the end of the last line of code before an offset. Comments after it are left out."""
+    """Return the end of the last line of code before an offset. Comments after this code are left out."""
     while True:
         floor = max(0, end - _COMMENT_BYTES_MAX)
         end = floor + len(utf8[floor:end].rstrip())
@@ -297,13 +301,15 @@ TYPESCRIPT_GAPS: tuple[Gap, ...] = (
     *gaps(
         plain_name,
         rb"(in(?:stanceof)?)(?=\s*(?:\?\s*)?:)",
-        # A longer name that begins with `in` does not continue the previous line.
+        # A name such as `in_` at the start of a line. The grammar takes `in` for an operator that continues the
+        # previous line.
         rb"(in)(?=[\d_$])",
         preceded_by=rb"^[ \t]*",
     ),
     *gaps(
         plain_name,
-        # Also as names of parameters and tuple members: `(any) => void`, `[new: A]`; and in `typeof undefined`.
+        # Keywords for types as names of parameters and tuple members: `(any) => void`, `[new: A]`. Also in `typeof
+        # undefined`.
         rb"[(,]\s*(%s)(?=\s*(?:,[^()]*)?\)\s*=>)" % _TYPES,
         rb"[\[,]\s*(%s|%s|%s)(?=\s*(?:\?\s*)?:)" % (_RESERVED, _TYPES, _LITERALS),
     ),
@@ -317,7 +323,7 @@ TYPESCRIPT_GAPS: tuple[Gap, ...] = (
     ),
     # Variance: `<in out A, out B>`.
     gap(rb"[<,]%s(?:const\s+)?((?:in\s+out|in|out)\b)(?=\s+(?!extends\b)[A-Za-z_$])" % _BETWEEN),
-    # `global { … }` in a module declaration is parsed as a block.
+    # In a module declaration, `global { … }` is parsed as a block.
     gap(rb"(global)(?=\s*\{)", preceded_by=rb"^[ \t]*"),
     gap(rb"\bexport\s+(type)(?=\s*\*)", needs=(b"export",)),
     gap(rb"\bexport\s+default\s+(abstract)(?=\s+class\b)", needs=(b"abstract",)),
@@ -325,11 +331,11 @@ TYPESCRIPT_GAPS: tuple[Gap, ...] = (
     *gaps(blank, rb"\bkeyof\s+(readonly)(?=\s)", rb"\b(keyof)\s+import\(", needs=(b"keyof",)),
     gap(rb"\b(accessor)(?=[ \t]+[\w$#\[\"'])", needs=(b"accessor",)),
     gap(rb"\binfer\s+\w+\s+(extends\s+[\w.]+)", needs=(b"infer",)),
-    # `f<typeof import("a")>()` is not a comparison.
+    # The call `f<typeof import("a")>()`, which the grammar takes for a comparison.
     gap(rb"<(?<=\w<)\s*(typeof)\s+import\(", lambda text: b"|".ljust(len(text)), needs=(b"typeof",)),
     # `using a: B = c`
     gap(rb"(using)(?=\s+[\w$]+\s*:)", lambda _: b"const", preceded_by=rb"^[ \t]*(?:await[ \t]+)?"),
-    # `[a.x as T] = b`: the grammar supports assignment to a field, but not to an assertion.
+    # An assignment to `[a.x as T]`. The grammar supports assignment to a field, but not to an assertion.
     gap(
         rb"[\w$\])]\s+(as)(?=\s+[\w$.]+\s*[,\]}][^;\n]{0,500}?(?:=(?![=>])|\bof\b))",
         padded(b"."),

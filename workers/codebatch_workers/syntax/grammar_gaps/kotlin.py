@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, Replacement, blank, gap, gaps, padded, plain_name
 
-# A string such as `$$"…"`. The number of dollars before the quote is the number that begins an interpolation in the
-# string.
+# A string such as `$$"…"`. An interpolation in the string begins with as many dollars as are before the quote.
 _DOLLARS_TEXT = re.compile(
     rb'(\$\$+)("""(?:[^"]|"(?!""))*"{3,}|"(?!"")[^"\\\n]*(?:\\[^\n][^"\\\n]*)*")', re.MULTILINE | re.DOTALL
 )
@@ -29,9 +28,9 @@ _TEXT = re.compile(
 
 
 def blank_final_quotes(utf8: bytes) -> bytes:
-    """Replace quotes at the end of a raw string's content by letters.
+    """Replace quotes at the end of the content of a raw string by letters.
 
-    The grammar would take these quotes for the end, and continue the string after them.
+    A raw string ends with three quotes, but more can precede them. The grammar would end the string too early.
     """
     text = bytearray(utf8)
     for match in _TEXT.finditer(utf8):
@@ -42,9 +41,9 @@ def blank_final_quotes(utf8: bytes) -> bytes:
 
 
 def _texts_with_dollars(utf8: bytes) -> Iterator[Replacement]:
-    """Yield stand-ins that turn a multi-dollar string into an ordinary one.
+    """Yield replacements that turn a multi-dollar string into an ordinary string.
 
-    It gets one dollar before each interpolation, and none elsewhere.
+    The ordinary string gets one dollar before each interpolation, and no other dollars.
     """
     if b'$$"' not in utf8:
         return
@@ -58,9 +57,9 @@ def _texts_with_dollars(utf8: bytes) -> Iterator[Replacement]:
 
 
 def _contexts(utf8: bytes) -> Iterator[Replacement]:
-    """Yield stand-ins that turn `context(a: A)` before a function into an annotation.
+    """Yield replacements that turn `context(a: A)` before a function into an annotation.
 
-    If it contains a type that is not a plain name, blanks replace it.
+    If it contains a type that is not a plain name, blanks replace the whole text.
     """
     for match in _CONTEXT.finditer(utf8):
         if _IN_PLAIN_TYPES.match(match[2]) and b":" in match[2]:
@@ -72,7 +71,7 @@ def _contexts(utf8: bytes) -> Iterator[Replacement]:
 
 
 def _destructured_by_name(utf8: bytes) -> Iterator[Replacement]:
-    """Yield stand-ins that turn `(val a, val b = c) = d` into the declaration `val (a, b) = d`."""
+    """Yield replacements that turn `(val a, val b = c) = d` into the declaration `val (a, b) = d`."""
     for match in _DESTRUCTURED.finditer(utf8):
         for number, part in enumerate(_DESTRUCTURED_PART.finditer(match[1])):
             start = match.start(1) + part.start(1)
@@ -86,19 +85,20 @@ def _destructured_by_name(utf8: bytes) -> Iterator[Replacement]:
 
 
 KOTLIN_GAPS: tuple[Gap, ...] = (
-    # In `is Int if a -> b`, the guard becomes another condition. In `else if a -> b`, blanks replace it.
+    # For the guard in `is Int if a -> b`, a comma replaces `if`, so that the guard becomes another condition. In `else
+    # if a -> b`, blanks replace the guard.
     gap(rb"^[ \t]*(?!else\b)\S[^\n{}]*?\s(if)(?=\s[^\n{}]*->)", padded(b",")),
     gap(rb"^[ \t]*(else\s+if)(?=\s[^\n{}]*->)"),
     _texts_with_dollars,
     _contexts,
     _destructured_by_name,
     gap(rb"@(all)(?=:)", padded(b"get")),
-    # A property whose backing field has a type of its own.
+    # A property that declares the type of its backing field.
     gap(rb"^[ \t]*(field)(?=\s*=)"),
     gap(rb"\b(field\s*:\s*[\w.<>, ?]+)(?=\s*=)"),
-    # `String?::length`, and `fun(x) = y` without types.
+    # References such as `String?::length`, and functions such as `fun(x) = y` without types.
     *gaps(blank, rb"\w(\?)(?=::)", rb"\bfun\s*\(\s*(\w[\w\s,]*)\)"),
-    # Words that are modifiers elsewhere, and names that begin like an operator.
+    # Words that are modifiers at other places, and names that begin like an operator.
     gap(
         rb"(?:^|[{;(,=]|->)[ \t]*(abstract|annotation|data|enum|external|final|infix|inline|inner|internal|open"
         rb"|override)(?=[ \t]*(?:=|,|\)|\(|\[|\.|[-+*/%]=|\+\+|--))",
@@ -106,11 +106,11 @@ KOTLIN_GAPS: tuple[Gap, ...] = (
     ),
     *gaps(
         plain_name,
-        # Also `where?.a`, `f(where = a)`, `a get b` and `suspend { }`.
+        # The same words in `where?.a`, `f(where = a)`, `a get b` and `suspend { }`.
         rb"\b(where)(?=[ \t]*(?:\?|!!|=|\.|,|\)|\[))",
         rb"[\w)}\]\"][ \t]+([gs]et)(?=[ \t]+[\w(\"])",
         rb"\b(suspend)(?=\s*\{)",
-        # A call that looks like an accessor. A getter has no parameter, and a setter has one.
+        # A call that looks like an accessor. A getter would have no parameter, and a setter would have one.
         rb"^[ \t]*(get)(?=[ \t]*(?:\((?!\s*\))|\{))",
         rb"^[ \t]*(set)(?=[ \t]*\((?:[^()\n]*,|\s*\"))",
         needs=(b"where", b"get", b"set", b"suspend"),

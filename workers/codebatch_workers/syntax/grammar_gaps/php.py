@@ -21,11 +21,11 @@ def _in_brackets(offset: bytes) -> bytes:
 
 
 PHP_GAPS: tuple[Gap, ...] = (
-    # A class with the name of a cast, between parentheses: `f(Binary::A)`.
+    # A class named like a cast, between parentheses: `f(Binary::A)`.
     gap(rb"\b(%s)(?=\s*::)" % _CASTS, plain_name, re.IGNORECASE, needs=(b"::",)),
-    # A property with the name of a keyword, in a string: `"$a->class"`.
+    # A property named like a keyword, in a string: `"$a->class"`.
     gap(rb"\$\w+\??->(%s)\b" % _RESERVED, plain_name, re.IGNORECASE, needs=(b"->",)),
-    # A key with the name of a keyword, in a string: `"$a[class]"`.
+    # A key named like a keyword, in a string: `"$a[class]"`.
     gap(rb"\$\w+\[(%s)\]" % _RESERVED, plain_name, re.IGNORECASE, needs=(b"[",)),
     # A trait method that is renamed to a keyword: `use T { f as class; }`.
     gap(
@@ -36,7 +36,7 @@ PHP_GAPS: tuple[Gap, ...] = (
     ),
     # A final promoted parameter (PHP 8.5).
     gap(rb"[(,]\s*(final)(?=\s+(?:private|protected|public|readonly)\b)", needs=(b"final",)),
-    # A constant with the name of a type: `const TRUE = 1`.
+    # A constant named like a type: `const TRUE = 1`.
     gap(rb"\bconst\s+(%s)(?=\s*=)" % _TYPES, plain_name, re.IGNORECASE, needs=(b"const",)),
     # Data after the end of the program.
     gap(

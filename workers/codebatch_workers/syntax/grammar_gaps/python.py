@@ -1,4 +1,4 @@
-"""Valid Python that the grammar misreads: in `type(x).y = z`, it finds a type alias.
+"""Valid Python that the grammar misreads: it takes `type(x).y = z` for a type alias.
 
 During parsing, a plain name of the same length replaces the word `type`, so offsets stay valid.
 """
@@ -13,13 +13,13 @@ from tree_sitter import Query, QueryCursor, Tree
 from codebatch_workers.syntax.broken_trees import QUERY_DEPTH_MAX
 from codebatch_workers.syntax.language.languages import load_language
 
-# The name of a type alias never begins with a bracket. The pattern begins with the literal `type`, because a search for
-# it is fast.
+# The word `type` before a bracket. The name of a type alias never begins with a bracket. The pattern begins with the
+# literal `type`, because `re` searches for literal text fast.
 _CALL_OF_TYPE = re.compile(rb"type(?<![^\s;:]type)(?=(?:[ \t\f]|\\\r?\n)*[(\[])")
 
 
 def replace_type_calls(utf8: bytes, tree: Tree) -> bytes:
-    """Return a Python text in which a plain name replaces `type` wherever the tree has a type alias that is a call."""
+    """Return a Python text in which a plain name replaces `type` in calls that the tree contains as type aliases."""
     if not any(_begins_a_statement(utf8, match.start()) for match in _CALL_OF_TYPE.finditer(utf8)):
         return utf8
     text = bytearray(utf8)

@@ -1,4 +1,4 @@
-"""Stand-ins for code that a grammar misreads without reporting an error. They are applied before every parse."""
+"""Replacements for code that a grammar misreads without reporting an error. They are applied before every parse."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from codebatch_workers.syntax.grammar_gaps.ruby import blank_inner_heredocs
 
 
 def repaired(utf8: bytes, language: str) -> bytes:
-    """Return a text of the same length in which misread code of a language is replaced."""
+    """Return a text of the same length, in which other code replaces the code that the grammar misreads."""
     if language == "csharp":
         return blank_extension_blocks(utf8)
     if language == "kotlin" and b'""""' in utf8:

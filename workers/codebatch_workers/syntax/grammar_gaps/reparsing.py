@@ -1,7 +1,7 @@
-"""Incremental parsing of a text that differs from an already parsed text only in some lines.
+"""Incremental parsing of a text, given the tree of a text that differs from it only in some lines.
 
-The method is that of the tree-sitter manual, "Editing": after edits are applied to a copy of the old tree, the parser
-reuses its unchanged parts.
+The method is described in the tree-sitter manual, "Editing". The edits are applied to a copy of the old tree. The
+parser then reuses the unchanged parts of this copy.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from tree_sitter import Parser, Tree
 
 
 def reparse(parser: Parser, tree: Tree, before: bytes, after: bytes) -> Tree:
-    """Return the tree of `after`. `tree` is the tree of `before` and stays unchanged.
+    """Return the tree of the text `after`. `tree` is the tree of the text `before`, and stays unchanged.
 
-    If any line differs in length between the two texts, the whole text is parsed.
+    If any line has different lengths in the two texts, the whole text is parsed.
     """
     old_lines, new_lines = before.split(b"\n"), after.split(b"\n")
     if list(map(len, old_lines)) != list(map(len, new_lines)):

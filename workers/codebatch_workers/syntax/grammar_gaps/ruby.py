@@ -26,7 +26,7 @@ _OPERATORS = bytes.maketrans(b",:&*", b"++  ")
 def blank_inner_heredocs(utf8: bytes) -> bytes:
     """Replace each heredoc within an interpolation of another heredoc by an empty string.
 
-    The grammar takes the lines of the inner heredoc for lines of the outer one, and reports no error.
+    The grammar takes the lines of the inner heredoc for lines of the outer heredoc, and reports no error.
     """
     if utf8.count(b"<<") < 2 or b"#{" not in utf8 or not _HEREDOC.search(utf8):
         return utf8
@@ -56,7 +56,10 @@ def _heredoc_end(lines: list[bytes], first: int, word: bytes) -> int | None:
 
 
 def _inner_replacements(lines: list[bytes], starts: list[int], first: int, end: int) -> Iterator[Replacement]:
-    """Yield an empty string for each heredoc within an interpolation in some lines, and blanks for its own lines."""
+    """Yield replacements for heredocs that begin in interpolations, in the lines [first, end) of an outer heredoc.
+
+    An empty string replaces the start of each inner heredoc, and blanks replace its lines.
+    """
     depth, row = 0, first
     while row < end:
         line = lines[row]
@@ -75,9 +78,9 @@ def _inner_replacements(lines: list[bytes], starts: list[int], first: int, end: 
 
 
 def _commands(utf8: bytes) -> Iterator[Replacement]:
-    """Yield parentheses around the arguments of a command in `def a = raise "x"`.
+    """Yield replacements that put parentheses around the arguments of the command in `def a = raise "x"`.
 
-    The closing parenthesis replaces the line end. If the line end must stay, the arguments become operands instead:
+    The closing parenthesis replaces the line end. If the line end must stay, the arguments become an operand instead:
     `raise+"x"`.
     """
     for match in _COMMAND.finditer(utf8) if b"def" in utf8 else ():
@@ -107,7 +110,7 @@ def _commands(utf8: bytes) -> Iterator[Replacement]:
 
 RUBY_GAPS: tuple[Gap, ...] = (
     _commands,
-    # Anonymous arguments before a closing parenthesis on another line: `f(a, &\n)`. The parenthesis moves to the line
+    # Anonymous arguments, with the closing parenthesis on another line: `f(a, &\n)`. The parenthesis moves to the line
     # of the arguments.
     gap(
         rb"(?<=[(,\s])(?:&|\*{1,2})([ \t]*\r?\n\s{0,200}\))",

@@ -1,4 +1,4 @@
-"""Gaps: patterns of valid code that a grammar does not support. Each yields stand-ins for the code that it matches."""
+"""Gaps: patterns of valid code that a grammar does not support. Each gap yields replacements for this code."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from typing import NamedTuple
 
 
 class Replacement(NamedTuple):
-    """Bytes that replace the same number of bytes at an offset."""
+    """Bytes that replace an equal number of bytes of a text, from the offset `start`."""
 
     start: int
     text: bytes
 
     def moved(self, by: int) -> Replacement:
-        """Return the stand-in for a text in which it begins `by` bytes later."""
+        """Return the same replacement for a text in which it begins `by` bytes later."""
         return Replacement(self.start + by, self.text)
 
 
-# A function that yields stand-ins for all occurrences of one kind of unsupported code in a text.
+# A function that yields replacements for one kind of unsupported code, at all places of a text.
 Gap = Callable[[bytes], Iterator[Replacement]]
 
 
 _BLANKS = b" " * 10 + b"\n" + b" " * 245
 _WORD = re.compile(rb"\\b(\(?)([a-z]+)(\)?)(?![a-z?*+{|])")
-# At most this number of bytes before a match are searched in its line.
+# The maximum number of bytes that are searched in a line before a match.
 _LINE_BYTES_MAX = 1000
 
 
 def words(alternatives: bytes) -> bytes:
-    """Return a pattern for any of some words, separated by `|` in `alternatives`, if it begins at a word boundary."""
+    """Return a pattern for several words that must begin at a word boundary. `|` separates them in `alternatives`."""
     return rb"(?:%s)" % b"|".join(rb"%s(?<=\b%s)" % (word, word) for word in alternatives.split(b"|"))
 
 
 def searched(pattern: bytes, flags: int = 0) -> re.Pattern[bytes]:
-    """Compile a pattern in a form that is fast to search: `\\bword` becomes `word(?<=\\bword)`.
+    r"""Compile a pattern in a form that is fast to search: `\bword` becomes `word(?<=\bword)`.
 
-    If a pattern begins with literal text, `re` searches for this text. Otherwise, it tries the pattern at each byte,
+    If a pattern begins with literal text, `re` searches for this text. Otherwise, `re` tries the pattern at each byte,
     which takes 6 to 20 times as long.
     """
     first = _WORD.match(pattern)
@@ -48,10 +48,10 @@ def searched(pattern: bytes, flags: int = 0) -> re.Pattern[bytes]:
 
 
 def iter_closed(pattern: re.Pattern[bytes], excluded: re.Pattern[bytes], text: bytes) -> Iterator[re.Match[bytes]]:
-    """Yield the matches of a pattern for tokens. If the group `open` matches, the token is unterminated.
+    """Yield the matches of a pattern for tokens. If a match has the group `open`, its token is unterminated.
 
-    After the first unterminated token, matches of the pattern `excluded` follow. It lacks tokens of this kind, because
-    each later one would be searched up to the end of the text.
+    After the first unterminated token, the matches of the pattern `excluded` follow instead. `excluded` does not match
+    tokens of this kind, because each of them would be searched up to the end of the text.
     """
     for match in pattern.finditer(text):
         if match["open"] is not None:
@@ -61,12 +61,12 @@ def iter_closed(pattern: re.Pattern[bytes], excluded: re.Pattern[bytes], text: b
 
 
 def blank(text: bytes) -> bytes:
-    """Return blanks of the same length. Line feeds stay."""
+    """Return as many blanks as `text` has bytes. Line feeds stay."""
     return text.translate(_BLANKS)
 
 
 def plain_name(text: bytes) -> bytes:
-    """Return a name of the same length that is not a keyword."""
+    """Return a name that is not a keyword: `text`, with `_` as the last byte."""
     return text[:-1] + b"_"
 
 
@@ -78,10 +78,10 @@ def gap(
     needs: tuple[bytes, ...] = (),
     preceded_by: bytes = b"",
 ) -> Gap:
-    """Return a gap that replaces each group of a pattern. Text outside groups is only context.
+    """Return a gap that replaces each group of a pattern by the result of `stand_in`. Text outside groups stays.
 
-    A text without any of `needs` has no match; testing this first avoids most searches. If `preceded_by` is set, it
-    must match the end of the line before the match.
+    A text without any of `needs` has no match. Checking this first avoids most searches. If `preceded_by` is set, this
+    pattern must match the text of the line before the match, up to its end.
     """
     # Patterns are compiled on first use. Compiling all patterns of a language takes longer than parsing most files.
     compiled = cache(partial(searched, pattern, flags))
@@ -101,7 +101,7 @@ def gap(
 
 
 def _line_before(utf8: bytes, offset: int) -> bytes:
-    """Return the text of a line before an offset, at most its last _LINE_BYTES_MAX bytes."""
+    """Return the text between the start of a line and `offset`, at most its last _LINE_BYTES_MAX bytes."""
     floor = max(0, offset - _LINE_BYTES_MAX)
     return utf8[max(floor, utf8.rfind(b"\n", floor, offset) + 1) : offset]
 
@@ -109,10 +109,10 @@ def _line_before(utf8: bytes, offset: int) -> bytes:
 def gaps(
     stand_in: Callable[[bytes], bytes], *patterns: bytes, needs: tuple[bytes, ...] = (), preceded_by: bytes = b""
 ) -> tuple[Gap, ...]:
-    """Return one gap for each pattern."""
+    """Return one gap for each pattern, all with the same replacement and conditions."""
     return tuple(gap(pattern, stand_in, needs=needs, preceded_by=preceded_by) for pattern in patterns)
 
 
 def padded(text: bytes) -> Callable[[bytes], bytes]:
-    """Return a function that replaces its argument by `text`, padded with blanks on the left to the same length."""
+    """Return a function that returns `text`, padded with blanks on the left to the length of its argument."""
     return lambda replaced: text.rjust(len(replaced))

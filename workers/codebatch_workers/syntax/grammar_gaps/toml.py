@@ -1,4 +1,4 @@
-"""Valid TOML that the grammar does not support: TOML 1.1, and in 1.0 blanks between a backslash and a line end."""
+"""Valid TOML that the grammar does not support: TOML 1.1, and blanks between a backslash and a line end in TOML 1.0."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NOTHING = re.compile(rb"\s*(?:#[^\n]*\n\s*)*")
 
 
 def _inline_tables(utf8: bytes) -> Iterator[Replacement]:
-    """Yield blanks for line ends, comments and trailing commas within inline tables."""
+    """Yield replacements for line ends, comments and trailing commas within inline tables: blanks."""
     opened: list[bytes] = []
     comma: Replacement | None = None
     for match in _TOKEN.finditer(utf8) if b"{" in utf8 else ():

@@ -1,4 +1,4 @@
-"""YAML that the specification forbids but every loader accepts."""
+"""YAML that the specification forbids, but that every loader accepts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, Replacement
 
-# A quoted value of a key. Its length is bounded, because an unterminated quote does not begin a value.
+# A quoted value of a key. The length of the value is bounded, because an unterminated quote does not begin a value.
 _QUOTED = re.compile(
     rb"(?m)^[ \t]*(?:-[ \t]+)*[\w.\"'-]+:[ \t]+"
     rb"(?:\"(?:[^\"\\]|\\.){1,1000}?\"|'(?:[^']|''){1,1000}?')"
@@ -17,7 +17,10 @@ _QUOTED = re.compile(
 
 
 def _unindented(utf8: bytes) -> Iterator[Replacement]:
-    """Yield blanks for the line ends in quoted values. Their lines may be indented no deeper than the key."""
+    """Yield replacements for line ends in quoted values: blanks.
+
+    In such a value, lines after the first can be indented no deeper than the key, which the specification forbids.
+    """
     for match in _QUOTED.finditer(utf8):
         for end in re.finditer(rb"\n", match[0]):
             yield Replacement(match.start() + end.start(), b" ")

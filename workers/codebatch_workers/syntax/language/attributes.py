@@ -1,8 +1,9 @@
-"""Attributes of `.gitattributes` files in the tree: the language of a file, and whether it is generated or vendored.
+"""Attributes from `.gitattributes` files: the language of a file, and whether it is generated or vendored.
 
-The attributes are those of GitHub's linguist, and the rules those of gitattributes(5). The nearest file wins, and in
-one file the last matching line. A later macro replaces an earlier one of the same name. Only files in the snapshot are
-read. `.git/info/attributes` and user settings are not, because a snapshot must mean the same on every machine.
+The names of the attributes are those of GitHub's linguist, and the rules are those of gitattributes(5). The nearest
+`.gitattributes` wins, and in one file the last matching line. If two macros have the same name, the later one wins.
+Only files in the snapshot are read. `.git/info/attributes` and user settings are not read, because a snapshot must mean
+the same on every machine.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ _FIELD = re.compile(rb'[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^ \t]+))')
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
 _ESCAPES = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
 
-# Map the name of an attribute to its value, to b"" for false, or to None for `!attribute` (unspecified).
+# The values of attributes by name. The value is b"" for false, and None for `!attribute` (unspecified).
 Attributes = Mapping[bytes, bytes | None]
 
 
 def attributes_context(view: SnapshotView) -> Callable[[Entry], bytes]:
-    """Return a function for the context of a file: `name=value` for each linguist attribute that is set.
+    """Return a function that computes the `attributes` context of a file: `name=value` for each linguist attribute.
 
-    The pairs are NUL-separated. The value false is empty.
+    The pairs are NUL-separated. If the value is false, it is empty. Attributes that are not set are left out.
     """
     macros: dict[bytes, dict[bytes, bytes | None]] = {}
     rules: Nearest[tuple[int, GlobSet[Attributes]]] = Nearest()
@@ -58,7 +59,7 @@ def attributes_context(view: SnapshotView) -> Callable[[Entry], bytes]:
 
 
 def file_attributes(context: bytes) -> dict[str, str]:
-    """Return the attributes that a value of `attributes_context` lists. The value false is the empty string."""
+    """Return the attributes in a value of the `attributes` context. If the value is false, it is the empty string."""
     if not context:
         return {}
     pairs = (part.decode("utf-8", "replace").partition("=") for part in context.split(b"\0") if part)
@@ -73,7 +74,10 @@ def _path_attributes(rules: Nearest[tuple[int, GlobSet[Attributes]]], path: byte
 
 
 def _merged_settings(settings: Sequence[Attributes], matching: Iterator[int]) -> Attributes:
-    """Return the merged settings of the matching lines of one file. `matching` has the last line first, which wins."""
+    """Return the merged settings of the lines in one file that match a path.
+
+    `matching` has the indexes of these lines, last line first. The last line wins.
+    """
     attributes: dict[bytes, bytes | None] = {}
     for index in matching:
         attributes = {**settings[index], **attributes}
@@ -83,9 +87,9 @@ def _merged_settings(settings: Sequence[Attributes], matching: Iterator[int]) ->
 def _read(
     content: bytes, macros: dict[bytes, dict[bytes, bytes | None]], *, is_root: bool
 ) -> tuple[list[Sequence[Token]], list[Attributes]]:
-    """Return the patterns of lines in one file that set linguist attributes, and the settings of each.
+    """Return the patterns of those lines in a `.gitattributes` that set linguist attributes, and the settings of each.
 
-    If the file is the root one, add the macros that it defines to `macros`.
+    If `is_root` is set, add the macros that the file defines to `macros`.
     """
     globs: list[Sequence[Token]] = []
     all_settings: list[Attributes] = []
@@ -101,7 +105,7 @@ def _read(
             continue
         known = {key.removeprefix(_PREFIX): value for key, value in settings.items()}
         pattern = parse_pattern(name, number) if known else None
-        # A negated pattern sets nothing, and attributes of a directory do not apply to the files in it.
+        # A line with a negated pattern has no effect, and attributes of a directory do not apply to the files in it.
         if pattern is not None and not pattern.negated and not pattern.directory_only:
             globs.append(pattern.glob)
             all_settings.append(known)
@@ -109,7 +113,10 @@ def _read(
 
 
 def _settings(words: Sequence[bytes], macros: Mapping[bytes, dict[bytes, bytes | None]]) -> dict[bytes, bytes | None]:
-    """Return the linguist attributes that a line sets. Macros are expanded. The last mention of an attribute wins."""
+    """Return the linguist attributes that a line sets. Macros are expanded.
+
+    If an attribute occurs twice, the last one wins.
+    """
     settings: dict[bytes, bytes | None] = {}
     for word in words:
         name, has_value, value = word.lstrip(b"-!").partition(b"=")

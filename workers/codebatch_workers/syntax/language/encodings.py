@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 _PIECE_BYTES_MAX = 1024 * 1024
 
-# The name of the encoding if it is not declared and not UTF-8 (RFC 1428). Such a file is read as UTF-8, and U+FFFD
-# replaces invalid bytes.
+# The name of the encoding if a file declares none and is not valid UTF-8 (RFC 1428). Such a file is read as UTF-8, and
+# U+FFFD replaces invalid bytes.
 UNKNOWN_ENCODING = "unknown-8bit"
 
-# The order matters: the mark of UTF-32-LE begins with that of UTF-16-LE.
+# The longest marks are first, because the mark of UTF-32-LE begins with the mark of UTF-16-LE.
 _MARKS: tuple[tuple[bytes, str], ...] = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32le"),
@@ -30,8 +30,8 @@ _COOKIE_BYTES_MAX = 1024
 _COOKIE = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _COOKIE_BLANK = re.compile(rb"[ \t\f]*(?:#[^\r\n]*)?\Z")
 
-# IANA names of encodings that PEP 263 cookies declare, by Python's names of their codecs. Other codecs keep Python's
-# name.
+# The IANA name of an encoding, by the name of its Python codec. PEP 263 cookies can declare these encodings. For other
+# codecs, the codec's name is used.
 _COOKIE_ENCODINGS: Mapping[str, str] = {
     "ascii": "utf-8",
     "utf-8": "utf-8",
@@ -53,18 +53,18 @@ _COOKIE_ENCODINGS: Mapping[str, str] = {
     "tis-620": "tis-620",
 }
 
-# Names that CPython's tokenizer accepts for two encodings. Emacs adds suffixes to them.
+# Names that CPython's tokenizer accepts for UTF-8 and Latin-1. Emacs adds suffixes to the names.
 _COOKIES_OF_UTF8 = re.compile(r"utf-8(?:-.*)?\Z")
 _COOKIES_OF_LATIN_1 = re.compile(r"(?:latin-1|iso-8859-1|iso-latin-1)(?:-.*)?\Z")
 _PDF = b"%PDF-"
-# Codecs that cannot decode source, or that take quadratic time.
+# Codecs that cannot decode source code, or that take quadratic time.
 _NO_SOURCE = frozenset({"idna", "punycode"})
 
 
 class Decoded(msgspec.Struct, frozen=True):
-    """A text in UTF-8 without byte order mark, the IANA name of its original encoding, and a decoding problem.
+    """A text in UTF-8 without byte order mark, the IANA name of its original encoding, and a problem in decoding it.
 
-    Without a problem, `problem` is empty.
+    If there is no problem, `problem` is empty.
     """
 
     utf8: bytes
@@ -75,7 +75,7 @@ class Decoded(msgspec.Struct, frozen=True):
 def is_binary(content: bytes) -> bool:
     """Return whether a file is binary.
 
-    A PDF is. So is a file with NUL in its first bytes, unless it has a byte order mark of UTF-16 or UTF-32.
+    It is binary if it is a PDF, or if its first bytes contain NUL and it has no byte order mark of UTF-16 or UTF-32.
     """
     if content.startswith(_PDF):
         return True
@@ -83,9 +83,10 @@ def is_binary(content: bytes) -> bool:
 
 
 def decode(content: bytes, is_python: Callable[[], bool]) -> Decoded:
-    """Decode a file by its byte order mark or, in Python, by its cookie (PEP 263).
+    """Decode a file. A byte order mark or, in Python, a cookie (PEP 263) determines the encoding.
 
-    Bytes that cannot be decoded become U+FFFD. `is_python` is called only if the file may have a cookie.
+    Without either, the encoding is UTF-8. Bytes that cannot be decoded become U+FFFD. `is_python` returns whether the
+    file is Python. It is called only if the file may have a cookie.
     """
     if content.startswith(_EVERY_MARK):
         mark, encoding = next(candidate for candidate in _MARKS if content.startswith(candidate[0]))
@@ -107,7 +108,7 @@ def decode(content: bytes, is_python: Callable[[], bool]) -> Decoded:
 
 
 def _with_problem(decoded: Decoded, problem: str) -> Decoded:
-    """Return decoded text with a problem. A problem that it already has stays."""
+    """Return a decoded text with `problem`, unless the text already has a problem."""
     return decoded if decoded.problem else replace(decoded, problem=problem)
 
 
@@ -124,31 +125,30 @@ def _transcode(content: bytes, encoding: str, *, declared: bool) -> Decoded:
     except UnicodeError as error:
         offset += error.start if isinstance(error, UnicodeDecodeError) else 0
         problem = f"not valid {encoding.upper()}: byte {offset} is 0x{content[offset]:02x}"
-    # In `decode`, `replace` also turns lone surrogates of UTF-16 and UTF-32 into U+FFFD. Only escapes of UTF-7 can
-    # leave some, which `replace` in `encode` removes.
+    # The mode `replace` also turns lone surrogates of UTF-16 and UTF-32 into U+FFFD when decoding. Only UTF-7 can leave
+    # some, which the mode `replace` removes when encoding.
     pieces = _utf8_pieces(content) if encoding == "utf-8" else [content]
     utf8 = b"".join(piece.decode(encoding, "replace").encode("utf-8", "replace") for piece in pieces)
     return Decoded(utf8, encoding if declared else UNKNOWN_ENCODING, problem)
 
 
 def _utf8_pieces(content: bytes) -> Iterator[bytes]:
-    """Yield pieces that can be decoded separately.
+    """Yield pieces of a UTF-8 text, each of which can be decoded separately.
 
-    The decoded text of a huge file would take four times the memory of its bytes.
+    Decoding a huge text at once would need four times the memory of its bytes.
     """
     start = 0
     while start < len(content):
         end = min(start + _PIECE_BYTES_MAX, len(content))
         if end < len(content):
-            # A piece ends before a code point that would extend over its end. Such a code point begins at most three
-            # bytes before.
+            # A piece must not end within a code point. The code point at its end begins at most three bytes before.
             end = next((cut for cut in range(end, end - 4, -1) if content[cut] & 0xC0 != 0x80), end)
         yield content[start:end]
         start = end
 
 
 def _cookie(content: bytes, is_python: Callable[[], bool]) -> str | None:
-    """Return the encoding that one of the first two lines of a Python file declares (PEP 263), or None."""
+    """Return the encoding that a Python file declares in one of its first two lines (PEP 263), or None."""
     if b"coding" not in content[:_COOKIE_BYTES_MAX] or not is_python():
         return None
     for line in content[:_COOKIE_BYTES_MAX].splitlines()[:2]:
@@ -161,7 +161,7 @@ def _cookie(content: bytes, is_python: Callable[[], bool]) -> str | None:
 
 
 def _normal(cookie: str) -> str:
-    """Return the name of a declared encoding, normalized like CPython does."""
+    """Return the name of a declared encoding, normalized as CPython does."""
     name = cookie.lower().replace("_", "-")
     if _COOKIES_OF_UTF8.match(name):
         return "utf-8"
@@ -169,7 +169,7 @@ def _normal(cookie: str) -> str:
 
 
 def _cookie_encoding(cookie: str) -> str | None:
-    """Return the name of the encoding that a cookie declares, or None if Python has no such text encoding."""
+    """Return the IANA name of the encoding that a cookie declares. Return None if Python has no such text encoding."""
     try:
         name = codecs.lookup(_normal(cookie)).name
         b"#".decode(name)

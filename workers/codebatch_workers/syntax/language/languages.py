@@ -1,8 +1,8 @@
 """Detection of the language of a file, and loading of grammars.
 
-The language depends only on the path, the content, and the `language` context. Detection tries the whole name, then the
-longest known extension, then the shebang. A grammar is imported when a file of its language is first parsed. The tables
-stay in one file, long as it is, because a new language adds a line to each.
+The language depends only on the path, the content, and the `language` context. A file is recognized by its whole name,
+by its longest known extension, or by its shebang, in this order. A grammar is imported when a file of its language is
+first parsed. The tables stay in one file, long as it is, because a new language adds a line to each table.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ _VERSION = re.compile(rb"[-.0-9]+\Z")
 _SHEBANG_BYTES_MAX = 256
 
 
-# `curl.1`, `open.3` and `read.3p` are manual pages if their first line is roff.
+# The extension of a manual page. `curl.1`, `open.3` and `read.3p` are manual pages if their first line is roff.
 _SECTION = re.compile(rb"\.[1-9][a-z]*\Z")
 _ROFF = re.compile(rb"(?:[.']\\\"|\.(?:TH|Dd|so|de|ig)\b)")
 # A mode line of Emacs in one of the first two lines: `-*- tcl -*-`, `-*- mode: c++; tab-width: 4 -*-`.
@@ -249,7 +249,8 @@ _MODES = _spread(
 # Syntax at the start of a line that only Objective-C has.
 _OBJECTIVE_C = re.compile(rb"^[ \t]*(?:@(?:class|end|interface|protocol)\b|#[ \t]*import[ \t]+[<\"])", re.MULTILINE)
 
-# Files whose beginning contradicts their extension: Qt translations are `.ts`, and Hack is `.php` or `.hh`.
+# For some extensions, beginnings of files that are in another language: Qt translations have `.ts`, and Hack has `.php`
+# or `.hh`.
 _HEADS: tuple[tuple[bytes, frozenset[str], str], ...] = (
     (b"<?xml", frozenset({"csharp", "rust", "tsx", "typescript"}), "xml"),
     (b"<?hh", frozenset({"cpp", "php"}), "hack"),
@@ -259,15 +260,15 @@ _HEADS: tuple[tuple[bytes, frozenset[str], str], ...] = (
 def detect(path: bytes, head: bytes, context: bytes = b"", content: bytes = b"") -> str:
     """Return the name of a file's language.
 
-    `head` is the beginning of the content, and `context` the `language` context. The whole `content` is searched only
-    to recognize Objective-C in `.h` files, in which its syntax can begin late.
+    `head` is the beginning of the content, and `context` is the value of the `language` context. The whole `content` is
+    searched only in `.h` files, for syntax of Objective-C, which can begin late.
     """
     known = path_language(path)
     mode = _MODELINE.match(head) if b"-*-" in head and known in _NAMED_BY_MODELINES else None
     if mode is not None and mode[1].lower() in _MODES:
         return _MODES[mode[1].lower()]
     if known == "c" and path[-2:].lower() == b".h":
-        # Two searches for literal bytes are faster than the pattern. It can match only if one of them succeeds.
+        # Two searches for literal bytes are faster than the pattern. Any match contains one of the two texts.
         if (b"@" in content or b"import" in content) and _OBJECTIVE_C.search(content):
             return "objective-c"
         return "cpp" if context == b"cpp" else known
@@ -279,16 +280,16 @@ def detect(path: bytes, head: bytes, context: bytes = b"", content: bytes = b"")
 
 
 def path_language(path: bytes) -> str | None:
-    """Return the language that the path alone shows, or None. A `.h` file counts as C."""
+    """Return the language that the path alone shows, or None. For a `.h` file, this is C."""
     name = path.rpartition(b"/")[2]
     known = _NAMES.get(name)
     if known is not None:
         return known
     if name.endswith(b".json") and takes_comments(path):
         return "jsonc"
-    # The leading dot of `.bashrc` does not begin an extension.
+    # The dot at the start of `.bashrc` does not begin an extension.
     known = _extension_language(name.lstrip(b".").partition(b".")[2])
-    # `Dockerfile.builder` is a Dockerfile, although templates of Ruby have the extension `.builder`.
+    # `Dockerfile.builder` is a Dockerfile, although Ruby templates have the extension `.builder`.
     if known in (None, "ruby") and name.startswith((b"Dockerfile.", b"Containerfile.")):
         return "dockerfile"
     # `Makefile.dep` and `Makefile.lua` are makefiles; `Makefile.js` and `Makefile.PL` are scripts.
@@ -299,9 +300,9 @@ def path_language(path: bytes) -> str | None:
 
 @lru_cache(maxsize=1024)
 def _extension_language(extensions: bytes) -> str | None:
-    """Return the language by the last two extensions, otherwise by the last one, or None.
+    """Return the language of a file name by its last two extensions or, if these are unknown, by the last one.
 
-    For `a.b.tar.gz`, `tar.gz` is tried first, then `gz`.
+    For `a.b.tar.gz`, `tar.gz` is tried first, then `gz`. If both are unknown, return None.
     """
     parts = extensions.split(b".")
     for extension in (b".".join(parts[-2:]), parts[-1]):
@@ -312,7 +313,7 @@ def _extension_language(extensions: bytes) -> str | None:
 
 
 def _shebang_language(head: bytes) -> str | None:
-    """Return the language of a `#!` line, or None. Options and assignments of `env` are skipped."""
+    """Return the language of a `#!` line, or None. After `env`, options and assignments are skipped."""
     match = _SHEBANG.match(head[:_SHEBANG_BYTES_MAX])
     if match is None:
         return None
@@ -332,7 +333,7 @@ class Grammar(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def query(self) -> tree_sitter.Query:
-        """The query whose captures all tasks share (symbols/outline.py). It is compiled on first use."""
+        """The query with the captures that all tasks share (symbols/outline.py). It is compiled on first use."""
         import tree_sitter
 
         query: tree_sitter.Query = tree_sitter.Query(self.language, query_source(self.query_names))
@@ -340,7 +341,7 @@ class Grammar(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 
 class _Wheel(msgspec.Struct, frozen=True):
-    """The package that contains a grammar (distribution, module, function), and the names of the language's queries."""
+    """A package with a grammar: its distribution, module and function, and the names of the language's queries."""
 
     distribution: str
     module: str
@@ -367,7 +368,8 @@ _GRAMMARS: dict[str, _Wheel] = {
     "typescript": _wheel("typescript", "script", "typescript", function="language_typescript"),
     "zsh": _wheel("bash"),
 }
-# Grammars that the extra `languages` installs. Without it, files in these languages have only language-neutral records.
+# Grammars that are installed with the extra `languages`. Without them, files in these languages have only
+# language-neutral records.
 _EXTRA_GRAMMARS: dict[str, _Wheel] = {
     "csharp": _wheel("c-sharp", "csharp"),
     "css": _wheel("css"),
@@ -386,19 +388,20 @@ _EXTRA_GRAMMARS: dict[str, _Wheel] = {
 }
 _ALL_GRAMMARS = _GRAMMARS | _EXTRA_GRAMMARS
 
-# The distributions of grammars: those always required, and the optional ones with the language of each.
+# The distributions of grammars. GRAMMAR_TOOLS are always required. EXTRA_GRAMMAR_TOOLS are optional, each with its
+# language.
 GRAMMAR_TOOLS = ("tree-sitter", *sorted({wheel.distribution for wheel in _GRAMMARS.values()}))
 EXTRA_GRAMMAR_TOOLS: Mapping[str, str] = {wheel.distribution: language for language, wheel in _EXTRA_GRAMMARS.items()}
 
-# Languages whose grammar cannot distinguish wrong code from unsupported code. They are shells, languages with a
-# preprocessor, dialects of SQL, languages newer than their grammar, and formats for which browsers accept any input.
+# Languages in which a syntax error of the grammar does not show that the code is wrong. They are shells, languages with
+# a preprocessor, dialects of SQL, languages newer than their grammar, and formats for which browsers accept any input.
 APPROXIMATE_LANGUAGES = frozenset(
     {"bash", "c", "cpp", "csharp", "css", "html", "kotlin", "scala", "sql", "swift", "zsh"}
 )
 
 # Languages with a preprocessor, whose macros can be in places that the grammar does not expect.
 LANGUAGES_WITH_MACROS = frozenset({"c", "cpp"})
-# Languages with entries in GAPS (grammar_gaps/gaps.py). They are repeated here, because importing GAPS is slow.
+# Languages that have entries in GAPS (grammar_gaps/gaps.py). They are repeated here, because importing GAPS is slow.
 LANGUAGES_WITH_GAPS = frozenset(
     {
         "bash",
@@ -423,13 +426,13 @@ LANGUAGES_WITH_GAPS = frozenset(
     }
 )
 
-# Any text is valid Markdown, so tasks do not parse it unless they ask for its tree.
+# Languages in which any text is valid, such as Markdown. A task does not get their tree unless it calls `parse`.
 LANGUAGES_OF_PROSE = frozenset({"markdown"})
 
-# Lists of patterns. Any text is a valid list.
+# Languages of lists of patterns. Any text is a valid list.
 LANGUAGES_OF_PATTERNS = frozenset({"gitattributes", "gitignore"})
 
-# Text of another language in which marks stand for values. A program replaces the marks.
+# Languages of templates. A template is text of another language with marks, which a program replaces by values.
 TEMPLATE_LANGUAGES = frozenset({"ejs", "erb", "handlebars", "jinja", "liquid", "mustache", "twig"})
 
 # Languages of data or prose, without functions, imports or decisions.
@@ -437,7 +440,7 @@ LANGUAGES_OF_DATA = frozenset({"css", "hcl", "html", "json", "jsonc", "markdown"
 
 
 def grammar_module(language: str) -> str:
-    """Return the module with a language's grammar."""
+    """Return the name of the module that contains a language's grammar."""
     return _ALL_GRAMMARS[language].module
 
 
@@ -451,20 +454,20 @@ def has_grammar(language: str) -> bool:
 
 
 def every_language() -> list[str]:
-    """Return all languages that have a grammar, sorted. The grammar need not be installed."""
+    """Return all languages for which a grammar exists, sorted. The grammar need not be installed."""
     return sorted(_ALL_GRAMMARS)
 
 
 def load_language(language: str) -> tree_sitter.Language:
-    """Load the grammar of a language, without a parser. `has_grammar` must be true for the language."""
-    import tree_sitter  # Imported late: coordinators use the tables above and do not need it.
+    """Load the grammar of a language, without its parser. `has_grammar` must be true for the language."""
+    import tree_sitter  # Imported late: coordinators use the tables above, but do not need this import.
 
     wheel = _ALL_GRAMMARS[language]
     return tree_sitter.Language(getattr(_compiled_part(wheel.module), wheel.function)())
 
 
 def _compiled_part(package: str) -> object:
-    """Import the extension module of a grammar without its package, which would import importlib.resources."""
+    """Import the extension module of a grammar directly. Its package would import importlib.resources (slow)."""
     package_spec = PathFinder.find_spec(package)
     spec = (
         PathFinder.find_spec(f"{package}._binding", package_spec.submodule_search_locations) if package_spec else None
@@ -487,7 +490,7 @@ def grammar(language: str) -> Grammar:
 
 
 def query_source(names: Iterable[str]) -> str:
-    """Return the texts of queries, joined.
+    """Return the joined texts of the queries with the given names.
 
     They are read as plain files, because importing importlib.resources is slow.
     """

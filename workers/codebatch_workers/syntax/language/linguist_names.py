@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-# Other names differ from those of codebatch at most in case, or in blanks instead of `-`.
+# Names in linguist that differ from the names in codebatch. All other names differ at most in case, or in blanks
+# instead of `-`.
 _LINGUIST_NAMES: Mapping[str, str] = {
     "ant-build-system": "xml",
     "batchfile": "batch",
@@ -40,6 +41,6 @@ _LINGUIST_NAMES: Mapping[str, str] = {
 
 
 def language_named(name: str) -> str:
-    """Return the codebatch name of a language that a `linguist-language` attribute names."""
+    """Return the codebatch name of a language, given the value of a `linguist-language` attribute."""
     plain = name.lower().replace(" ", "-")
     return _LINGUIST_NAMES.get(plain, plain)

@@ -1,9 +1,9 @@
 """Jupyter notebooks in Python: the code of all cells as one Python module.
 
-The module has as many lines as the notebook's file. Each line of code is at the line of the file that contains it, and
-all other lines are empty. So line numbers are valid in both. In some notebooks, such as those without line ends, one
-line of the file has several lines of code. Then the module has only the lines of code, in sequence. IPython commands
-(`%matplotlib`, `!pip`) become comments.
+The module has as many lines as the notebook's file. Each line of code is at the same line number as in the file, and
+all other lines are empty. So line numbers are valid in both. In some notebooks, one line of the file contains several
+lines of code, for example if the file has no line ends. Then the module consists only of the lines of code, in
+sequence. IPython commands (`%matplotlib`, `!pip`) become comments.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from codebatch_workers.syntax.language.languages import grammar
 
 _LANGUAGES = frozenset({"ipython", "python", "python3"})
 _VERSION_MIN = 4
-# Cell magics after which the cell is still Python.
+# Cell magics, such as `%%time`, after which the rest of the cell is still Python.
 _PYTHON_CELLS = frozenset({b"capture", b"prun", b"pypy", b"python", b"python3", b"time", b"timeit"})
 _CELL_COMMAND = re.compile(rb"\s*%%(\w+)")
 _COMMAND = re.compile(
@@ -31,7 +31,7 @@ _COMMAND = re.compile(
 
 
 class NotebookCell(msgspec.Struct, frozen=True):
-    """A code cell: its number among all cells, its first line in the module, and its lines.
+    """A code cell: its number among all cells, the number of its first line in the module, and its lines.
 
     Both numbers count from 1.
     """
@@ -42,7 +42,7 @@ class NotebookCell(msgspec.Struct, frozen=True):
 
 
 class Notebook(msgspec.Struct, frozen=True, dict=True):
-    """The code cells of a notebook, the number of lines of its module, and the number of all its cells."""
+    """The code cells of a notebook, the number of lines of the module, and the number of cells of any kind."""
 
     cells: tuple[NotebookCell, ...]
     line_count: int
@@ -50,7 +50,7 @@ class Notebook(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def module(self) -> bytes:
-        """The module's source."""
+        """The source of the module."""
         lines = [b""] * self.line_count
         for cell in self.cells:
             lines[cell.first_line - 1 : cell.first_line - 1 + len(cell.lines)] = _blank_commands(cell.lines)
@@ -66,22 +66,19 @@ class Notebook(msgspec.Struct, frozen=True, dict=True):
         return sum(len(cell.lines) for cell in self.cells)
 
     def place(self, line: int) -> tuple[int, int] | None:
-        """Return the cell number of a line of the module, and the line within this cell. Outside cells, return None."""
+        """Return the cell number and the line in this cell for a line of the module. Outside cells, return None."""
         index = bisect_right(self._first_lines, line) - 1
         if index < 0 or line - self.cells[index].first_line >= len(self.cells[index].lines):
             return None
         return self.cells[index].number, line - self.cells[index].first_line + 1
 
     def line(self, cell_number: int, line: int) -> int:
-        """Return the line of the module that corresponds to a line in a cell.
-
-        Without such a line, return the nearest one.
-        """
+        """Return the line of the module for a line of a cell. If the cell lacks this line, return the nearest one."""
         cell = next((cell for cell in self.cells if cell.number == cell_number), None)
         return 1 if cell is None else cell.first_line + min(max(line, 1), max(len(cell.lines), 1)) - 1
 
     def sources(self) -> bytes:
-        """Return a notebook that contains only the code of this one, for programs that read notebooks."""
+        """Return a notebook with only the code cells of this one, for programs that read the notebook format."""
         code = {cell.number: b"\n".join(cell.lines).decode("utf-8", "replace") for cell in self.cells}
         cells: list[dict[str, object]] = [
             {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": code[number]}
@@ -94,7 +91,7 @@ class Notebook(msgspec.Struct, frozen=True, dict=True):
 
 
 def read_notebook(utf8: bytes) -> Notebook | None:
-    """Return the notebook in a file. Return None if it is invalid or not in Python."""
+    """Return the notebook in a file. Return None if it is not a valid notebook, or not in Python."""
     root = grammar("json").parser.parse(utf8).root_node
     top = root.named_children[0] if root.named_child_count == 1 and not root.has_error else None
     if top is None or top.type != "object":
@@ -129,7 +126,7 @@ def _is_python(top: dict[str, Node]) -> bool:
         language = _text(_member(_member(metadata, group), name))
         if language:
             return language.lower() in _LANGUAGES
-    # Jupyter takes a notebook that declares no language for Python.
+    # If a notebook declares no language, Jupyter assumes Python.
     return True
 
 
@@ -145,7 +142,7 @@ def _member(node: Node | None, name: str) -> Node | None:
 
 
 def _text(node: Node | None) -> str:
-    """Return the text of a string node. For any other node, it is empty."""
+    """Return the text of a JSON string node. For any other node, return an empty text."""
     if node is None or node.type != "string" or node.text is None:
         return ""
     try:
@@ -156,7 +153,7 @@ def _text(node: Node | None) -> str:
 
 
 def _source(cell: Node) -> tuple[tuple[bytes, ...], list[int]]:
-    """Return the lines of a cell, and for each line its row in the file, from 0."""
+    """Return the lines of a cell. Also return for each line its row in the file, from 0."""
     source = _member(cell, "source")
     if source is None:
         return (), []
@@ -176,12 +173,12 @@ def _source(cell: Node) -> tuple[tuple[bytes, ...], list[int]]:
 
 
 def _pieces(node: Node) -> list[bytes]:
-    """Return the lines in a string node, each with its line end."""
+    """Return the lines in a JSON string node, each with its line end."""
     return re.findall(rb"[^\n]*\n|[^\n]+", _text(node).encode("utf-8", "replace"))
 
 
 def _have_separate_lines(cells: Sequence[Sequence[int]]) -> bool:
-    """Return whether each line of code is on its own row of the file, and the rows of each cell are consecutive."""
+    """Return whether each line of code has its own row in the file, and the rows of each cell are consecutive."""
     last = -1
     for rows in cells:
         if rows and (rows[0] <= last or list(rows) != list(range(rows[0], rows[0] + len(rows)))):
@@ -191,7 +188,7 @@ def _have_separate_lines(cells: Sequence[Sequence[int]]) -> bool:
 
 
 def _blank_commands(lines: Sequence[bytes]) -> list[bytes]:
-    """Return the lines of a cell. Comments of the same length replace IPython commands."""
+    """Return the lines of a cell, in which comments of the same length replace IPython commands."""
     command = _CELL_COMMAND.match(lines[0])
     if command is not None and command[1] not in _PYTHON_CELLS:
         return [b"#" + line[1:] for line in lines]
@@ -209,11 +206,11 @@ def _blank_commands(lines: Sequence[bytes]) -> list[bytes]:
 
 def _blank_command(line: bytes, match: re.Match[bytes]) -> bytes:
     if match["value"] is not None:
-        # The command is replaced by the value 0, so that the assignment stays valid.
+        # The value 0 replaces the command, so that the assignment remains valid.
         start = len(match["value"])
         return line[:start] + b"0#" + line[start + 2 :]
     start = len(match["indent"])
     if start:
-        # The statement `0` stays in place of the command, because its block can have no other statement.
+        # The statement `0` replaces the command, because its block may contain no other statement.
         return line[:start] + b"0#" + line[start + 2 :]
     return b"#" + line[1:]

@@ -1,6 +1,7 @@
-"""Searches for queries and patterns in files. The command `find` and custom rules share them.
+"""Searches for queries and patterns in files. The command `find` and custom rules use them.
 
-Every match contains all `literals` of its finder. A file without them is not parsed, which excludes nearly all files.
+Every match contains all `literals` of its finder. So a file without one of them is not parsed. This excludes nearly all
+files.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ _LITERALS_MAX = 8
 STATES_MAX = 256
 """The maximum number of partial matches that a query may have at once.
 
-Without this limit, a query can take any time.
+Without this limit, a query could run for any time.
 """
 
 
 class Match(NamedTuple):
-    """A match: its offsets in the text in UTF-8, and the offsets of each named capture."""
+    """A match: its offsets in the UTF-8 text of the file, and the offsets of each named capture."""
 
     start: int
     end: int
@@ -39,7 +40,8 @@ class Match(NamedTuple):
 class Finder(NamedTuple):
     """A search for one query or pattern in one language. `names` are the names of its captures.
 
-    `find` yields the matches in a file, sorted by their start, longer ones first. It raises TooManySteps.
+    `find` yields the matches in a file, sorted by their start. If several begin at the same offset, the longest is
+    first. `find` raises TooManySteps.
     """
 
     language: str
@@ -49,7 +51,7 @@ class Finder(NamedTuple):
 
 
 def check_language(language: str) -> None:
-    """Raise PatternError unless a grammar for a language exists and is installed."""
+    """Raise PatternError if there is no grammar for a language, or if the grammar is not installed."""
     known = every_language()
     if language not in known:
         hint = did_you_mean(language, known) or f"there are: {', '.join(known)}"
@@ -60,7 +62,7 @@ def check_language(language: str) -> None:
 
 
 def query_finder(text: str, language: str) -> Finder:
-    """Return a finder for a query. It finds the nodes of the capture that `read_query` determines.
+    """Return a finder for a query. The finder finds the nodes of the capture that `read_query` returns.
 
     Raises PatternError.
     """
@@ -107,19 +109,22 @@ def pattern_finder(text: str, language: str) -> Finder:
 
 
 def _query_for(pattern: PatternNode, language: str) -> Query:
-    """Return a query that captures all nodes whose type is that of the pattern's outermost node."""
+    """Return a query that captures all nodes of one type: the type of the pattern's outermost node."""
     query: Query = Query(grammar(language).language, f"({pattern.kind}) @_")
     return query
 
 
 def _literals(pattern: PatternNode) -> tuple[bytes, ...]:
-    """Return texts that every file with a match contains. The longest are first, because they are the rarest."""
+    """Return texts that every file with a match contains.
+
+    The longest are first, because they occur in the fewest files.
+    """
     texts = {node.text for node in pattern.walk() if _is_literal(node)}
     return tuple(sorted(texts, key=lambda text: (-len(text), text))[:_LITERALS_MAX])
 
 
 def _is_literal(node: PatternNode) -> bool:
-    """Return whether each file that contains this node has the node's text as bytes, in any encoding."""
+    """Return whether a file that contains this node must contain the node's text as bytes, in any encoding."""
     return node.text.isascii() and not any(character in b"\r\n" for character in node.text) and bool(node.text)
 
 

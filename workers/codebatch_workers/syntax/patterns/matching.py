@@ -4,9 +4,10 @@ A node matches a pattern node if both have the same type, and their children mat
 have the same text. In the file, comments and tokens that the pattern does not mention (trailing commas, `async`) are
 skipped.
 
-All ways to match are followed in parallel, position by position. Two ways differ only in the texts that are bound to
-repeated names. So each pattern node is usually compared with each node of the file only once. If repeated names can be
-bound in many ways, there are more comparisons. STEPS_MAX limits their number.
+A node can match in several ways, which bind different texts to the names. All ways are followed in parallel, from one
+position to the next. Ways that bind the same texts to all repeated names are treated as one. So each pattern node is
+usually compared with each node of the file only once. If repeated names can be bound in many ways, there are more
+comparisons. STEPS_MAX limits their number.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from codebatch_workers.syntax.patterns.reading import PatternNode
 
 STEPS_MAX = 100_000
 STEPS_PER_BYTE_MAX = 10
-"""The maximum number of comparisons in one file: STEPS_MAX, and STEPS_PER_BYTE_MAX for each byte of the file."""
+"""Limits on the number of comparisons in one file: STEPS_MAX, plus STEPS_PER_BYTE_MAX for each byte of the file."""
 
-# `_Texts` has the text bound to each repeated name, or None. `_Bound` is a linked list of all bound names with their
-# offsets, the last one first.
+# `_Texts` has the text that is bound to each repeated name, or None. `_Bound` is a linked list of all bound names with
+# their offsets. The name that was bound last is first.
 _Texts = tuple[bytes | None, ...]
 _Bound: TypeAlias = "tuple[str, int, int, _Bound] | None"
 _Ways = dict[_Texts, _Bound]
@@ -70,7 +71,7 @@ class _FileComparison:
         self._steps_left = STEPS_MAX + STEPS_PER_BYTE_MAX * len(utf8)
 
     def node(self, pattern: PatternNode, node: Node, ways: _Ways) -> _Ways:
-        """Extend the ways to match up to here by the ways in which a node matches a pattern node."""
+        """Return the ways in which `node` matches `pattern`. Each extends one of `ways`, which match earlier nodes."""
         self._count(len(ways))
         if pattern.hole:
             return self._bind(pattern, node.start_byte, node.end_byte, ways) if node.is_named else {}
@@ -83,7 +84,7 @@ class _FileComparison:
         return ways if is_alike else {}
 
     def _children(self, patterns: Sequence[PatternNode], nodes: Sequence[Node], ways: _Ways) -> _Ways:
-        """Return the ways in which all nodes match the children of a pattern node.
+        """Return `ways`, extended by the ways in which `nodes` match `patterns`, the children of a pattern node.
 
         `ways_at` maps each position in `nodes` to the ways in which the nodes before it match the pattern's children so
         far.
@@ -113,7 +114,7 @@ class _FileComparison:
         matches: dict[int, _Ways] = {}
         current: _Ways = {}
         last = max(ways_at)
-        # Before a metavariable, tokens must match too: `yield from x` does not match `yield $X`.
+        # Before a metavariable, no token is skipped: `yield from x` does not match `yield $X`.
         is_passed = [node.is_extra for node in nodes] if pattern.hole else is_passed
         for position in range(min(ways_at), len(nodes)):
             if position in ways_at:
@@ -131,7 +132,8 @@ class _FileComparison:
     def _many(self, pattern: PatternNode, nodes: Sequence[Node], ways_at: Mapping[int, _Ways]) -> dict[int, _Ways]:
         matches: dict[int, _Ways] = {}
         open_starts: list[tuple[int, _Ways]] = []
-        # A bound sequence begins and ends with a named node, so a comma at its end is not part of it.
+        # A bound sequence of nodes begins and ends with a named node. So a comma at the end of the sequence is not part
+        # of it.
         named = _next_named(nodes) if pattern.name else [len(nodes)] * (len(nodes) + 1)
         last = -1
         for position in range(min(ways_at), len(nodes) + 1):
@@ -180,7 +182,7 @@ class _FileComparison:
 
 
 def _next_named(nodes: Sequence[Node]) -> list[int]:
-    """Return for each position the position of the next named node at or after it, or len(nodes) if there is none."""
+    """Return for each position the next position, at or after it, of a named node. Without one, it is len(nodes)."""
     following = [len(nodes)] * (len(nodes) + 1)
     for position in range(len(nodes) - 1, -1, -1):
         following[position] = position if nodes[position].is_named else following[position + 1]

@@ -13,7 +13,8 @@ from codebatch_workers.syntax.patterns.reading import PatternError
 QUERY_BYTES_MAX = 10_000
 _MATCH = "match"
 _ERROR = re.compile(r"(?P<what>.*?) at row (?P<row>\d+), column (?P<column>\d+)(?:: (?P<name>.*))?", re.DOTALL)
-# A comment can contain text that looks like a predicate. So `required_literals` gives up if there may be a comment.
+# A predicate `(#eq? @name "text")`. A comment can contain text that looks like one. So `required_literals` returns
+# nothing if the query may contain a comment.
 _EQUAL = re.compile(r'\(#eq\?\s+@([\w.-]+)\s+"((?:[^"\\])+)"\s*\)')
 _ALWAYS_THERE = ("", "+")
 
@@ -21,8 +22,8 @@ _ALWAYS_THERE = ("", "+")
 def read_query(text: str, language: str) -> tuple[Query, str]:
     """Return a compiled query, and the name of the capture to report. Raises PatternError.
 
-    This capture is `@match`, or otherwise the last one that does not begin with `_`. If a query has no captures, its
-    whole node is reported.
+    The name is `match` if the query has this capture. Otherwise, it is the last one that does not begin with `_`. If a
+    query has no captures, its whole node is captured.
     """
     if len(text.encode("utf-8", "surrogatepass")) > QUERY_BYTES_MAX:
         raise PatternError(f"the query is longer than {QUERY_BYTES_MAX:,} bytes", hint="shorten the query")
@@ -42,7 +43,7 @@ def read_query(text: str, language: str) -> tuple[Query, str]:
 
 
 def required_literals(query: Query, text: str) -> tuple[bytes, ...]:
-    """Return texts that every file with a match contains: those that `#eq?` requires of mandatory captures."""
+    """Return texts that every file with a match contains: those that `#eq?` requires of captures that must exist."""
     if query.pattern_count != 1 or ";" in text:
         return ()
     index = {query.capture_name(number): number for number in range(query.capture_count)}
@@ -72,7 +73,7 @@ def _refusal(error: str, text: str, language: str) -> PatternError:
         return PatternError(f"the query is not valid for {language}: {error}", hint="see: codebatch ast FILE")
     problem, row, column, name = match["what"], int(match["row"]), int(match["column"]), (match["name"] or "").strip()
     line = text.split("\n")[row] if row < text.count("\n") + 1 else ""
-    # Tree-sitter counts the column in bytes, but `place` has it in characters.
+    # Tree-sitter counts the column in bytes, but `place` needs it in characters.
     place = (row, len(line.encode()[:column].decode("utf-8", "ignore")))
     loaded = grammar(language).language
     known: list[str] = []

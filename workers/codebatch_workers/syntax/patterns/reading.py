@@ -3,9 +3,9 @@
 `$X` matches one node. If its name is repeated, the texts must be equal. `$_` and other names that begin with `_` are
 not bound. `$$$` and `$$$ARGS` match any number of nodes. Names consist of capitals, digits and `_`.
 
-The language's grammar parses a pattern after each metavariable is replaced by code that is valid in its place
-(`_STAND_INS`). If a pattern is not a valid file, it is parsed within a context (`_CONTEXTS`). The result must be one
-node without errors.
+The language's grammar parses a pattern. Before that, a placeholder replaces each metavariable: code that is valid in
+its place (`_STAND_INS`). If a pattern is not a valid file, it is parsed with code around it (`_CONTEXTS`). The result
+must be one node without errors.
 """
 
 from __future__ import annotations
@@ -23,15 +23,17 @@ PATTERN_BYTES_MAX = 10_000
 METAVARIABLES_MAX = 50
 PATTERN_DEPTH_MAX = 100
 ATTEMPTS_MAX = 300
-"""The maximum number of combinations of stand-ins that are tried in one context."""
+"""The maximum number of combinations of placeholders that are tried with the same code around the pattern."""
 _HOLE = re.compile(r"(?<![\w$])(\$\$\$(?:[A-Z_][A-Z0-9_]*)?|\$[A-Z_][A-Z0-9_]*)(?![\w$])")
 _MANY = "$$$"
 _NO_FAULTS = (0, 0, 0)
 _NO_HOLE = re.compile(r"\$\$[A-Z_]|\$[a-z]|\$\{")
 _SEPARATORS = frozenset({",", ";", "\n"})
 
-# Code that can stand for a metavariable. `{n}` is a lower-case name, and `{N}` a capitalized one. Only the part before
-# `|` is replaced by the metavariable.
+# Placeholders: code that replaces a metavariable while a pattern is parsed. Those of a language are tried in order. In
+# them, `{n}` becomes a lower-case word that the pattern does not contain, such as `z0z`. `{N}` becomes the same word
+# capitalized: `Z0z`. The node that consists of the placeholder becomes the metavariable. Text after `|` only makes the
+# code valid, and is not part of this node.
 _PLAIN = ("{n}",)
 _BRACED = ("{n}", "{n};", "{N} {n}", "{N} {n};")
 _TYPED = ("{n}", "{n}: {N}")
@@ -62,13 +64,15 @@ _STAND_INS: Mapping[str, Sequence[str]] = {
     "typescript": _SCRIPT,
     "zsh": _SHELL,
 }
-# The first stand-in to try for any number of nodes. In Kotlin, `{n}` alone would turn a class into an enumeration.
+# The placeholder that is tried first for `$$$`, if it is not the first one in _STAND_INS. In the body of a Kotlin
+# class, the word for `{n}` alone would be an entry of an enumeration. So a property is tried first.
 _MANY_FIRST: Mapping[str, str] = {"kotlin": "val {n}: {N}|\n"}
 _ALONE = ("", "")
 _CLOSED = ("", ";")
 _IN_CLASS = ("class C {\n", "\n}")
 _CONTEXTS: Mapping[str, Sequence[tuple[str, str]]] = {
-    # Without a context, `f(x)` is a type in C, and `a.f(x)` a conversion in Go.
+    # As a whole file, `f(x)` would be a type in C, and `a.f(x)` a conversion in Go. So these are first parsed in a
+    # function.
     "c": (("void f(void) {\n", ";\n}"), _ALONE),
     "cpp": (("void f(void) {\n", ";\n}"), _ALONE, ("class C {\n", "\n};")),
     "csharp": (_ALONE, _CLOSED, _IN_CLASS),
@@ -90,7 +94,7 @@ _CONTEXTS: Mapping[str, Sequence[tuple[str, str]]] = {
 class PatternError(ValueError):
     """An invalid pattern or query.
 
-    `hint` is a remedy. `place` is the row and column of the error, both from 0, or None.
+    `hint` describes what to do. `place` is the row and column of the error, both from 0, or None if unknown.
     """
 
     def __init__(self, message: str, *, hint: str, place: tuple[int, int] | None = None) -> None:
@@ -102,8 +106,8 @@ class PatternError(ValueError):
 class PatternNode(NamedTuple):
     """A node of a pattern: its type, its children, and its text if it has no children.
 
-    If `hole` is true, the node is a metavariable. Then `name` is empty if it is not bound, and `is_many` means that it
-    matches any number of nodes.
+    If `hole` is true, the node is a metavariable. Then `name` is its name, or empty if the metavariable is not bound.
+    `is_many` means that it matches any number of nodes.
     """
 
     kind: str = ""
@@ -126,7 +130,8 @@ def read_pattern(pattern: str, language: str) -> PatternNode:
     text = pattern.strip()
     _check(text, language)
     if language in LANGUAGES_WITH_MACROS and text.endswith("};"):
-        # A semicolon after `struct S {}` is not part of its node. Other declarations do not need one, either.
+        # In C, the semicolon after `struct S {}` is not part of the node. Other declarations do not need a semicolon,
+        # either.
         text = text[:-1]
     best = _read(text, language)
     if best.node is None:
@@ -139,7 +144,10 @@ def read_pattern(pattern: str, language: str) -> PatternNode:
 
 
 def _read(text: str, language: str) -> _Read:
-    """Parse a pattern in each context of its language. Return the result with the fewest faults."""
+    """Parse a pattern with each piece of code that its language has in _CONTEXTS.
+
+    Return the result with the fewest faults.
+    """
     holes = [(match[1], match.start(), match.end()) for match in _HOLE.finditer(text)]
     if len(holes) > METAVARIABLES_MAX:
         raise PatternError(f"the pattern has more than {METAVARIABLES_MAX} metavariables", hint="use --query")
@@ -152,7 +160,7 @@ class _Read(NamedTuple):
     """The result of parsing a pattern: a node, or faults.
 
     The faults are, in order of weight: the pattern is not one node (0 or 1), the size of its errors, and the number of
-    metavariables that are not nodes. `unread` is one of these metavariables. `is_deep` is set if the pattern is nested
+    metavariables that are not nodes. `unread` is one of these metavariables. `is_deep` is true if the pattern is nested
     too deeply.
     """
 
@@ -163,7 +171,7 @@ class _Read(NamedTuple):
 
 
 class _PatternReader:
-    """A parser for one pattern. It tries contexts, and stand-ins for the metavariables."""
+    """A parser for one pattern. It tries code around the pattern, and placeholders for the metavariables."""
 
     def __init__(self, text: str, holes: Sequence[tuple[str, int, int]], language: str) -> None:
         self._text = text
@@ -177,9 +185,9 @@ class _PatternReader:
         self._words = [f"{mark}{names.index(written)}z" for written, _, _ in holes]
 
     def read(self, context: tuple[str, str]) -> _Read:
-        """Return the best result in a context.
+        """Return the best result of parsing the pattern with the code in `context` before and after it.
 
-        While there are faults, change the stand-in of the one metavariable that reduces them most.
+        While there are faults, change the placeholder of one metavariable: the change that removes the most faults.
         """
         first = self._stand_ins[0]
         chosen = [
@@ -228,7 +236,7 @@ class _PatternReader:
 def _node_at(root: Node, start: int, end: int, *, is_closed: bool) -> Node | None:
     """Return the smallest node whose range is exactly [start, end), or None.
 
-    If `is_closed` is set, the range may include the semicolon after it.
+    If `is_closed` is set, the range may also include the semicolon after `end`.
     """
     for last in (end, end + 1) if is_closed else (end,):
         node = root.named_descendant_for_byte_range(start, last)
@@ -240,7 +248,7 @@ def _node_at(root: Node, start: int, end: int, *, is_closed: bool) -> Node | Non
 def _convert(
     node: Node, source: bytes, holes: Mapping[tuple[int, int], str], unread: dict[tuple[int, int], str], *, depth: int
 ) -> PatternNode:
-    """Convert a node and its descendants. A node that consists of a stand-in becomes the metavariable."""
+    """Convert a node and its descendants. A node that consists of a placeholder becomes the metavariable."""
     if depth > PATTERN_DEPTH_MAX:
         raise RecursionError
     span = (node.start_byte, node.end_byte)
@@ -249,7 +257,7 @@ def _convert(
         written = holes[span]
         name = written.lstrip("$")
         return PatternNode(hole=True, name="" if name.startswith("_") else name, is_many=written.startswith(_MANY))
-    # Nodes after the source belong to the context, which only closes the statement.
+    # Nodes that begin after the pattern belong to the added code, which closes the statement.
     own_children = [child for child in node.children if not child.is_extra and child.start_byte < max(len(source), 1)]
     children = [_convert(child, source, holes, unread, depth=depth + 1) for child in own_children]
     if span[1] > len(source) and len(children) == 1 and children[0].hole:
@@ -259,7 +267,7 @@ def _convert(
 
 
 def _drop_separators(children: Sequence[PatternNode]) -> Iterator[PatternNode]:
-    """Yield children, without separators next to a metavariable that can match no node."""
+    """Yield the children of a node, without separators next to a metavariable that can match no node."""
     for index, child in enumerate(children):
         neighbors = children[max(index - 1, 0) : index + 2]
         if not (child.kind in _SEPARATORS and not child.is_named and any(neighbor.is_many for neighbor in neighbors)):
@@ -267,7 +275,7 @@ def _drop_separators(children: Sequence[PatternNode]) -> Iterator[PatternNode]:
 
 
 def _count_errors(root: Node) -> int:
-    """Return the size of all errors: the bytes in error nodes, plus the number of error and missing nodes."""
+    """Return the size of all errors: the number of bytes in error nodes, plus the number of error and missing nodes."""
     size, pending = 0, [root]
     while pending:
         node = pending.pop()
