@@ -64,7 +64,7 @@ def test_long_modules_and_large_classes_state_a_reason() -> None:
                 methods = sum(isinstance(each, ast.FunctionDef) for each in node.body)
                 if methods > METHODS_MAX and not MANY.search(f"{about} {ast.get_docstring(node)}"):
                     wrong.append(f"{path} {node.name}")
-    assert wrong == []
+    assert wrong == [], "split these, or state a reason: `It is as long as it is because …`"
 
 
 def _iter_statements(node: ast.AST) -> Iterator[ast.AST]:
@@ -107,12 +107,14 @@ def test_class_names_are_unique_except_in_wire_formats() -> None:
         for node in _iter_statements(tree):
             if isinstance(node, ast.ClassDef) and str(path) not in WIRE_FORMATS:
                 modules.setdefault(node.name, []).append(str(path))
-    assert {name: paths for name, paths in modules.items() if len(paths) > 1} == {}
+    assert {name: paths for name, paths in modules.items() if len(paths) > 1} == {}, "a class name occurs twice"
 
 
 def test_folders_have_a_limited_number_of_files() -> None:
     counts = Counter(path.parent.relative_to(ROOT) for path in OURS)
-    assert {str(folder): count for folder, count in counts.items() if count > FOLDER_FILES_MAX} == {}
+    assert {str(folder): count for folder, count in counts.items() if count > FOLDER_FILES_MAX} == {}, (
+        f"more than {FOLDER_FILES_MAX} modules: use an existing module or a subfolder"
+    )
 
 
 def test_texts_name_no_moved_module() -> None:

@@ -1,6 +1,6 @@
 """The description of the command line: commands, options, and the JSON types of answers.
 
-This module imports every command.
+This module imports every command. It is as long as it is because it has one table of all answers.
 """
 
 from __future__ import annotations

@@ -368,8 +368,7 @@ _GRAMMARS: dict[str, _Wheel] = {
     "typescript": _wheel("typescript", "script", "typescript", function="language_typescript"),
     "zsh": _wheel("bash"),
 }
-# Grammars that are installed with the extra `languages`. Without them, files in these languages have only
-# language-neutral records.
+# Further grammars. If one is not installed, files in its language have only language-neutral records.
 _EXTRA_GRAMMARS: dict[str, _Wheel] = {
     "csharp": _wheel("c-sharp", "csharp"),
     "css": _wheel("css"),
