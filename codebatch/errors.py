@@ -1,8 +1,9 @@
-"""All errors. The class depends on the cause: the caller, the store, the source, the batch, or a bug.
+"""All errors. The class of an error shows its cause: the caller, the store, the source, the batch, or a bug.
 
-`code` is what `--json` prints. `exit_status` is the exit status of the process; it differs from the class's only after
-a signal. The table in SPEC.md "Exit statuses" is generated from these classes. An error that is raised in several
-places has a subclass, which takes the facts as fields and builds the message and the hint.
+`code` identifies the class in the output of `--json`. `exit_status` is the exit status of the process. Each class has
+one; after a signal, an instance of Stopped has another. The table in SPEC.md "Exit statuses" is generated from these
+classes. If the same error is raised in several places, it has a subclass. This subclass takes the facts as fields and
+builds the message and the hint.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class CodebatchError(Exception):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The message as it is displayed."""
+        """The lines in which the message is displayed."""
         return (self.message,)
 
 
@@ -44,7 +45,7 @@ class Stopped(CodebatchError):
 
     @classmethod
     def before_repair(cls, damage: StoreCorrupt, exit_status: int) -> Stopped:
-        """Return the error for damage that was not repaired because of the signal."""
+        """Return the error that a signal stopped the command before it repaired `damage`."""
         return cls(f"stopped before repair: {damage.message}", hint=damage.hint, exit_status=exit_status)
 
 
@@ -305,9 +306,9 @@ class NothingLeft(NothingToDo):
 
 
 def make_error(code: str, message: str, hint: str | None) -> CodebatchError:
-    """Return the error of another process: the class by code, with message and hint.
+    """Return the error that another process reported: the class for `code`, with its message and hint.
 
-    InternalError for unknown codes.
+    If the code is unknown, return InternalError.
     """
     kinds: list[type[CodebatchError]] = [CodebatchError]
     for kind in kinds:

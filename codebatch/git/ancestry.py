@@ -1,4 +1,4 @@
-"""Ancestors of commits in a git work tree. git is queried as in repository.py.
+"""Ancestors of commits in a git work tree. git is run as repository.py describes.
 
 Commits in queries come from a store or the environment, and results come from an untrusted repository. So only texts
 with the form of a full commit hash are accepted as commits.
@@ -40,9 +40,10 @@ class Repository(NamedTuple):
         return [_check_commit(name.decode("ascii", "replace")) for name in names]
 
     def find(self, reference: str) -> str | None:
-        """Return the full hash of the commit to which a reference resolves, or None.
+        """Return the full hash of the commit that a reference names, or None.
 
-        A reference that looks like an option or contains unprintable characters is not passed to git.
+        A reference that looks like an option or contains unprintable characters is not passed to git; the result is
+        None.
         """
         if not reference or reference.startswith("-") or not reference.isprintable():
             return None
@@ -52,7 +53,7 @@ class Repository(NamedTuple):
             return None
 
     def merge_base(self, one: str, other: str) -> str:
-        """Return the best common ancestor of two commits. Raises GitError if there is none or git does not find it."""
+        """Return the best common ancestor of two commits. Raises GitError if there is none."""
         try:
             return _first_commit(self._query("merge-base", _check_commit(one), _check_commit(other)))
         except GitError as error:

@@ -1,4 +1,7 @@
-"""Lines that a change touched, as reported by git. It is queried as in repository.py, without filters (checkout.py)."""
+"""Lines that a change added or modified, as reported by git.
+
+git is run as repository.py describes, with all filters disabled (checkout.py).
+"""
 
 from __future__ import annotations
 
@@ -47,13 +50,14 @@ def _iter_hunks(diff: bytes) -> Iterator[tuple[bytes, range]]:
             path = _unquoted(line[4:].removesuffix(b"\t")).removeprefix(b"b/")
         elif hunk is not None:
             removed, first, added = (1 if part is None else int(part) for part in hunk.groups())
-            for _ in range(removed + added):  # Skip the lines of the hunk, because content may look like a header.
+            # Skip the content lines of the hunk, because content may look like a header.
+            for _ in range(removed + added):
                 next(lines, None)
             yield path, range(first, first + added)
 
 
 def _unquoted(path: bytes) -> bytes:
-    """Return a path without git's quoting. git quotes control characters, quotation marks and backslashes."""
+    """Return a path without the quoting of git, which quotes control characters, quotation marks and backslashes."""
     if not path.startswith(b'"'):
         return path
     return _ESCAPE.sub(lambda match: _escaped(match[1]), path[1:-1])

@@ -1,10 +1,11 @@
 """Comparison of a frozen work tree with its newest commit.
 
-git is queried as in repository.py. To detect changes, git may also run filter programs from the settings of the
+git is run as repository.py describes. To detect changes, git may also run filter programs from the settings of the
 repository, so each filter is disabled by name. Files with a filter then count as changed.
 
-A tree counts as clean only if this is certain. It is uncertain if git ignores the state of some file, because the
-checkout is sparse or the index marks the file so. If a submodule is checked out, it is compared in the same way.
+A tree counts as clean only if this is certain. It is uncertain if git does not compare some file: in a sparse checkout,
+or if the index marks the file (assume-unchanged, skip-worktree). If a submodule is checked out, it is compared in the
+same way.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from codebatch.git.repository import (
 )
 
 _SECONDS_MAX = 60.0
-# git waits forever for a FIFO named `.gitattributes`, so there is a limit. It is long, because git may have to read all
-# files again.
+# git waits forever for a FIFO named `.gitattributes`, so there is a time limit. It is long, because git may have to
+# read all files again.
 _STATUS_SECONDS = 10.0
 _FILES_A_SECOND = 1000
 _STATUS = ("status", "--porcelain=v1", "-z", "-uno", "--ignore-submodules=all", "--no-renames", "--", ".")
@@ -36,18 +37,18 @@ _KEYS = (b"clean", b"smudge", b"process")
 
 
 class CheckoutComparison:
-    """A running git process that compares the files of a directory with its newest commit. Call `close` at the end."""
+    """A running git process that compares the files of a directory with the newest commit. Call `close` at the end."""
 
     def __init__(self, git: str, directory: bytes, *, is_top: bool, depth: int = 0) -> None:
-        """Start git. `depth` is the number of repositories around a submodule. Raises GitError."""
+        """Start git. `depth` is the number of repositories that enclose this one as a submodule. Raises GitError."""
         self._git, self._directory, self._is_top, self._depth = git, directory, is_top, depth
         filters = no_filters(git, directory, is_top=is_top)
         self._process: subprocess.Popen[bytes] = start_git(git, directory, (*filters, *_STATUS), is_top=is_top)
 
     def is_clean(self, paths: Iterable[bytes]) -> bool:
-        """Return whether the newest commit has all of these paths, relative to the directory, and nothing has changed.
+        """Return whether the newest commit has all `paths`, and git reports no changes.
 
-        Raises GitError.
+        `paths` are relative to the directory. Raises GitError.
         """
         expected_paths = {*paths}
         seconds = min(_STATUS_SECONDS + len(expected_paths) / _FILES_A_SECOND, _SECONDS_MAX)
@@ -63,7 +64,11 @@ class CheckoutComparison:
         return index.is_seen and (not below or self._are_submodules_clean(index.submodules, below))
 
     def _are_submodules_clean(self, submodules: Mapping[bytes, bytes], below: Mapping[bytes, list[bytes]]) -> bool:
-        """Return whether each submodule is at its recorded commit, unchanged, and has the paths in `below`."""
+        """Return whether each submodule is clean.
+
+        A submodule is clean if its recorded commit is checked out, nothing has changed, and it has all paths in
+        `below`.
+        """
         committed = committed_submodules(self._git, self._directory, _SECONDS_MAX, is_top=self._is_top)
         return committed == submodules and all(
             self._is_submodule_clean(path, commit.decode("ascii"), below[path]) for path, commit in submodules.items()
@@ -86,7 +91,7 @@ class CheckoutComparison:
     def _owns_repository(self, submodule: bytes) -> bool:
         """Return whether the repository of a submodule is inside it, or in `modules/` of the outer repository.
 
-        Otherwise a `.git` file could name another repository, which reports these files as clean.
+        If this were not required, a `.git` file could name any other repository, in which these files are clean.
         """
         inside = os.path.join(submodule, b".git")
         if os.path.isdir(inside):

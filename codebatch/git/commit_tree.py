@@ -1,4 +1,4 @@
-"""The tree of a commit in a scratch directory, as a separate work tree that the repository's settings do not affect.
+"""The files of a commit in a scratch directory: a separate work tree that the repository's settings do not affect.
 
 Only the objects of the repository are read. The index, the files and the settings belong to the scratch directory. So
 nothing is written to the repository, and none of its hooks and filters runs.
@@ -21,14 +21,15 @@ from codebatch.system.files.memory_scratch import try_memory_scratch
 _QUERY_SECONDS = 30.0
 _CHECKOUT_SECONDS = 600.0
 _PAGE_BYTES = 4096
-# Free space that is left for other programs: this many times the size of the tree in memory, and a fixed size.
+# Free space that a scratch directory requires. In memory: this many times the size of the tree, plus a fixed size,
+# because other programs need memory too. On disk: the size of the tree, plus the fixed size.
 _FREE_TIMES = 4
 _FREE_BYTES = 256 << 20
 
 
 @contextlib.contextmanager
 def check_out_commit(repository: Repository, commit: str) -> Iterator[bytes]:
-    """Yield a directory with the content of the repository's directory in a commit, in a temporary work tree.
+    """Yield a temporary work tree that has the content of the repository's directory in a commit.
 
     Raises GitError if the directory does not exist in the commit. Also raises GitError if the files would differ from a
     checkout, because the commit has submodules or files with a filter. Raises OSError if the disk is full.
@@ -62,7 +63,8 @@ def _tree_bytes(repository: Repository, commit: str) -> int:
 def _scratch(size_bytes: int) -> Iterator[str]:
     """Yield an empty directory, and remove it afterwards. Raises GitError if there is no room for `size_bytes`.
 
-    Memory is used if enough is free, because writing thousands of files there takes an eighth of the time.
+    The directory is in memory if enough memory is free, because writing thousands of files to memory takes an eighth of
+    the time.
     """
     in_memory = try_memory_scratch(free_bytes=size_bytes * _FREE_TIMES + _FREE_BYTES)
     if in_memory is not None:
@@ -107,7 +109,7 @@ def _names_filter(path: bytes) -> bool:
 
 
 def _query(repository: Repository, *arguments: str) -> bytes:
-    """Return the output of git without the final newline. It may contain any bytes."""
+    """Return the output of a git command without the final newline. The output may contain any bytes."""
     output = query_git(
         repository.git, repository.directory, arguments, _QUERY_SECONDS, is_top=is_repository_top(repository.directory)
     )

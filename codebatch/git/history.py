@@ -1,11 +1,11 @@
-"""The commits of the last year of a work tree: changed versions of files, and differing lines.
+"""The commits of the last year in a git repository: the file versions that they changed, and the differing lines.
 
-git is queried as in repository.py, so no setting of the repository has an effect. Every reading has limits of commits,
-bytes and time. If it reaches a limit, the result covers only the newest commits.
+git is run as repository.py describes, so no setting of the repository has an effect. Each function has limits of
+commits, bytes and time. If it reaches a limit, its result covers only the newest commits.
 
-`list_commits` returns commits. `read_commits` reads which file versions each commit created, and from which versions.
-`read_hunks` reads the differing lines. It is slow, so it reads only chosen files. git may report any path, and the same
-path twice in a commit. So callers must only look up paths that they know.
+`list_commits` returns commits. `read_commits` reads the file versions that each commit created, and their older
+versions. `read_hunks` reads the differing lines. It is slow, so it reads only the files in `paths`. git may report any
+path, and the same path twice in a commit. So callers must only look up paths that they know.
 """
 
 from __future__ import annotations
@@ -29,17 +29,14 @@ HISTORY_SECONDS_MAX = 10.0
 HISTORY_BYTES_MAX = 256 << 20
 
 _COMMITS_PER_READ = 1_024
-"""Number of commits that are read at a time.
-
-git outputs merges separately from other commits. If a limit is reached, the newest commits must be complete.
-"""
+"""Number of commits that are read at a time, because git outputs merges separately from other commits."""
 _HEAD_SECONDS = 5.0
 _SHA1_DIGITS = 40
 _READ_BYTES = 1 << 16
 _HEAD_QUERY = ("rev-parse", "--is-shallow-repository", "HEAD^{commit}", "HEAD:./")
-# git treats larger files as binary, so it does not compare their lines, which would take long.
+# git treats files above this size as binary and does not compare their lines, which would take long.
 _BIG_FILE = ("-c", "core.bigFileThreshold=1m")
-# Protects against hostile repositories: no external diff, no text conversion, no order file.
+# These options protect against hostile repositories: no external diff, no text conversion, no order file.
 _DIFF = (
     "diff-tree", "--stdin", "-r", "--full-index", "--no-ext-diff", "--no-textconv", "--no-color",
     "--ignore-submodules=none", "-O/dev/null",
@@ -48,9 +45,10 @@ _RAW = (*_BIG_FILE, *_DIFF, "-c", "--raw", "-z")
 _FIND_RENAMES = ("-M50%",)
 _RENAMES = "-l1000"
 _RENAMES_OF_MERGES = "-l20"
-"""Limit of rename detection in merges.
+"""The limit of files up to which git detects renames in merges.
 
-It is low because a merge of very different trees would take long, and few files are renamed in only one parent.
+It is low, because rename detection in a merge of very different trees takes long, while few files are renamed in only
+one parent.
 """
 _LINES = (
     "-p", "-U0", "--inter-hunk-context=0", "--diff-algorithm=myers", "--indent-heuristic",
@@ -73,7 +71,7 @@ class Version(NamedTuple):
 
 
 class FileVersionChange(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A version of a file that a commit created, and the versions from which it was made: one of each parent.
+    """A version of a file that a commit created, and the older versions: one in each parent of the commit.
 
     If the file is new, `old` is empty. A merge has a change only for a file that differs from the file in every parent.
     """
@@ -83,7 +81,7 @@ class FileVersionChange(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class ListedCommit(NamedTuple):
-    """A commit and its parents, by hash."""
+    """A commit and its parents, given by their hashes."""
 
     name: bytes
     parents: tuple[bytes, ...]
@@ -95,14 +93,14 @@ class ListedCommit(NamedTuple):
 
 
 class CommitComparison(NamedTuple):
-    """A commit to be compared with one parent. If `parent` is None, it is compared with each of its parents."""
+    """A commit that is to be compared with one parent or, if `parent` is None, with each of its parents."""
 
     commit: bytes
     parent: bytes | None
 
 
 class Advance(Protocol):
-    """A callback that gets the progress of a reading."""
+    """A callback that is called with the progress of a reading: the number of commits done, and of all commits."""
 
     def __call__(self, done: int, planned: int) -> None: ...
 
@@ -112,14 +110,14 @@ def ignore_advance(done: int, planned: int) -> None:
 
 
 class CommitReading(NamedTuple):
-    """The changes of each commit, by commit hash. If `is_cut`, some of the requested commits are missing."""
+    """The changes of each commit, by commit hash. If `is_cut` is set, some of the requested commits are missing."""
 
     changes: dict[bytes, tuple[FileVersionChange, ...]]
     is_cut: bool
 
 
 class HunkReading(NamedTuple):
-    """The hunks of each pair of versions. If `is_cut`, some of the requested pairs are missing.
+    """The hunks of each pair of versions. If `is_cut` is set, some of the requested pairs are missing.
 
     If a pair has no hunks, its versions cannot be compared by lines.
     """
@@ -144,9 +142,9 @@ def find_head(git: str, directory: bytes) -> Head:
 def list_commits(
     git: str, directory: bytes, head: Head, *, seconds_max: float = HISTORY_SECONDS_MAX, commits_max: int = COMMITS_MAX
 ) -> list[ListedCommit]:
-    """Return the commits of the last year before `head`, each before its parents. Raises GitError.
+    """Return the commits of the last year up to `head`, each before its parents. Raises GitError.
 
-    At most `commits_max` + 1 commits are returned, so that the caller notices if there are more.
+    Up to `commits_max` + 1 commits are returned. The additional one shows the caller that there are more.
     """
     is_top = is_repository_top(directory)
     newest = query_git(
@@ -173,10 +171,10 @@ def read_commits(
     bytes_max: int = HISTORY_BYTES_MAX,
     advance: Advance = ignore_advance,
 ) -> CommitReading:
-    """Read the changes that commits made below a directory, in the given order. Raises GitError.
+    """Read the changes that commits made to files below a directory, in the order of `commits`. Raises GitError.
 
-    In a shallow repository, the oldest commit seems to create every file, so it has no changes. If the limits are
-    reached within the first commits that are read, the first commit is returned without changes.
+    In a shallow repository, the oldest commit appears to create every file, so no changes are returned for it. If a
+    limit is reached before the first commit is complete, the first commit is returned without changes.
     """
     prefix = query_git(
         git, directory, ("rev-parse", "--show-prefix"), _HEAD_SECONDS, is_top=is_repository_top(directory)
@@ -188,7 +186,8 @@ def read_commits(
         advance(start, len(commits))
         changes |= reader.read(commits[start : start + _COMMITS_PER_READ])
         if reader.is_cut:
-            changes.setdefault(commits[0].name, ())  # Otherwise every later reading would stop here too.
+            # Otherwise every later reading would stop here too.
+            changes.setdefault(commits[0].name, ())
             break
     return CommitReading(changes, reader.is_cut)
 
@@ -209,7 +208,8 @@ class _ChangeReader(msgspec.Struct):
         ordinary = [listed_commit.name for listed_commit in commits if not listed_commit.is_merge]
         merges = {listed_commit.name: len(listed_commit.parents) for listed_commit in commits if listed_commit.is_merge}
         merge_changes = self._read(list(merges), "")
-        # Rename detection in all merges takes six times as long. It is needed only if a parent does not have a file.
+        # Merges are first read without rename detection, which takes six times as long. It is needed only if a parent
+        # does not have a file.
         with_renames = [
             name
             for name, changes in merge_changes.items()
@@ -248,7 +248,7 @@ def read_hunks(
     seconds_max: float = HISTORY_SECONDS_MAX,
     bytes_max: int = HISTORY_BYTES_MAX,
 ) -> HunkReading:
-    """Read the hunks of pairs of versions at some paths. Raises GitError.
+    """Read the hunks of pairs of file versions. Only the files in `paths` are read. Raises GitError.
 
     `commits_by_pair` maps each pair to the commit that created the new version, and the parent to compare with.
     """
@@ -259,20 +259,20 @@ def read_hunks(
     output = _Output(git, directory, (*arguments, *sorted(paths)), lines)
     hunks = parse_patch(output.lines(end_ns, bytes_max))
     pairs: Iterable[Pair] = commits_by_pair
-    if output.status:  # A version is missing. The last pair may be incomplete.
+    if output.status:  # git failed because a version is missing. The last pair may be incomplete.
         hunks.pop(next(reversed(hunks), (b"", b"")), None)
     if output.is_cut:
-        # The last pair may be incomplete. If it is the only one, it counts as read: otherwise every later reading would
-        # stop at the same pair.
+        # The last pair may be incomplete, so it is dropped. If it is the only pair, it counts as read: otherwise every
+        # later reading would stop at this pair.
         last = next(reversed(hunks), None)
         pairs = [each for each in commits_by_pair if each in hunks and each != last] or list(commits_by_pair)[:1]
     return HunkReading({pair: tuple(hunks.get(pair, ())) for pair in pairs}, output.is_cut)
 
 
 def read_committed(git: str, directory: bytes, head: Head, paths: Collection[bytes]) -> dict[bytes, bytes]:
-    """Return the contents of files below a directory in a commit. Paths that are not in the commit are omitted.
+    """Return the contents of files in the commit `head`.
 
-    Raises GitError.
+    `paths` are relative to the directory. Missing paths are omitted. Raises GitError.
     """
     is_top = is_repository_top(directory)
     tree: tuple[str | bytes, ...] = ("ls-tree", "-z", head.commit, "--", *sorted(paths))
@@ -292,7 +292,7 @@ def blob_hash_prefix(content: bytes, commit: str) -> bytes:
 
 
 class _Output:
-    """The output of `git diff-tree` for several commits. It can be read only once, to its end.
+    """The output of one `git diff-tree` process for several commits. It can be read only once, to its end.
 
     `is_cut` is set if a limit of bytes or time was reached. `status` is the exit status of git.
     """
@@ -338,7 +338,7 @@ class _Output:
 def _parse_raw(
     tokens: Iterator[bytes], prefix: bytes, *, has_renames: bool
 ) -> tuple[dict[bytes, list[FileVersionChange]], bytes]:
-    """Return the changes of each commit, and the hash of the last commit in the output."""
+    """Parse the output of git. Return the changes of each commit, and the hash of the last commit in it."""
     changes: dict[bytes, list[FileVersionChange]] = {}
     commit = b""
     try:
@@ -366,9 +366,9 @@ def _parse_raw(
 
 
 def _iter_output(process: subprocess.Popen[bytes], end_ns: int) -> Iterator[bytes | None]:
-    """Yield blocks of the output of git. Yield None and stop if the time is up.
+    """Yield blocks of the output of git. If the time is up, yield None and stop.
 
-    Standard error is read too, so that git does not block when the pipe is full.
+    Standard error is read too, because git would block if that pipe were full.
     """
     assert process.stdout is not None
     assert process.stderr is not None
@@ -394,5 +394,5 @@ def _from_hex(name: bytes) -> bytes:
 
 
 def is_repository_top(directory: bytes) -> bool:
-    """Return whether a directory is the top of a repository: whether it contains `.git`."""
+    """Return whether a directory is the top of a repository: it contains a `.git`."""
     return os.path.lexists(os.path.join(directory, b".git"))

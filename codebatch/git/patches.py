@@ -1,7 +1,7 @@
 """Parsing of hunks in the output of `git diff-tree --patch --unified=0 --full-index`.
 
-Lines with content begin with a sign, a space or a backslash. So content of a file cannot be mistaken for the lines that
-describe files and hunks. Paths are ignored: hunks are identified by the blob hashes of both versions.
+Lines with file content begin with `+`, `-`, a space or a backslash. So file content cannot be mistaken for the lines
+that describe files and hunks. Paths are ignored: hunks are identified by the blob hashes of both versions.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 BLOB_BYTES = 12
-"""Number of bytes of a blob hash that are kept: enough to distinguish all versions."""
+"""Length in bytes to which blob hashes are truncated: enough to distinguish all versions in a repository."""
 
 _PATCH = re.compile(
     rb"^(?:index ([0-9a-f]+)\.\.([0-9a-f]+)|@@ -([0-9]+)(?:,([0-9]+))? \+([0-9]+)(?:,([0-9]+))? @@)", re.MULTILINE
@@ -19,7 +19,7 @@ _PATCH = re.compile(
 
 
 class Hunk(NamedTuple):
-    """Lines of an old version that were replaced by lines of the new one. Ends are exclusive."""
+    """Lines of an old version, and the lines of the new version that replaced them. Ends are exclusive."""
 
     old_start: int
     old_end: int
@@ -28,7 +28,7 @@ class Hunk(NamedTuple):
 
 
 Pair = tuple[bytes, bytes]
-"""The blob hashes of an old and a new version."""
+"""The truncated blob hashes of an old and a new version of a file."""
 
 
 def blob_from_name(name: bytes) -> bytes:
@@ -50,7 +50,10 @@ def parse_patch(blocks: Iterable[bytes]) -> dict[Pair, list[Hunk]]:
 
 
 def _span(start: bytes, count: bytes | None) -> tuple[int, int]:
-    """Return the first line of a range and the line after the last. For an empty range, git reports the line before."""
+    """Return the first line of a range, and the line after the last one. `start` and `count` are from a hunk header.
+
+    For an empty range, git reports the line before the range.
+    """
     lines = 1 if count is None else int(count)
     first = int(start) + (lines == 0)
     return first, first + lines

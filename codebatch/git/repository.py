@@ -1,11 +1,11 @@
-"""Queries of git work trees. Neither the tree nor the settings of the user affect the results.
+"""Running of git for queries of work trees. Neither files of the tree nor settings of the user affect the results.
 
 The configuration of a repository may name programs (`core.fsmonitor`, hooks, transports), which must not run. The
 user's configuration may name further ignore files, which must not change snapshots. Both are overridden, and all
 `GIT_*` variables are removed from the environment.
 
-The output of git depends on an untrusted index. If it has a path that no tree can contain, the output is rejected. git
-may never end: it waits for a FIFO named `.gitignore` or in its repository, and takes exponential time for some
+The output of git depends on an untrusted index. If the output has a path that no tree can contain, it is rejected. git
+may run forever: it waits for a FIFO named `.gitignore` or in its repository, and takes exponential time for some
 patterns. So every query has a time limit. Input may be endless: a device in place of the attributes file, or a tree of
 exponential size. So memory is limited too.
 """
@@ -27,7 +27,10 @@ from codebatch.system.clock import running_ns
 from codebatch.system.processes.proc import waits_for_fifo
 
 GIT_MEMORY_BYTES_MAX = 4 << 30
-"""Limit of git's own memory, without mapped files: git reads pattern files and trees of any size into memory."""
+"""Limit of git's memory in bytes, not counting mapped files.
+
+It is needed because git reads pattern files and trees of any size into memory.
+"""
 
 _SETTINGS = (
     "core.attributesFile=",
@@ -42,19 +45,20 @@ _ENVIRONMENT = {
     "GIT_ATTR_NOSYSTEM": "1",
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": "/dev/null",
-    # A partial clone would fetch missing objects through the transport in its configuration.
+    # Without this setting, a partial clone would fetch missing objects through the transport in its configuration.
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
-    # Otherwise glibc returns the memory after each file version to the kernel, and requests it again for the next one.
+    # Without this setting, glibc returns the memory after each file version to the kernel, and requests it again for
+    # the next version.
     "MALLOC_MMAP_THRESHOLD_": "67108864",
     "MALLOC_TRIM_THRESHOLD_": "268435456",
 }
 # For this query, git reads only its index.
 _TRACKED_SECONDS = 30.0
-# Interval at which a waiting process checks whether git is blocked.
+# Interval in seconds at which a process that waits for git tests whether git is blocked.
 _POLL_SECONDS = 0.2
 _LIST = ("ls-files", "-coz", "--deduplicate", "--exclude-per-directory=.gitignore")
 _UNREADABLE = re.compile(rb"warning: (?:could not open directory|unable to access) '(.*?)/?': (.*)")
@@ -62,8 +66,8 @@ _UNREADABLE = re.compile(rb"warning: (?:could not open directory|unable to acces
 _NO_PATH = re.compile(rb"(?:\A|[\0/])(?:\.\.?|\.git)(?=[/\0])|(?:\A|[\0/])/", re.IGNORECASE)
 _NAME_TOO_LONG = os.strerror(errno.ENAMETOOLONG)
 _WARNINGS = (b"warning: could not open directory", b"warning: unable to access")
-# Output of `ls-files -v -s -z`: "H 100644 OBJECT 0<TAB>PATH<NUL>". A tag other than H means that the file is unmerged
-# or that git ignores its state.
+# Output of `ls-files -v -s -z`: "H 100644 OBJECT 0<TAB>PATH<NUL>". A tag other than H means that the file is unmerged,
+# or that git does not compare it.
 _INDEXED = re.compile(rb"[^\t\0]*\t([^\0]*)\0")
 _SUBMODULE = re.compile(rb"(?:\A|\0)(?:H )?160000 (?:commit )?([0-9a-f]+)(?: \d)?\t([^\0]*)")
 _UNSEEN = re.compile(rb"(?:\A|\0)(?!H )[^\0]")
@@ -74,27 +78,36 @@ class GitError(Exception):
 
 
 class GitSilent(GitError):
-    """git did not finish within the time limit. It still runs."""
+    """The error that git did not finish within the time limit. git still runs."""
 
 
 class GitBlockedError(GitSilent):
-    """git waits for a FIFO in the place of a file. No process writes there, so git would wait forever."""
+    """The error that git waits for a FIFO at a path where it expects a file.
+
+    No process writes to it, so git would wait forever.
+    """
 
     def __init__(self) -> None:
         super().__init__("git waits for a FIFO where it expects a file")
 
 
 class GitFileList(msgspec.Struct, frozen=True):
-    """A listing by git: paths below a directory, each with NUL at its end, and unreadable paths with reasons."""
+    """A list of files by git: paths below a directory, each followed by NUL.
+
+    Unreadable paths are listed with reasons.
+    """
 
     raw: bytes
     unreadable: tuple[tuple[bytes, str], ...]
 
 
 class GitIndex(msgspec.Struct, frozen=True):
-    """The part of a repository's index that is below a directory. `submodules` maps some of the `paths` to commits.
+    """The part of a repository's index that is below a directory.
 
-    If `is_seen` is set, git compares the files of all paths, and none is omitted from the work tree.
+    `submodules` maps the paths of submodules to their commits.
+
+    If `is_seen` is set, git compares every file in the index with the work tree. Otherwise git skips some, for example
+    in a sparse checkout.
     """
 
     paths: frozenset[bytes]
@@ -106,14 +119,17 @@ class GitList:
     """A running `git ls-files`. Call `wait` or `close`."""
 
     def __init__(self, git: str, directory: bytes, *, is_top: bool) -> None:
-        """Start to list a directory. `is_top` means that the directory is the top of its repository."""
+        """Start to list a directory. `is_top` is set if the directory is the top of its repository."""
         self._process = start_git(git, directory, _LIST, is_top=is_top)
 
     def wait(self, seconds: float) -> GitFileList:
-        """Return the listing. Raises GitError. After GitSilent or GitBlockedError, it may be called again."""
+        """Return the list, after at most `seconds`. Raises GitError.
+
+        After GitSilent or GitBlockedError, this may be called again.
+        """
         output, errors = finish_git(self._process, seconds)
         unreadable = [(match[1], match[2].decode("utf-8", "replace")) for match in _UNREADABLE.finditer(errors)]
-        # git truncates warnings at 4096 bytes. If a path is too long, the reason is missing.
+        # git truncates warnings at 4096 bytes. If the path in a warning is very long, the reason after it is missing.
         if len(unreadable) < sum(map(errors.count, _WARNINGS)) or any(
             reason == _NAME_TOO_LONG for _, reason in unreadable
         ):
@@ -138,7 +154,7 @@ def find_git() -> str | None:
 
 
 def gitlinks(git: str, directory: bytes, seconds: float, *, is_top: bool) -> set[bytes]:
-    """Return the paths of the submodules that the index has below a directory. Raises GitError."""
+    """Return the paths of the submodules in the index that are below a directory. Raises GitError."""
     paths = set()
     for line in query_git(git, directory, ("ls-files", "-sz"), seconds, is_top=is_top).split(b"\0"):
         mode, _, path = line.partition(b"\t")
@@ -148,7 +164,7 @@ def gitlinks(git: str, directory: bytes, seconds: float, *, is_top: bool) -> set
 
 
 def tracked(git: str, directory: bytes, seconds: float, *, is_top: bool) -> set[bytes]:
-    """Return the paths that the index has below a directory. Raises GitError.
+    """Return the paths in the index that are below a directory. Raises GitError.
 
     For this query, git reads neither files of the work tree nor ignore patterns.
     """
@@ -157,9 +173,12 @@ def tracked(git: str, directory: bytes, seconds: float, *, is_top: bool) -> set[
 
 
 def read_index(git: str, directory: bytes, seconds: float, *, is_top: bool) -> GitIndex:
-    """Return the index below a directory, and whether git compares all its files with the work tree.
+    """Return the part of the index below a directory.
 
-    git does not compare all of them in a sparse checkout, or if the index marks files so. Raises GitError.
+    `is_seen` shows whether git compares all its files with the work tree.
+
+    git does not compare all of them in a sparse checkout, or if the index marks files (assume-unchanged,
+    skip-worktree). Raises GitError.
     """
     output = query_git(git, directory, ("ls-files", "-v", "-s", "-z"), seconds, is_top=is_top)
     paths = _INDEXED.findall(output)
@@ -168,12 +187,12 @@ def read_index(git: str, directory: bytes, seconds: float, *, is_top: bool) -> G
 
 
 def committed_submodules(git: str, directory: bytes, seconds: float, *, is_top: bool) -> Mapping[bytes, bytes]:
-    """Map the paths of submodules below a directory to their commits in HEAD. Raises GitError."""
+    """Map the paths of submodules below a directory to the commits that HEAD records for them. Raises GitError."""
     return _submodules(query_git(git, directory, ("ls-tree", "-r", "-z", "HEAD"), seconds, is_top=is_top))
 
 
 def is_tracked(git: str, directory: bytes, path: bytes) -> bool:
-    """Return whether the index has a path, or a path below it. `directory` must be the top of the repository.
+    """Return whether the index contains a path or a path below it. `directory` must be the top of the repository.
 
     Raises GitError.
     """
@@ -188,14 +207,16 @@ def start_git(
     is_top: bool,
     input_descriptor: int = subprocess.DEVNULL,
 ) -> subprocess.Popen[bytes]:
-    """Start git in a directory without external settings. The caller must call `end_git`. Raises GitError.
+    """Start git in a directory, without settings of the user and without dangerous settings of the repository.
+
+    The caller must call `end_git`. Raises GitError.
 
     `input_descriptor` is the file descriptor for standard input. By default there is no input.
     """
     settings = [part for setting in _SETTINGS for part in ("-c", setting)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _ENVIRONMENT
-    # With an explicit repository, a broken repository is an error: git does not search the parent directories. Also,
-    # `core.worktree` and the owner of the directory have no effect.
+    # The repository is named explicitly. So if it is broken, git reports an error and does not search the parent
+    # directories. Also, `core.worktree` and the owner of the directory have no effect.
     where = ["--git-dir=.git", "--work-tree=."] if is_top else []
     try:
         process = subprocess.Popen(
@@ -214,9 +235,11 @@ def start_git(
 
 
 def finish_git(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bytes]:
-    """Wait until git ends. Return its output and warnings. Raises GitError, or GitSilent after `seconds`.
+    """Wait at most `seconds` until git ends.
 
-    Raises GitBlockedError soon after git has begun to wait for a FIFO.
+    Return its output and its warnings. Raises GitError, or GitSilent after that time.
+
+    If git begins to wait for a FIFO, raises GitBlockedError soon afterwards.
     """
     output, errors = _communicate(process, running_ns() + round(seconds * 1e9))
     if process.returncode != 0:
@@ -238,7 +261,7 @@ def _communicate(process: subprocess.Popen[bytes], end_ns: int) -> tuple[bytes, 
 
 
 def query_git(git: str, directory: bytes, arguments: tuple[str | bytes, ...], seconds: float, *, is_top: bool) -> bytes:
-    """Run git and return its output. Raises GitError, or GitSilent after `seconds`."""
+    """Run git and return its output. Raises GitError, or GitSilent if it does not end within `seconds`."""
     process = start_git(git, directory, arguments, is_top=is_top)
     try:
         return finish_git(process, seconds)[0]
@@ -259,7 +282,10 @@ def _submodules(output: bytes) -> Mapping[bytes, bytes]:
 
 
 def _check_names(names: bytes) -> bytes:
-    """Return names unchanged. Raises GitError unless each is a possible path below the queried directory."""
+    """Return the names in git's output unchanged.
+
+    Raises GitError if one is not a possible path below the queried directory.
+    """
     invalid = _NO_PATH.search(names)
     if invalid is not None:
         start = names.rfind(b"\0", 0, invalid.start() + 1) + 1
@@ -269,7 +295,7 @@ def _check_names(names: bytes) -> bytes:
 
 
 def _first_line(errors: bytes) -> str:
-    """Return the first line of an error message. If it ends with a colon, also return the next line."""
+    """Return the first line of git's error message. If this line ends with a colon, also return the next line."""
     first, *other_lines = errors.decode("utf-8", "replace").strip().split("\n")
     more = f" {other_lines[0].strip()}" if first.endswith(":") and other_lines else ""
     return f"{first.removeprefix('fatal: ')}{more}"

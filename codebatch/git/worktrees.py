@@ -1,8 +1,8 @@
 """Linked git work trees, read from their files as described in gitrepository-layout(5), without running git.
 
-A linked work tree has a file `.git` that names `<common>/worktrees/<name>`. Any user can write such a file. So it
-counts only if that directory has a file `gitdir` that names the work tree. Only the owner of the repository can write
-there.
+A linked work tree has a file `.git` that names the directory `<common>/worktrees/<name>`. Any user can write such a
+file. So the work tree counts as linked only if that directory has a file `gitdir` that names the work tree. Only the
+owner of the repository can write this file.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ _FILE_BYTES_MAX = 8192
 
 
 def common_directory(top: bytes) -> bytes | None:
-    """Return the git directory that a work tree shares with the repository's other work trees, without links.
+    """Return the git directory that a work tree shares with other work trees of its repository, with links resolved.
 
-    `top` is the absolute root of the work tree. Its `.git` is the git directory, or a file that names the git
-    directory, as in a linked work tree, a submodule, or after `git init --separate-git-dir`. Return None if `.git` is
-    neither.
+    `top` is the absolute root of the work tree. Its `.git` is the git directory itself, or a file that names the git
+    directory. It is a file in a linked work tree, in a submodule, and after `git init --separate-git-dir`. Return None
+    if `.git` is neither.
     """
     path = os.path.join(top, b".git")
     if os.path.isdir(path):
@@ -40,7 +40,7 @@ def linked_common_directory(top: bytes) -> bytes | None:
     common, back = _line(os.path.join(own, b"commondir")), _line(os.path.join(own, b"gitdir"))
     if common is None or back is None:
         return None
-    # Relative since git 2.48 (worktree.useRelativePaths).
+    # The path may be relative since git 2.48 (worktree.useRelativePaths).
     if os.path.realpath(os.path.join(own, back)) != os.path.realpath(os.path.join(top, b".git")):
         return None
     return os.path.realpath(os.path.join(own, common))
@@ -55,9 +55,9 @@ def is_linked_work_tree(top: bytes, other: bytes | None) -> bool:
 
 
 def main_work_tree(top: bytes) -> bytes | None:
-    """Return the root of the main work tree if the work tree at `top` is linked to it.
+    """Return the root of the main work tree of the repository to which the work tree at `top` is linked.
 
-    Return None if it is not linked, or if the repository is bare.
+    Return None if it is not a linked work tree, or if the repository is bare.
     """
     common = linked_common_directory(top)
     if common is None or os.path.basename(common) != b".git" or not os.path.isdir(common):
@@ -72,7 +72,10 @@ def _named_directory(top: bytes) -> bytes | None:
 
 
 def _line(path: bytes) -> bytes | None:
-    """Return the content of a regular file with one line, or None if there is no such file."""
+    """Return the content of a regular file that has one line, without the newline.
+
+    Return None if there is no such file.
+    """
     try:
         return read_regular(path, bytes_max=_FILE_BYTES_MAX, is_link_followed=False).removesuffix(b"\n")
     except OSError:

@@ -1,12 +1,15 @@
 """Building of the index of a merged batch from its shard files (SPEC.md "Index").
 
-1. If the base of an older index has nearly all shard files, it is reused, and the missing files go into an overlay.
-   Otherwise all files go into a new base.
-2. The terms of each shard file are read from its terms file. If that is invalid, the records are decoded and a terms
-   file is written. Damaged shard files are omitted: if the index does not have a shard file, queries read all of it.
-3. The terms of all files are merged by key. Each posting has the number of its shard file's slot in the layer.
-4. index.json and the parts are written, or linked, under a hidden name. One rename publishes them next to older
-   indexes, which are then removed. Published files never change.
+1. An index consists of a base layer and possibly an overlay. If the base of an older index covers nearly all shard
+   files of the batch, this base is reused, and the missing files go into a new overlay. Otherwise all files go into a
+   new base.
+2. The terms of each shard file are read from its terms file. If the terms file is missing or invalid, the records are
+   decoded and a terms file is written. Damaged shard files are omitted from the index. Queries read every shard file
+   that is not in the index in full.
+3. The terms of all files are merged by key. Each posting names its shard file by the number of the file's slot in the
+   layer.
+4. index.json and the parts are written, or linked, under a hidden name. One rename publishes the new index next to
+   older indexes, which are then removed. Published files never change.
 """
 
 from __future__ import annotations
@@ -42,18 +45,22 @@ from codebatch.system.processes.garbage_collector import collector_paused
 
 
 class LayerContents(NamedTuple):
-    """The contents of a layer: values by key in key order, and for each slot the digest of its shard file's trailer."""
+    """The contents of a layer: values by key, in key order, and the slots of the layer.
+
+    A slot has the trailer digest of one shard file. Postings name a shard file by the number of its slot.
+    """
 
     pairs: dict[bytes, bytes]
     slots: tuple[Digest, ...]
 
 
 class IndexBuildStats(NamedTuple):
-    """Statistics of a build. `reused` is the number of shard files in the reused base.
+    """Statistics of the build of an index.
 
+    - `reused`: the number of shard files in the reused base.
     - `decoded`: the number of shard files without a valid terms file.
     - `damaged`: the number of unreadable shard files, which are omitted.
-    - `bytes`: the size of the new layer. `terms` and `postings` are those in the new layer.
+    - `bytes`: the size of the new layer. `terms` and `postings` count those in the new layer.
     """
 
     terms: int
@@ -66,12 +73,15 @@ class IndexBuildStats(NamedTuple):
 
 
 class _Shards:
-    """The shard files of a batch whose records are indexed, and their terms. It counts decoded and damaged files."""
+    """The shard files of a batch whose records are indexed, and the terms in these records.
+
+    It counts the files whose records were decoded, and the damaged files.
+    """
 
     def __init__(self, store: StoreDir, outputs: Outputs, on_skipped: SkipCallback, *, rebuilds: bool) -> None:
         """Find the shard files. If `rebuilds` is set, existing terms files are not read.
 
-        `on_skipped` gets reports of damage.
+        `on_skipped` is called with a message for each damaged file.
         """
         self._store = store
         self._outputs = outputs
@@ -87,9 +97,10 @@ class _Shards:
         }
 
     def iter_terms(self, known: Collection[Digest] = (), *, keeps: bool) -> Iterator[tuple[Digest, Terms]]:
-        """Yield the digest and the terms of each shard file that is not in `known`.
+        """Yield the trailer digest and the terms of each shard file, except of files in `known`.
 
-        If `keeps` is set, a terms file is written for each decoded shard file. Raises StoreUnwritable.
+        If `keeps` is set, a terms file is written for each shard file whose records are decoded. Raises
+        StoreUnwritable.
         """
         for digest, (task, index) in self.places.items():
             if digest in known:
@@ -119,10 +130,11 @@ class _Shards:
 def build(
     store: StoreDir, batch: BatchDir, outputs: Outputs, on_skipped: SkipCallback, *, rebuilds: bool
 ) -> IndexBuildStats:
-    """Build the index of merged outputs and make it the current one of their batch. On return it is on disk.
+    """Build the index of a batch from its merged outputs, and make it the current index of the batch.
 
-    If `rebuilds` is set, the index is built from the records alone: older indexes and terms files are not read. The
-    caller holds the shared lock of the store (`StoreDir.writing`). Raises StoreUnwritable or StoreError.
+    On return it is on disk. If `rebuilds` is set, the index is built from the records alone: older indexes and terms
+    files are not read. The caller holds the shared lock of the store (`StoreDir.writing`). Raises StoreUnwritable or
+    StoreError.
     """
     shards = _Shards(store, outputs, on_skipped, rebuilds=rebuilds)
     base = None if rebuilds else find_base(store, (batch.id, *batch.about.bases), shards.places)
@@ -136,7 +148,10 @@ def build(
 
 
 def _build(store: StoreDir, batch: BatchDir, shards: _Shards, base: IndexBase | None) -> IndexBuildStats:
-    """Build the index on a base, or without one if it is None. Raises FileNotFoundError if the base was removed."""
+    """Build the index with the reused base layer `base`, or with a new base if `base` is None.
+
+    Raises FileNotFoundError if the reused base was removed.
+    """
     reused = shards.places.keys() & base.layer.slots if base is not None else frozenset[Digest]()
     contents = merge_terms(shards.iter_terms(reused, keeps=True))
     return IndexBuildStats(
@@ -172,10 +187,11 @@ def merge_terms(shard_terms: Iterable[tuple[Digest, Terms]]) -> LayerContents:
 
 
 def publish_index(store: StoreDir, batch_id: str, contents: LayerContents, base: IndexBase | None) -> int:
-    """Publish an index as the current one of a batch. It has a new layer, and the reused base if one is given.
+    """Publish an index with a new layer as the current index of a batch. If a base is given, it is reused.
 
-    Return the size of the new layer in bytes. It is 0 if the base has all shard files. On return the index is on disk,
-    and older indexes are removed. The caller holds the shared lock of the store. Raises StoreUnwritable or StoreError.
+    Return the size of the new layer in bytes. It is 0 if the base covers all shard files. On return the index is on
+    disk, and older indexes are removed. The caller holds the shared lock of the store. Raises StoreUnwritable or
+    StoreError.
     """
     files = store.files
     building = store.root / layout.INDEXES / f".{uuid.uuid4().hex}.tmp"

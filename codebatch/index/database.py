@@ -1,8 +1,9 @@
 """LMDB databases as bytes: created in memory and read from memory.
 
-LMDB has no checksums, and if a mapped file is truncated, the process is killed (SIGBUS). So no file of the store is
-mapped. Instead, its bytes are read and verified, and copied to memory (memfd_create(2)). LMDB opens this copy by its
-name in /proc. Only `Files` writes files of the store.
+LMDB has no checksums, and if a file is truncated while it is mapped, the process is killed (SIGBUS). So LMDB never
+opens a file of the store. Instead, the file's bytes are read, verified and copied to a memory file (memfd_create(2)).
+LMDB opens this copy by its name in /proc. In the same way, LMDB writes only to memory, and `Files` writes the result to
+the store.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class Database:
             raise ValueError(str(error)) from error
 
     def values(self, lookup: Lookup) -> Sequence[bytes]:
-        """Return the values of the keys that match a lookup. Raises ValueError if the database is damaged."""
+        """Return the values of all keys that match a lookup. Raises ValueError if the database is damaged."""
         if lookup.is_prefix:
             return [value for _, value in self.iter_from(lookup.key, lookup.first, lookup.last)]
         value = self.get(lookup.key)

@@ -1,8 +1,8 @@
-"""The indexes of a batch on disk: `indexes/<batch>/<number>/`. The highest number is current.
+"""The indexes of a batch on disk: `indexes/<batch>/<number>/`. The one with the highest number is current.
 
-An index has a base layer. If the base does not have all shard files, the index has an overlay with the others. A layer
-is divided into parts, one file each. Indexes with the same base share its files by hard links. Published files never
-change.
+An index has a base layer. If the base does not cover all shard files, the index also has an overlay for the remaining
+files. A layer is divided into parts, each in a file. If two indexes have the same base, they share the files of the
+base by hard links. Published files never change.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from codebatch.system.files.file_reader import FileReader
 INDEX_FORMAT = 1
 
 CHANGED_PERCENT_MAX = 10
-"""Limit for the reuse of a base: at most this percentage of the needed shard files is missing from it.
+"""Maximum change of the shard files, in percent, up to which a base is reused.
 
-At most the same percentage of the base's slots may have shard files that are not needed.
+At most this percentage of the needed shard files may be missing from the base. At most the same percentage of the
+base's shard files may be no longer needed.
 """
 
 
@@ -83,7 +84,7 @@ def generations(store: StoreDir, batch_id: str) -> list[int]:
 
 
 def read_index_file(store: StoreDir, root: Path) -> IndexFile | None:
-    """Read index.json of an index. Return None if it has another version of the terms.
+    """Read index.json of an index. Return None if its terms have another version than TERMS_VERSION.
 
     Raises CorruptFile or FileNotFoundError.
     """
@@ -92,10 +93,10 @@ def read_index_file(store: StoreDir, root: Path) -> IndexFile | None:
 
 
 def find_base(store: StoreDir, batch_ids: Iterable[str], needed: Collection[Digest]) -> IndexBase | None:
-    """Return the first usable base among the indexes of given batches, or None.
+    """Return the first base that can be reused, among the current indexes of given batches, or None.
 
-    A base is usable if it is undamaged and nearly has the `needed` shard files: CHANGED_PERCENT_MAX limits both the
-    missing and the unneeded ones.
+    A base can be reused if it is undamaged and covers nearly the `needed` shard files: CHANGED_PERCENT_MAX limits both
+    the missing files and the files that are no longer needed.
     """
     for batch_id in batch_ids:
         try:
@@ -131,7 +132,8 @@ def _is_undamaged(store: StoreDir, base: IndexBase) -> bool:
 
 def read_part(files: FileReader, path: Path, part: LayerPart) -> bytes:
     """Return the bytes of a part. Raises CorruptFile if they do not match index.json, or FileNotFoundError."""
-    # Reading one more byte detects a longer file. Reading all of it might need too much memory.
+    # Reading one byte more than expected detects a file that is too long. Reading all of such a file might need too
+    # much memory.
     data = files.read_range(path, 0, part.length + 1)
     if len(data) != part.length or zlib.crc32(data) != part.crc32:
         raise corrupt_index(path, "is damaged: it does not match index.json")
@@ -145,5 +147,5 @@ def corrupt_index(path: Path, problem: str) -> CorruptFile:
 
 
 def index_hint(batch_id: str) -> str:
-    """Return the hint for a damaged index."""
+    """Return the hint that an error about a damaged index shows: how to build the index again."""
     return f"rebuild it with: codebatch index build --rebuild --batch {batch_id}"

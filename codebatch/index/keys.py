@@ -1,8 +1,9 @@
 """Keys and values of an index as bytes (SPEC.md "Index"). No I/O.
 
-A key is a tag and a term. A lookup is a key or a prefix of keys. The frames found by a lookup may contain other records
-too, so their records are filtered again. No matching record is ever missed. If a term is too long for a key, it is
-truncated and its digest is added, which distinguishes terms with the same beginning.
+A key is a tag and a term. A lookup is a key or a prefix of keys. A lookup finds the frames that contain matching
+records. These frames also contain other records, so the caller filters their records again. No matching record is ever
+missed. If a term is too long for a key, it is truncated and its digest is added, so that two terms with the same
+beginning have different keys.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ _posting = struct.Struct("<II")
 
 
 class Lookup(msgspec.Struct, frozen=True):
-    """A search for `key`. If `is_prefix` is set, it is a search for all keys that begin with `key`.
+    """A search for the key `key` or, if `is_prefix` is set, for all keys that begin with `key`.
 
-    `first` and `last`, if not empty, are the smallest and the greatest matching key.
+    `first` and `last`, if not empty, are the smallest and the greatest key that match.
     """
 
     key: bytes
@@ -65,7 +66,10 @@ def make_key(tag: bytes, term: bytes) -> bytes:
 
 
 def make_lookup(tag: bytes, term: str) -> Lookup:
-    """Return the lookup of a term. If it ends with `*`, return the lookup of all terms with the prefix before `*`."""
+    """Return the lookup of a term.
+
+    If `term` ends with `*`, return the lookup of all terms that begin with the text before `*`.
+    """
     if term.endswith("*"):
         return make_prefix_lookup(tag, term[:-1].encode("utf-8", "surrogatepass"))
     return Lookup(make_key(tag, term.encode("utf-8", "surrogatepass")), is_prefix=False)
@@ -77,9 +81,9 @@ def make_prefix_lookup(tag: bytes, prefix: bytes) -> Lookup:
 
 
 def make_code_lookup(code: str) -> Lookup:
-    """Return the lookup of diagnostics with a code, of any severity.
+    """Return the lookup of diagnostics with a rule ID, of any severity.
 
-    If the code ends with `*`, return the lookup of all codes with the prefix before `*`.
+    If `code` ends with `*`, return the lookup of all rule IDs that begin with the text before `*`.
     """
     if code.endswith("*"):
         return make_lookup(CODE, code)
@@ -95,7 +99,7 @@ def make_reference_lookup(target: str) -> Lookup:
 
 
 def make_metric_lookup(metric: str, least: float | None, most: float | None) -> Lookup:
-    """Return the lookup of the values of a metric between `least` and `most`, inclusive. None means no bound."""
+    """Return the lookup of the values of a metric from `least` to `most`, both included. None means no bound."""
     prefix = metric.encode("utf-8", "surrogatepass") + b"\0"
     lookup = make_prefix_lookup(METRIC, prefix)
     if len(prefix) + _NUMBER_BYTES > TERM_BYTES_MAX:  # Truncated keys do not contain the value.
@@ -106,12 +110,15 @@ def make_metric_lookup(metric: str, least: float | None, most: float | None) -> 
 
 
 def code_term(code: str, severity: str) -> bytes:
-    """Return the term of a diagnostic."""
+    """Return the term of a diagnostic: its rule ID and severity."""
     return f"{code}\0{severity}".encode()
 
 
 def metric_term(metric: str, value: int) -> bytes:
-    """Return the term of a metric value. Terms of one metric sort by value. Values are limited to 0 to 2**32 - 1."""
+    """Return the term of a metric value.
+
+    Terms of one metric sort by value. Values outside of 0 to 2**32 - 1 are set to the nearest bound.
+    """
     return metric.encode() + b"\0" + _encode_number(value)
 
 
@@ -132,7 +139,7 @@ def encode_postings(slot: int, frames: int) -> list[bytes]:
 
 
 def frames_by_slot(values: Iterable[bytes]) -> dict[int, list[int]]:
-    """Decode values of postings. Map each slot to its frames, ascending and each once.
+    """Decode postings. Map each slot to the numbers of its frames, ascending and without duplicates.
 
     Raises ValueError if a value is truncated.
     """

@@ -1,7 +1,7 @@
-"""A layer of an index in parts. Each part is an LMDB database with a range of keys, in a file of its own.
+"""A layer of an index, stored in parts. Each part is an LMDB database with a range of keys, in a file of its own.
 
-So a query reads only the parts with the keys that it needs. A part is read, verified and opened when it is first used.
-Damage is reported then.
+So a query reads only the parts whose ranges contain its keys. A part is read, verified and opened when it is first
+used. If it is damaged, the error is raised then.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from codebatch.system.files.file_reader import FileReader
 from codebatch.system.files.files import Files
 
 PART_BYTES_MAX = 1 << 20
-"""Maximum size of a part in bytes before compression, unless it has only one key."""
+"""Maximum size of a part in bytes before compression. A part with only one key may be larger."""
 
-# Ten percent smaller than level 1 in the same time. Level 7 saves ten percent more, but takes four times as long.
+# The zstd level. Parts are ten percent smaller than with level 1, in the same time. Level 7 saves ten percent more, but
+# takes four times as long.
 _LEVEL = 3
 # Approximate overhead of LMDB for each key and value.
 _NODE_BYTES = 12
@@ -78,9 +79,9 @@ class LayerReader:
         self._databases: dict[int, Database] = {}
 
     def find(self, lookups: Sequence[Lookup]) -> Iterator[tuple[Digest, list[int]]]:
-        """Yield the frames that match any of the lookups, each list with the digest of the shard file's trailer.
+        """Yield the frames that match any of the lookups, with the trailer digest of their shard file.
 
-        A shard file may be yielded several times.
+        The same shard file may be yielded several times.
         """
         lookups_by_part: dict[int, list[Lookup]] = {}
         for lookup in lookups:
@@ -121,7 +122,7 @@ class LayerReader:
             database.close()
 
     def _part_numbers(self, lookup: Lookup) -> Sequence[int]:
-        """Return the numbers of the parts in which keys may match a lookup."""
+        """Return the numbers of the parts that may contain keys that match a lookup."""
         first = end = bisect_right(self._firsts, lookup.first or lookup.key)
         if lookup.is_prefix:
             while end < len(self._firsts) and self._firsts[end].startswith(lookup.key):
@@ -133,12 +134,15 @@ class LayerReader:
     def _cached_database(self, number: int) -> Database:
         database = self._databases.get(number)
         if database is None:
-            # Several threads may open the part at once. Each gets a valid database.
+            # Several threads may open the same part at the same time. Then each thread gets a database of its own.
             database = self._databases[number] = self._open(number)
         return database
 
     def _open(self, number: int) -> Database:
-        """Open a part. Raises ValueError if it is not a database, or its first and last key do not fit index.json."""
+        """Open a part.
+
+        Raises ValueError if it is not a database, or if its first and last key do not match index.json.
+        """
         part = self._parts[number]
         database = Database(decompress_one(read_part(self._files, self._paths[number], part), part.content))
         first, last = database.bounds()
@@ -147,7 +151,7 @@ class LayerReader:
         return database
 
     def _digest(self, slot: int) -> Digest:
-        """Return the digest of a slot. Raises ValueError if there is no such slot."""
+        """Return the trailer digest of the shard file in a slot. Raises ValueError if there is no such slot."""
         if slot >= len(self.slots):
             raise ValueError("it refers to a slot that does not exist")
         return self.slots[slot]

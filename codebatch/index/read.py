@@ -4,8 +4,8 @@ The index returns the frames that may match a search. The caller then reads and 
 Shard files with the same trailer digest have the same records, so postings are valid for each of them, in any batch. If
 a shard file is not in the index, the caller reads all of it.
 
-A part is read when it is first used. By then, another process may have published a newer index of the batch and removed
-this one. Then the newer index is used. For a shard file in both indexes, the postings are equal.
+A part is read when it is first used. Before that, another process may publish a newer index of the batch and remove
+this one. Then the newer index is used. A shard file that is in both indexes has equal postings in both.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TRIES_MAX = 4
 
 
 class _Generation(msgspec.Struct, frozen=True):
-    """An index on disk, and the digests of the shard files that it has."""
+    """One index of a batch on disk, and the trailer digests of the shard files that it covers."""
 
     root: Path
     layers: tuple[LayerReader, ...]
@@ -39,7 +39,7 @@ class _Generation(msgspec.Struct, frozen=True):
 
 
 class _MatchingFrames(msgspec.Struct, frozen=True):
-    """The frames that match any of the lookups, by shard file, and the shard files that the index has."""
+    """The frames that match any of the lookups, by shard file, and the shard files that the index covers."""
 
     lookups: tuple[Lookup, ...]
     frames: dict[Digest, set[int]]
@@ -56,7 +56,7 @@ class BatchIndex:
         self._last_match = _MatchingFrames((), {}, generation.known)
 
     def posted(self) -> dict[Digest, dict[bytes, bytes]]:
-        """Return the postings of each shard file in the index. They map keys to frames, as in `Terms.by_key`."""
+        """Return, for each shard file in the index, its postings: a map from keys to frames, as in `Terms.by_key`."""
         return self._with_newest(_posted)
 
     def check(self) -> None:
@@ -68,7 +68,10 @@ class BatchIndex:
         return self._find_frames(lookups).frames
 
     def narrow(self, output: TaskOutput, lookups: Sequence[Lookup]) -> list[Sequence[int] | None]:
-        """Return the matching frames of each shard of a task, ascending. None means that any frame may match."""
+        """Return, for each shard of a task, the frames that may match, ascending.
+
+        None means that any frame may match.
+        """
         result = self._find_frames(lookups)
         return [
             sorted(result.frames.get(shard.digest, ()))
@@ -84,7 +87,7 @@ class BatchIndex:
 
     def _find_frames(self, lookups: Sequence[Lookup]) -> _MatchingFrames:
         key = tuple(lookups)
-        result = self._last_match  # A single read, because other threads may replace it.
+        result = self._last_match  # The attribute is read only once, because other threads may replace its value.
         if result.lookups != key:  # Callers repeat the same lookups for each task.
             result = self._last_match = self._with_newest(lambda generation: _find(generation, key))
         return result

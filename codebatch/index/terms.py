@@ -1,8 +1,8 @@
 """The terms under which an index finds the frames of a shard file, and files that cache them (SPEC.md "Index").
 
-A terms file belongs to one shard file, identified by the digest of its trailer. If the next batch has the same shard
-file, its index is built from the terms file without decoding the shard file. A terms file has a checksum. If it is
-damaged, or belongs to another shard file or version, it is rebuilt.
+A terms file belongs to one shard file, identified by the digest of that file's trailer. If a later batch has the same
+shard file, the index of that batch is built from the terms file, without decoding the shard file. A terms file has a
+checksum. If it is damaged, or belongs to another shard file or version, it is rebuilt.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _crc = struct.Struct("<I")
 _frame = struct.Struct("<I")
 _SEPARATOR = b"\xff"
 
-# attrgetter runs in C. Workers call these for each record.
+# attrgetter runs in C, which matters because workers call these functions for each record.
 _symbol_name = attrgetter("name")
 _edge_target = attrgetter("edge_type", "target")
 _diagnostic_code = attrgetter("code", "severity")
@@ -44,10 +44,10 @@ _metric_value = attrgetter("metric", "value")
 
 
 class TermColumn(NamedTuple):
-    """The terms with one tag in a shard file, in frame order. `counts` has their number in each frame.
+    """The terms with one tag in a shard file, in frame order. `counts` has the number of terms in each frame.
 
-    `texts` has the tag and the term of each, separated by 0xFF, which does not occur in UTF-8. A term may have any
-    length.
+    `texts` has the tag and the text of each term. The terms are separated by 0xFF, which does not occur in UTF-8. A
+    term may have any length.
     """
 
     counts: array[int]
@@ -68,31 +68,35 @@ class Terms(msgspec.Struct, frozen=True):
 
 
 class PostingCollector:
-    """A collector of the postings of several shard files, by key."""
+    """A collector that joins the postings of several shard files, by key."""
 
     def __init__(self) -> None:
         self._postings: defaultdict[bytes, list[bytes]] = defaultdict(list)
 
     def add(self, terms: Terms, postings: Sequence[bytes]) -> None:
-        """Add the terms of a shard file. `postings` has the bytes to append to a value for each frame of the file."""
+        """Add the terms of a shard file.
+
+        `postings` has, for each frame of the file, the bytes to append to the value of a key.
+        """
         for counts, texts in terms.columns:
             lists = map(self._postings.__getitem__, texts.split(_SEPARATOR))
             deque(map(list.append, lists, chain.from_iterable(map(repeat, postings, counts))), maxlen=0)
 
     def by_key(self) -> dict[bytes, bytes]:
-        """Return the values of all keys in key order. The collected postings are dropped."""
+        """Return the values of all keys in key order, and drop the collected postings."""
         postings = self._postings
         if max(map(len, postings), default=0) > 1 + keys.TERM_BYTES_MAX:
             for text in [text for text in postings if len(text) > 1 + keys.TERM_BYTES_MAX]:
                 postings[keys.make_key(text[:1], text[1:])] = postings.pop(text)
-        # Join values in insertion order. This is the order in memory, and twice as fast as key order.
+        # Values are joined in insertion order, which is their order in memory. This is twice as fast as joining them in
+        # key order.
         values = dict(zip(postings, map(b"".join, postings.values()), strict=True))
         postings.clear()
         return {key: values[key] for key in sorted(values)}
 
 
 class _TermLine(msgspec.Struct, gc=False):
-    """The members of a record line from which terms are made. All other members are ignored."""
+    """The members of a record from which terms are made. Other members are not decoded."""
 
     kind: str
     name: str = ""
@@ -116,9 +120,9 @@ def _metric_term(metric: tuple[str, int]) -> bytes:
 
 
 class FrameTerms(msgspec.Struct, frozen=True):
-    """The distinct terms of one frame, for each of _TAGS: their number, and their texts.
+    """The distinct terms of one frame. For each tag in _TAGS, it has the number of terms and their texts.
 
-    A text is 0xFF, the tag and the term.
+    The text of a term is 0xFF, the tag and the term.
     """
 
     counts: tuple[int, ...]
@@ -129,12 +133,15 @@ _TAGS = (keys.CODE, keys.METRIC, keys.SYMBOL, keys.REFERENCE, keys.DEPENDENCY)
 
 
 def line_terms(lines: bytes) -> FrameTerms:
-    """Return the terms of a frame with these record lines. Raises ValueError if a line is not a record."""
+    """Return the terms of a frame that contains the record lines `lines`.
+
+    Raises ValueError if a line is not a record.
+    """
     return record_terms((), (), lines)
 
 
 def record_terms(records: Sequence[Record], types: Sequence[type[Record]], lines: bytes = b"") -> FrameTerms:
-    """Return the terms of a frame that contains `records` and the record lines `lines`.
+    """Return the terms of a frame that contains the records `records` and also the encoded records `lines`.
 
     `types` are the types of `records`. Raises ValueError if a line is not a record.
     """
@@ -183,7 +190,7 @@ def _decode(lines: bytes) -> list[_TermLine]:
 
 
 def collect_terms(frames: Iterable[FrameTerms]) -> Terms:
-    """Return the terms of a shard file. `frames` are the terms of each of its frames."""
+    """Return the terms of a shard file. `frames` has the terms of each of its frames, in order."""
     posted = list(frames)
     counts = zip(*[frame.counts for frame in posted], strict=True)
     texts = map(b"".join, zip(*[frame.texts for frame in posted], strict=True))
@@ -203,7 +210,7 @@ def terms_path(store_root: Path, digest: Digest) -> Path:
 
 
 def encode_terms(digest: Digest, terms: Terms) -> bytes:
-    """Return the bytes of the terms file of the shard file whose trailer has this digest."""
+    """Return the bytes of the terms file for the shard file whose trailer has the digest `digest`."""
     chunks = [_head.pack(_START, TERMS_VERSION, bytes.fromhex(digest), terms.frames, len(terms.columns))]
     for counts, texts in terms.columns:
         chunks += (_little_endian(counts).tobytes(), _length.pack(len(texts)), texts)

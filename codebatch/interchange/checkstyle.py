@@ -1,7 +1,8 @@
 """The XML format of Checkstyle, which many programs write.
 
-The reader rejects document types, so no entities can be defined. It uses expat, which is part of Python: the library
-defusedxml would add only this rejection, which takes one handler. No document tree is built.
+The reader rejects documents with a document type (DTD), so no entities can be defined. It uses expat, which is part of
+Python. The library defusedxml is not used, because it would add only this rejection, which takes one handler. No
+document tree is built.
 
 Checkstyle has no attribute for some data of codebatch. These are written as attributes of the namespace NAMESPACE,
 which other readers ignore.
@@ -30,7 +31,7 @@ _DISMISSED = "ignore"
 
 
 def export_checkstyle(outgoing: Iterable[ExportedFinding]) -> Export:
-    """Return a Checkstyle document with findings sorted by file and location, one on each line."""
+    """Return a Checkstyle document. The findings are sorted by file and location, one on each line."""
     count = 0
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', f'<checkstyle version="8.0" xmlns:codebatch="{NAMESPACE}">']
     for path, group in groupby(sort_by_location(outgoing), key=lambda finding: finding.path):
@@ -62,7 +63,10 @@ def _error(outgoing: ExportedFinding) -> str:
 
 
 def attribute(name: str, value: str) -> str:
-    r"""Return an XML attribute after a blank. Characters that XML cannot represent are escaped, such as `\x1b`."""
+    r"""Return an XML attribute, preceded by a space.
+
+    Characters that XML cannot represent are escaped, such as `\x1b`.
+    """
     return f' {name}="{_SPECIAL.sub(_escaped, value)}"'
 
 
@@ -92,7 +96,7 @@ def _refuse_doctype(*_: object) -> None:
 
 
 class _CheckstyleHandler:
-    """A collector of the findings in the parsed elements."""
+    """A collector of findings. The parser calls it for each element."""
 
     def __init__(self) -> None:
         self.findings: list[ImportedFinding] = []
@@ -102,7 +106,7 @@ class _CheckstyleHandler:
         self._path = ""
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        """Collect data from the start of an element. Raises UnreadableReport."""
+        """Handle the start of an element: collect a finding, or the path of a file. Raises UnreadableReport."""
         name = name.rpartition(" ")[2]
         if not self._depth and name != "checkstyle":
             raise UnreadableReport(f"it starts with <{name[:80]}> instead of <checkstyle>")
@@ -124,7 +128,7 @@ class _CheckstyleHandler:
                 pass
 
     def end(self, name: str) -> None:
-        """Leave an element."""
+        """Handle the end of an element: leave the file to which the next findings belong."""
         self._depth -= 1
         if name.rpartition(" ")[2] == "file":
             self._path = ""
@@ -151,5 +155,5 @@ def _convert(path: str, attributes: dict[str, str]) -> ImportedFinding:
 
 
 def _number(text: str | None) -> int:
-    """Return the number in a text of at most nine digits, or 0 for any other text."""
+    """Return the integer in a text. Return 0 if the text is None, is not a number, or has more than nine digits."""
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else 0

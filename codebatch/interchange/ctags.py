@@ -1,4 +1,7 @@
-"""The format of universal-ctags for a tags file (tags(5)), sorted for the binary search of editors and `readtags`."""
+"""Writing of tags files in the format of universal-ctags (tags(5)).
+
+A tags file is sorted, so that editors and `readtags` can use binary search.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ _ACCESS = {"protected": b"protected", "internal": b"internal", "private": b"priv
 
 
 def export_ctags(symbols: Iterable[tuple[bytes, Mapping[str, Json]]]) -> Export:
-    """Return a tags file with all definitions, but no imports, sorted by name and location.
+    """Return a tags file with all definitions, without imports, sorted by name and location.
 
     `symbols` are pairs of a file's path and one of its `symbol` records. All records of a file are adjacent.
     """
@@ -37,7 +40,7 @@ def export_ctags(symbols: Iterable[tuple[bytes, Mapping[str, Json]]]) -> Export:
             if kind != "import" and symbol["name"]:
                 lines.append(_line(path, symbol, kind, kinds.get(symbol["scope"])))
     lines.sort()
-    # The tags of a large tree can have hundreds of megabytes, so they are joined once, including the last line end.
+    # The tags of a large tree can have hundreds of megabytes, so they are joined only once.
     return Export(data=b"\n".join(chain(_HEAD, lines, (b"",))), count=len(lines))
 
 

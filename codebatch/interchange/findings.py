@@ -1,4 +1,4 @@
-"""The input and the result of an export, which do not depend on its format."""
+"""The input and the result of an export, which are the same for all formats."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Form = Literal["sarif", "github", "gitlab", "checkstyle", "rdjson", "ctags"]
 class ExportedFinding(NamedTuple):
     """An exported finding and its file.
 
-    In an export of a comparison, `state` is the state of the finding, and `reason` explains the state. `is_changed` is
-    set if the older batch does not have the finding's line. `fingerprint` is empty if the content of the file is
-    missing.
+    If a comparison of two batches is exported, `state` is the state of the finding, and `reason` explains this state.
+    `is_changed` is set if the older batch does not have the finding's line. `fingerprint` identifies the finding in
+    later exports. It is empty if the content of the file is missing.
     """
 
     diagnostic: Diagnostic

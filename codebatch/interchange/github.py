@@ -1,7 +1,7 @@
 """Annotations of a GitHub workflow, and the summary of a job.
 
-For each step and kind, GitHub shows at most ten annotations, and no note that there are more. So ten of each kind are
-printed, and the others are counted.
+For each step of a workflow, GitHub shows at most ten annotations of each kind (error, warning, notice). It does not
+show that there are more. So ten of each kind are printed, and the summary counts the others.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SPECIAL = re.compile("[%\r\n:,]")
 
 
 def export_github(exported: ExportedFindings) -> Export:
-    """Return annotations of the first findings of each kind, and a summary of all findings."""
+    """Return annotations of the first findings of each kind, and a summary that counts all findings."""
     lines = []
     printed: Counter[str] = Counter()
     omitted: Counter[str] = Counter()
@@ -51,7 +51,10 @@ def _omission_notes(omitted: Mapping[str, int]) -> Iterator[str]:
 
 
 def annotation(kind: str, exported: ExportedFinding) -> str:
-    """Return the workflow command that annotates a finding, on one line."""
+    """Return the workflow command that shows a finding as an annotation, on one line.
+
+    `kind` is error, warning or notice.
+    """
     diagnostic = exported.diagnostic
     properties: dict[str, object] = {"file": path_text(exported.path)}
     if diagnostic.line >= 1:
@@ -66,13 +69,13 @@ def annotation(kind: str, exported: ExportedFinding) -> str:
 
 
 def workflow_command(kind: str, message: str, properties: Mapping[str, object]) -> str:
-    """Return the workflow command that annotates a job: `::warning title=…::message`."""
+    """Return a workflow command that adds an annotation: `::warning title=…::message`."""
     property_list = ",".join(f"{name}={_escaped(str(value), _IN_PROPERTY)}" for name, value in properties.items())
     return f"::{kind} {property_list}::{_escaped(message, _IN_TEXT)}"
 
 
 def _escaped(text: str, escapes: Mapping[str, str]) -> str:
-    """Return a text on one line: line ends and special characters are replaced by `escapes`.
+    """Return a text on one line. Line ends and special characters are replaced as `escapes` says.
 
     Other control characters are escaped too.
     """

@@ -1,4 +1,7 @@
-"""The Code Quality report of GitLab. Each fingerprint must be unique, because GitLab drops later duplicates."""
+"""Writing of the Code Quality report of GitLab.
+
+Each fingerprint must be unique, because GitLab drops later findings with the same one.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ def export_gitlab(outgoing: Iterable[ExportedFinding]) -> Export:
 def _row(outgoing: ExportedFinding) -> dict[str, object]:
     diagnostic = outgoing.diagnostic
     begin = max(diagnostic.line, 1)
-    # The end is exclusive: a finding that ends at the start of a line does not include this line.
+    # The end of a finding is exclusive: if it is at the start of a line, the finding does not include this line.
     end = max(diagnostic.end_line - (diagnostic.end_column <= 1), begin)
     return {
         "description": diagnostic.message,
@@ -37,7 +40,7 @@ def _row(outgoing: ExportedFinding) -> dict[str, object]:
 def _fingerprint(outgoing: ExportedFinding) -> str:
     """Return a digest of the path and the fingerprint of a finding.
 
-    Without a fingerprint, because the content of the file is missing, the whole finding is used.
+    If the finding has no fingerprint, because the content of its file is missing, use the whole finding instead.
     """
     identity = outgoing.fingerprint or msgspec.json.encode(outgoing.diagnostic).decode()
     return sha256(b"\0".join((outgoing.path, identity.encode()))).hexdigest()

@@ -1,4 +1,7 @@
-"""A reader of JSON Lines: `diagnostic` records as codebatch writes them (`-o jsonl`). Only `message` is required."""
+"""Reading of JSON Lines: `diagnostic` records as codebatch writes them (`-o jsonl`).
+
+Only the member `message` is required.
+"""
 
 from __future__ import annotations
 

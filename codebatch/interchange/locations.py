@@ -12,18 +12,24 @@ _STEERING = re.compile("[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-
 
 
 def path_uri(path: bytes) -> str:
-    """Return a path as a relative URI (RFC 3986). All other bytes are percent-encoded, so no information is lost."""
+    """Return a path as a relative URI (RFC 3986). Bytes that are not allowed in a URI path are percent-encoded.
+
+    The colon and every byte that is not ASCII are encoded too. Decoding the URI returns the same bytes.
+    """
     return quote(path, safe="/!$&'()*+,;=@")
 
 
 def path_text(path: bytes) -> str:
-    r"""Return a path as text, for formats that have no bytes.
+    r"""Return a path as text, for formats that cannot contain arbitrary bytes.
 
-    Invalid UTF-8 is displayed as backslash escapes, such as `caf\xe9.py`.
+    Bytes that are not valid UTF-8 become backslash escapes, such as `caf\xe9.py`.
     """
     return display_path(path)
 
 
 def printable_text(text: str) -> str:
-    r"""Return a text in which control and invisible characters are escaped, such as `\x1b`, except LF and CR."""
+    r"""Return a text in which control characters and invisible characters are escaped, such as `\x1b`.
+
+    LF and CR stay.
+    """
     return _STEERING.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)

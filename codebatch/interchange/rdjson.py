@@ -27,8 +27,8 @@ _SEVERITIES: dict[str | int, Severity] = {
     3: "info",
 }
 _COUNTING_CHARACTERS = ("ruff",)
-"""Programs that write columns in code points, contrary to the format."""
-# Number of code points in a part of a line. The byte offset of each part is cached.
+"""Programs that write columns in code points, although the format requires bytes."""
+# Number of code points in a part of a line. For each part of a line, the byte offset is cached.
 _PART = 1000
 
 
@@ -74,7 +74,7 @@ _decoder = msgspec.json.Decoder(_Result)
 
 
 def export_rdjson(outgoing: Iterable[ExportedFinding], content_of: Callable[[bytes], bytes | None]) -> Export:
-    """Return a JSON document with findings sorted by path and location, one on each line.
+    """Return a JSON document. The findings are sorted by path and location, one on each line.
 
     `content_of` returns the content of a file, or None if it is missing.
     """
@@ -108,7 +108,10 @@ def _range(diagnostic: Diagnostic, lines: Sequence[bytes] | None) -> _Range:
 
 
 def _position(line: int, column: int, lines: Sequence[bytes] | None) -> _Position:
-    """Return a line and column as a position. If the content of the file is missing, omit the column."""
+    """Return a line and a column as a position of the format, whose column counts bytes.
+
+    If the content of the file is missing, omit the column.
+    """
     if lines is None:
         return _Position(line=line)
     text = lines[line - 1] if 0 < line <= len(lines) else b""
@@ -129,9 +132,9 @@ def byte_column(text: bytes, column: int) -> int:
 
 @functools.lru_cache(maxsize=4)
 def _decode_with_offsets(text: bytes) -> tuple[str, list[int]]:
-    """Return a decoded line, and the byte offset of each part of _PART code points.
+    """Return a line as text, and the byte offset of each part of _PART code points.
 
-    Cached, because in minified code all findings are on one line.
+    The result is cached, because in minified code all findings are on one line.
     """
     decoded = text.decode("utf-8", "surrogateescape")
     sizes = (_size(decoded[at : at + _PART]) for at in range(0, len(decoded), _PART))
@@ -159,7 +162,7 @@ def _convert(diagnostic: _Diagnostic, result: _Result) -> ImportedFinding:
     range_ = location.range or _Range()
     start, end = range_.start or _Position(), range_.end or _Position()
     severity = _SEVERITIES.get(diagnostic.severity or result.severity or "", "warning")
-    # The format has no hints, so codebatch writes them in this way.
+    # The format has no member for hints, so codebatch writes a hint in this way.
     if severity == "info" and diagnostic.original_output == "hint":
         severity = "hint"
     writer = (result.source and result.source.name) or ""

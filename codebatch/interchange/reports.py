@@ -24,13 +24,14 @@ _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class UnreadableReport(ValueError):
-    """A report is not in the expected format. In messages to users, the text of this error follows a colon."""
+    """The error that a report is not in the expected format. Messages to users contain its text after a colon."""
 
 
 class ImportedSpan(NamedTuple):
-    """A location as an offset, counted from 0, and a length.
+    """A location in a file, given as an offset, counted from 0, and a length.
 
-    If `is_of_bytes` is set, they are in bytes of the stored file. Otherwise they are in the unit of columns.
+    If `is_of_bytes` is set, both are in bytes of the stored file. Otherwise they are in the report's unit of columns
+    (Unit).
     """
 
     start: int
@@ -39,9 +40,9 @@ class ImportedSpan(NamedTuple):
 
 
 class ImportedFinding(NamedTuple):
-    """A finding in a report. Lines and columns count from 1, and are 0 if missing. Ends are exclusive.
+    """A finding in a report. Lines and columns are counted from 1, and are 0 if missing. Ends are exclusive.
 
-    - `span`: the location if there is no line, or None.
+    - `span`: the location as a span, if the report gives no line. Otherwise None.
     - `paths`: possible names of the file, the most likely first. If `is_uri` is set, percent signs in them are escapes.
     - Texts may be empty.
     """
@@ -61,7 +62,7 @@ class ImportedFinding(NamedTuple):
 
 
 class Report(NamedTuple):
-    """The content of a report. `dismissed` counts results that the report itself does not regard as findings."""
+    """The content of a report. `dismissed` counts results that the report itself marks as no problem."""
 
     findings: list[ImportedFinding]
     dismissed: int = 0
@@ -85,9 +86,9 @@ def decode_report(data: bytes, decoder: msgspec.json.Decoder[T]) -> T:
 
 
 def as_utf8(data: bytes) -> bytes:
-    """Return an encoded text as UTF-8 without a byte order mark. Raises ValueError.
+    """Return a text in any encoding of Unicode as UTF-8, without a byte order mark. Raises ValueError.
 
-    UTF-16 is converted, because Windows programs write it.
+    Windows programs write UTF-16.
     """
     if data.startswith(_WIDE):
         return data.decode("utf-16").encode()
@@ -95,7 +96,7 @@ def as_utf8(data: bytes) -> bytes:
 
 
 def limit_findings(findings: Iterable[ImportedFinding]) -> Iterator[ImportedFinding]:
-    """Yield the given findings. Raises UnreadableReport after REPORTED_MAX of them."""
+    """Yield the findings unchanged. Raises UnreadableReport if there are more than REPORTED_MAX."""
     for count, finding in enumerate(findings):
         if count >= REPORTED_MAX:
             raise UnreadableReport(f"it has more than {REPORTED_MAX:,} findings")

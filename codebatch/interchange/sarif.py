@@ -1,7 +1,8 @@
 """SARIF 2.1.0 (OASIS): a writer of the form that GitHub's code scanning accepts, and a reader of results.
 
-The writer makes one run for each tool, with a constant `automationDetails.id`. If an alert is missing in a later upload
-of the same run, GitHub closes it. So a tool without findings also has a run.
+The writer makes one run for each tool, with an `automationDetails.id` that is the same in each export. If a later
+upload with the same ID does not contain an alert, GitHub closes this alert. So a tool without findings gets a run too,
+with no results.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ from codebatch.model.record import Diagnostic, Severity
 
 _ROOT = "%SRCROOT%"
 _ROOTS = (_ROOT, "SRCROOT")
-"""Values of `uriBaseId` that denote the root of the tree."""
+"""Values of `uriBaseId` that mean the root of the source tree."""
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _FINGERPRINT = "codebatch/v1"
 _WRITTEN_LEVELS: Mapping[Severity, Level] = {"error": "error", "warning": "warning", "info": "note", "hint": "note"}
@@ -65,13 +66,13 @@ _BASELINE: Mapping[str | None, BaselineState] = {
 _VERSION = "2.1."
 _BASES_MAX = 16
 _LEVELS: dict[str, Severity] = {"error": "error", "warning": "warning", "note": "info", "none": "hint"}
-# The severities of CodeQL, which are used for rules without a level.
+# The severities that CodeQL writes as a property of a rule. They are used for rules without a level.
 _PROBLEMS: dict[str, Severity] = {"error": "error", "warning": "warning", "recommendation": "info"}
 _SECURITY_ERROR_MIN, _SECURITY_WARNING_MIN = 7.0, 4.0
 _NO_FINDINGS = ("pass", "notApplicable")
 _UNITS: dict[str | None, Unit] = {"unicodeCodePoints": "characters"}
 _COUNTING_CHARACTERS = ("ruff",)
-"""Tools that write columns in code points without declaring this."""
+"""Tools that write columns in code points without declaring it in `columnKind`."""
 _decoder = msgspec.json.Decoder(Log)
 
 Summaries = Mapping[tuple[str, str], str]
@@ -79,7 +80,7 @@ Summaries = Mapping[tuple[str, str], str]
 
 
 def export_sarif(exported: ExportedFindings, findings: ByTool, summaries: Summaries) -> Export:
-    """Return findings as a SARIF log, one run for each tool. The order of the findings stays.
+    """Return findings as a SARIF log, one run for each tool. Within a run, the order of the findings is kept.
 
     If the log would be too large, it contains only the first findings of each tool.
     """
@@ -120,7 +121,10 @@ def _run(exported: ExportedFindings, tool: str, findings: Sequence[ExportedFindi
 
 
 def _rule(tool: str, code: str, level: Level, summaries: Summaries) -> Rule:
-    """Return a rule with the three texts that GitHub requires. If it has no summary, each of them is its name."""
+    """Return the description of a rule, with the three texts that GitHub requires.
+
+    If the rule has no summary, all three are its name.
+    """
     summary = summaries.get((tool, code))
     short_text = Text(text=summary or f"{code} of {tool}")
     more = Text(text=f"{summary}. Details: codebatch rules show {code}") if summary else short_text
@@ -170,12 +174,12 @@ def _region(diagnostic: Diagnostic) -> Region | None:
 
 
 def _raw(value: object) -> Raw | UnsetType:
-    """Return a value as a part of type Raw, which readers do not check."""
+    """Return a value encoded as Raw, the type of parts whose content is not checked when they are read."""
     return UNSET if value is UNSET else Raw(msgspec.json.encode(value))
 
 
 def read_sarif(data: bytes) -> Report:
-    """Read the results of all runs in a log. Raises UnreadableReport."""
+    """Read the results of all runs in a SARIF log. Raises UnreadableReport."""
     log = decode_report(data, _decoder)
     if not (log.version or "").startswith(_VERSION):
         raise UnreadableReport(f"its version is {log.version!r}; only 2.1.0 is supported")
@@ -189,7 +193,7 @@ def read_sarif(data: bytes) -> Report:
 
 
 class _RunReader:
-    """A reader of one run. It has the parts of the run to which results refer by index."""
+    """A reader of one run. It has the lists of the run to which results refer by index, such as rules and artifacts."""
 
     def __init__(self, run: Run) -> None:
         if run.external_property_file_references and run.external_property_file_references.results:
@@ -205,7 +209,7 @@ class _RunReader:
         )
 
     def iter_reported(self) -> Iterator[ImportedFinding]:
-        """Yield the results that are findings. Count all others in `dismissed`."""
+        """Yield the results that report a problem. Count all others in `dismissed`."""
         for result in self._run.results or ():
             if result is None:
                 continue
@@ -235,9 +239,13 @@ class _RunReader:
         )
 
     def _severity(self, result: Result, rule: ResolvedRule) -> Severity:
-        """Return the severity of a result: its own, or the one of its rule, or one from properties of the rule."""
+        """Return the severity of a result.
+
+        It is the level of the result itself, otherwise the level of its rule, otherwise a severity in the properties of
+        its rule.
+        """
         own_severity = _text(result.properties.severity) if result.properties is not None else ""
-        # SARIF has no hints, so codebatch writes them in this way.
+        # SARIF has no member for hints, so codebatch writes a hint in this way.
         if own_severity == "hint" and result.level == "note":
             return "hint"
         if result.level is None and result.kind not in (None, "fail"):
@@ -250,9 +258,9 @@ class _RunReader:
         return problem or _score_severity(_text(bag.security)) or "warning"
 
     def _paths(self, location: ArtifactLocation | None) -> tuple[str, ...]:
-        """Return the URI of a file, resolved against its base.
+        """Return the URI of a file, resolved against its base URI.
 
-        If the base is the root of the tree, return the unresolved URI as a second one.
+        If the base is the root of the source tree, also return the unresolved URI, as a second possible name.
         """
         if location is not None and location.uri is None:
             artifact = item_at(self._run.artifacts, location.index)
@@ -271,7 +279,7 @@ class _RunReader:
 
 
 def _span(region: Region) -> ImportedSpan | None:
-    """Return the span of a region that has offsets, or None.
+    """Return the offset and length of a region as a span, or None if the region has no offset.
 
     Character offsets take precedence over byte offsets. An offset of -1 counts as missing.
     """
@@ -283,7 +291,7 @@ def _span(region: Region) -> ImportedSpan | None:
 
 
 def _is_dismissed(result: Result) -> bool:
-    """Return whether the report itself does not count a result as a finding: it passed, is suppressed, or is absent."""
+    """Return whether the report does not count a result as a problem: it passed, is suppressed, or is absent."""
     if result.kind in _NO_FINDINGS or result.baseline_state == "absent":
         return True
     suppressions = [suppression for suppression in result.suppressions or () if suppression is not None]
@@ -302,7 +310,7 @@ def _score_severity(text: str) -> Severity | None:
 
 
 def _text(raw: Raw | UnsetType) -> str:
-    """Return a property as text if it is a text or a number. Otherwise return an empty text."""
+    """Return a property as text. If it is neither a text nor a number, return an empty text."""
     if raw is UNSET:
         return ""
     try:

@@ -1,7 +1,8 @@
-"""SARIF 2.1.0 (OASIS, docs.oasis-open.org/sarif/sarif/v2.1.0): the parts that codebatch reads or writes.
+"""Types for the parts of a SARIF log that codebatch reads or writes.
 
-Names are those of the standard. In a log that is read, any part or element may be null, which counts as missing. Unset
-parts are not written. Parts of type `Raw` are not checked when they are read.
+The version is SARIF 2.1.0 (OASIS, docs.oasis-open.org/sarif/sarif/v2.1.0). Names are those of the standard. In a log
+that is read, any part or element may be null, which counts as missing. If a member is unset, it is not written. Parts
+of type `Raw` are read without checking their content.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Message(Text, frozen=True):
 
 
 class PropertyBag(msgspec.Struct, frozen=True, gc=False):
-    """A property bag with arbitrary members."""
+    """A property bag: an object whose members the standard does not define."""
 
     severity: Raw | UnsetType = UNSET
     problem: Raw | UnsetType = msgspec.field(default=UNSET, name="problem.severity")
@@ -50,7 +51,7 @@ class RuleConfiguration(SarifPart, frozen=True):
 
 
 class Rule(SarifPart, frozen=True):
-    """A rule as its component describes it."""
+    """A rule, as described by the component that defines it."""
 
     id: str | None = None
     guid: str | None = None
@@ -166,7 +167,7 @@ class Artifact(SarifPart, frozen=True):
 
 
 class Override(SarifPart, frozen=True):
-    """The configuration of a rule during an invocation."""
+    """A changed configuration of a rule that applies during one invocation."""
 
     descriptor: RuleReference | None = None
     configuration: RuleConfiguration | None = None
@@ -181,7 +182,7 @@ class Invocation(SarifPart, frozen=True):
 
 
 class External(SarifPart, frozen=True):
-    """References to parts of a run that are in other files."""
+    """References to files outside the log that contain parts of a run."""
 
     results: tuple[Raw, ...] | None = None
 

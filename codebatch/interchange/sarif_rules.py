@@ -26,14 +26,14 @@ T = TypeVar("T")
 
 
 class ResolvedRule(NamedTuple):
-    """A rule and the component that defines it. If one is missing, it is an empty object."""
+    """The rule of a result, and the component that defines the rule. A missing one is an empty object."""
 
     rule: Rule
     component: Component
 
 
 class SarifRules:
-    """The rules of a run, with their configurations in its invocations."""
+    """The rules of a run, and their configurations in the run's invocations."""
 
     def __init__(self, run: Run) -> None:
         tool = run.tool or Tool()
@@ -50,7 +50,7 @@ class SarifRules:
         self._levels = [dict(self._iter_levels(component or Invocation())) for component in run.invocations or ()]
 
     def resolve(self, result: Result) -> ResolvedRule:
-        """Return the rule of a result: by its index, or else by its ID."""
+        """Return the rule of a result. It is found by the index in the result, otherwise by the ID."""
         reference = result.rule or RuleReference()
         index = reference.index if result.rule_index is None or result.rule_index < 0 else result.rule_index
         return self._resolve(reference, index, result.rule_id or reference.id or "")
@@ -58,7 +58,8 @@ class SarifRules:
     def level(self, result: Result, named: ResolvedRule) -> str | None:
         """Return the level of a result that has no level of its own.
 
-        It is the level that is configured for the rule in the result's invocation, or else the default of the rule.
+        If the result's invocation configures a level for the rule, return this level, otherwise the default level of
+        the rule. None if there is neither.
         """
         invocation = (result.provenance or Provenance()).invocation_index
         if invocation is None and len(self._levels) == 1:
@@ -70,9 +71,10 @@ class SarifRules:
         return levels.get(id(rule)) or levels.get(code or "") or default
 
     def _iter_levels(self, invocation: Invocation) -> Iterator[tuple[int | str, str]]:
-        """Yield the configured levels of rules: by the identity of a known rule, or else by the rule ID.
+        """Yield (rule, level) for each rule whose level an invocation configures.
 
-        If a rule has several levels, the first one in the log is yielded last, so that it overrides the others.
+        The rule is given by the identity of its object if it is known, otherwise by its ID. If the log has several
+        levels for a rule, the first one is yielded last, so that it overrides the others.
         """
         for override in reversed(invocation.rule_configuration_overrides or ()):
             if override is not None and override.configuration is not None and override.configuration.level is not None:
@@ -90,7 +92,8 @@ class SarifRules:
             )
         if rule is not None and (not code or not rule.id or f"{code}/".startswith(f"{rule.id}/")):
             return ResolvedRule(rule, component)
-        # No rule has this index, or the rule has another ID. The result belongs to a component that is not in the log.
+        # No rule has this index, or the rule with this index has another ID. So the result's rule is defined by a
+        # component that is not in the log.
         while code and code not in self._by_id:  # `CA1000/1` belongs to the rule `CA1000`.
             code = code.rpartition("/")[0]
         return self._by_id.get(code) or ResolvedRule(_NO_RULE, component)
@@ -105,12 +108,12 @@ _NO_RULE = Rule()
 
 
 def item_at(values: Sequence[T | None] | None, index: float | None) -> T | None:
-    """Return the value at an index, or None."""
+    """Return the value at an index. Return None if there is no list, no index, or no value at the index."""
     return values[int(index)] if values and index is not None and 0 <= index < len(values) else None
 
 
 def message_text(message: Message, named: ResolvedRule) -> str:
-    """Return the text of a result's message, with its arguments inserted."""
+    """Return the text of a message with its arguments inserted. The text may be defined by the rule."""
     text = message.text
     if text is None and message.id is not None:
         sources = (named.rule.message_strings, named.component.global_message_strings)
@@ -122,7 +125,7 @@ def message_text(message: Message, named: ResolvedRule) -> str:
 
 
 def _insert_arguments(text: str, arguments: Sequence[str | None]) -> str:
-    """Insert arguments into a text. Stop at the size limit of messages.
+    """Insert arguments into the placeholders of a text. Stop at the size limit of messages.
 
     The limit is needed because a short text may refer to a long argument many times.
     """

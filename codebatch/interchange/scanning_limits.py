@@ -11,7 +11,7 @@ from codebatch.model.text.quantities import count_text
 
 RUNS_MAX = 20
 RESULTS_MAX = 25_000
-"""Maximum number of results of a run."""
+"""Maximum number of results of a run that GitHub accepts."""
 RESULTS_SHOWN = 5_000
 """Number of results of a run that GitHub shows at most."""
 GZIP_BYTES_MAX = 10_000_000
@@ -20,7 +20,7 @@ ByTool = Mapping[str, Sequence[ExportedFinding]]
 
 
 def group_by_tool(findings: Sequence[ExportedFinding], tools: Mapping[str, str]) -> dict[str, list[ExportedFinding]]:
-    """Group findings by tool. `tools` without findings are included."""
+    """Group findings by tool. A tool in `tools` without findings gets an empty list."""
     rows: dict[str, list[ExportedFinding]] = defaultdict(list, {tool: [] for tool in tools})
     for finding in findings:
         rows[finding.diagnostic.tool].append(finding)
@@ -28,18 +28,20 @@ def group_by_tool(findings: Sequence[ExportedFinding], tools: Mapping[str, str])
 
 
 def cut(findings: ByTool) -> dict[str, Sequence[ExportedFinding]]:
-    """Return the findings that are within the limits. Tools with findings take precedence.
+    """Return the findings that are within the limits of GitHub.
 
-    For each tool, return its first findings, at most RESULTS_MAX.
+    If there are too many tools, tools with findings take precedence.
+
+    For each tool, its first findings are returned, at most RESULTS_MAX.
     """
     tools = sorted(findings, key=lambda tool: (not findings[tool], tool))[:RUNS_MAX]
     return {tool: findings[tool][:RESULTS_MAX] for tool in sorted(tools)}
 
 
 def fits(data: bytes) -> bool:
-    """Return whether a file is within the size limit after compression at the lowest level.
+    """Return whether a file is within the size limit, which applies to the compressed file.
 
-    At higher levels it would not be larger.
+    It is compressed at the lowest level. At higher levels the result would be smaller still.
     """
     return len(data) <= GZIP_BYTES_MAX or len(gzip.compress(data, compresslevel=1)) <= GZIP_BYTES_MAX
 

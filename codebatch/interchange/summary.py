@@ -1,4 +1,4 @@
-"""The summary of a GitHub job in Markdown, at most 1 MiB. GitHub would not show a larger summary."""
+"""The summary of a GitHub job in Markdown, of at most 1 MiB, because GitHub does not show a larger summary."""
 
 from __future__ import annotations
 

@@ -22,7 +22,10 @@ _END = '"}\n'
 _DIGEST_BYTES = 64
 _TAIL_BYTES = len(_MEMBER) + _DIGEST_BYTES + len(_END)
 _UNDECODABLE = (msgspec.DecodeError, ValueError, RecursionError)
-"""msgspec raises UnicodeDecodeError for bytes that are not UTF-8, and RecursionError for deep nesting."""
+"""Errors that msgspec raises for invalid bytes.
+
+UnicodeDecodeError is raised for bytes that are not UTF-8, and RecursionError for deep nesting.
+"""
 
 
 InstantNs = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
@@ -34,7 +37,10 @@ class DocumentError(ValueError):
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of documents. Each subclass sets the default of `format`: the format that this version writes and reads."""
+    """Base of documents.
+
+    `format` is the number of the document's format. Its default is the format that this version writes and reads.
+    """
 
     format: int
 
@@ -48,13 +54,13 @@ def encode_document(document: Document) -> bytes:
 
 
 def encode_members(*objects: msgspec.Struct) -> bytes:
-    """Return the bytes of a document with the members of several objects, in order."""
+    """Return the bytes of one document that has the members of all `objects`, in order."""
     body = b"{" + b",".join(msgspec.json.encode(item)[1:-1] for item in objects)
     return body + _tail(body)
 
 
 def decode_document(data: bytes, type_: type[D], format_: int) -> D:
-    """Decode a document's file. Raises DocumentError for any invalid input."""
+    """Decode a document's file. Raises DocumentError if the bytes are invalid, or another format than `format_`."""
     if not data.endswith(_tail(data[:-_TAIL_BYTES])):
         is_cut = not data.endswith(_END.encode())
         raise DocumentError("it does not end with its checksum" if is_cut else "its checksum does not match")

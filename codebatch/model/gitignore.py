@@ -1,8 +1,8 @@
 """Patterns of gitignore(5): parsing, conversion to globs over bytes, and the pattern that decides a path.
 
-The library pathspec is not used, because it lacks three features: paths that are not UTF-8; git's result for a negated
-pattern inside an excluded directory (pathspec issues 129 and 137); and the file and line of the deciding pattern.
-`tests/snapshot/test_ignore.py` compares the results with git on generated trees.
+The library pathspec is not used, for three reasons. It cannot match paths that are not UTF-8. For a negated pattern
+inside an excluded directory, its result differs from git's (pathspec issues 129 and 137). It does not return the file
+and line of the deciding pattern. `tests/snapshot/test_ignore.py` compares the results with git on generated trees.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _OUTSIDE = "patterns are relative to the project root and cannot leave it"
 
 
 class _MalformedError(Exception):
-    """A pattern that git's wildmatch rejects: it matches nothing."""
+    """The error that git's wildmatch rejects a pattern. Such a pattern matches nothing."""
 
 
 class Pattern(msgspec.Struct, frozen=True):
@@ -61,8 +61,8 @@ class Pattern(msgspec.Struct, frozen=True):
 class PatternList:
     """The patterns of one ignore file. They apply to paths below `base`.
 
-    `base` is empty or a directory that ends with a slash. If the ignore file is in a directory above the tree, `way` is
-    the path from that directory to the tree. It ends with a slash.
+    `base` is empty, or a directory path that ends with a slash. If the ignore file is in a directory above the tree,
+    `prefix` is the path from that directory to the tree, and ends with a slash.
     """
 
     def __init__(
@@ -76,7 +76,10 @@ class PatternList:
         self._globs = GlobSet([pattern.glob for pattern in patterns], self._last_match)
 
     def decide(self, path: bytes, *, is_directory: bool) -> Pattern | None:
-        """Return the last pattern that matches a path, or None. The caller must test the parents of the path itself."""
+        """Return the last pattern that matches a path, or None.
+
+        The caller must also call this for each parent of the path.
+        """
         for_file, for_directory = self._globs.find(self._way + path[len(self.base) :])
         return for_directory if is_directory else for_file
 
@@ -122,11 +125,11 @@ class PatternMistake(NamedTuple):
 def find_mistake(patterns: Sequence[str], root: str = "", home: str = "") -> PatternMistake | None:
     """Return the first pattern that can match no path, or None if each may match one.
 
-    In .gitignore, git silently ignores such a pattern. In a list of codebatch it is a mistake: the list would select
-    nothing, which looks like success.
+    In .gitignore, git silently ignores a pattern that matches nothing. In a list of patterns for codebatch it is a
+    mistake: the list would select no files, and a run without files looks like success.
 
-    `root` is the absolute path of the tree. It is empty if the tree contains this path below itself too. `home` is the
-    home directory, for patterns with `~`.
+    `root` is the absolute path of the tree, used to recognize absolute paths. Pass an empty `root` if the tree contains
+    the same path below itself. `home` is the home directory, for patterns that begin with `~`.
     """
     for pattern in patterns:
         if pattern.startswith("#"):
@@ -142,7 +145,10 @@ def find_mistake(patterns: Sequence[str], root: str = "", home: str = "") -> Pat
 
 
 def pattern_mistake(pattern: str, root: str = "", home: str = "") -> PatternMistake | None:
-    """Return why a pattern by itself can match no path, or None. `root` and `home` are as in `find_mistake`."""
+    """Return the reason why a single pattern can match no path, with advice, or None.
+
+    `root` and `home` are as in `find_mistake`.
+    """
     reason_and_hint = _reason_and_hint(pattern, root, home)
     return None if reason_and_hint is None else PatternMistake(pattern, *reason_and_hint)
 
@@ -185,7 +191,7 @@ def _hint_at_alternatives(pattern: str, braces: re.Match[str]) -> str:
 
 
 def _hint_at_form(pattern: str, path: str, root: str) -> str:
-    """Return a hint with the pattern that matches `path`, which is absolute and below `root`.
+    """Return a hint with the pattern that matches `path`. `path` is absolute and below `root`.
 
     If `root` is empty, `path` is relative to it.
     """
@@ -211,7 +217,7 @@ def _hint_at_form(pattern: str, path: str, root: str) -> str:
 
 
 def _impossible_part(glob: Sequence[Token]) -> str | None:
-    """Return the first component of a glob that no path has: empty, `.` or `..`. Return None if there is none."""
+    """Return the first component of a glob that cannot be part of a path (empty, `.` or `..`), or None."""
     part: list[Token] = []
     for token in (*glob, _SLASH):
         if token == PARENTS and not part:
@@ -234,10 +240,10 @@ def describe(patterns: PatternList, pattern: Pattern) -> str:
 def decide_chain(
     chain: Sequence[PatternList], path: bytes, *, is_directory: bool
 ) -> tuple[PatternList, Pattern] | None:
-    """Return the pattern that decides a path, and its list. Return None if no pattern matches.
+    """Return the pattern that decides whether a path is ignored, and the list that contains the pattern.
 
-    `chain` has the lists of the directories above the path, nearest first. Raises SourceUnreadable if there are more
-    than _CHAIN_MAX lists.
+    None if no pattern matches. `chain` has the lists of the directories above the path, nearest first. Raises
+    SourceUnreadable if there are more than _CHAIN_MAX lists.
     """
     if len(chain) > _CHAIN_MAX:
         raise SourceUnreadable(
@@ -252,7 +258,10 @@ def decide_chain(
 
 
 def parse_pattern(line: bytes, number: int) -> Pattern | None:
-    """Parse a line. Return None if it matches nothing."""
+    """Parse a line of an ignore file.
+
+    `number` is its line number. Return None if the line has no pattern that can match.
+    """
     text = line
     negated = line.startswith(b"!")
     line = line.removeprefix(b"!")
@@ -287,7 +296,10 @@ def _trim_trailing_spaces(line: bytes) -> bytes:
 
 
 def _tokens(pattern: bytes, *, by_name: bool) -> list[Token]:
-    """Return a pattern's tokens, by the rules of git's wildmatch.c. Unless `by_name`, WM_PATHNAME is set."""
+    """Parse a pattern into tokens by the rules of git's wildmatch.c.
+
+    Unless `by_name` is set, the flag WM_PATHNAME applies.
+    """
     tokens: list[Token] = []
     literal_end = next(_SPECIAL.finditer(pattern)).start()
     at = 0
@@ -315,7 +327,7 @@ def _tokens(pattern: bytes, *, by_name: bool) -> list[Token]:
 
 
 def _stars(pattern: bytes, start: int, *, by_name: bool, is_behind_literal: bool) -> tuple[Token, int]:
-    """Parse the run of stars at `start`. Return its token and the position after it."""
+    """Parse the sequence of `*` at `start`. Return its token and the position after it."""
     end = start
     while pattern[end : end + 1] == b"*":
         end += 1

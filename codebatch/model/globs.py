@@ -1,9 +1,10 @@
 """Matching of gitignore(5) globs: one automaton for all globs of a file, so that no pattern and no path is slow.
 
 A glob is a sequence of tokens. The state of a set of globs is a bit vector. It has one bit for each token, and one for
-the end of each glob. A byte of a path moves all bits at once (Shift-And: Baeza-Yates and Gonnet 1992). Unlike in
-regular expressions, there is no backtracking: a path costs at most its length times the total length of the globs.
-Transitions are cached, up to a limit of memory, so in most trees a byte costs one dictionary lookup.
+the end of each glob. Each byte of a path advances all bits at once (Shift-And: Baeza-Yates and Gonnet 1992). There is
+no backtracking, unlike in regular expressions. So the time for a path is at most proportional to its length times the
+total length of the globs. Transitions between states are cached, up to a memory limit. So in most trees, each byte
+takes one dictionary lookup.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _STATE_BYTES = 500
 
 
 class GlobSet(Generic[T]):
-    """A set of globs, and a function that computes the value of a path from the globs that match the path."""
+    """A set of globs, and a function `answer` that computes a value for a path from the globs that match the path."""
 
     def __init__(self, globs: Sequence[Sequence[Token]], answer: Callable[[Iterator[int]], T]) -> None:
         """Build the automaton.
@@ -50,7 +51,10 @@ class GlobSet(Generic[T]):
         self._last_entered = (b"", self._start)
 
     def _read(self, globs: Sequence[Sequence[Token]]) -> None:
-        """Number the tokens. An initial PARENTS gets no bit: its glob starts again after every slash instead."""
+        """Give each token a bit.
+
+        PARENTS at the start of a glob gets no bit. Instead, its glob starts again after every slash.
+        """
         places: dict[Token, list[int]] = {STAR: [], PARENTS: [], REST: []}
         starts: list[int] = []
         anywhere: list[int] = []
@@ -79,7 +83,7 @@ class GlobSet(Generic[T]):
         self._state_bytes = _STATE_BYTES + at // 8
 
     def find(self, path: bytes) -> T:
-        """Return the value for a path, which has no slash at its beginning or end."""
+        """Return the value that `answer` computes for a path. The path has no slash at its beginning or end."""
         cut = path.rfind(b"/") + 1
         state = self._enter(path[:cut])
         for byte in path[cut:]:
@@ -89,7 +93,7 @@ class GlobSet(Generic[T]):
     def _enter(self, directory: bytes) -> _State[T]:
         """Return the state after a directory and its slash.
 
-        The last state is cached, because the files of a directory are requested one after the other.
+        The state of the last directory is cached, because callers request the files of a directory one after the other.
         """
         entered, state = self._last_entered
         if entered != directory:
@@ -101,7 +105,7 @@ class GlobSet(Generic[T]):
         return state
 
     def step(self, bits: int, byte: int) -> _State[T]:
-        """Return the state after one more byte."""
+        """Return the state that follows the state `bits` after one more byte."""
         state_bits = self._move(bits, byte)
         state = self._states.get(state_bits)
         if state is None:
@@ -113,7 +117,7 @@ class GlobSet(Generic[T]):
         return state
 
     def accepted_value(self, bits: int) -> T:
-        """Return the value for the globs that end in a state."""
+        """Return the value for a path that ends in the state `bits`."""
         return self._answer(self._ends[place] for place in _iter_bits_from_last(bits & self._all_ends))
 
     def _move(self, bits: int, byte: int) -> int:
@@ -122,7 +126,10 @@ class GlobSet(Generic[T]):
         return moved | self._anywhere if byte == _SLASH else moved
 
     def _with_skipped(self, bits: int) -> int:
-        """Add the positions after tokens that may match nothing. At most two such tokens are adjacent."""
+        """Return `bits` with additional positions: those behind tokens that may match nothing.
+
+        At most two such tokens are adjacent.
+        """
         bits |= (bits & self._loops_in_name) << 1
         return bits | (bits & self._loops_in_name) << 1
 
@@ -145,7 +152,7 @@ class GlobSet(Generic[T]):
 
 
 class _State(dict[int, "_State[T]"], Generic[T]):
-    """A state: its bit vector, and the states after each byte, created on first use."""
+    """A state of the automaton: its bit vector, and the next state for each byte, created on first use."""
 
     __slots__ = ("_answer", "_bits", "_globs")
 
@@ -164,7 +171,7 @@ class _State(dict[int, "_State[T]"], Generic[T]):
 
     @property
     def answer(self) -> T:
-        """The value for a path that ends in this state."""
+        """The value for a path that ends in this state, computed on first use."""
         try:
             return self._answer
         except AttributeError:

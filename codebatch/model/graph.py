@@ -9,9 +9,12 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 def can_close_cycle(source: str, *, type_only: bool, deferred: bool) -> bool:
-    """Return whether an import of the file `source` can be part of a cycle: whether loading `source` executes it.
+    """Return whether an import in the file `source` can be part of an import cycle.
 
-    Imports of Rust files never can: the modules of a crate are compiled together, and Cargo refuses cycles of crates.
+    It can if loading `source` executes the import.
+
+    Imports in Rust files never can, because the modules of a crate are compiled together, and Cargo refuses cycles of
+    crates.
     """
     return not (type_only or deferred or source.endswith(".rs"))
 

@@ -9,9 +9,11 @@ T = TypeVar("T")
 
 
 class Nearest(Generic[T]):
-    """A map from directories to values. For a path, it returns the values of its ancestors, nearest first.
+    """A map from directories to values.
 
-    Results are cached for each directory, so the cost of a lookup does not depend on depth.
+    Looking up a path returns the values of the directories above it, nearest first.
+
+    Results are cached for each directory, so the time of a lookup does not depend on depth.
     """
 
     def __init__(self) -> None:
@@ -24,7 +26,8 @@ class Nearest(Generic[T]):
     def put(self, directory: bytes, value: T) -> None:
         """Set the value of a directory. The empty path is the root of the tree."""
         self._values[directory] = value
-        # Caching a directory also caches its ancestors. So if this directory is not cached, nothing below it is.
+        # Caching a result for a directory also caches results for its ancestors. So if this directory is not cached, no
+        # directory below it is cached.
         if directory in self._cached:
             self._cached = {}
 
@@ -63,9 +66,10 @@ def innermost(directories: Iterable[bytes], path: bytes) -> bytes | None:
 
 
 def unknown_from_top(directory: bytes, known: Container[bytes]) -> list[bytes]:
-    """Return a directory and those of its ancestors that are below the nearest one in `known`, outermost first.
+    """Return the path from a known directory down to `directory`, without the known one, outermost first.
 
-    The result is empty if `directory` is in `known`. `known` must contain the root of the tree.
+    It starts below the nearest ancestor in `known`. The result is empty if `directory` is in `known`. `known` must
+    contain the root of the tree.
     """
     unknown = []
     while directory not in known:

@@ -1,7 +1,8 @@
 """Outcomes: the write-once results of units of work (SPEC.md "Outcomes").
 
-A coordinator holds a unit and an outcome for every shard and task. They are excluded from garbage collection
-(`gc=False`), which is safe: they are frozen and refer only to older objects, so they cannot form cycles.
+A coordinator holds a unit and an outcome for every shard and task. These objects are excluded from Python's garbage
+collection (`gc=False`) to save time. This is safe, because they are frozen and refer only to older objects, so they
+cannot form cycles.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ COMMIT_FORMAT = 1
 
 
 class Unit(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A unit of work: items [start, end) of a shard, relative to its first item, and tasks in plan order."""
+    """A unit of work: `tasks`, in plan order, for the items [start, end) of a shard.
+
+    Items are counted from the shard's first item.
+    """
 
     shard: ShardId
     start: int
@@ -35,7 +39,7 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     round: int = 1
 
     def part(self, start: int, end: int, tasks: tuple[str, ...]) -> Unit:
-        """Return the unit for a part of its items and of its tasks."""
+        """Return a smaller unit with the items [start, end) and the tasks `tasks` of this unit."""
         return Unit(shard=self.shard, start=start, end=end, tasks=tasks, round=self.round)
 
 
@@ -99,13 +103,16 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     is_final: bool = False
 
     def at(self, offset: int) -> Outcome:
-        """Return the outcome at an offset in the segment. The relative offsets of its parts become absolute."""
+        """Return this outcome for bytes that begin at `offset` in the segment.
+
+        The relative offsets of its parts become absolute.
+        """
         parts = tuple(part.at(offset + part.offset) for part in self.parts)
         return msgspec.structs.replace(self, offset=offset, parts=parts)
 
 
 class ResourceUsage(msgspec.Struct, frozen=True, kw_only=True):
-    """The resources used by an attempt: wall seconds, CPU seconds and the observed memory peak of all its processes."""
+    """The resources used by an attempt: elapsed seconds, CPU seconds and the memory peak of all its processes."""
 
     seconds: float
     cpu_seconds: float
@@ -135,7 +142,7 @@ class Register(NamedTuple):
 
 
 def first_uncovered_input(outcomes: Iterable[Outcome]) -> str:
-    """Return the first description of inputs that a cache key does not cover, or an empty text."""
+    """Return the first description of inputs that a cache key does not cover, or "" if every key covers all inputs."""
     return next((outcome.inputs_outside_key for outcome in outcomes if outcome.inputs_outside_key), "")
 
 
@@ -145,7 +152,7 @@ def encode_commit(commit: Commit) -> bytes:
 
 
 def decode_commit(data: bytes) -> Commit:
-    """Decode a commit file. Raises ValueError if the file is damaged or its content impossible."""
+    """Decode a commit file. Raises ValueError if the file is damaged or has impossible values."""
     commit = decode_document(data, Commit, COMMIT_FORMAT)
     for outcome in commit.outcomes:
         is_range_valid = outcome.type not in ("failed", "blocked") or outcome.end == outcome.start + 1

@@ -1,8 +1,8 @@
-"""A plan: everything that determines the output of a batch, and its division into shards. Immutable.
+"""A plan: everything that determines the output of a batch, and the division of its items into shards. Immutable.
 
 The digest of a plan covers the snapshot, the paths that restrict the plan, and the tasks with versions, code,
-configuration and tools. Shards and contexts follow from these, so the digest need not cover them. Limits of time and
-memory are not part of a plan.
+configuration and tools. Shards and contexts are computed from these, so the digest need not cover them. Limits of time
+and memory are not part of a plan.
 """
 
 from __future__ import annotations
@@ -70,7 +70,10 @@ class Plan(Document, frozen=True, kw_only=True):
         return self.shards[-1].end if self.shards else 0
 
     def work(self) -> dict[ShardId, Work]:
-        """Map IDs to all work of the plan: first the shards in path order, then the project tasks in plan order."""
+        """Map the ID of each shard and of each project task's work to this work. Shards come first, in path order.
+
+        Project tasks follow in plan order.
+        """
         all_work: list[Work] = [*self.shards, *map(ProjectWork, self.project_tasks)]
         return {work.id: work for work in all_work}
 
@@ -93,12 +96,15 @@ class Plan(Document, frozen=True, kw_only=True):
         return frozenset(needed)
 
     def item_contexts(self, item: int) -> dict[str, bytes]:
-        """Map the names of contexts to the values for an item. Contexts with an empty value are omitted."""
+        """Map the names of contexts to their values for an item. Contexts with an empty value are omitted."""
         return {name: value for name, table in self.contexts.items() if (value := table.values[table.items[item]])}
 
 
 def visible_contexts(tasks: Sequence[PlannedTask]) -> dict[str, frozenset[str]]:
-    """Map each task to the contexts that it sees: its own and those of the tasks that it needs, which precede it."""
+    """Map each task to the names of the contexts that it sees: its own, and those of the tasks that it needs.
+
+    In `tasks`, each task must come after the tasks that it needs.
+    """
     contexts: dict[str, frozenset[str]] = {}
     for task in tasks:
         contexts[task.name] = frozenset(task.contexts).union(*(contexts[need] for need in task.needs))
@@ -142,7 +148,10 @@ def _make_task_key(task: PlannedTask, keys: Mapping[str, Digest]) -> Digest | No
 
 
 def with_config(task: PlannedTask, config: dict[str, Json]) -> PlannedTask:
-    """Return a planned task with another configuration, and a cache key that matches. The task must not need others."""
+    """Return a planned task with another configuration, and with the cache key for it.
+
+    The task must not need other tasks.
+    """
     assert not task.needs
     key = task_key(
         name=task.name,
@@ -172,15 +181,15 @@ def plan_items(entries: Sequence[Entry], paths: Sequence[bytes] = ()) -> list[En
     positions: set[int] = set()
     for path in paths:
         positions.update(range(bisect_left(file_paths, path), bisect_right(file_paths, path)))
-        # `0` is the byte after `/`.
+        # `0` is the byte after `/`, so this is the end of all paths below the directory.
         positions.update(range(bisect_left(file_paths, path + b"/"), bisect_left(file_paths, path + b"0")))
     return [files[place] for place in sorted(positions)]
 
 
 def order_tasks(names: Sequence[str], needs: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the tasks in an order in which each comes after those that it needs, otherwise in the given order.
+    """Return the tasks in an order in which each task comes after the tasks that it needs.
 
-    Raises ValueError if a needed task is missing or tasks form a cycle.
+    Otherwise keep the given order. Raises ValueError if a needed task is missing or tasks form a cycle.
     """
     ordered: list[str] = []
     waiting = list(names)

@@ -1,4 +1,4 @@
-"""The project that a command acts on if no batch is named: a directory tree (SPEC.md "Projects")."""
+"""The project that a command acts on if its user names no batch: a directory tree (SPEC.md "Projects")."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ ProjectKind = Literal["git", "ignored", "settings", "store", "unmarked", "remove
 """The reason why a directory is the root of a project.
 
 - `git`: it is a git work tree.
-- `ignored`: it is a git work tree that ignores `start`.
+- `ignored`: it is a git work tree that ignores `start`, the directory in which the search began.
 - `settings`, `store`: it contains settings or a store.
-- `unmarked`: nothing was found, so it is the directory in which the search began.
+- `unmarked`: the search found none of these, so the root is `start` itself.
 - `removed`: the current directory no longer exists, so no batch belongs to it.
 """
 
@@ -21,8 +21,8 @@ ProjectKind = Literal["git", "ignored", "settings", "store", "unmarked", "remove
 class ProjectRoot(msgspec.Struct, frozen=True):
     """The root directory of a project, and `start`, the directory in it at which the search began.
 
-    Both are absolute paths without symbolic links, like the sources of batches. `last` is the last directory that was
-    searched, if it is not the root.
+    Both are absolute paths without symbolic links, like the sources of batches. `last` is the directory at which the
+    search ended, if it is not the root.
     """
 
     root: bytes
@@ -44,11 +44,11 @@ class ProjectRoot(msgspec.Struct, frozen=True):
         return directory
 
     def holds(self, directory: bytes) -> bool:
-        """Return whether an absolute path is the root or below it."""
+        """Return whether an absolute path is the root of the project or below it."""
         return self.kind != "removed" and is_below(directory, self.root)
 
     def has_source(self, root: bytes) -> bool:
-        """Return whether a source tree at an absolute path belongs to the project: whether it is the root.
+        """Return whether a source tree belongs to the project: its absolute path `root` is the root of the project.
 
         Outside git, trees below the root, and trees that contain `start`, belong to the project too.
         """

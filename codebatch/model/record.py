@@ -1,8 +1,8 @@
 """Records: the lines of output, with a frozen type for each kind, tagged by `kind` (SPEC.md "Records", schemas/).
 
 A record contains no time, batch id, absolute path or machine name. Lines and columns are 1-based, columns count code
-points, `end_line` and `end_column` are exclusive. Exactly one of `path` and `path_b64` is set (model/entry.py). If the
-meaning of a member changes, the format changes: increase RECORD_SCHEMA (SPEC.md "Versioning").
+points, `end_line` and `end_column` are exclusive. Exactly one of `path` and `path_b64` is set (model/entry.py). If you
+change the meaning of a member, the format changes: then increase RECORD_SCHEMA (SPEC.md "Versioning").
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Counts of records. They are stored so that summaries can be made without reading outputs."""
+"""Counts of records. They are stored with outcomes, so that summaries need not read outputs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
 
 
 def subtract_counts(total: Counts, part: Counts) -> Counts:
-    """Return the counts of the records of `total` that are not in `part`."""
+    """Return `total` minus `part`: the counts of the records that are in `total` and not in `part`."""
     diagnostics = {
         severity: _difference(codes, part.diagnostics.get(severity, {}))
         for severity, codes in total.diagnostics.items()
@@ -54,7 +54,7 @@ def _difference(total: Mapping[str, int], part: Mapping[str, int]) -> dict[str, 
 
 
 def add_counts(many: Iterable[Counts]) -> Counts:
-    """Return the sum of counts, with sorted keys."""
+    """Return the sum of several counts. Its keys are sorted."""
     kinds: dict[str, int] = {}
     diagnostics: dict[str, dict[str, int]] = {}
     languages: dict[str, int] = {}

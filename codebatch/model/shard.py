@@ -15,7 +15,10 @@ SHARD_ID_DIGITS_MIN = 8
 
 _PROJECT_PREFIX = "project-"
 SHARD_ID_PATTERN = rf"[0-9a-f]{{{SHARD_ID_DIGITS_MIN},64}}|{_PROJECT_PREFIX}[a-z][a-z0-9_-]{{0,63}}"
-"""A pattern for the IDs of shards and of project work, as in the names of registers and leases."""
+"""A pattern for the IDs of shards and of the work of project tasks.
+
+These IDs occur in the names of registers and leases.
+"""
 
 PROJECT_PATH = b"."
 """The path in the failure record of a project task, which is not about any file."""
@@ -53,16 +56,16 @@ class Shard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProjectWork(msgspec.Struct, frozen=True):
-    """The work of a task of project scope: the whole project, as one item.
+    """The work of a project task: one item, which stands for the whole project.
 
-    Its `id` is used in units, leases and registers like the ID of a shard. No shard has such an ID.
+    Units, leases and registers use its `id` as if it were the ID of a shard. No shard has such an ID.
     """
 
     task: str
 
     @property
     def id(self) -> ShardId:
-        """The id in the names of its units, leases and registers."""
+        """The ID that names the work's units, leases and registers."""
         return ShardId(_PROJECT_PREFIX + self.task)
 
     @property
@@ -72,11 +75,17 @@ class ProjectWork(msgspec.Struct, frozen=True):
 
 
 Work = Shard | ProjectWork
-"""All work that is divided into units. Mappings use IDs as keys, because names and messages contain IDs."""
+"""All work that is divided into units: a shard, or the work of a project task.
+
+Mappings use the ID of the work as key, because names and messages contain this ID.
+"""
 
 
 def work_item_path(work: Work, item: int, items: Sequence[Entry]) -> bytes:
-    """Return the path of an item of a shard or of project work. `items` are all items of the plan."""
+    """Return the path of an item of `work`, numbered from the first item of `work`.
+
+    `items` are all items of the plan.
+    """
     match work:
         case Shard(start=start):
             return items[start + item].path

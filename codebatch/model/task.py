@@ -1,4 +1,7 @@
-"""Declarations of tasks, and pipelines. No heavy library is imported, so the coordinator never loads a parser."""
+"""Declarations of tasks, and pipelines.
+
+This module imports no parser, so the coordinator can load it without the code of tasks.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,19 @@ import msgspec
 from codebatch.model.entry import Entry
 
 Json = object
-"""A decoded JSON value. Receivers must check its type."""
+"""A decoded JSON value of any type. Code that receives one must check the type."""
 
 _NUMBERED = re.compile(r"\d+_(?=.)", re.ASCII)
 TASK_NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]{0,63}\Z")
 
 
 class SnapshotView(Protocol):
-    """The input of a context: the snapshot only."""
+    """The view of a snapshot that the function of a context gets.
+
+    It can read entries and files of the snapshot, nothing else.
+
+    A context is a value, computed from the snapshot, that a task's result for an entry may depend on (`Context`).
+    """
 
     @property
     def entries(self) -> Sequence[Entry]:
@@ -29,25 +37,25 @@ class SnapshotView(Protocol):
 
 
 Context = Callable[[SnapshotView], Callable[[Entry], bytes]]
-"""A function that derives a further input of an entry's result from the whole snapshot (SPEC.md "Context").
+"""A function from a snapshot to a function that computes the value of the context for each entry (SPEC.md "Context").
 
-Each context has a name. If several tasks declare the same name, they must declare the same function. A plan evaluates
-the function once.
+The value is an input of the task's result for the entry, in addition to the entry's content. Each context has a name.
+If several tasks declare the same name, they must declare the same function. For each plan, the function is called once.
 """
 
 
 Prepare = Callable[..., tuple[msgspec.Struct, str]]
-"""`prepare(config, is_project=…)` returns the configuration for the plan, and a note for people, or "".
+"""A function `prepare(config, is_project=…)` that returns the configuration for the plan, and a note for people, or "".
 
-The note describes how this configuration differs from the given one. If `is_project` is false, the tree does not
+The note describes how the returned configuration differs from `config`. If `is_project` is false, the tree does not
 belong to the project of the configuration. Then no file of the tree may affect the result. Raises ValueError or
 InvalidConfiguration.
 """
 
 ConfiguredContexts = Callable[..., Mapping[str, Context]]
-"""`configured_contexts(config)` returns the further contexts that a task has with a configuration.
+"""A function `configured_contexts(config)` that returns further contexts of a task by name.
 
-No other task may have contexts of these names.
+The result may depend on the task's configuration. No other task may have a context with one of these names.
 """
 
 
@@ -61,8 +69,8 @@ class TaskDescription(msgspec.Struct, frozen=True, kw_only=True):
     - `implementation`: `module:attribute`, which only workers import. `codebatch_workers.api.protocols` describes the
       attribute.
     - `tools`: the distributions whose versions can change results. They are part of the cache key.
-    - `optional_tools`: distributions that are part of the cache key if they are installed. Each is mapped to what is
-      impossible without it.
+    - `optional_tools`: distributions that are part of the cache key if they are installed. Each is mapped to a
+      description of what the task cannot do without it.
     - `sources`: packages and modules whose changes can change results, in addition to the top-level package of the
       implementation. The digest of their files is part of the cache key. The default is all packages of codebatch.
     """
@@ -80,12 +88,12 @@ class TaskDescription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskDeclaration(TaskDescription, frozen=True, kw_only=True):
-    """The declaration of a task. It contains everything that is needed to plan the task.
+    """The declaration of a task: everything that is needed to plan the task.
 
     - `contexts`: the contexts that the task sees, in addition to the contexts of the tasks that it needs.
-    - `config`: the type of its configuration. It is a struct whose fields have defaults and can be written as JSON.
-      `__post_init__` raises ValueError for invalid values, before a batch is created. The struct should forbid unknown
-      fields.
+    - `config`: the type of the task's configuration. It is a struct whose fields have defaults and can be written as
+      JSON. Its `__post_init__` raises ValueError for invalid values, before a batch is created. The struct should
+      forbid unknown fields.
     - `prepare`: a function that converts the configuration that the user wrote to the configuration in the plan.
     - `configured_contexts`: a function that returns further contexts, depending on the configuration.
     """
@@ -104,9 +112,9 @@ class TaskDeclaration(TaskDescription, frozen=True, kw_only=True):
 class CustomTaskLocation(msgspec.Struct, frozen=True, kw_only=True):
     """The location of a custom task (workers/TASKS.md "Custom tasks"), and its inputs other than the analysed file.
 
-    `python` is `/absolute/path.py:function`. `tools` are distributions; None means the distributions that the file
-    imports. `files` maps names in the configuration to absolute paths of files that the task reads. Later batches reuse
-    its results if possible and `reuse` is true. `project` is the directory of the configuration.
+    `python` is `/absolute/path.py:function`. `tools` are distributions; None means the distributions that this file
+    imports. `files` maps names in the configuration to absolute paths of files that the task reads. If `reuse` is
+    false, later batches do not reuse the task's results. `project` is the directory of the configuration.
     """
 
     python: str
@@ -125,7 +133,7 @@ class Pipeline(msgspec.Struct, frozen=True, kw_only=True):
 
 
 WORK_PIPELINE = "work"
-"""The pipeline of work batches, whose tasks are commands."""
+"""The name of the pipeline of work batches. It has one task, which runs commands."""
 
 PIPELINES: Mapping[str, Pipeline] = {
     pipeline.name: pipeline

@@ -1,1 +1,1 @@
-"""Tasks: entry points, custom tasks, their settings, and the inputs that their cache keys cover."""
+"""Tasks: entry points, custom tasks, their settings, and the code and tools that their cache keys cover."""

@@ -1,4 +1,4 @@
-"""The tasks that a process can find by name: installed entry points, and custom tasks of a project (user_tasks.py).
+"""Catalogues of tasks: the tasks that a process can find by name. They are installed entry points and custom tasks.
 
 A catalogue is created once, when the configuration is read or a worker starts. It is passed to all code that looks up
 tasks. The catalogue of a coordinator is isolated: this process imports only tasks that come with codebatch
@@ -26,7 +26,7 @@ _BUILT_IN = "codebatch_workers.tasks:"
 
 
 class TaskIsolation(Protocol):
-    """An interface for questions about tasks that this process must not import (isolated_tasks.py)."""
+    """An interface to ask about foreign tasks, which this process must not import (isolated_tasks.py)."""
 
     def describe(self, name: str) -> TaskDescription: ...
     def prefetch(self, settings: Mapping[str, Mapping[str, Json]]) -> None: ...
@@ -44,9 +44,10 @@ class TaskCatalogue:
     """Tasks by name. Each is loaded once, on first use.
 
     - `custom_locations`: the locations of custom tasks.
-    - `watch`: an audit of what custom tasks read while they are loaded, or None.
+    - `watch`: the audit that records what custom tasks read while they are loaded, or None.
     - `imports`: the names of imports in a batch (model/analysis/imports.py).
-    - `isolated`: answers questions about tasks that this process must not load, or None.
+    - `isolated`: the object that answers questions about tasks that this process must not import, or None if it may
+      import all.
     """
 
     isolated: TaskIsolation | None = None
@@ -79,7 +80,7 @@ class TaskCatalogue:
         return tasks
 
     def with_imports(self, names: Iterable[str]) -> TaskCatalogue:
-        """Return a catalogue that has these imports too."""
+        """Return a copy of this catalogue that also has the imports (of findings) with the names `names`."""
         more = frozenset(names) - self.imports
         if not more:
             return self
@@ -95,11 +96,17 @@ class TaskCatalogue:
         return entry_point is not None and not entry_point.value.startswith(_BUILT_IN)
 
     def task_isolation(self, name: str) -> TaskIsolation | None:
-        """Return what answers questions about a task that this process must not import. None if it may be imported."""
+        """Return the object that answers questions about a task that this process must not import.
+
+        None if this process may import the task.
+        """
         return self.isolated if self.isolated is not None and self.is_external(name) else None
 
     def custom_source(self, name: str) -> CustomTaskSource:
-        """Return the source of a custom task. It is read at the first call only. Raises InvalidConfiguration."""
+        """Return the source of a custom task.
+
+        The first call reads it; later calls return the same. Raises InvalidConfiguration.
+        """
         if name not in self._sources:
             self._sources[name] = read_custom_task_source(name, self.custom_locations[name])
         return self._sources[name]

@@ -30,16 +30,16 @@ _DIGESTS_MAX = 4096
 
 _PACKAGES_OF_CODEBATCH = ("codebatch", "codebatch_workers")
 
-# Parts of a line `Requires-Dist` (PEP 508): the name of the requirement, and the condition that it is only for an
-# extra.
+# Parts of a line `Requires-Dist` (PEP 508): the name of the required distribution, and the condition of a requirement
+# that is only for an extra.
 _REQUIRED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _EXTRA = re.compile(r"\bextra\s*==")
 
 
 def describe_task(catalogue: TaskCatalogue, name: str) -> TaskDescription:
-    """Return the description of a task. If the catalogue is isolated, foreign tasks are not imported here.
+    """Return the description of a task.
 
-    Raises InvalidConfiguration.
+    If the catalogue is isolated, a foreign task is described by a fork that imports it. Raises InvalidConfiguration.
     """
     isolated = catalogue.task_isolation(name)
     if isolated is not None:
@@ -122,7 +122,7 @@ def _file_digest(path: str) -> Digest:
 
 @functools.lru_cache(maxsize=_DIGESTS_MAX)
 def _digest_in_state(path: str, _state: tuple[int, ...]) -> Digest:
-    """Return the digest of a file. It is cached for one state of the file: its fingerprint."""
+    """Return the digest of a file. Results are cached by path and by `_state`, the fingerprint of the file."""
     with open(path, "rb", buffering=0) as file:
         return digest_bytes(file.readall())
 
@@ -130,7 +130,7 @@ def _digest_in_state(path: str, _state: tuple[int, ...]) -> Digest:
 def _iter_files(directory: str, above: str = "") -> Iterator[str]:
     """Yield the paths of the files below a directory, relative to it. `__pycache__` is omitted.
 
-    This is faster than `Path.rglob`, and every worker calls it.
+    `Path.rglob` would be slower, and every worker calls this function.
     """
     with os.scandir(directory) as entries:
         for entry in entries:
@@ -144,7 +144,7 @@ def implementation_digest(catalogue: TaskCatalogue, task: TaskDescription) -> Di
     """Return the digest of the code of a task: its package and its `sources`.
 
     For a custom task, the digest covers the task's file with the name of the function, its `files`, and all packages of
-    codebatch. It also covers imported packages whose version does not show changes.
+    codebatch. It also covers the files of imported packages that can change without a new version.
     """
     if task.name not in catalogue.custom_locations:
         packages = {task.implementation.partition(":")[0].partition(".")[0], *task.sources}
@@ -156,15 +156,20 @@ def implementation_digest(catalogue: TaskCatalogue, task: TaskDescription) -> Di
 
 
 def packages_covered_by_key(source: CustomTaskSource) -> list[str]:
-    """Return the packages and modules whose files are part of a custom task's key, because no version covers them."""
+    """Return the packages and modules whose files are part of a custom task's key.
+
+    They have no version number that covers their files.
+    """
     unversioned = (name for name in source.imports if _has_files(name) and not _is_installed_with_version(name))
     return sorted({*_PACKAGES_OF_CODEBATCH, *unversioned})
 
 
 def _with_inputs_of_parse(custom_task: CustomTask, parse: TaskDeclaration) -> TaskDeclaration:
-    """Return the declaration of a custom task, with the tools and contexts of `parse`, whose syntax trees it gets.
+    """Return the declaration of a custom task with the tools and contexts of the task `parse`.
 
-    Also add the distributions of imported modules, and their requirements.
+    A custom task gets its syntax trees.
+
+    The distributions of imported modules, and their requirements, are added to the tools.
     """
     tools = [*custom_task.declaration.tools, *(tool for name in custom_task.source.imports for tool in providers(name))]
     for tool in tools:  # The loop appends to the list.
@@ -180,7 +185,10 @@ def _with_inputs_of_parse(custom_task: CustomTask, parse: TaskDeclaration) -> Ta
 
 @functools.cache
 def _requirements(distribution: str) -> tuple[str, ...]:
-    """Return the installed requirements of a distribution. Requirements of extras are omitted."""
+    """Return the distributions that a distribution requires and that are installed.
+
+    Requirements of extras are omitted.
+    """
     try:
         lines = metadata.requires(distribution) or ()
     except metadata.PackageNotFoundError:
@@ -191,14 +199,17 @@ def _requirements(distribution: str) -> tuple[str, ...]:
 
 @functools.cache
 def providers(module: str) -> tuple[str, ...]:
-    """Return the installed distributions that provide a module. Usually this is the distribution with its name."""
+    """Return the installed distributions that provide a module. Usually this is one distribution with the same name."""
     if _installed_version(module) is not None:
         return (module,)
     return tuple(sorted(set(metadata.packages_distributions().get(module, ()))))  # Slow, and rarely needed.
 
 
 def _is_installed_with_version(module: str) -> bool:
-    """Return whether a module is in the directory of its distribution. False for an editable install."""
+    """Return whether a module's version covers its files. False for an editable install.
+
+    True if the module is in the directory in which its distribution is installed.
+    """
     spec = importlib.util.find_spec(module)
     assert spec is not None
     location = os.path.realpath(str(spec.origin))
@@ -231,7 +242,7 @@ def tool_versions(declaration: TaskDescription) -> dict[str, str]:
 
 
 def check_planned(catalogue: TaskCatalogue, task: PlannedTask) -> None:
-    """Raise ToolMismatch if this process has another version of a task than its plan."""
+    """Raise ToolMismatch if the version of a task that this process would run differs from the planned one."""
     declaration = load_declaration(catalogue, task.name)
     installed = {
         "version": declaration.version,
@@ -244,7 +255,10 @@ def check_planned(catalogue: TaskCatalogue, task: PlannedTask) -> None:
 
 
 def mismatch(task: str, different: Sequence[str]) -> ToolMismatch:
-    """Return the error that fields of a planned task differ. If there are no fields, a task that it needs differs."""
+    """Return the error that a task differs from its plan in the fields `different`.
+
+    If `different` is empty, only a task that this task needs differs.
+    """
     return ToolMismatch(
         f"the batch was planned with another version of {task} (different {', '.join(different) or 'needed task'})",
         hint="use the installation that created the batch, or make a new batch with: codebatch run PATH",
@@ -261,7 +275,10 @@ def clear_package_caches() -> None:
 
 @functools.cache
 def _installed_version(distribution: str) -> str | None:
-    """Return the version of a distribution, or None. Cached, because tasks have most distributions in common."""
+    """Return the version of an installed distribution, or None.
+
+    Cached, because many tasks use the same distributions.
+    """
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:

@@ -1,11 +1,11 @@
 """Audit for inputs of custom tasks that their cache keys do not cover. It uses Python's audit events (PEP 578).
 
 A process has one audit hook. It is active while a custom task runs: while its module is executed or its function is
-called. An event is either a path or an action with unknown input, such as another process, a connection or a call of C
-code. A path is covered by the task's key or not (key_coverage.py).
+called. An event is either the access to a path, or an action whose input is unknown, such as the start of another
+process, a connection or a call of C code. A path is either covered by the task's key or not (key_coverage.py).
 
-A module may keep what it read. So after its first input that is not covered, a task counts as having such input until
-the process ends. Earlier results do not depend on it. Audit hooks cannot be removed.
+A module may store what it read in a variable. So after a task's first input that is not covered, all its later results
+in this process may depend on this input. Its earlier results do not. Audit hooks cannot be removed.
 
 A module is executed only once in a process. So its files count for each task that imports it. If files are read while
 the code of a module runs, they count for each task that imports this module.
@@ -26,7 +26,7 @@ from typing import ParamSpec, Protocol, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# For each event with a path: the index of the path among its arguments. The events read, list or rename files.
+# Events that read, list or rename files. For each, the index of the path among its arguments.
 _PATHS = {
     "open": 0,
     "import": 1,
@@ -38,7 +38,8 @@ _PATHS = {
     "os.rename": 0,
     "ctypes.dlopen": 0,
 }
-# Sources of external input, and code that the hook does not observe: other processes, interpreters, C code.
+# Events of actions with unknown input: external input, and code that the hook does not observe, such as other
+# processes, interpreters and C code.
 _ACTS = frozenset(
     {
         "builtins.input",
@@ -68,8 +69,8 @@ _ACTS = frozenset(
 _EVENTS = _ACTS | _PATHS.keys() | {"ctypes.dlsym", "os.mkdir", "sqlite3.connect"}
 _STARTER = "multiprocessing.popen_spawn"
 _THREAD = "a thread that goes on"
-# If these modules list a directory, they search for a module or, on Python's path, for a distribution. Files that they
-# find are opened later.
+# If these modules list a directory, they search for a module or, on Python's path, for a distribution. This is no
+# input: files that they find are opened later, and the opening is audited.
 _IMPORTERS = frozenset({"importlib._bootstrap_external", "_frozen_importlib_external"})
 _METADATA = "importlib.metadata"
 
@@ -81,7 +82,7 @@ class Coverage(Protocol):
         """Return whether the key covers the content of a file or directory."""
 
     def displayed_path(self, path: str) -> str:
-        """Return the path as text for people. It is not absolute."""
+        """Return the path as relative text for people."""
 
 
 class InputAudit:
@@ -113,7 +114,7 @@ class InputAudit:
         return self._uncovered_inputs.get(task, "")
 
     def during(self, task: str, call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
-        """Make a call in which a custom task runs, and audit the inputs of this task."""
+        """Call `call`, which runs code of a custom task, and audit the inputs of this task meanwhile."""
         previous_task, self._current_task = self._current_task, task
         threads = count_threads()
         try:
@@ -124,9 +125,10 @@ class InputAudit:
                 self._uncovered_inputs.setdefault(task, _THREAD)
 
     def judge(self, task: str, coverage: Coverage, imports: frozenset[str]) -> None:
-        """Set what the key of a task covers. Inputs that were recorded while the task was loaded are judged now.
+        """Set the coverage of a task's key.
 
-        `imports` are the modules that the task imports and that are loaded from files.
+        Inputs that were recorded while the task was loaded are compared with it now. `imports` are the modules that the
+        task imports and that are loaded from files.
         """
         self._coverage[task] = coverage
         self._imports[task] = imports
@@ -140,11 +142,12 @@ class InputAudit:
                 return
             thread = get_ident()
             if thread in self._threads_in_hook:
-                return  # The audit itself caused the event.
+                return  # The audit's own code caused the event.
             self._threads_in_hook.add(thread)
             try:
                 self._handle_event(task, event, arguments)
-            # The argument is not a path, or code of the argument raises. The task handles errors of the call itself.
+            # The argument is not a path, or a method of the argument raises. The audited call then fails too, and the
+            # task gets the error.
             except Exception:
                 self._uncovered_inputs[task] = event
             finally:
@@ -172,16 +175,19 @@ class InputAudit:
         if argument is None and event in ("os.listdir", "os.scandir"):
             argument = os.curdir
         if isinstance(argument, int) and str(_caller(3)).startswith(_STARTER):
-            self._uncovered_inputs[task] = _STARTER  # Only this code starts a process without an event.
+            # This module starts processes without an audit event for the start. It is recognized here, by an earlier
+            # event.
+            self._uncovered_inputs[task] = _STARTER
         if argument is None or isinstance(argument, int):
-            return  # Part of the interpreter, or a descriptor whose opening was audited.
+            return  # The path is part of the interpreter, or is a descriptor whose opening was audited before.
         if event == "ctypes.dlopen" and os.sep not in str(argument):
-            self._uncovered_inputs[task] = event  # The library is searched for in the system.
+            self._uncovered_inputs[task] = event  # The library has no path, so the system searches for it.
             return
         path = _real_path(argument)
         if event == "open" and isinstance(flags := arguments[2], int):
             if flags & os.O_ACCMODE != os.O_RDONLY and os.path.isdir(path):
-                return  # Such an open fails, or creates an anonymous or temporary file in the directory.
+                # Opening a directory fails, or creates an anonymous or temporary file in it. Neither is an input.
+                return
             if flags & os.O_CREAT:
                 self._record_created(task, path)
         if get_ident() != self._thread and is_in(path, self._store):
@@ -194,7 +200,7 @@ class InputAudit:
             self._load_inputs.setdefault(task, []).append((event, path))
 
     def _check_loaded_modules(self, task: str) -> None:
-        """Judge the files of modules that the task imports and that were loaded earlier."""
+        """Audit the files of modules that a task imports and that this process loaded earlier."""
         imports, checked_files = self._imports[task], self._checked_files.setdefault(task, set())
         files = [
             file
@@ -207,7 +213,7 @@ class InputAudit:
         checked_files.update(files)
 
     def _record_created(self, task: str, path: str) -> None:
-        """Record a file or directory that a task creates. If the task reads it later, it reads its own data."""
+        """Record a file or directory that a task creates. If the task reads it later, this is not an input."""
         if not os.path.lexists(path):
             self._created.setdefault(task, set()).add(path)
 
@@ -219,7 +225,7 @@ class InputAudit:
             if not coverage.has(path):
                 displayed = coverage.displayed_path(path).encode("utf-8", "backslashreplace").decode("utf-8")
                 self._uncovered_inputs[task] = f"{event} {displayed}"
-        except Exception:  # A distribution is missing or damaged, or a custom finder fails: the coverage is unknown.
+        except Exception:  # A distribution is damaged, or an import finder fails: the coverage is unknown.
             self._uncovered_inputs[task] = event
 
     def _is_created(self, task: str, path: str) -> bool:
@@ -230,12 +236,15 @@ class InputAudit:
 
 
 def is_in(path: str, directory: str) -> bool:
-    """Return whether a path is equal to `directory` or below it. Only the texts are compared."""
+    """Return whether a path is `directory` or below it. Only the texts of the paths are compared."""
     return path == directory or path.startswith(directory + os.sep)
 
 
 def _running_modules() -> frozenset[str]:
-    """Return the modules whose top-level code is running. Each of them may have caused the current event."""
+    """Return the names of the modules whose top-level code is running now.
+
+    Each of them may have caused the current event.
+    """
     frame: FrameType | None = sys._getframe()
     names: set[str] = set()
     while frame is not None:
@@ -245,12 +254,12 @@ def _running_modules() -> frozenset[str]:
 
 
 def _caller(frames: int) -> object:
-    """Return the name of the module whose code is `frames` calls above the caller."""
+    """Return the name of the module whose code called the caller of this function, `frames` calls above it."""
     return sys._getframe(frames + 1).f_globals.get("__name__")
 
 
 def _real_path(argument: object) -> str:
-    """Return a path without links. Raises ValueError or OSError if it is not a path."""
+    """Return a path with links resolved. Raises ValueError or OSError if the argument is not a path."""
     try:
         return os.path.realpath(os.fsdecode(argument))  # type: ignore[arg-type]  # The call tests the type.
     except TypeError as error:

@@ -1,9 +1,10 @@
-"""Access of a coordinator to foreign tasks: a fork imports them and answers questions about them.
+"""Access of a coordinator to foreign tasks: a fork imports the tasks and answers questions about them.
 
-While a user's module is imported, it may do anything: change the directory, umask, signal handlers or limits, end the
-process, fork, or hang. So the coordinator imports none. A fork imports all requested modules, each with a time limit.
-It returns the data that the coordinator needs: the description of a task, its configuration for given settings, and its
-contexts. Answers are cached, so a run usually needs one fork. Workers import the modules themselves.
+While the module of a custom task is imported, it may do anything: change the directory, umask, signal handlers or
+limits, end the process, fork, or hang. So the coordinator imports no such module. A fork imports all requested modules,
+each with a time limit. It returns the data that the coordinator needs: the description of a task, its configuration for
+given settings, and its contexts. Answers are cached, so a run usually needs one fork. Workers import the modules
+themselves.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ from codebatch.plugins.user_tasks import exception_text
 from codebatch.system.processes.forks import ForkFailure, call_isolated
 
 LOAD_SECONDS_MAX = 30.0
-"""Time limit for the import of a module in seconds. If the limit for a file is higher, it applies instead."""
+"""Time limit in seconds for the import of a module.
+
+If the time limit for one file is higher, that limit is used instead.
+"""
 
 _HINT = "importing the file runs all of it: move slow code, and code that ends the process, into the function"
 
@@ -35,7 +39,7 @@ class TaskAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
     - `refusal`: an error message and hint, or None.
     - `config`: the configuration as JSON.
-    - `is_stable`: this configuration, used as settings, gives the same configuration again.
+    - `is_stable`: if this configuration is used as settings, the result is the same configuration.
     - `is_prepared`: the task has a `prepare` function. `note` is its note for people.
     """
 
@@ -50,17 +54,20 @@ class TaskAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _TaskQuestion(NamedTuple):
-    """A question about a task. `answer` is called in a fork and uses the declaration of the task."""
+    """A question about a task. The fork calls `answer` with the declaration of the task."""
 
     name: str
     answer: Callable[[TaskCatalogue], TaskAnswer]
 
 
 class IsolatedTasks:
-    """Answers to questions about the foreign tasks of a catalogue. Methods raise InvalidConfiguration."""
+    """A source of answers about the foreign tasks of a catalogue.
+
+    Methods raise InvalidConfiguration if a task cannot be loaded.
+    """
 
     def __init__(self, catalogue: TaskCatalogue, seconds: float) -> None:
-        """`seconds` is the time limit for the import of one module, and for one answer."""
+        """Store the catalogue. `seconds` is the time limit for the import of one module, and for one answer."""
         self._catalogue = catalogue
         self._seconds = seconds
         self._descriptions: dict[str, TaskDescription] = {}
@@ -100,9 +107,9 @@ class IsolatedTasks:
     def prepare(
         self, name: str, settings: Mapping[str, Json], *, is_project: bool
     ) -> tuple[Mapping[str, Json], str] | None:
-        """Return the settings for the plan, and a note for people. None if the task has no `prepare`.
+        """Return the settings for the plan, and a note for people. None if the task has no function `prepare`.
 
-        The note describes how these settings differ from the given ones.
+        The note describes how the returned settings differ from the given ones.
         """
         if not self._answer(name, settings).is_prepared:
             return None
@@ -123,7 +130,10 @@ class IsolatedTasks:
         return answer if answer.description else _require_accepted(answer)
 
     def _query_in_fork(self, questions: Sequence[_TaskQuestion], other_tasks: Iterable[str] = ()) -> list[TaskAnswer]:
-        """Answer questions in one fork, which first imports the modules of their tasks and of `other_tasks`."""
+        """Answer questions in one fork.
+
+        The fork first imports the modules of the questions' tasks and of `other_tasks`.
+        """
         names = dict.fromkeys((*(question.name for question in questions), *other_tasks))
         loads = [_TaskQuestion(name, partial(_load, name)) for name in names]
         with call_isolated(self._answer_in_fork, [*loads, *questions], TaskAnswer, seconds=self._seconds) as answers:
@@ -135,7 +145,7 @@ class IsolatedTasks:
                 return [
                     self._require_answer(question.name, next(answers), "cannot be planned") for question in questions
                 ]
-        # A task of project scope needs all custom tasks. Import each of them too, with its own time limit.
+        # A task of project scope needs all custom tasks. So import each of them too, each with its own time limit.
         return self._query_in_fork(questions, self._catalogue.custom_locations)
 
     def _require_answer(self, name: str, answer: TaskAnswer | ForkFailure, problem: str) -> TaskAnswer:
@@ -213,7 +223,7 @@ def isolated_catalogue(
     imports: Iterable[str] = (),
     file_seconds: float = 0.0,
 ) -> TaskCatalogue:
-    """Return a catalogue for a coordinator. `file_seconds` is the time limit for one file in seconds."""
+    """Return a catalogue for a coordinator. `file_seconds` is the time limit in seconds of a task for one file."""
     catalogue = TaskCatalogue(custom_locations, imports=imports)
     catalogue.isolated = IsolatedTasks(catalogue, max(LOAD_SECONDS_MAX, file_seconds))
     return catalogue

@@ -36,9 +36,9 @@ class KeyCoverage:
         *,
         product_directories: Iterable[str],
     ) -> None:
-        """`tools` are the distributions whose versions are in the key.
+        """Collect the covered files. `tools` are the distributions whose versions are in the key.
 
-        `product_directories` are directories of codebatch.
+        `product_directories` are the directories of codebatch's own packages.
         """
         python = place.python.rpartition(":")[0]
         self._project = os.path.realpath(place.project)
@@ -60,7 +60,10 @@ class KeyCoverage:
         return any(self._belongs_to_tool(first) for first in _first_names(path, self._sites))
 
     def displayed_path(self, path: str) -> str:
-        """Return a path for people: relative to the project, the name of an installed module, or the last component."""
+        """Return a path for people.
+
+        It is relative to the project, or the name of an installed module, or the last component of the path.
+        """
         if path.endswith(".pyc"):
             with contextlib.suppress(ValueError):
                 path = importlib.util.source_from_cache(path)
@@ -73,7 +76,7 @@ class KeyCoverage:
         return f"{first} (installed)" if first else f"…/{os.path.basename(path)}"
 
     def _add_package(self, name: str) -> None:
-        """Add all files of a package, or the file of a module."""
+        """Add all files of a package, or the file of a module, to the covered files."""
         spec = importlib.util.find_spec(name)
         if spec is None or spec.origin is None:
             return
@@ -84,7 +87,7 @@ class KeyCoverage:
             self._add_file(file)
 
     def _add_file(self, file: str) -> None:
-        """Add a file and its bytecode."""
+        """Add a file and its bytecode to the covered files."""
         self._files.add(file)
         directory, name = os.path.split(file)
         if name.endswith(".py"):
@@ -92,11 +95,11 @@ class KeyCoverage:
 
     @cached_property
     def _sites(self) -> list[str]:
-        """The directories in which the distributions of the key are installed."""
+        """The site directories in which the distributions of the key are installed."""
         return sorted({os.path.realpath(str(distribution(tool).locate_file(""))) for tool in self._tools})
 
     def _belongs_to_tool(self, first: str) -> bool:
-        """Return whether a top-level name in a site directory belongs only to distributions that the key covers."""
+        """Return whether a top-level name in a site directory is provided only by distributions that the key covers."""
         metadata = _METADATA.match(first)
         owners = (metadata[1],) if metadata else providers(first)
         return bool(owners) and self._tools.issuperset(map(normalized, owners))
@@ -116,9 +119,9 @@ def _belongs_to_interpreter(path: str) -> bool:
 
 
 def _first_names(path: str, sites: Iterable[str]) -> Iterator[str]:
-    """Yield the top-level name of a path in each of the sites that contain it.
+    """Yield, for each of the site directories that contain a path, the first component of the path below it.
 
-    The suffix of a module is removed: the name of `SITE/a/b.py` is `a`, that of `SITE/c.py` is `c`.
+    The suffix of a module is removed: the result for `SITE/a/b.py` is `a`, and for `SITE/c.py` it is `c`.
     """
     for site in sites:
         if site and path.startswith(site + os.sep):

@@ -14,7 +14,7 @@ from codebatch.model.plan import ContextTable
 from codebatch.model.task import Context, Json, SnapshotView, TaskDeclaration
 from codebatch.model.text.suggestions import did_you_mean
 
-# The position of an error in the rules of `lint`. Below: an example for each field of a rule.
+# A pattern for the position of an error in the rules of `lint`. Below it: an example for each field of a rule.
 _OF_RULE = re.compile(r"at `\$\.rules(?:\[\d+\]|\[\.\.\.\])?\.?(\w*)")
 _MISSING = re.compile(r"missing required field `(\w+)`")
 _RULE_WRITTEN = {
@@ -31,7 +31,7 @@ _RULE_WRITTEN = {
 
 
 def configure(declaration: TaskDeclaration, settings: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the configuration of a task for settings, as JSON with defaults. Raises InvalidConfiguration."""
+    """Return the configuration that results from settings, as JSON with defaults. Raises InvalidConfiguration."""
     config: dict[str, Json] = msgspec.to_builtins(_decode_config(declaration, settings))
     return config
 
@@ -39,9 +39,9 @@ def configure(declaration: TaskDeclaration, settings: Mapping[str, Json]) -> dic
 def prepare(
     declaration: TaskDeclaration, settings: Mapping[str, Json], *, is_project: bool
 ) -> tuple[Mapping[str, Json], str] | None:
-    """Return the settings for the plan, and a note for people. None if the task has no `prepare`.
+    """Return the settings for the plan, and a note for people. None if the task has no function `prepare`.
 
-    The note describes how these settings differ from the given ones. Raises InvalidConfiguration.
+    The note describes how the returned settings differ from the given ones. Raises InvalidConfiguration.
     """
     if declaration.prepare is None:
         return None
@@ -52,14 +52,14 @@ def prepare(
 
 
 def task_contexts(declaration: TaskDeclaration, config: Mapping[str, Json]) -> Mapping[str, Context]:
-    """Map the names of the contexts that a task has for a configuration to these contexts."""
+    """Return the contexts of a task by name: the declared ones, and those that the configuration adds."""
     if declaration.configured_contexts is None:
         return declaration.contexts
     return {**declaration.contexts, **declaration.configured_contexts(_decode_config(declaration, config))}
 
 
 def evaluate_context(context: Context, snapshot: SnapshotView, items: Sequence[Entry]) -> ContextTable:
-    """Return the values of a context for each item."""
+    """Compute the values that a context has for each item of a snapshot."""
     function = context(snapshot)
     indexes: dict[bytes, int] = {}
     column = tuple(indexes.setdefault(function(item), len(indexes)) for item in items)

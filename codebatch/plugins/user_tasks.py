@@ -2,16 +2,17 @@
 
 The setting names a function `task(file)` or `task(file, config)`, which returns the records of a file. The annotation
 of `config` is a msgspec struct, the type of the task's configuration. If the first parameter is named `project`, the
-task has project scope. It is then called once, after all tasks of `full` and all custom tasks of file scope, and
-returns records of any files.
+task has project scope. Then the function is called once, after all tasks of the pipeline `full` and all custom tasks of
+file scope, and returns records of any files.
 
-The file is read once. The digest of its bytes and of the function's name covers the code that is run. If the file has
-changed since the plan was made, a worker rejects it. A coordinator reads the file and never runs it
-(isolated_tasks.py).
+The file with the function is read once. The digest of its bytes and of the function's name identifies the code that is
+run. If the file has changed since the plan was made, a worker rejects it. A coordinator reads the file and never runs
+it (isolated_tasks.py).
 
 The digest must cover all code of the project that is run. So Python's path is not changed: the file can import
-installed modules, but no modules from its own directory. Other files that it reads must be listed in `files`, which the
-digest covers too. `tools` are the distributions whose versions are in the key. By default these are the imported ones.
+installed modules, but no modules from its own directory. Other files that the function reads must be listed in `files`,
+so that the digest covers them too. `tools` are the distributions whose versions are in the cache key, by default the
+distributions of imported modules.
 """
 
 from __future__ import annotations
@@ -40,7 +41,10 @@ _PARAMETERS_MAX = 2
 _FILE_BYTES_MAX = 16 << 20
 
 SETTINGS = ("python", "tools", "files", "reuse")
-"""The settings in `[tasks.NAME]` of a custom task that codebatch itself uses. All others are its configuration."""
+"""The settings in `[tasks.NAME]` that codebatch itself uses.
+
+All other settings are the configuration of the custom task.
+"""
 
 
 def custom_task_location(name: str, settings: Mapping[str, Json], project: Path) -> CustomTaskLocation:
@@ -84,9 +88,10 @@ class CustomTaskSource(msgspec.Struct, frozen=True):
     """The file of a custom task, read but not run.
 
     - `digest`: covers the file, the name of the function and the `files` of the task.
-    - `named`: all modules that the file imports anywhere, except the standard library and codebatch.
-    - `imports`: those of them whose versions affect the result.
-    - `states`: maps the names of `files` in the configuration to fingerprints from before they were read.
+    - `named`: all modules that the file imports, even inside functions, except the standard library and codebatch.
+    - `imports`: the modules in `named` whose versions affect the result.
+    - `states`: maps the names of `files` in the configuration to fingerprints of these files, taken before they were
+      read.
     """
 
     content: bytes
@@ -106,7 +111,7 @@ class CustomTaskSource(msgspec.Struct, frozen=True):
 
 
 class CustomTask(msgspec.Struct, frozen=True):
-    """A custom task that was loaded."""
+    """A custom task that was loaded: its function and its declaration."""
 
     source: CustomTaskSource
     declaration: TaskDeclaration
@@ -116,7 +121,7 @@ class CustomTask(msgspec.Struct, frozen=True):
 
 @contextlib.contextmanager
 def importing() -> Iterator[None]:
-    """Import foreign modules in the body of the `with`. Undo changes of the process state, except the directory.
+    """Import foreign modules inside the `with`. At its end, restore the process state, except the working directory.
 
     Raises ImportError if a module would end the process.
     """
@@ -134,7 +139,7 @@ def importing() -> Iterator[None]:
 
 
 def exception_text(error: BaseException) -> str:
-    """Return the type and the text of an exception. Works for any exception, even if making its text raises another."""
+    """Return the type and the text of an exception, even if its conversion to text raises another exception."""
     return traceback.format_exception_only(error)[-1].strip()
 
 
@@ -170,7 +175,8 @@ def load_custom_task(
     try:
         module = types.ModuleType(f"codebatch_own_{name}")
         module.__file__ = path
-        # Classes look up their module here. The entry also keeps the module alive until the process ends.
+        # Python looks up the module of a class in sys.modules. The entry also keeps the module alive until the process
+        # ends.
         sys.modules[module.__name__] = module
         code = compile(source.content, path, "exec", dont_inherit=True)
         with importing():
@@ -212,7 +218,10 @@ def _read(path: str) -> bytes:
 
 
 def _imports(source: bytes) -> set[str]:
-    """Return the top-level modules that a source imports anywhere, except codebatch and the standard library."""
+    """Return the top-level modules that a source file imports, even inside functions.
+
+    codebatch and the standard library are omitted.
+    """
     named: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):

@@ -1,7 +1,7 @@
-"""Functions in the workers' code that queries call in their own process, because they need parsers or lint rules.
+"""Functions in the workers' code that queries call in their own process.
 
-This package must not import the workers' code. So each function is found by the name of its module, and its type is
-declared here.
+Queries need parsers and lint rules, which only the workers' code has. This package must not import that code. So the
+module of each function is imported by name, and the type of the function is declared here.
 """
 
 from __future__ import annotations
@@ -15,14 +15,21 @@ from codebatch.model.task import Json
 from codebatch.protocol.launch import QUESTIONS_MODULE, SILENCING_MODULE, SOURCE_MODULE
 
 RuleSwitch = Callable[[bytes, str, str], bool | None]
-"""A function (path, tool, rule ID) that returns whether a rule is off. None for a rule unknown to the settings."""
-UnreportedReason = Literal["suppressed", "unknown", ""]
-"""The reason why lint may have a finding without reporting it, or empty if it has no such finding.
+"""A function (path, tool, rule ID) that returns whether a rule is switched off for a path.
 
-`suppressed`: a comment suppresses it. `unknown`: a limit was reached, or it is uncertain.
+It returns None for a rule that the settings do not know.
+"""
+UnreportedReason = Literal["suppressed", "unknown", ""]
+"""The reason why lint has a finding and does not report it. Empty if it has no such finding.
+
+- `suppressed`: a comment suppresses the finding.
+- `unknown`: a limit was reached, or it is uncertain whether there is a finding.
 """
 FileFindings = tuple[bytes, bytes, Mapping[str, bytes], Sequence[tuple[int, str, str, str]], bool]
-"""Path, content, contexts, findings (line, tool, rule ID, message), and whether the file may have suppressions."""
+"""The findings of one file: path, content, contexts, findings, and whether the file may have suppressions.
+
+A finding is (line, tool, rule ID, message).
+"""
 
 
 class RuleTrialRunner(Protocol):
@@ -34,7 +41,7 @@ class RuleTrialRunner(Protocol):
 
 
 class CodeFinder(Protocol):
-    """A compiled query or pattern."""
+    """A compiled query or pattern with which code is searched."""
 
 
 class LanguageServices(Protocol):
@@ -87,15 +94,15 @@ class AbsenceServices(Protocol):
 
 
 def language_services() -> LanguageServices:
-    """Import the services that need parsers. The first call takes a few hundred milliseconds."""
+    """Import and return the services that need parsers. The first call takes a few hundred milliseconds."""
     return cast("LanguageServices", importlib.import_module(QUESTIONS_MODULE))
 
 
 def source_services() -> SourceServices:
-    """Import the services that need no parser."""
+    """Import and return the services that need no parser."""
     return cast("SourceServices", importlib.import_module(SOURCE_MODULE))
 
 
 def absence_services() -> AbsenceServices:
-    """Import the services that explain missing findings."""
+    """Import and return the services that explain missing findings."""
     return cast("AbsenceServices", importlib.import_module(SILENCING_MODULE))

@@ -19,16 +19,23 @@ SILENCING_MODULE = "codebatch_workers.runtime.absence_reasons"
 SOURCE_MODULE = "codebatch_workers.runtime.source_lines"
 
 HOLDER_VARIABLE = "CODEBATCH_HOLDER"
-"""Environment variable that marks a worker and its descendants. When the worker ends, they are killed."""
+"""Environment variable with the holder ID of a worker.
+
+It marks the worker and its descendants, which are killed when the worker ends.
+"""
 
 ATTEMPT_VARIABLE = "CODEBATCH_ATTEMPT"
-"""Environment variable that marks the descendants of an attempt by `attempt_mark`. They may outlive the coordinator."""
+"""Environment variable with the mark of an attempt (`attempt_mark`).
+
+It marks the attempt's processes, which may outlive the coordinator.
+"""
 
 STACK_SIGNAL = signal.SIGUSR1
-"""Signal that makes a worker write its stack to standard error, even during a call of C code."""
+"""The signal on which a worker writes its stack to standard error, even during a call of C code."""
 
 WORKER_DESCRIPTORS_MIN = 64
-"""Minimum number of file descriptors of a worker: a reserve, its files, and the pipes of tools that tasks start."""
+"""Minimum limit of open file descriptors for a worker: its files, the pipes of tools that tasks start, and a reserve.
+"""
 
 ENVIRONMENT_KEPT = ("HOME", "PATH", "LD_LIBRARY_PATH", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")
 
@@ -42,10 +49,10 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
     - `own_tasks`: the custom tasks (`plugins/catalogue.py`).
     - `store_lock`: the file descriptor of the coordinator's lock of the store. Workers inherit it and hold the lock
       until they exit.
-    - `keeps_terms`: write terms files, because an index will be built.
-    - `hash_seed`: PYTHONHASHSEED of the workers. Output must not depend on it.
+    - `keeps_terms`: workers also write terms files, from which the index will be built.
+    - `hash_seed`: the value of PYTHONHASHSEED for the workers. Output must not depend on this value.
     - `role`: `commands` in a work batch, otherwise `tasks`.
-    - `wants_colors`: ask commands for colored output.
+    - `wants_colors`: set environment variables so that commands print colors.
     """
 
     store: str
@@ -60,7 +67,7 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Launch(WorkerSettings, frozen=True, kw_only=True):
-    """The argument on a worker's command line, as JSON."""
+    """The settings of one worker. They are passed on its command line as one argument, as JSON."""
 
     holder: HolderId
     channel: int
@@ -68,9 +75,9 @@ class Launch(WorkerSettings, frozen=True, kw_only=True):
 
 
 def worker_arguments(python: str, launch: Launch) -> list[str]:
-    """Return the command line of a worker. Start it in an empty directory.
+    """Return the command line of a worker. The caller must start it in an empty directory.
 
-    Otherwise Python would import modules from that directory: Python 3.10 does not have the option `-P`.
+    Python imports modules from the current directory, and Python 3.10 does not have the option `-P` that prevents this.
     """
     return [python, "-m", WORKER_MODULE, json.dumps(msgspec.to_builtins(launch))]
 
@@ -78,18 +85,21 @@ def worker_arguments(python: str, launch: Launch) -> list[str]:
 def decode_launch(argument: str) -> Launch:
     """Decode the argument that `worker_arguments` made.
 
-    This uses the JSON decoder of the standard library, because it accepts paths that are not UTF-8.
+    The JSON decoder of the standard library is used, because msgspec does not accept paths that are not UTF-8.
     """
     return msgspec.convert(json.loads(argument), Launch)
 
 
 def attempt_mark(holder: HolderId, shard: ShardId, item: int, epoch: int) -> str:
-    """Return the mark of an attempt, which identifies its lease. Its value is in ATTEMPT_VARIABLE."""
+    """Return the text that identifies an attempt by its lease.
+
+    It is the value of ATTEMPT_VARIABLE in the attempt's processes.
+    """
     return f"{holder}.{shard}.{item}.{epoch}"
 
 
 def worker_environment(environment: Mapping[str, str], holder: HolderId, hash_seed: int) -> dict[str, str]:
-    """Return the environment of a worker: allowed variables, and settings for equal results and low CPU use."""
+    """Return the environment of a worker: the allowed variables, and settings for equal results and low CPU use."""
     inherited = {name: environment[name] for name in ENVIRONMENT_KEPT if name in environment}
     return inherited | {
         HOLDER_VARIABLE: holder,

@@ -36,9 +36,9 @@ class Hello(msgspec.Struct, frozen=True, kw_only=True, tag="hello"):
 
 
 class Served(msgspec.Struct, frozen=True, kw_only=True):
-    """The items [start, end) of a unit's shard for which a task reuses results of the batch `base`.
+    """A range of items whose results a task takes from the batch `base`: items [start, end) of the unit's shard.
 
-    `first` is the number of the first of these items in the plan of that batch.
+    `first` is the number of the first of these items in the plan of `base`.
     """
 
     task: str
@@ -51,8 +51,8 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
 class NeedState(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a command that another command needs, with its last attempt.
 
-    The attempt was for item `start` of `shard`, in `round`. The round is 0 if there was no attempt. `log` is the name
-    of its log, or empty if the attempt printed nothing.
+    The needed command is item `start` of `shard`, and `round` is the round of its last attempt, or 0 if there was none.
+    `log` is the name of this attempt's log, or empty if the attempt printed nothing.
     """
 
     id: str
@@ -68,8 +68,9 @@ class Brief(msgspec.Struct, frozen=True, kw_only=True):
     """Input of an attempt that is not in the definition of the command.
 
     - `tried`: the number of failed tries since a request last opened the command.
-    - `previous_round`, `previous_log`: those of the attempt before, or 0 and empty.
-    - `needs`: the states of the commands that it needs.
+    - `previous_round`, `previous_log`: the round and the log of the previous attempt. If there was none, they are 0 and
+      empty.
+    - `needs`: the states of the commands that this command needs.
     """
 
     tried: int = 0
@@ -79,12 +80,12 @@ class Brief(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Assign(msgspec.Struct, frozen=True, kw_only=True, tag="assign"):
-    """Execute this unit and lease it under this epoch. The results in `served` are reused, not computed.
+    """Lease this unit under this epoch and execute it. Results in `served` are taken from older batches, not computed.
 
     In a work batch, the unit is one command, and `brief` belongs to it. `requests` is the number of requests known when
     the command was scheduled. If `is_repeatable` is set, the lease is not synced. So after a crash of the machine, the
-    command may be executed a second time. `then` has further units. The worker executes them one after the other while
-    all succeed quickly.
+    command may be executed a second time. `then` has further units. The worker executes them one after the other, as
+    long as each ends successfully and quickly.
     """
 
     unit: Unit
@@ -114,7 +115,10 @@ class Committed(msgspec.Struct, frozen=True, kw_only=True, tag="committed"):
 
 
 class Finished(msgspec.Struct, frozen=True, kw_only=True, tag="finished"):
-    """The worker has finished its unit and is idle. If `is_worn` is set, replace the worker (leaked descriptors)."""
+    """The worker has finished its unit and is idle.
+
+    If `is_worn` is set, the worker has leaked file descriptors and must be replaced.
+    """
 
     seconds: float
     is_worn: bool = False
@@ -123,7 +127,8 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True, tag="finished"):
 class Returned(msgspec.Struct, frozen=True, kw_only=True, tag="returned"):
     """The worker does not start the last `count` commands of its assignment. It has started all commands before them.
 
-    Sent, even with a `count` of 0, if no command may wait for the current one any more.
+    The worker sends this when its current command takes long, even with a `count` of 0. From then on, no command may be
+    queued behind the current one.
     """
 
     count: int
@@ -132,7 +137,7 @@ class Returned(msgspec.Struct, frozen=True, kw_only=True, tag="returned"):
 class Delayed(msgspec.Struct, frozen=True, kw_only=True, tag="delayed"):
     """The worker cannot make outcomes of commands durable, because the disk refuses writes. `message` says why.
 
-    Once no command runs, the worker retries for `seconds` and then gives up.
+    When no command runs any more, the worker retries for `seconds` and then gives up.
     """
 
     message: str
@@ -142,8 +147,8 @@ class Delayed(msgspec.Struct, frozen=True, kw_only=True, tag="delayed"):
 class GaveUp(msgspec.Struct, frozen=True, kw_only=True, tag="gave_up"):
     """The worker ends because it cannot continue: the disk refused a write, or a task cannot be set up.
 
-    No file of the unit is the cause. All work that is not committed is open again. The fields are those of a
-    CodebatchError.
+    No file of the unit is the cause, so none is charged. All work that is not committed is open again. The fields
+    describe the error like those of a CodebatchError.
     """
 
     code: str
@@ -158,8 +163,8 @@ class Drain(msgspec.Struct, frozen=True, kw_only=True, tag="drain"):
 class Shrink(msgspec.Struct, frozen=True, kw_only=True, tag="shrink"):
     """The current unit, which began at item `start`, now ends at `end`. Another worker gets the rest.
 
-    If the worker is already past the new end, it stops after its current item. Some items may then be executed by both
-    workers. The second result of such an item is refused or never read.
+    If the worker is already past the new end, it stops after its current item. Then both workers may execute some
+    items. For such an item, only one of the two results is used.
     """
 
     start: int
@@ -167,11 +172,13 @@ class Shrink(msgspec.Struct, frozen=True, kw_only=True, tag="shrink"):
 
 
 class Terminate(msgspec.Struct, frozen=True, kw_only=True, tag="terminate"):
-    """Terminate the current command: SIGTERM, then SIGKILL after `grace_seconds` (None: as the command defines).
+    """Terminate the current command: SIGTERM, then SIGKILL after `grace_seconds`.
 
-    If `why` is `cancelled`, the attempt gets an outcome of this type. If it is `stopped`, a request names the attempt,
-    and the attempt gets no outcome. If `task` is set and is not the current command, ignore the message: `task` has
-    ended.
+    None means the grace period of the command.
+
+    If `why` is `cancelled`, the attempt gets an outcome of this type. If `why` is `stopped`, a Stop request names the
+    attempt, and the attempt gets no outcome. If `task` is set and the worker runs another command, `task` has ended,
+    and the worker ignores the message.
     """
 
     why: Literal["cancelled", "stopped"]
@@ -203,7 +210,7 @@ def encode_message(message: ToWorker | FromWorker) -> bytes:
 
 
 class MessageBuffer:
-    """A buffer that splits received bytes into message bodies."""
+    """A buffer of received bytes. It splits them into the bodies of messages."""
 
     def __init__(self) -> None:
         self._data = bytearray()

@@ -1,13 +1,13 @@
 """Frames: the compressed records of a shard (SPEC.md "Frames").
 
 The records of a shard are cut into pieces. A piece ends after the first newline at or after each multiple of 32 KiB,
-counted from the start of the shard. Each piece is one zstd frame with content size and checksum. A shard made from
-several outcomes is cut again, so the frames do not depend on how the work was divided. `zstdcat` reads a file of
-frames.
+counted from the start of the shard. Each piece is one zstd frame with content size and checksum. If the records of a
+shard come from several outcomes, they are joined and cut again. So the frames do not depend on how the work was divided
+into units. `zstdcat` can read a file of frames.
 
-`ZstdDecompressor.decompress` returns only the first of several frames, without an error. So each frame is passed to it
-alone. The end of a frame follows from its block headers (RFC 8878, section 3.1.1). So frames that are not needed are
-skipped without decompression.
+`ZstdDecompressor.decompress` returns only the first of several frames, without an error. So it is called for each frame
+separately. The end of a frame is computed from its block headers (RFC 8878, section 3.1.1), so frames that are not
+needed are skipped without decompression.
 """
 
 from __future__ import annotations
@@ -56,10 +56,12 @@ class FrameWriter:
 def iter_frames(
     frames: bytes | memoryview, size: int, decompressor: zstandard.ZstdDecompressor | None = None
 ) -> Iterator[bytes]:
-    """Yield the content of each frame, which consists of whole lines. A caller with many calls passes a decompressor.
+    """Yield the content of each frame, which consists of whole lines.
 
-    Raises ValueError if a frame is damaged or incomplete, or if the content does not have exactly `size` bytes. Content
-    that was yielded before the error is undamaged.
+    A caller with many calls passes a decompressor to reuse it.
+
+    Raises ValueError if a frame is damaged or incomplete, or if the content does not have exactly `size` bytes.
+    Contents that were yielded before the error are undamaged.
     """
     decompressor = decompressor or zstandard.ZstdDecompressor()
     for frame in iter_places(frames, size):
@@ -72,10 +74,10 @@ def decode_frames(frames: bytes, size: int) -> bytes:
 
 
 def decode_range(frames: bytes, size: int, start: int, end: int) -> bytes:
-    """Return bytes [start, end) of the content of frames, which has `size` bytes.
+    """Return bytes [start, end) of the uncompressed content of `frames`. The whole content has `size` bytes.
 
-    Only the frames with these bytes are decompressed. Raises ValueError if frames are invalid or one of these is
-    damaged.
+    Only the frames that contain these bytes are decompressed. Raises ValueError if the headers of the frames are
+    invalid, or if a decompressed frame is damaged.
     """
     decompressor = zstandard.ZstdDecompressor()
     parts: list[bytes] = []
@@ -90,7 +92,7 @@ def decode_range(frames: bytes, size: int, start: int, end: int) -> bytes:
 
 
 class FrameLocation(msgspec.Struct, frozen=True):
-    """The location of a frame in a sequence of frames, and the content size in its header."""
+    """The location of a frame in a sequence of frames, and the size of its content from its header."""
 
     start: int
     end: int

@@ -10,7 +10,10 @@ from codebatch.report.gathering import PRODUCTION, FileSums
 from codebatch.report.limits import ReportLimits, cut
 
 DEPTH_MAX = 40
-"""Maximum depth of directories. The path below this depth is part of the name of a file."""
+"""Maximum number of nested directories in the tree.
+
+For a file that is nested deeper, the rest of its path is the file's name.
+"""
 _COLUMNS = {
     "code": "code",
     "cognitive": "cognitive",

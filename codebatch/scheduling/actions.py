@@ -23,7 +23,10 @@ class AssignUnit(msgspec.Struct, frozen=True):
 
 
 class SurveyWorker(msgspec.Struct, frozen=True):
-    """Ask a running worker for its position. The answer arrives as the event Surveyed."""
+    """Ask a running worker for its position: the item that it is executing.
+
+    The answer arrives as the event Surveyed.
+    """
 
     worker: WorkerId
 
@@ -36,7 +39,10 @@ class ShrinkUnit(msgspec.Struct, frozen=True):
 
 
 class Fail(msgspec.Struct, frozen=True):
-    """Commit `failed` outcomes of `tasks` for one item in this coordinator. The result arrives as OutcomesCommitted."""
+    """Commit `failed` outcomes of `tasks` for one item.
+
+    The coordinator itself does this; the result arrives as OutcomesCommitted.
+    """
 
     shard: ShardId
     item: int
@@ -52,7 +58,7 @@ class Retire(msgspec.Struct, frozen=True):
 
 
 class Complete(msgspec.Struct, frozen=True):
-    """End the session: every item has an outcome of every task, so they can be merged."""
+    """End the session: every item has an outcome of every task, so the outcomes can be merged."""
 
 
 class Drained(msgspec.Struct, frozen=True):

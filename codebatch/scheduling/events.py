@@ -16,7 +16,7 @@ UnitKey = tuple[ShardId, int]
 
 
 class SessionStarted(msgspec.Struct, frozen=True):
-    """The session starts. Its arguments contain the leases of other live processes."""
+    """The session starts. The leases of other live processes were passed to the constructor of the session."""
 
 
 class Ready(msgspec.Struct, frozen=True):
@@ -33,7 +33,10 @@ class LeaseRefused(msgspec.Struct, frozen=True):
 
 
 class UnitDone(msgspec.Struct, frozen=True):
-    """A worker has finished its unit. Its commits were reported before. If `is_worn` is set, it must be replaced."""
+    """A worker has finished its unit.
+
+    The unit's commits were reported before. If `is_worn` is set, the worker must be replaced.
+    """
 
     worker: WorkerId
     is_worn: bool = False
@@ -50,7 +53,10 @@ class OutcomesCommitted(msgspec.Struct, frozen=True):
 
 
 class WorkerLost(msgspec.Struct, frozen=True):
-    """A worker died. `items` and `task` are those that it was working on, or None. Items are numbered in the shard."""
+    """A worker died.
+
+    `items` is the range of items, numbered in the shard, that it was executing, and `task` the task. None if unknown.
+    """
 
     worker: WorkerId
     items: tuple[int, int] | None
@@ -60,23 +66,29 @@ class WorkerLost(msgspec.Struct, frozen=True):
 
 
 class UnitReleased(msgspec.Struct, frozen=True):
-    """The process that had leased a unit is dead or stuck. `epoch` is the last epoch of its lease."""
+    """The process that had leased a unit is dead or stuck, so the unit is free.
+
+    `epoch` is the last epoch of its lease.
+    """
 
     key: UnitKey
     epoch: int
 
 
 class Surveyed(msgspec.Struct, frozen=True):
-    """The position of a worker: its current or next item, or the end of its unit if no item is left to begin."""
+    """The position of a worker that was surveyed: its current or next item.
+
+    If the worker will begin no more items, the position is the end of its unit.
+    """
 
     worker: WorkerId
     position: int
 
 
 class ProgressReport(msgspec.Struct, frozen=True):
-    """The positions of the running workers, as in Surveyed. `seconds` have passed since the last report.
+    """The positions of the running workers, as in Surveyed. `seconds` is the time since the last report.
 
-    For the first report, they have passed since SessionStarted. A worker that is still setting up its unit has no
+    For the first report, it is the time since SessionStarted. A worker that is still setting up its unit has no
     position.
     """
 
@@ -85,7 +97,7 @@ class ProgressReport(msgspec.Struct, frozen=True):
 
 
 class DrainRequested(msgspec.Struct, frozen=True):
-    """A request to begin nothing new. Running units may finish their current item and commit."""
+    """A request to stop early: nothing new begins. Running units may finish their current item and commit."""
 
 
 Event = (

@@ -36,7 +36,7 @@ def batch_state(tally: OutcomeCounts, *, is_started: bool) -> BatchState:
 
 
 def is_stalled(state: BatchState, *, live_holders: int) -> bool:
-    """Return whether work is open but no live process works on it. Then the next `run` or `resume` continues it."""
+    """Return whether a batch has open work but no live process. Then the next `run` or `resume` continues the batch."""
     return state is BatchState.RUNNING and live_holders == 0
 
 
@@ -44,8 +44,8 @@ class CommandState(str, Enum):
     """The state of a command (SPEC.md "Commands").
 
     - PENDING: a needed command is open or blocked.
-    - READY: it can start.
-    - WAITING: it will be retried after a waiting time.
+    - READY: it can start now.
+    - WAITING: it will be retried after a waiting time, which has not passed yet.
     - BLOCKED: it waits for an answer.
     - SKIPPED: a needed command did not succeed, or a request skipped it.
     """
@@ -62,7 +62,7 @@ class CommandState(str, Enum):
 
 
 def work_state(states: Collection[CommandState], *, is_begun: bool, is_at_work: bool, is_cancelled: bool) -> BatchState:
-    """Return the state of a work batch.
+    """Return the state of a work batch, computed from the states of its commands and three facts.
 
     - `is_begun`: a command was ever started.
     - `is_at_work`: a command runs, or the coordinator must decide what follows an interruption.

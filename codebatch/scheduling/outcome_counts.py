@@ -6,7 +6,7 @@ import msgspec
 
 
 class OutcomeCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """Numbers of (item, task) pairs: planned pairs, and pairs with an outcome by type."""
+    """Numbers of (item, task) pairs: of all planned pairs, and of the pairs with an outcome, by its type."""
 
     planned: int
     results: int = 0

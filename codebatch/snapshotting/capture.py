@@ -1,4 +1,7 @@
-"""Consistent reads of single paths of a source tree. Stored content is content that the path had at one time."""
+"""Consistent reads of single paths of a source tree.
+
+The stored content is content that the whole path had at one moment.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +26,14 @@ _REPLACED = (errno.ELOOP, errno.ENXIO, errno.EISDIR)
 
 
 class _ChangedError(Exception):
-    """The path changed while it was read."""
+    """The error that a path changed while it was read."""
 
 
 def capture(directories: Directories, path: bytes, status: FileStat, writer: PackWriter) -> Row:
     """Store the content of a file or symbolic link, and return its row. `status` is the lstat(2) result of the path.
 
-    If the path is no longer a file or link, the row has NO_KEY. If it changes during the read, it is read again, at
-    most ATTEMPTS_MAX times in total. Raises SnapshotUnstable or SourceUnreadable.
+    If the path is no longer a file or link, the row has NO_KEY. If the file changes during the read, it is read again.
+    There are at most ATTEMPTS_MAX reads. Raises SnapshotUnstable or SourceUnreadable.
     """
     directory, _, name = path.rpartition(b"/")
     for attempt in range(ATTEMPTS_MAX):
@@ -58,7 +61,10 @@ def capture(directories: Directories, path: bytes, status: FileStat, writer: Pac
 
 
 def _capture_file(name: bytes, parent: int, writer: PackWriter) -> Row:
-    """Read a regular file between two fstat(2) calls. If their results are equal, the file did not change between."""
+    """Read a regular file between two fstat(2) calls.
+
+    If both calls return the same, the file did not change while it was read.
+    """
     try:
         fd = os.open(name, READ_FLAGS, dir_fd=parent)
     except OSError as error:
@@ -98,7 +104,7 @@ def _capture_link(name: bytes, parent: int, status: FileStat, writer: PackWriter
 
 
 def _read(fd: int, size: int) -> bytes:
-    """Read at most `size` + 1 bytes. The extra byte shows that the file has grown."""
+    """Read at most `size` + 1 bytes. If the extra byte exists, the file has grown."""
     data = os.read(fd, size + 1)
     if len(data) == size or not data:
         return data
@@ -113,7 +119,7 @@ def _read(fd: int, size: int) -> bytes:
 def _iter_chunks(fd: int, before: os.stat_result) -> Iterator[bytes]:
     """Yield the content of a large file in chunks.
 
-    If the file has changed, raise _ChangedError after the last chunk, so that the caller stores no object.
+    After the last chunk, raise _ChangedError if the file has changed since `before`. Then the caller stores no object.
     """
     while data := os.read(fd, CHUNK_BYTES):
         yield data

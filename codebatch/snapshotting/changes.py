@@ -1,4 +1,4 @@
-"""The differences between a source tree and a snapshot of it (computed by staleness.py)."""
+"""The differences between a source tree and a snapshot of this tree. staleness.py computes them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Changes(msgspec.Struct, frozen=True):
 
     - `paths`: the first paths that differ.
     - `is_cut`: the comparison stopped at a limit, so more paths may differ.
-    - `frozen_since`: the ID of a newer snapshot to which the tree is equal, or None.
+    - `frozen_since`: the ID of a newer snapshot that equals the present tree, or None.
     - `include`, `exclude`: the patterns that selected the files of the snapshot.
     """
 

@@ -1,7 +1,8 @@
 """Directory descriptors below a root, opened component by component without following symbolic links.
 
 Every access to a source tree is relative to an open directory. So a path may be longer than PATH_MAX. If another
-process replaces a directory by a link during the access, the access still cannot leave the tree.
+process replaces a directory by a symbolic link during the access, the link is not followed, so the access cannot leave
+the tree.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ _FLAGS_TO_SEARCH = getattr(os, "O_PATH", os.O_RDONLY) | _FLAGS
 
 
 class Directories:
-    """A cache of open descriptors, for the directory entered last and its parents. A context manager.
+    """A cache of open directory descriptors: of the directory that was entered last, and of its parents.
 
-    At most 128 descriptors stay open: those of the 64 highest and the 64 lowest levels.
+    A context manager. At most 128 descriptors stay open: those of the 64 highest and the 64 lowest levels.
     """
 
     def __init__(self, base: bytes) -> None:
@@ -38,10 +39,10 @@ class Directories:
         os.close(self._base)
 
     def enter(self, directory: bytes) -> int:
-        """Return a descriptor of a directory, for use as `dir_fd`. An empty path is the base.
+        """Return a descriptor of a directory, for use as `dir_fd`. An empty path means the base.
 
-        The descriptor is valid until the next call. Raises OSError: FileNotFoundError (always if the path contains
-        `..`), NotADirectoryError (also for a symbolic link), PermissionError.
+        The descriptor is valid until the next call. Raises FileNotFoundError, also if the path contains `..`;
+        NotADirectoryError, also for a symbolic link; PermissionError; or another OSError.
         """
         entered, fd = self._entered
         if entered == directory:

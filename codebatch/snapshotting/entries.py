@@ -14,7 +14,7 @@ from codebatch.snapshotting.stat_cache import FLAG_LFS_POINTER, FLAG_SUBMODULE, 
 
 
 class SkippedEntry(msgspec.Struct, frozen=True):
-    """A listed path that is not in the snapshot, with the reason."""
+    """A path that was listed but is not in the snapshot, with the reason."""
 
     path: bytes
     reason: str
@@ -33,7 +33,10 @@ def entry_from_row(path: bytes, row: Row) -> Entry | None:
 
 
 def is_plain(row: Row) -> bool:
-    """Return whether a row is a file, a link or an absent path, without flags. Such a row affects no other path."""
+    """Return whether a row is a file, a link or an absent path, and has no flags.
+
+    Such a row does not affect other paths.
+    """
     mode = row.stat.mode
     return not row.flags and (not mode or stat.S_ISREG(mode) or stat.S_ISLNK(mode))
 

@@ -1,8 +1,8 @@
 """Listing of a source tree: its paths, from git or from a directory walk, and the lstat(2) result of each.
 
-A listed path is only a candidate, because git also lists deleted files. lstat decides what the path is. git lists a
-submodule or a nested repository as one name; this directory gets a listing of its own. The mode of a listing is `git`,
-`walk`, or `named` for a file that the user named. No ignore file excludes a named file.
+A listed path is only a candidate, because git also lists deleted files. The type of the path is taken from lstat. git
+lists a submodule or a nested repository as one name, so this directory gets a listing of its own. A listing has a mode:
+`git`, `walk` (directory walk), or `named` for a file that the user named. Ignore files do not exclude a named file.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from codebatch.snapshotting.worktrees import LinkedWorktrees
 from codebatch.store import layout
 from codebatch.system.files.regular_files import read_regular
 
-# Timeout for a complete list from git. Then git gets more time, in proportion to the number of tracked files.
+# Timeout for a complete list from git. If it passes, git gets more time, in proportion to the number of tracked files.
 _GIT_SECONDS = 3.0
 _GIT_SECONDS_MIN = 0.1
 # Timeout for queries of git's index. Nothing can replace the index, so a timeout is an error.
@@ -53,7 +53,7 @@ _STORE_FILE_BYTES_MAX = 4096
 
 
 class DirectoryListing(msgspec.Struct, frozen=True):
-    """The list of one directory: paths below the base, nested repositories, and special files.
+    """The list of one directory: its paths (relative to the base), nested repositories, and special files.
 
     `why_walk` is the reason for a directory walk. It is empty if git listed all files.
     """
@@ -67,7 +67,7 @@ class DirectoryListing(msgspec.Struct, frozen=True):
 
 
 class ListedTree(msgspec.Struct):
-    """The current state of the tree. `stats` has every listed path that the rules select, even if absent or special."""
+    """The current state of the tree. `stats` has the lstat result of each selected path, even of an absent one."""
 
     stats: dict[bytes, FileStat] = msgspec.field(default_factory=dict)
     submodules: set[bytes] = msgspec.field(default_factory=set)
@@ -83,7 +83,7 @@ class _IndexQuery(Protocol):
 class TreeLister:
     """The lister of the trees of one snapshot. On exit of the context, no git process that it started is alive.
 
-    It has many methods, because git, the directory walk and the rules all apply to one list.
+    It has many methods, because git, the directory walk and the rules all contribute to one list.
     """
 
     def __init__(self, sources: SourceRoots, directories: Directories, rules: SelectionRules) -> None:
@@ -114,7 +114,7 @@ class TreeLister:
                 self._running[directory] = GitList(self._git, self._absolute(directory), is_top=self._is_top(directory))
 
     def digest(self, directory: bytes, mode: str) -> bytes | None:
-        """Return the SHA-256 of a directory's list, or None if its mode is another one now. Cheaper than `list_all`."""
+        """Return the SHA-256 of a directory's list. None if the directory would now be listed in another mode."""
         if mode == MODE_GIT and directory not in self._answers:
             try:
                 if self._git is None or self._is_ignored_by_parent(directory):
@@ -126,13 +126,13 @@ class TreeLister:
         return answer.digest if answer.mode == mode else None
 
     def lists_a_cache_tag(self, directory: bytes, mode: str) -> bool:
-        """Return whether a list may contain the CACHEDIR.TAG of a store. `digest` must have returned its digest."""
+        """Return whether a list may contain the CACHEDIR.TAG of a store. Call `digest` for this list before."""
         if mode == MODE_GIT and directory not in self._answers:
             return _CACHE_TAG in self._git_raw(directory)
         return any(path.endswith(_CACHE_TAG) for path in self._answer(directory).paths)
 
     def lists_a_file(self) -> bool:
-        """Return whether `list_all` would find a regular file. Stop at the first one. Raises SourceUnreadable."""
+        """Return whether `list_all` would find any regular file. Stops at the first one. Raises SourceUnreadable."""
         self._rules.add_ignore_file(b"")
         for directory in self._sources.directories:
             walked = WalkResult([], [], [])
@@ -177,7 +177,7 @@ class TreeLister:
         return tree
 
     def _add_listed(self, tree: ListedTree, answer: DirectoryListing) -> list[bytes]:
-        """Add the lstat result of each listed path that the rules select. Return the directories among them."""
+        """Add the lstat result of each listed path that the rules select. Return those paths that are directories."""
         takes = self._rules.selects
         for path in answer.special:
             if takes(path):
@@ -189,7 +189,7 @@ class TreeLister:
         ]
 
     def _note_gitignores(self, tree: ListedTree, answer: DirectoryListing) -> None:
-        """Record the state of .gitignore files that are not selected. They have no row that shows changes."""
+        """Record the state of .gitignore files that the rules do not select, because these have no row."""
         for path in answer.paths:
             if path.endswith(GITIGNORE) and path not in tree.stats and os.path.basename(path) == GITIGNORE:
                 with contextlib.suppress(OSError):
@@ -209,10 +209,11 @@ class TreeLister:
         return stat.S_ISDIR(status.mode)
 
     def _nested_listings(self, tree: ListedTree, listing: bytes, directories: list[bytes]) -> list[bytes]:
-        """Return those of the listed directories that need a listing of their own.
+        """Return the directories in `directories` that need a listing of their own.
 
-        A checked-out submodule contains `.git`. A submodule that is not checked out is an entry, unless it contains
-        files. Any other directory has replaced a file of the index, and git has already listed its content.
+        A checked-out submodule contains `.git`, so it needs one. A submodule that is not checked out is an entry of the
+        snapshot, unless it contains files. Any other directory has replaced a file of the index, and git has already
+        listed its content.
         """
         nested = [path for path in directories if self._is_top(path)]
         unlisted = [path for path in directories if path not in nested]
@@ -235,12 +236,12 @@ class TreeLister:
             return set()
 
     def _index_names(self, query: _IndexQuery, listing: bytes) -> set[bytes]:
-        """Return names from git's index. Raises GitError, and SourceUnreadable if git does not answer in time."""
+        """Return the names that `query` reads from git's index. Raises GitError or SourceUnreadable."""
         assert self._git is not None
         try:
             return query(self._git, self._absolute(listing), _INDEX_SECONDS, is_top=self._is_top(listing))
         except GitBlockedError:
-            raise  # git will never answer, so the caller walks the tree.
+            raise  # git waits for a FIFO and will never answer, so the caller walks the tree.
         except GitSilent as error:
             raise SourceUnreadable(
                 f"git did not report which files it tracks in {display_path(listing) or 'the project'}",
@@ -286,7 +287,7 @@ class TreeLister:
             return [path for path in special if ignore.rule_for(self._absolute(path), is_directory=False) is None]
 
     def _git_raw(self, directory: bytes) -> bytes:
-        """Return git's raw list of a directory, cached. Raises GitError, and SourceUnreadable for unreadable parts."""
+        """Return git's list of a directory, unparsed and cached. Raises GitError or SourceUnreadable."""
         if directory in self._failed:
             raise GitError(self._failed[directory])
         if directory not in self._raw:
@@ -322,7 +323,7 @@ class TreeLister:
         return listing.raw
 
     def _list_without_git(self, directory: bytes, names: set[bytes], silent: GitSilent) -> bytes:
-        """Make a list in git's format without git's answer: tracked files from its index, other files from a walk."""
+        """Return a list in git's format, made from the names in git's index and a directory walk."""
         stars = "" if isinstance(silent, GitBlockedError) else "; does a .gitignore have patterns with many stars?"
         self._walk_reasons[directory] = f"{silent}{stars}"
         above = ignore_files_above(self._sources.base, directory)
@@ -340,7 +341,7 @@ class TreeLister:
         return DirectoryListing(MODE_WALK, why, listing_digest, paths, nested, sorted(walked.special))
 
     def _learn_rules(self, paths: Iterable[bytes]) -> None:
-        """Add rules for the .codebatchignore files and the stores that a list contains."""
+        """Add the rules of the .codebatchignore files among `paths`, and exclude the stores among them."""
         stores = set()
         for path in paths:
             if path.endswith(IGNORE_FILE) and os.path.basename(path) == IGNORE_FILE:
@@ -390,7 +391,7 @@ def sort_by_directory(paths: Iterable[bytes]) -> list[bytes]:
 
 
 def _notes(directory: bytes, answer: DirectoryListing) -> Iterator[str]:
-    """Yield a note if git did not list the files of a directory, with the reason."""
+    """Yield a note with the reason if the files of a directory were not listed by git."""
     if answer.why_walk:
         where = display_path(directory) or "the project"
         how = "a directory walk" if answer.mode == MODE_WALK else "git's index and a directory walk"

@@ -68,7 +68,10 @@ _IS_DIRECTORY = "it is a directory; only files are included"
 
 
 def _exclusion(rules: SelectionRules, directories: Directories, ignored: _Ignored, path: bytes) -> str:
-    """Return the first reason why a path is excluded. Directories are checked from the outermost one inwards."""
+    """Return the first reason why a path is excluded, or an empty string.
+
+    Its parents are tested from the outermost one inwards.
+    """
     if not path:
         return _IS_DIRECTORY
     if any(map(is_git, path.split(b"/"))):
@@ -98,7 +101,7 @@ def _exclusion(rules: SelectionRules, directories: Directories, ignored: _Ignore
 
 
 class _Ignored:
-    """The .gitignore rules that apply to the paths of each listing."""
+    """The .gitignore rules of the tree. Each listing has the rules that apply to its paths."""
 
     def __init__(self, sources: SourceRoots, listings: list[tuple[bytes, str, bytes]]) -> None:
         self._base = sources.base
@@ -109,7 +112,7 @@ class _Ignored:
     def rule_for(self, path: bytes, *, is_directory: bool) -> str | None:
         """Return the pattern that ignores a path below the base, or None. Raises SourceUnreadable.
 
-        No parent of the path may be ignored.
+        The caller has tested that no parent of the path is ignored.
         """
         listing, mode = _listing(self._listings, parent_directory(path))
         target = os.path.join(self._base, path)

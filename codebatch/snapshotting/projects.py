@@ -1,4 +1,4 @@
-"""The extent of a project around a directory, bounded by git and file permissions (SPEC.md "Projects").
+"""The limits of a project, which git and file permissions determine (SPEC.md "Projects").
 
 Searches for settings, a work list or a store go upwards from the current directory. In a git work tree, they end at its
 top. Elsewhere they end before the home directory, `/`, and directories that other users can write to. Otherwise,
@@ -18,8 +18,8 @@ from codebatch.snapshotting.walk import ignored_by
 def work_tree_around(directory: bytes) -> bytes | None:
     """Return the top of the git work tree that contains a directory, or None. The path is absolute without links.
 
-    A `.git` counts only if its owner is the user, root or the owner of the directory. Otherwise any user could create a
-    `.git` in /tmp that decides.
+    A `.git` counts only if its owner is the user, root or the owner of `directory`. Otherwise another user could create
+    /tmp/.git, and all directories below /tmp would be in that work tree.
     """
     start = directory
     while True:
@@ -32,7 +32,7 @@ def work_tree_around(directory: bytes) -> bytes | None:
 
 
 def is_ignored(directory: bytes, top: bytes) -> bool:
-    """Return whether the .gitignore files of the work tree at `top` exclude a directory in this work tree."""
+    """Return whether .gitignore files exclude a directory in the work tree at `top`."""
     if directory == top:
         return False
 
@@ -43,7 +43,10 @@ def is_ignored(directory: bytes, top: bytes) -> bool:
 
 
 def iter_project_directories(directory: bytes) -> Iterator[bytes]:
-    """Yield the directories that a search visits, nearest first. It starts at an absolute directory without links."""
+    """Yield the directories that a search visits, nearest first.
+
+    `directory`, where it starts, is absolute and without links.
+    """
     top = work_tree_around(directory)
     if top is not None and is_shared_place(top) and is_ignored(directory, top):
         top = None

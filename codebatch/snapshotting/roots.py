@@ -1,4 +1,4 @@
-"""Source roots: the directories and files that the user named, relative to one base, and the project around them."""
+"""Source roots: the directories and files that the user named, relative to one base, and their project."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from codebatch.snapshotting.walk import is_git
 
 
 class SourceRoots(msgspec.Struct, frozen=True, array_like=True):
-    """The paths of the source roots, relative to `base` and sorted. An empty directory path is the base itself."""
+    """The paths of the source roots, sorted and relative to `base`. An empty path means the base itself."""
 
     base: bytes
     directories: tuple[bytes, ...]
@@ -27,10 +27,10 @@ class SourceRoots(msgspec.Struct, frozen=True, array_like=True):
 
 
 def resolve_sources(roots: Sequence[Path], store_root: Path | None) -> SourceRoots:
-    """Return the named roots, relative to their common base.
+    """Return the paths that the user named, relative to their common base.
 
-    If a named path is a link to a directory, the link is followed. A link to a file stays a link. Raises InvalidInput
-    if a root does not exist, is neither a file nor a directory, or is in the store or in `.git`.
+    A named link to a directory is followed. A named link to a file is not. Raises InvalidInput if a root does not
+    exist, is neither a file nor a directory, or is in the store or in `.git`.
     """
     if not roots:
         raise InvalidInput("no path was given")
@@ -67,7 +67,7 @@ def resolve_sources(roots: Sequence[Path], store_root: Path | None) -> SourceRoo
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """The roots of a snapshot, and the paths below its base to which the work is restricted.
+    """The roots of a snapshot, and the paths to which the work is restricted, relative to the base of the roots.
 
     The paths are sorted. If there are none, the work covers all files of the snapshot.
     """
@@ -86,8 +86,9 @@ def select(
 ) -> Selection:
     """Return the project that contains all roots, restricted to these roots.
 
-    If the roots have no common project, return only the roots. `project_of` returns the top directory of the project
-    that contains an absolute path without links, or None. Raises the errors of `resolve_sources`.
+    If the roots belong to no common project, return the roots themselves, without a restriction. `project_of` returns
+    the top directory of the project that contains an absolute path without links, or None. Raises the errors of
+    `resolve_sources`.
     """
     named = resolve_sources(roots, store_root)
     projects = set(map(project_of, named.roots))

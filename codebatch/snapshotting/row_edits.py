@@ -1,6 +1,6 @@
-"""Edits of stat cache rows in place.
+"""Edits of the stat cache in place: rows of existing paths are replaced.
 
-Paths are neither added nor removed, so the cost depends only on the number of changed files.
+Paths are neither added nor removed, so the time depends only on the number of changed files.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class RowEdits:
         self._flags[index] = row.flags
 
     def columns(self) -> Columns:
-        """Return the current rows in the format of the file."""
+        """Return the current rows as columns, in the format of the stat cache file."""
         cache = self._cache
         modes, sizes, mtimes, ctimes, inodes = map(bytes, self._words)
         return Columns(

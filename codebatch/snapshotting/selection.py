@@ -1,6 +1,7 @@
-"""Selection of the listed paths for a snapshot: `--include`, `--exclude`, `.codebatchignore`, stores.
+"""Selection of the paths of a snapshot from the listed paths.
 
-See SPEC.md "Snapshots".
+The rules come from `--include`, `--exclude` and `.codebatchignore` files. Other stores are excluded. See SPEC.md
+"Snapshots".
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 class SourceRules(msgspec.Struct, frozen=True, kw_only=True):
     """The selection rules of the user, as gitignore(5) patterns for paths relative to the base of the tree.
 
-    If `include` is not empty, only matching paths and paths below matching directories are selected. `exclude` has
-    precedence. If `rehash` is set, every file is read and the stat cache is ignored.
+    If `include` is not empty, only matching paths and paths below matching directories are selected. A path that
+    matches both is excluded. If `rehash` is set, every file is read and the stat cache is ignored.
     """
 
     include: tuple[str, ...] = ()
@@ -49,14 +50,17 @@ class SourceRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """The reason why a path is excluded: the rule as text, and the path that it matched (this path or a parent)."""
+    """The reason why a path is excluded: a rule as text, and the path that the rule matched.
+
+    The matched path is the excluded path itself or one of its parents.
+    """
 
     rule: str
     path: bytes
 
 
 class SelectionRules:
-    """The rules of one snapshot. `.codebatchignore` files are added as they are found.
+    """The rules of one snapshot. The rules in a `.codebatchignore` file are added when the file is found.
 
     `notes` has a note for each ignore file that contains a pattern which can match no path.
     """
@@ -64,7 +68,8 @@ class SelectionRules:
     def __init__(self, rules: SourceRules, directories: Directories | None, store: bytes | None) -> None:
         """Parse the patterns. `store` is the path of the store below the base, or None if it is elsewhere.
 
-        If `directories` is None, no tree is read, and the caller passes the content of ignore files to `heed`.
+        If `directories` is None, no tree is read, and the caller passes the content of ignore files to
+        `apply_ignore_file`.
         """
         self._include = parse_arguments(rules.include, "--include")
         self._takes_all = not rules.include  # If no pattern can match, such as `[`, no path is selected.
@@ -83,7 +88,10 @@ class SelectionRules:
         self._verdicts = {b"": None}
 
     def add_ignore_file(self, directory: bytes) -> None:
-        """Apply the .codebatchignore of a directory, if it is a regular file. Raises SourceUnreadable."""
+        """Read the .codebatchignore of a directory and add its rules.
+
+        If it is not a regular file, do nothing. Raises SourceUnreadable.
+        """
         path = directory + b"/" + IGNORE_FILE if directory else IGNORE_FILE
         if path in self.rule_files:
             return
@@ -95,11 +103,12 @@ class SelectionRules:
             self._note_mistake(path, data)
 
     def apply_ignore_file(self, path: bytes, data: bytes) -> None:
-        """Apply an ignore file with a path and content."""
+        """Add the rules of an ignore file with the path `path` and the content `data`."""
         directory = parent_directory(path)
         base = directory + b"/" if directory else b""
         self._files.put(directory, parse_ignore_file(data, display_path(path), base))
-        # If this directory has a verdict, paths below it may have verdicts too, without this file.
+        # If the verdict of this directory is cached, verdicts of paths below it may be cached too, computed without
+        # this file. So clear the cache.
         if directory in self._verdicts:
             self._verdicts = {b"": None}
 
@@ -123,18 +132,21 @@ class SelectionRules:
         return self.leaves_out(path) is None
 
     def leaves_out(self, path: bytes) -> Verdict | None:
-        """Return why a file is excluded, or None if it is selected."""
+        """Return the reason why a file is excluded, or None if it is selected."""
         return self.leaves_out_below(path) or self._not_included(path)
 
     def leaves_out_below(self, path: bytes, *, is_directory: bool = False) -> Verdict | None:
-        """Return why a path and everything below it is excluded, or None. `--include` is not considered."""
+        """Return the reason why a path and everything below it is excluded, or None. `--include` has no effect here."""
         parent = parent_directory(path)
         if parent not in self._verdicts:
             self._decide_parents(parent)
         return self._verdicts[parent] or self._direct_verdict(path, is_directory=is_directory)
 
     def _decide_parents(self, directory: bytes) -> None:
-        """Compute the verdicts of a directory and its parents, from the top. Iterative, because trees can be deep."""
+        """Compute the verdicts of a directory and of its parents, from the top.
+
+        A loop and not a recursion, because trees can be deep.
+        """
         for part in unknown_from_top(directory, self._verdicts):
             self._verdicts[part] = self._verdicts[parent_directory(part)] or self._direct_verdict(
                 part, is_directory=True
@@ -172,7 +184,7 @@ class SelectionRules:
 
 def find_pattern_mistake(patterns: Sequence[str], root: Path) -> PatternMistake | None:
     """Return the first pattern that can match no path of the tree at `root`, or None. `root` is absolute."""
-    # `/app/*.py` is an absolute path, unless the tree at /app has a directory app.
+    # `/app/*.py` is taken for an absolute path, unless the tree at /app has a directory app.
     is_ambiguous = os.path.lexists(f"{root}{root}")
     return find_mistake(patterns, "" if is_ambiguous else str(root), os.path.expanduser("~").rstrip("/"))
 
@@ -183,15 +195,15 @@ def _is_report(path: bytes) -> bool:
 
 
 def path_and_parents(path: bytes) -> list[bytes]:
-    """Return the parents of a path from the top, then the path itself. The base is not included."""
+    """Return the parents of a path from the outermost one, then the path itself. The base directory is not included."""
     parts = path.split(b"/") if path else []
     return [b"/".join(parts[: end + 1]) for end in range(len(parts))]
 
 
 def read_ignore_file(directories: Directories, directory: bytes, name: bytes) -> tuple[bytes | None, FileStat]:
-    """Return the content and stat of an ignore file. The content is None unless it is a regular file.
+    """Return the content and the stat of an ignore file. If it is not a regular file, the content is None.
 
-    So a link has no effect, as in git. Raises UnreadablePath.
+    A symbolic link is not a regular file, so it has no effect, as in git. Raises UnreadablePath.
     """
     path = directory + b"/" + name if directory else name
     try:

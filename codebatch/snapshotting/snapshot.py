@@ -1,8 +1,8 @@
 """Creation of a snapshot: list the tree, read changed files, make objects durable, publish.
 
-The order of writes: seal the objects (sync the pack, name it, sync the directory), then publish the snapshot, then
-write the stat cache. So a published snapshot names only durable objects, and the cache names only published snapshots.
-A kill at any point leaves complete snapshots, and possibly objects that no snapshot names.
+The order of writes is: seal the objects (sync the pack, name it, sync the directory), publish the snapshot, write the
+stat cache. So a published snapshot names only durable objects, and the stat cache names only published snapshots. A
+kill at any point leaves complete snapshots, and possibly objects that no snapshot names.
 """
 
 from __future__ import annotations
@@ -63,7 +63,10 @@ REPORT_EVERY_FILES = 500
 
 
 class SnapshotProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """The progress of a snapshot: the number of paths read or found unchanged, all paths, and the bytes read."""
+    """The progress of a snapshot: the paths that are done, all paths, and the bytes read.
+
+    A path is done if it was read or found unchanged.
+    """
 
     paths_done: int
     paths: int
@@ -73,8 +76,9 @@ class SnapshotProgress(msgspec.Struct, frozen=True, kw_only=True):
 class SnapshotResult(msgspec.Struct, frozen=True, kw_only=True):
     """A published, durable snapshot.
 
-    `read_files` is the number of files that were opened. `notes` are for stderr. `reused` is set if nothing has changed
-    since the last snapshot. `stat_cache` is the name of the stat cache with the lstat results of the tree.
+    `read_files` is the number of files that were opened. `notes` are texts for the user. `reused` is set if nothing has
+    changed since the last snapshot, which is then returned again. `stat_cache` is the name of the stat cache with the
+    lstat results of the tree.
     """
 
     snapshot_id: SnapshotId
@@ -102,8 +106,8 @@ def take_snapshot(
     """Take a snapshot of the files below the roots. On return the snapshot and its objects are durable.
 
     `now` returns Unix seconds, used only for `created_at`. If the tree has not changed since the last snapshot, return
-    that snapshot without opening a file. Raises InvalidInput, SourceUnreadable, SnapshotUnstable or StoreUnwritable.
-    Then nothing was published.
+    that snapshot without opening a file. Raises InvalidInput, SourceUnreadable, SnapshotUnstable or StoreUnwritable. If
+    an error is raised, nothing was published.
     """
     sources = resolve_sources(roots, store_root)
     with Directories(sources.base) as directories:
@@ -120,7 +124,10 @@ def take_snapshot(
 
 
 def selects_any_file(roots: Sequence[Path], rules: SourceRules) -> bool:
-    """Return whether a snapshot would contain any file. No store is needed. Raises the errors of `take_snapshot`."""
+    """Return whether a snapshot of the roots would contain any file.
+
+    This needs no store. Raises the errors of `take_snapshot`.
+    """
     sources = resolve_sources(roots, None)
     with Directories(sources.base) as directories:
         selection = SelectionRules(rules, directories, None)
@@ -152,9 +159,9 @@ class _SnapshotCreation:
         self._cache = load_stat_cache(files, self._cache_path, self._source_key)
 
     def try_reuse(self, lister: TreeLister, now: Callable[[], float]) -> SnapshotResult | None:
-        """Return a snapshot made from the stat cache, if the tree still has the same list of paths and the same rules.
+        """Return a snapshot made from the stat cache, without listing the tree in full.
 
-        Return None if the tree needs a full listing.
+        Return None if this is not possible: the list of paths or the rules have changed since the last snapshot.
         """
         cache = self._cache
         if cache is None:
@@ -162,7 +169,8 @@ class _SnapshotCreation:
         for directory, mode, _ in cache.listings:
             if mode == MODE_GIT:
                 lister.start(directory)
-        # git lists in the background, so the two steps take as long as the slower one.
+        # git lists in the background while the cached paths are compared, so both together take as long as the slower
+        # one.
         changed = {*cache.iter_changed(self._sources.base), *cache.iter_racy()}
         if any(is_racy(status, cache.stamp_ns) or self._stat(path) != status for path, status in cache.rule_files):
             return None
@@ -186,9 +194,10 @@ class _SnapshotCreation:
     def _splice(
         self, cache: StatCache, last: Snapshot, changed: Collection[bytes], now: Callable[[], float]
     ) -> SnapshotResult | None:
-        """Return the last snapshot with the given paths read again. None if one of them affects other paths.
+        """Read the paths in `changed` again, and return the last snapshot with these changes.
 
-        All other rows have times before the cache's stamp, so also before the new stamp.
+        Return None if one of the changes affects other paths. The times of all other rows are before the stamp of the
+        old cache, and so before the stamp of the new cache.
         """
         stamp_ns = stamp(self._files, self._cache_path, self._sources.base)
         if stamp_ns < cache.stamp_ns:  # The clock was set back.
@@ -314,7 +323,7 @@ class _SnapshotCreation:
         self._save(cache, document)
 
     def _save(self, cache: StatCache, document: SnapshotDocument) -> None:
-        """Write the stat cache. If a pack is known to be damaged, `try_reuse` never accepts this cache."""
+        """Write the stat cache. If a pack is known to be damaged, write it so that `try_reuse` never accepts it."""
         packs = self._objects.pack_sizes()
         cache = msgspec.structs.replace(
             cache,
@@ -322,7 +331,7 @@ class _SnapshotCreation:
             index_digest=index_digest(self._files, self._store_root, document.snapshot_id) or "",
             packs=packs if packs is not None else [("", 0)],
         )
-        with contextlib.suppress(UnsupportedEntry):  # Without the cache, the tree gets a full listing.
+        with contextlib.suppress(UnsupportedEntry):  # Without the stat cache, the next snapshot lists the tree in full.
             save_stat_cache(self._files, self._cache_path, cache)
 
     def _result(
@@ -355,6 +364,6 @@ class _SnapshotCreation:
 
 
 def _has_entries_below(tree: ListedTree, submodule: bytes) -> bool:
-    """Return whether a submodule without a checkout contains files."""
+    """Return whether the listed tree has files in a submodule that is not checked out."""
     prefix = submodule + b"/"
     return any(path.startswith(prefix) and status.mode for path, status in tree.stats.items())

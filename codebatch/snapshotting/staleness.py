@@ -1,14 +1,14 @@
-"""Cheap detection of tree changes since a snapshot, with the stat cache and lstat(2), without git.
+"""Fast detection of changes of a tree since a snapshot, with the stat cache and lstat(2), without git.
 
-Every path of the cache is compared with its lstat result. Every directory that was modified since is searched for new
-files. If a file was touched but has the same bytes, it has not changed. Paths that the rules exclude are ignored. If
-the comparison reaches a limit, the result is unknown.
+Every path of the cache is compared with its lstat result. Every directory that was modified since the snapshot is
+searched for new files. If a file was touched but has the same bytes, it has not changed. Paths that the rules exclude
+are ignored. If the comparison reaches a limit, the result is unknown.
 
 These changes are not detected:
 
 - new files in a directory from which no file was selected before
 - changes that are only in git's index
-- a changed .gitignore that ignores itself or is above the tree
+- changes of a .gitignore file that ignores itself, or that is above the tree
 """
 
 from __future__ import annotations
@@ -53,7 +53,10 @@ PATHS_MAX = 20_000
 """Maximum number of paths in the cache. A tree with more paths is not compared."""
 DIRECTORIES_MAX = 1_000
 ADDED_MAX = 20_000
-"""Maximum number of modified directories that are listed, and of new names in them that are compared with the rules."""
+"""Maximum number of modified directories whose entries are listed.
+
+Also the maximum number of new names in them that are compared with the rules.
+"""
 REREAD_BYTES_MAX = 4 << 20
 REREAD_FILES_MAX = 256
 CHANGES_MAX = 10
@@ -65,7 +68,7 @@ class _LimitExceededError(Exception):
 
 
 class _SourceKey(msgspec.Struct, frozen=True, array_like=True):
-    """The source and the rules of a stat cache. The key of the cache is their encoding."""
+    """The source and the rules of a stat cache. Their encoding is the key of the cache."""
 
     base: bytes
     sources: tuple[bytes, tuple[bytes, ...], tuple[bytes, ...]]
@@ -74,7 +77,7 @@ class _SourceKey(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def patterns(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """`include` and `exclude` as text."""
+        """The patterns of `include` and of `exclude`, as text."""
         return tuple(map(os.fsdecode, self.include)), tuple(map(os.fsdecode, self.exclude))
 
     @property
@@ -87,9 +90,10 @@ class _SourceKey(msgspec.Struct, frozen=True, array_like=True):
 def changes_since(
     files: Files, store_root: Path, stat_cache: str, snapshot_id: SnapshotId, ignored_paths: Collection[bytes] = ()
 ) -> Changes | None:
-    """Return how the tree of a snapshot has changed. Changes of `ignored_paths`, absolute paths, are ignored.
+    """Return the differences between the snapshot and the present tree.
 
-    Return None if there is no stat cache, or if the tree does not exist or cannot be read.
+    Changes of `ignored_paths` (absolute) are omitted. Return None if there is no stat cache, or if the tree does not
+    exist or cannot be read.
     """
     read = _read(files, store_root, stat_cache)
     if read is None:
@@ -126,7 +130,7 @@ def read_source_rules(files: Files, store_root: Path, stat_cache: str) -> Source
 
 
 def find_stat_cache(files: Files, store_root: Path, snapshot_id: SnapshotId, base: str) -> str:
-    """Return the name of the latest stat cache that was written for a snapshot of `base`, or an empty string."""
+    """Return the name of the latest stat cache that was written for a snapshot of the tree at `base`, or ""."""
     newest = (0, "")
     for name in files.listing(store_root / layout.CACHE):
         read = _read(files, store_root, name)
@@ -145,7 +149,7 @@ def _read(files: Files, store_root: Path, name: str) -> tuple[StatCache, _Source
 
 
 class _TreeCheck:
-    """One comparison of a tree with a stat cache. A context manager."""
+    """One comparison of a source tree with a stat cache. A context manager."""
 
     def __init__(self, cache: StatCache, about: _SourceKey, store_root: Path) -> None:
         """Open the tree. Raises OSError if it does not exist."""
@@ -186,7 +190,7 @@ class _TreeCheck:
         return LinkedWorktrees(self._base)
 
     def iter_changes(self) -> Iterator[bytes]:
-        """Yield the paths that differ. Paths of the snapshot come before new paths.
+        """Yield the paths whose state differs. Paths that the snapshot has come first, then new paths.
 
         Raises OSError, SourceUnreadable or _LimitExceededError.
         """
@@ -203,7 +207,7 @@ class _TreeCheck:
         is_listed_alike = True
         applied: list[bytes] = []
         for path, status in self._cache.rule_files:
-            # If the rule file has the stat of its row, the row's content is the content that was applied.
+            # If the stat of the rule file equals its row, its content is still the one that was applied.
             is_alike = touched.get(path) == status or stat_at(self._directories, path) == status
             if os.path.basename(path) != IGNORE_FILE:
                 is_listed_alike = is_listed_alike and is_alike
@@ -217,10 +221,10 @@ class _TreeCheck:
             raise _LimitExceededError
 
     def changes_from(self, then: Snapshot, later: Snapshot, differing: Sequence[bytes], *, is_cut: bool) -> list[bytes]:
-        """Return the first paths that differ from the snapshot `then`.
+        """Return the first paths in which the present tree differs from the snapshot `then`.
 
-        `differing` are the paths that differ from `later`. Raises OSError or StoreCorrupt, or _LimitExceededError if
-        the result is unknown.
+        `differing` are the paths in which the tree differs from the newer snapshot `later`. Raises OSError or
+        StoreCorrupt, or _LimitExceededError if the result is unknown.
         """
         changes = [path for path in differing if not self._equals_entry(path, then.entry(path))]
         if changes or is_cut:
@@ -232,7 +236,9 @@ class _TreeCheck:
         return list(islice(differing_paths, CHANGES_MAX))
 
     def _equals_entry(self, path: bytes, entry: Entry | None) -> bool:
-        """Return whether a path equals its entry in a snapshot. Without an entry, it must not be a file or link.
+        """Return whether a path equals its entry in a snapshot.
+
+        If `entry` is None, the path must not be a file or link.
 
         Raises _LimitExceededError for a .codebatchignore without an entry.
         """
@@ -252,7 +258,7 @@ class _TreeCheck:
     def _differs(self, path: bytes, row: Row) -> bool:
         """Return whether the content, kind or executable bit of a path differs from its row.
 
-        Called only if its stat differs from the row.
+        Call this only if the stat of the path differs from the row.
         """
         now = stat_at(self._directories, path)
         if row.flags & FLAG_SUBMODULE or row.key == NO_KEY:
@@ -280,7 +286,7 @@ class _TreeCheck:
     def _added(self, applied: Sequence[bytes]) -> Iterator[bytes]:
         """Yield new paths in directories that were modified at or after the stamp of the cache.
 
-        `applied` are the directories whose .codebatchignore was applied to the snapshot.
+        `applied` are the directories whose .codebatchignore was in effect when the snapshot was taken.
         """
         known = set(self._cache.directories)
         without_files = {directory for directory, _, _ in self._cache.listings} - known
@@ -322,10 +328,11 @@ class _TreeCheck:
 
     def _has_changed(self, directory: bytes) -> bool:
         changed_ns = directory_changed_ns(os.path.join(self._base, directory) if directory else self._base)
-        return changed_ns is not None and changed_ns >= self._cache.stamp_ns  # Rows report removed directories.
+        # If the directory was removed, the rows of its files report this.
+        return changed_ns is not None and changed_ns >= self._cache.stamp_ns
 
     def _is_listed(self, directory: bytes) -> bool:
-        """Return whether a directory was listed. False for the directory of a file that the user named."""
+        """Return whether a directory was listed. False if the user named a file in it instead."""
         return any(not top or directory == top or directory.startswith(top + b"/") for top in self._listed)
 
     def _top(self, directory: bytes, mode: str) -> bytes:

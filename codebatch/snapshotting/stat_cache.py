@@ -4,14 +4,14 @@
 magic `cbstat`, 0 and the format version 1; the crc32 of the rest (4 bytes, little-endian); a msgpack array in the order
 of `StatCache`. Rows are stored as columns, grouped by directory. A damaged file is treated as missing.
 
-When is a row valid? A file that changes after it was read gets another ctime than its row. Exception: the clock of the
-file system did not tick in between. So only rows with times before `stamp_ns` are valid. All other rows are *racy*, and
-their files are read again. `stamp_ns` is the time of a file that was created in the cache directory before the first
-lstat of the tree. Every later change has a time at or after the stamp.
+When is a row valid? If a file changes after it was read, its new ctime differs from the one in its row. Exception: if
+the clock of the file system did not tick in between, both are equal. So only rows with times before `stamp_ns` are
+valid. All other rows are *racy*, and their files are read again. `stamp_ns` is the time of a file that was created in
+the cache directory before the first lstat of the tree. Every later change has a time at or after this stamp.
 
-git compares with the time of its index file instead. That file is written after the lstat calls, so git can miss a
-change in between. If the tree is on another device than the store, their clocks can differ, so the stamp is two seconds
-earlier.
+git uses the time of its index file as the stamp. git writes this file after its lstat calls, so it can miss a change in
+between. If the tree is on another device than the store, the clocks of the two devices can differ, so the stamp is set
+two seconds earlier.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ NO_KEY = bytes(32)
 
 MODE_GIT = "git"
 MODE_WALK = "walk"
-"""Modes of a directory listing."""
+"""The mode of a directory listing by a directory walk. The other modes follow."""
 
 FLAG_SUBMODULE = 1
 FLAG_LFS_POINTER = 2
@@ -51,7 +51,10 @@ _OTHER_CLOCK_MARGIN_NS = 2_000_000_000
 
 
 class FileStat(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The fields of lstat(2) that show whether a file has changed. All are zero if the path does not exist."""
+    """The fields of an lstat(2) result that show whether a file has changed.
+
+    All are zero if the path does not exist.
+    """
 
     mode: int
     size: int
@@ -64,7 +67,7 @@ ABSENT = FileStat(0, 0, 0, 0, 0)
 
 
 class Row(msgspec.Struct, frozen=True, gc=False):
-    """One listed path. `key` is the SHA-256 of its object. It is NO_KEY if the path has no object."""
+    """The row of one listed path. `key` is the SHA-256 of its object, or NO_KEY if the path has no object."""
 
     stat: FileStat
     key: bytes
@@ -72,10 +75,10 @@ class Row(msgspec.Struct, frozen=True, gc=False):
 
 
 class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
-    """The content of the file. `listings` are (directory, mode, SHA-256 of the list).
+    """The content of a stat cache file. `listings` are (directory, mode, SHA-256 of the list).
 
-    `rule_files` are the files whose content affects which paths have rows: .codebatchignore files, and .gitignore files
-    that have no row because they are not selected.
+    `rule_files` are the files whose content determines which paths have rows: .codebatchignore files, and .gitignore
+    files that have no row because they are not selected.
     """
 
     source: bytes
@@ -100,12 +103,14 @@ class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     flags: bytes
 
     def iter_changed(self, base: bytes, touched: set[bytes] | None = None) -> Iterator[bytes]:
-        """Yield the paths whose rows differ from lstat. This is the inner loop of a snapshot of an unchanged tree.
+        """Yield the paths whose rows differ from their lstat results.
+
+        Most of the time of a snapshot of an unchanged tree is spent in this loop.
 
         Directories that were modified at or after the stamp are added to `touched`.
 
-        The loop uses whole paths, which costs less than entering each directory. It also calls lstat for every
-        directory, so a link that replaced a directory is found. If a path is too long for lstat, it is yielded as
+        The loop calls lstat with whole paths, which is faster than opening each directory. It also calls lstat for
+        every directory, to find links that have replaced a directory. A path that is too long for lstat is yielded as
         changed, and the caller reads it through `Directories`.
         """
         names = iter(self.names.split(b"\0"))
@@ -130,7 +135,8 @@ class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
             ):
                 touched.add(directory)
             prefix = path + b"/"
-            # `names` comes first: when its slice ends, zip has not consumed an element of `expected`.
+            # `names` is the first argument of zip. So when its slice ends, zip has not consumed an element of
+            # `expected`.
             for name, row in zip(itertools.islice(names, count), expected):  # noqa: B905
                 try:
                     now = lstat(prefix + name)
@@ -142,7 +148,7 @@ class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
                     yield os.path.join(directory, name)
 
     def iter_racy(self) -> Iterator[bytes]:
-        """Yield the paths of racy rows."""
+        """Yield the paths of racy rows, whose files may have changed without a new ctime."""
         if self.racy:
             for path, row in zip(self.iter_paths(), self._iter_stats(), strict=True):
                 if is_racy(FileStat(*row), self.stamp_ns):
@@ -199,7 +205,7 @@ class Columns(msgspec.Struct, frozen=True):
 
 
 def to_columns(rows: dict[bytes, Row]) -> Columns:
-    """Return rows as columns, grouped by directory. Directories ascend, and so do the names in each directory."""
+    """Return rows as columns, grouped by directory. Directories are sorted, and so are the names in each directory."""
     groups: dict[bytes, list[bytes]] = {}
     for path in sorted(rows):
         cut = path.rfind(b"/") + 1
@@ -228,7 +234,10 @@ def to_columns(rows: dict[bytes, Row]) -> Columns:
 
 
 def load_stat_cache(files: Files, path: Path, source: bytes) -> StatCache | None:
-    """Return the stat cache at a path, or None if it is missing, damaged or has another key than `source`."""
+    """Return the stat cache at a path.
+
+    None if it is missing or damaged, or was written for another key than `source`.
+    """
     cache = read_stat_cache(files, path)
     return cache if cache is not None and cache.source == source else None
 
@@ -250,14 +259,17 @@ def read_stat_cache(files: Files, path: Path) -> StatCache | None:
 
 
 def save_stat_cache(files: Files, path: Path, cache: StatCache) -> None:
-    """Replace the stat cache atomically, without fsync. After a power loss, the CRC detects an incomplete file."""
+    """Replace the stat cache atomically, without fsync.
+
+    If a power loss leaves an incomplete file, its CRC does not match.
+    """
     files.make_directory(path.parent)
     body = _encoder.encode(cache)
     files.write_volatile(path, _MAGIC + zlib.crc32(body).to_bytes(4, "little") + body)
 
 
 def cache_path(store_root: Path, source: bytes) -> Path:
-    """Return the path of the stat cache for an encoded source."""
+    """Return the path of the stat cache for a source. `source` is the encoded key of the cache."""
     return store_root / layout.CACHE / layout.stat_cache_name(digest_bytes(source))
 
 
@@ -274,7 +286,7 @@ def stamp(files: Files, path: Path, base: bytes) -> int:
 
 
 def file_stat(status: os.stat_result) -> FileStat:
-    """Return the fields of an lstat(2) result that a row has."""
+    """Return the fields of an lstat(2) result that are stored in a row."""
     return FileStat(status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 
@@ -291,7 +303,7 @@ def stat_at(directories: Directories, path: bytes) -> FileStat:
 
 
 def is_racy(status: FileStat, stamp_ns: int) -> bool:
-    """Return whether an existing path was modified at or after a stamp."""
+    """Return whether an existing path was modified at or after the stamp, so that its row cannot be trusted."""
     return status.mode != 0 and max(status.mtime_ns, status.ctime_ns) >= stamp_ns
 
 
@@ -305,7 +317,7 @@ def directory_changed_ns(path: bytes) -> int | None:
 
 
 def is_special(mode: int) -> bool:
-    """Return whether a mode is of a FIFO, socket or device."""
+    """Return whether a file mode (st_mode) is that of a FIFO, socket or device."""
     return mode != 0 and not (stat_module.S_ISREG(mode) or stat_module.S_ISDIR(mode) or stat_module.S_ISLNK(mode))
 
 

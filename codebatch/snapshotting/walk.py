@@ -31,8 +31,8 @@ def walk(
 ) -> WalkResult:
     """List the paths below `top`, which is a path below the base. Excluded directories are not entered.
 
-    `above` are the ignore files of higher directories that apply, nearest first. As in git, an ignored directory is
-    never entered, so a `!` pattern cannot include a path in it. Raises SourceUnreadable.
+    `above` are the ignore files above `top` that apply, nearest first. As in git, an ignored directory is never
+    entered, so a `!` pattern cannot include a path in it. Raises SourceUnreadable.
     """
     walked = WalkResult([], [], [])
     for _ in iter_walk(directories, top, rules, walked, above):
@@ -96,7 +96,7 @@ def _visit(
 
 
 def _is_ignored(chain: tuple[PatternList, ...], path: bytes, *, is_directory: bool) -> bool:
-    """Return whether .gitignore files ignore a path. Its parents must not be ignored."""
+    """Return whether .gitignore files ignore a path. The caller has tested that they do not ignore its parents."""
     if not chain:
         return False
     decided = decide_chain(chain, path, is_directory=is_directory)
@@ -120,7 +120,7 @@ def ignore_files_above(base: bytes, directory: bytes) -> tuple[PatternList, ...]
             data, _ = read_ignore_file(directories, b"/".join(parts[:depth]), GITIGNORE)
             if data is None:
                 continue
-            # Number of levels by which the file is above the base. Negative if it is below.
+            # The number of directory levels from the file up to the base is negative if the file is below the base.
             beyond = len(parts) - len(below_base) - depth
             directory_prefix = b"".join(part + b"/" for part in parts[depth : depth + max(beyond, 0)])
             prefix = b"".join(part + b"/" for part in below_base[: max(-beyond, 0)])
@@ -129,7 +129,7 @@ def ignore_files_above(base: bytes, directory: bytes) -> tuple[PatternList, ...]
 
 
 class GitIgnore:
-    """The .gitignore files of a tree. Each is read on first use. A context manager."""
+    """The .gitignore files of a tree. Each file is read when it is first needed. A context manager."""
 
     def __init__(self, top: bytes, base: bytes) -> None:
         """Open `top`, the absolute directory of the first ignore file. Raises OSError if it is not a directory.
@@ -150,9 +150,9 @@ class GitIgnore:
         self._directories.__exit__()
 
     def rule_for(self, target: bytes, *, is_directory: bool) -> str | None:
-        """Return the pattern that ignores an absolute path below the top, or one of its parents. None if none does.
+        """Return the pattern that ignores an absolute path below the top, or ignores one of its parents.
 
-        Raises SourceUnreadable.
+        None if no pattern does. Raises SourceUnreadable.
         """
         path = target[len(self._top.rstrip(b"/")) + 1 :]
         parent = parent_directory(path)
@@ -176,9 +176,9 @@ class GitIgnore:
 
 
 def ignored_by(target: bytes, base: bytes, *, is_directory: bool) -> str | None:
-    """Return the .gitignore pattern that ignores an absolute path or one of its parents in its work tree, or None.
+    """Return the .gitignore pattern that ignores an absolute path, or ignores one of its parents in its work tree.
 
-    The returned path of the ignore file is relative to `base`. Raises SourceUnreadable.
+    None if no pattern does. The returned path of the ignore file is relative to `base`. Raises SourceUnreadable.
     """
     top = work_tree_around(os.path.dirname(target))
     if top is None:

@@ -1,4 +1,7 @@
-"""Linked git work trees inside their own repository. They are other checkouts, so the snapshot excludes them."""
+"""Linked git work trees inside the work tree of their own repository.
+
+They are other checkouts of the same project, so the snapshot excludes them.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,14 @@ from codebatch.snapshotting.walk import work_tree_around
 
 
 class LinkedWorktrees:
-    """The linked work trees found below an absolute base directory. Other paths are relative to this base."""
+    """The linked work trees found below an absolute base directory. Paths in arguments are relative to this base."""
 
     def __init__(self, base: bytes) -> None:
         self._base = base
         self._excluded: set[bytes] = set()
 
     def has(self, path: bytes) -> bool:
-        """Return whether a directory is a linked work tree of the repository that contains it."""
+        """Return whether a directory is a linked work tree of the repository whose work tree contains the directory."""
         target = os.path.join(self._base, path)
         is_linked = is_linked_work_tree(target, work_tree_around(os.path.dirname(target)))
         if is_linked:
@@ -25,7 +28,10 @@ class LinkedWorktrees:
         return is_linked
 
     def exclude_from_listing(self, listing: bytes, raw: bytes) -> bytes:
-        """Return git's list of a directory without the linked work trees in it. Names end with NUL."""
+        """Return git's list of a directory without the linked work trees in this directory.
+
+        Names in the list end with NUL.
+        """
         if b"/\0" not in raw:
             return raw
         prefix = listing + b"/" if listing else b""

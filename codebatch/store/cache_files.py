@@ -1,4 +1,4 @@
-"""Checksummed files in `cache/`. They only save time, and are recreated if damaged or missing."""
+"""Checksummed files in `cache/`. They only save time: if one is damaged or missing, its value is computed again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ T = TypeVar("T")
 
 
 def read_cached(store: StoreDir, name: str, magic: bytes, type_: type[T]) -> T | None:
-    """Return the cached value under a name, or None if the file is missing, damaged or has another magic or type."""
+    """Return the cached value from the file `name`, or None if the file has no such value.
+
+    There is no such value if the file is missing or damaged, begins with another `magic`, or contains another type.
+    """
     try:
         data = store.files.read(store.root / layout.CACHE / name)
         start = len(magic) + _CRC_BYTES
@@ -29,7 +32,10 @@ def read_cached(store: StoreDir, name: str, magic: bytes, type_: type[T]) -> T |
 
 
 def write_cached(store: StoreDir, name: str, magic: bytes, value: object) -> None:
-    """Cache a value for `read_cached`. If the store cannot be written, nothing happens."""
+    """Write a value to the file `name` for `read_cached`. If the store cannot be written, do nothing.
+
+    `magic` is the prefix of the file that identifies its format and version.
+    """
     body = msgspec.msgpack.encode(value)
     with contextlib.suppress(StoreError, OSError):
         store.files.write_volatile(store.root / layout.CACHE / name, magic + _crc(body) + body)

@@ -1,4 +1,4 @@
-"""Tolerance of damage in older batches."""
+"""Tolerance of damage in older batches, from which results are reused or compared."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Reading of documents that cannot be replaced. If one is damaged, raise `store_corrupt` with its path.
+"""Reading of documents that no program can recreate. If one is damaged, raise `store_corrupt` with its path.
 
-These are the documents of snapshots, batches, outputs and plans. Elsewhere, a damaged holder file counts as a dead
-holder, and a damaged commit as missing (batches/holders.py, results/outcomes.py). batches/store.py reads store.json.
+Documents of snapshots, batches, outputs and plans are read here. Other modules read other files: a damaged holder file
+counts as a dead holder (batches/holders.py), and a damaged commit as missing (results/outcomes.py). batches/store.py
+reads store.json.
 """
 
 from __future__ import annotations
@@ -22,8 +23,7 @@ T = TypeVar("T")
 def read_document(files: FileReader, path: Path, decode: Callable[[bytes], T], *, hint: str) -> T:
     """Read a file and decode it. `decode` raises ValueError for invalid data (model/documents.py).
 
-    Raises CorruptFile with the hint if the data is invalid. If the file is missing, raises FileNotFoundError, and the
-    caller decides what this means.
+    Raises CorruptFile with the hint if the data is invalid. Raises FileNotFoundError if the file is missing.
     """
     try:
         return decode(read_document_bytes(files, path))

@@ -13,7 +13,7 @@ _LATEST = re.compile(r"latest(?:~(\d{1,6}))?\Z", re.ASCII)
 CANDIDATES_SHOWN_MAX = 10
 
 SkipCallback = Callable[[str], None]
-"""A callback that receives a sentence for each thing that is skipped because it cannot be read."""
+"""A callback that is called with a message for each file, line or batch that is skipped because it cannot be read."""
 
 
 def latest_offset(reference: str) -> int | None:
@@ -23,9 +23,10 @@ def latest_offset(reference: str) -> int | None:
 
 
 def resolve_prefix(reference: str, known: Sequence[str], *, noun: str, prefix: str) -> str:
-    """Return the one known ID that a reference names in full or by a unique prefix.
+    """Return the one ID in `known` that a reference names in full or by a unique prefix.
 
-    The reference may omit `prefix`: `2026` names `batch-2026…`. Raises InvalidId, UnknownId or AmbiguousId.
+    The reference may omit `prefix`: `2026` names `batch-2026…`. `noun` names the kind of ID in errors. Raises
+    InvalidId, UnknownId or AmbiguousId.
     """
     if not _REFERENCE.match(reference):
         raise InvalidId(

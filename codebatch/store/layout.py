@@ -41,7 +41,7 @@ SNAPSHOT_FILE = "snapshot.json"
 SNAPSHOT_INDEX = "files.index.jsonl.zst"
 
 OBJECTS_COLLECTED = "objects-collected"
-"""A file in `cache/` whose modification time is the last garbage collection of packs."""
+"""A file in `cache/`. Its modification time is the time of the last garbage collection of packs."""
 
 SNAPSHOT_ID_PATTERN = re.compile(r"snap-[0-9a-f]{16}\Z")
 STAT_CACHE_PATTERN = re.compile(r"stat-[0-9a-f]{16}\.bin\Z")
@@ -49,13 +49,16 @@ RESULT_CACHE_PATTERN = re.compile(r"(?:churn|durations|headline)-[0-9a-f]{16}\.b
 """Files in `cache/` with results that are expensive to compute."""
 
 TERMS = "terms"
-"""The directory of terms in `indexes/`, next to a directory for each indexed batch."""
+"""The directory in `indexes/` with the terms of shard files.
+
+The other directories in `indexes/` each belong to an indexed batch.
+"""
 
 INDEX_FILE = "index.json"
 INDEX_BASE = "base"
 INDEX_OVERLAY = "overlay"
 INDEX_PART_PATTERN = re.compile(rf"({INDEX_BASE}|{INDEX_OVERLAY})-\d{{6,}}\.lmdb\.zst", re.ASCII)
-"""The name of a part of a layer of an index."""
+"""The name of a part of an index layer. Each layer of an index is stored in one or more parts."""
 
 BATCH_FILE = "batch.json"
 PLAN_FILE = "plan.json"
@@ -88,27 +91,27 @@ HOLDER_PATTERN = re.compile(r"[0-9a-f]{32}\Z")
 
 
 def stat_cache_name(source: Digest) -> str:
-    """Return the name of the stat cache of a source, from the digest that identifies the source."""
+    """Return the name of the stat cache of a source. `source` is a digest of the source's path."""
     return f"stat-{source[:16]}.bin"
 
 
 def churn_cache_name(directory: Digest) -> str:
-    """Return the name of the cached history of a work tree, from the digest of its path."""
+    """Return the name of the cached git history of a work tree. `directory` is the digest of its path."""
     return f"churn-{directory[:16]}.bin"
 
 
 def durations_cache_name(directory: Digest) -> str:
-    """Return the name of the cached durations of the commands of a directory, from the digest of its path."""
+    """Return the name of the cached durations of a directory's commands. `directory` is the digest of its path."""
     return f"durations-{directory[:16]}.bin"
 
 
 def headline_cache_name(batch: Digest) -> str:
-    """Return the name of the cached headline of a batch, from the digest of its ID."""
+    """Return the name of the cached headline of a batch. `batch` is the digest of its ID."""
     return f"headline-{batch[:16]}.bin"
 
 
 def lease_name(shard: ShardId, start: int, epoch: int) -> str:
-    """Return the name of the lease of the unit that begins at an item of a shard."""
+    """Return the name in `leases/` of the lease of a unit. `start` is the first item of the unit in its shard."""
     return f"{shard}.{start}.{epoch}"
 
 
@@ -119,12 +122,12 @@ def parse_lease(name: str) -> tuple[ShardId, int, int] | None:
 
 
 def coordinator_lease_name(epoch: int) -> str:
-    """Return the name in `leases/` of the lease of a work batch as a whole."""
+    """Return the name in `leases/` of the coordinator lease, which covers a whole work batch."""
     return f"coordinator.{epoch}"
 
 
 def parse_coordinator_lease(name: str) -> int | None:
-    """Return the epoch in the name of a lease of a work batch as a whole, or None for any other name."""
+    """Return the epoch in the name of a coordinator lease, or None for any other name."""
     match = _COORDINATOR_LEASE.match(name)
     return int(match[1]) if match else None
 
@@ -135,12 +138,12 @@ def request_name(n: int) -> str:
 
 
 def events_name(epoch: int) -> str:
-    """Return the name in `events/` of the events of the coordinator with an epoch."""
+    """Return the name in `events/` of the event file that the coordinator with the lease epoch `epoch` writes."""
     return f"{epoch}.jsonl"
 
 
 def parse_events(name: str) -> int | None:
-    """Return the epoch in the name of a file of events, or None for any other name."""
+    """Return the epoch in the name of an event file, or None for any other name."""
     match = _EVENTS.match(name)
     return int(match[1]) if match else None
 
@@ -157,7 +160,10 @@ def parse_log(name: str) -> tuple[ShardId, int, int, int] | None:
 
 
 class QuestionPlace(NamedTuple):
-    """The parts of a question's file name: the attempt that asked, and the number of its question, from 1."""
+    """The parts of the name of a question's file.
+
+    They are the attempt that asked, and the number of the question in this attempt, from 1.
+    """
 
     shard: ShardId
     item: int
@@ -178,12 +184,15 @@ def parse_question(name: str) -> QuestionPlace | None:
 
 
 def register_name(shard: ShardId, start: int, task: str, round_: int) -> str:
-    """Return the name of an outcome register."""
+    """Return the name in `outcomes/` of the register for the outcome of a task.
+
+    `start` is the first item in the shard.
+    """
     return f"{shard}.{start}.{task}.r{round_}"
 
 
 def is_register_name(name: str) -> bool:
-    """Return whether a name is that of a register. Each register has exactly one name."""
+    """Return whether `name` is the name of a register, in exactly the form that `register_name` returns."""
     return _REGISTER.match(name) is not None
 
 
@@ -197,7 +206,7 @@ def parse_register(name: str) -> Register | None:
 
 
 def segment_name(holder: str) -> str:
-    """Return the name of a holder's result segment."""
+    """Return the name in `results/` of the segment to which a holder appends its results."""
     return f"{holder}.seg"
 
 
@@ -212,7 +221,7 @@ def journal_name(holder: str) -> str:
 
 
 def cell_name(holder: str) -> str:
-    """Return the name of a holder's progress cell."""
+    """Return the name in `holders/` of a holder's progress cell, a file with the work that the holder is doing."""
     return f"{holder}.cell"
 
 
@@ -222,12 +231,15 @@ def is_shard_id(text: str) -> bool:
 
 
 def shard_file_name(place: int, shard: ShardId) -> str:
-    """Return the name of a shard's file in the outputs of a task. Names sort in plan order."""
+    """Return the name of a shard's file in the outputs of a task.
+
+    `place` is the shard's number in the plan, so names sort in plan order.
+    """
     return f"{place:06d}-{shard}.jsonl.zst"
 
 
 def index_part_name(layer: str, number: int) -> str:
-    """Return the name of a part of a layer of an index. Names sort in numeric order."""
+    """Return the name of part `number` of a layer of an index. Names sort in numeric order."""
     return f"{layer}-{number:06d}.lmdb.zst"
 
 

@@ -39,10 +39,10 @@ class StoreOrigin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def make_origin(files: Files, root: Path, document: str) -> StoreOrigin:
-    """Create the witness of a new store and return its identity.
+    """Create the witness of a new store and return the witness's identity.
 
-    Another process may be creating the same store. If it has already created the witness, return the identity of that
-    witness. Raises StoreUntrusted if another file has this name.
+    If another process, which creates the same store, has already created the witness, return the identity of that
+    witness. Raises StoreUntrusted if the name of the witness is taken by another file.
     """
     with contextlib.suppress(FileExistsError):
         files.make_link(document, root / layout.WITNESS)
@@ -56,7 +56,7 @@ def make_origin(files: Files, root: Path, document: str) -> StoreOrigin:
 
 
 def check_origin(files: Files, root: Path, origin: StoreOrigin, document: str) -> None:
-    """Raise StoreUntrusted unless a store was created at this place by this user and git tracks no file of it."""
+    """Raise StoreUntrusted if a store was not created at this place by this user, or if git tracks a file of it."""
     for path in (root, root / document):
         status = files.stat(path)
         if status is None or status.st_uid != os.geteuid():
@@ -67,7 +67,7 @@ def check_origin(files: Files, root: Path, origin: StoreOrigin, document: str) -
 
 
 def refuse_link(root: Path) -> None:
-    """Raise StoreUntrusted if the path that was found for a store is a symbolic link."""
+    """Raise StoreUntrusted if `root` is a symbolic link. codebatch found `root` and takes it for a store."""
     if root.is_symlink():
         raise _untrusted_store(root, "is a symbolic link")
 
@@ -99,10 +99,10 @@ def _untrusted_store(root: Path, problem: str) -> StoreUntrusted:
 
 
 def _git_tracks(root: Path) -> bool:
-    """Return whether the index of the nearest work tree contains a path of the store.
+    """Return whether the index of the nearest git work tree contains a path of the store.
 
-    First search the bytes of the index. Run git itself only if they may contain a path of the store, or if the index
-    does not store whole paths.
+    First search the bytes of the git index. Run git itself only if these bytes may contain a path of the store, or if
+    the index does not store whole paths.
     """
     top = next((directory for directory in root.parents if os.path.lexists(directory / ".git")), None)
     if top is None:
@@ -125,9 +125,10 @@ def _git_tracks(root: Path) -> bool:
 
 
 def is_in_index(git: Path, path: bytes) -> bool | None:
-    """Return whether a path, or one below it, may be in the index. None if the index does not store whole paths.
+    """Return whether the git index may contain a path or a path below it.
 
-    `git` is the path of `.git`. Raises OSError or ValueError if the index cannot be read.
+    None if the index does not store whole paths. `git` is the path of `.git`. Raises OSError or ValueError if the index
+    cannot be read.
     """
     if not git.is_dir():
         with _open_plain(git) as file:
@@ -149,10 +150,10 @@ def is_in_index(git: Path, path: bytes) -> bool | None:
 
 
 def _is_name(index: bytes, start: int) -> bool:
-    """Return whether the name of an entry may begin at a position of the index.
+    """Return whether the name of an entry may begin at the position `start` of a git index.
 
-    True if the two bytes before the position, or those before the extended flags, hold the length of the name
-    (gitformat-index).
+    True if the length of the name is in the two bytes before `start`. In an entry with extended flags, the length is in
+    the two bytes before these flags (gitformat-index).
     """
     length = min(index.find(b"\0", start) - start, _NAME_LENGTH_MAX)
     lengths = (

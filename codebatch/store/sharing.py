@@ -10,7 +10,7 @@ from pathlib import Path
 from codebatch.errors import StoreError, StoreUntrusted, StoreUnwritable
 from codebatch.system.files.files import Files
 
-# Errors that concern one source file: it has the maximum number of links, another owner, or another file system.
+# Errors that concern one source file: it has the maximum number of links, another owner, or is on another file system.
 _NO_LINK = {errno.EMLINK, errno.EPERM, errno.EXDEV}
 # Errors that concern one target name: its directory is not writable, or the existing file may not be replaced.
 _NO_NAME = {errno.EACCES, errno.EPERM, errno.EROFS}
@@ -29,7 +29,12 @@ def hardlink_or_copy(files: Files, source: Path, target: Path) -> bool:
 
 
 def try_link(files: Files, source: Path, target: Path) -> bool | None:
-    """Call `create_exclusive`. Return None if this source cannot get a further link. Other sources may get one."""
+    """Call `Files.create_exclusive`, which links `source` to `target`.
+
+    Return None if `source` cannot get a further link.
+
+    Then a link to another source may still succeed.
+    """
     try:
         return files.create_exclusive(source, target)
     except (OSError, StoreUntrusted, StoreUnwritable) as error:
@@ -40,9 +45,9 @@ def try_link(files: Files, source: Path, target: Path) -> bool | None:
 
 @contextlib.contextmanager
 def ignoring_link_refusals(on_refusal: Callable[[StoreError], object] | None = None) -> Iterator[None]:
-    """Ignore an error that concerns only one target name, and pass it to `on_refusal`.
+    """Ignore an error within the context if it concerns only one target name, and pass it to `on_refusal`.
 
-    Other names may still work. Any other StoreUnwritable is raised.
+    The caller can continue with other names. Any other StoreUnwritable is raised.
     """
     try:
         yield

@@ -1,7 +1,7 @@
-"""Env files, which define variables: `.env` in the syntax of python-dotenv and Docker Compose (SPEC.md "Work files").
+"""Reading of env files: files such as `.env` that define variables (SPEC.md "Work files").
 
-python-dotenv parses the lines. Its expansion of variables is not used, because it replaces an unset variable by an
-empty text, and expands variables in single quotes.
+Their syntax is that of python-dotenv and Docker Compose. python-dotenv parses the lines. Its expansion of variables is
+not used, because it replaces an unset variable by an empty text, and expands variables in single quotes.
 """
 
 from __future__ import annotations
@@ -20,14 +20,18 @@ _SINGLE_QUOTED = re.compile(r"\s*(?:export\s+)?[^=]*=\s*'")
 
 
 class EnvFileError(Exception):
-    """An env file cannot be read. The message begins with the name of the file and contains no values."""
+    """The error that an env file cannot be read.
+
+    The message begins with the name of the file and contains no values.
+    """
 
 
 def read_env_file(path: Path, name: str, scope: Mapping[str, str], *, is_required: bool = True) -> dict[str, str]:
-    """Return the variables of an env file. `name` is its name in messages. Later lines override earlier ones.
+    """Return the variables that an env file defines. Messages call the file `name`. Later lines override earlier ones.
 
-    Values may contain variables of `scope` and of earlier lines. A name without a value takes its value from `scope`,
-    if `scope` has the name. If the file is missing and not required, return an empty mapping. Raises EnvFileError.
+    Values may contain variables of `scope` and of earlier lines. If a line has only the name of a variable, its value
+    is taken from `scope`; if it is not in `scope`, the line is ignored. If the file is missing and not required, return
+    an empty mapping. Raises EnvFileError.
     """
     text = _read_text(path, name, is_required=is_required)
     from dotenv.parser import parse_stream  # Imported here because only task lists with env files need it.

@@ -1,4 +1,4 @@
-"""The identity of this machine, for leases, and the number of cores that this process may use."""
+"""The identity of this machine, which leases record, and the number of cores that this process may use."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ def this_host() -> Host:
 
 
 def is_this_machine(host: Host) -> bool:
-    """Return whether a host is this kernel. Then the flocks of its processes can be tested from here.
+    """Return whether a host is the kernel on which this process runs.
 
-    Boot IDs are compared, because containers on one kernel have different names.
+    Then flocks of its processes are visible to this process. Boot IDs are compared, because containers on one kernel
+    have different names.
     """
     this = this_host()
     return host.boot == this.boot and (bool(host.boot) or host.name == this.name)
@@ -60,7 +61,7 @@ def _cgroup_cores() -> int | None:
 
 
 def cgroup_texts(name: str) -> list[str]:
-    """Return the contents of a cgroup v2 file in this process's group and its ancestors, innermost first."""
+    """Return the contents of a cgroup v2 file for this process's group and its ancestors, innermost first."""
     try:
         line = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()[-1]
         group = line.split(":", 2)[2].lstrip("/")

@@ -8,18 +8,18 @@ import threading
 from collections.abc import Iterator
 
 MATCH_SECONDS_MAX = 1.0
-"""Limit of the CPU time for one search."""
+"""Default limit of the CPU time for one search, in seconds."""
 
 
 class MatchTimeout(Exception):
-    """The search for a pattern exceeded its time limit."""
+    """The error that the search for a pattern exceeded its time limit."""
 
 
 @contextlib.contextmanager
 def cpu_time_limit(seconds: float = MATCH_SECONDS_MAX) -> Iterator[None]:
-    """Raise MatchTimeout in the body of the `with` after `seconds` of CPU time of this process.
+    """Raise MatchTimeout inside the `with` after `seconds` of CPU time of this process.
 
-    A timer sends a signal, which `re` handles while it matches. Python handles signals only in the main thread. In
+    A timer sends a signal, which `re` handles while it matches. Python handles signals only in the main thread, so in
     other threads there is no limit.
     """
     if threading.current_thread() is not threading.main_thread():

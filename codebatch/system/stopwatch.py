@@ -1,4 +1,4 @@
-"""A stopwatch that measures how long states stay unchanged, for time limits."""
+"""A stopwatch that measures for how long a state has not changed. Time limits use it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class Stopwatch(Generic[Key]):
-    """The time for which each of several keys has been in its present state.
+    """A stopwatch for several keys, for example workers: the time for which each key has been in its present state.
 
-    If more than PAUSE_SECONDS pass between two observations, this time does not count: the process was stopped, or the
-    machine was suspended.
+    If more than PAUSE_SECONDS pass between two observations, the time between them does not count, because the process
+    was stopped or the machine was suspended.
     """
 
     def __init__(self) -> None:
@@ -23,13 +23,16 @@ class Stopwatch(Generic[Key]):
         self._now = 0.0
 
     def observe(self, now: float) -> None:
-        """Begin an observation at `now`, in seconds of a clock that stops while the machine is suspended."""
+        """Begin an observation at the time `now`, in seconds of a clock that stops while the machine is suspended."""
         passed = now - self._looked_at
         self._now += passed if passed <= PAUSE_SECONDS else 0.0
         self._looked_at = now
 
     def seconds(self, key: Key, state: object) -> float:
-        """Return for how many seconds the key has been in this state. Pauses do not count."""
+        """Return the seconds for which `key` has been in the state `state`, without pauses.
+
+        0 if its state has just changed.
+        """
         entry = self._observed.get(key)
         if entry is None or entry[0] != state:
             entry = self._observed[key] = (state, self._now)

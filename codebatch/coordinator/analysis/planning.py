@@ -176,7 +176,11 @@ def make_plan(
 
 
 def check_tools(catalogue: TaskCatalogue, plan: Plan) -> None:
-    """Raise ToolMismatch if this installation would not run the tasks of a plan unchanged."""
+    """Raise ToolMismatch if the installed tasks differ from the tasks of a plan.
+
+    They differ if a task's installed version, code, configuration or tools would give it another cache key than in the
+    plan. Then the plan cannot be resumed, because results of two versions would be mixed.
+    """
     configs = {task.name: task.config for task in plan.tasks}
     for task in plan.tasks:
         describe_task(catalogue, task.name)

@@ -58,7 +58,7 @@ Differences = tuple[FieldDifference, ...]
 
 
 def task_differences(new: PlannedTask, old: PlannedTask) -> Differences:
-    """Return the differences between two plans' versions of a task, in the inputs that its result key covers."""
+    """Return the inputs of a task that differ between two plans, among the inputs that its result key covers."""
     return (
         *_text_difference("version", old.version, new.version),
         *_text_difference("implementation", old.implementation_digest, new.implementation_digest),
@@ -70,8 +70,8 @@ def task_differences(new: PlannedTask, old: PlannedTask) -> Differences:
 def item_differences(new: Items, item: int, old: Items, place: int, contexts: Iterable[str]) -> Differences:
     """Return the differences between an item and the item with the same path in an older plan.
 
-    Only inputs that the task uses are compared: object, executable bit, and the given contexts. `item` and `place` are
-    the numbers of the item in the new and the old plan.
+    Only inputs that the task uses are compared: object, executable bit, and the given contexts. `item` is the number of
+    the item in the new plan, `place` in the old plan.
     """
     new_values, old_values = new.entries[item], old.entries[place]
     differences = [*_text_difference("object", old_values.object, new_values.object)]
@@ -110,8 +110,8 @@ def project_differences(new: Plan, old: Plan, task: str) -> Differences:
 def nearest(candidates: Sequence[tuple[str, Differences]]) -> tuple[str, Differences]:
     """Return the candidate with the fewest differences. If several have as few, return the first.
 
-    Each candidate is the name of an older batch and its differences. A candidate without the base, task or path comes
-    after all others.
+    Each candidate is the name of an older batch and its differences. A candidate in which the batch, the task or the
+    path is missing comes after all others.
     """
     return min(
         candidates,
@@ -120,7 +120,7 @@ def nearest(candidates: Sequence[tuple[str, Differences]]) -> tuple[str, Differe
 
 
 def uncovered_input_difference(description: str, task: str = "") -> FieldDifference:
-    """Return the difference that an older result cannot be reused, because inputs are outside its key.
+    """Return a difference which says that an older result cannot be reused because of inputs outside its key.
 
     `description` names these inputs.
     """
@@ -128,9 +128,9 @@ def uncovered_input_difference(description: str, task: str = "") -> FieldDiffere
 
 
 def without_item_values(differences: Differences) -> Differences:
-    """Return the differences without the values of inputs that vary between files.
+    """Return the differences with their `old` and `new` values removed if the values vary between files.
 
-    Files that differ in the same inputs then have equal differences, so callers can group them.
+    Then files that differ in the same inputs have equal differences, so callers can group these files.
     """
     return tuple(
         FieldDifference(field=difference.field, name=difference.name)

@@ -1,7 +1,7 @@
 """Imports: findings of other programs, as a task of a plan.
 
-The configuration of the task has the format of the imported files and the object that contains them. No other input
-affects the records. The command that plans an import chooses the name of the task.
+The configuration of this task has the format of the imported files, and the digest of the object that contains the
+files. No other input affects the records. The command that plans an import chooses the name of its task.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ ImportFormat = Literal["sarif", "checkstyle", "rdjson", "jsonl"]
 FORMATS: tuple[ImportFormat, ...] = get_args(ImportFormat)
 
 IMPORT_TASK = "import"
-"""The name under which imports are declared. In a plan, each import has another name."""
+"""The name under which the task of imports is declared. In a plan, each import is a task with its own name."""
 
 IMPORT_BYTES_MAX = 256 << 20
 """Limit of the total size of all files of one import."""
 
 _SEVERAL = b"\0codebatch: several files\n"
-"""The prefix of an object with several files. No text in a format of FORMATS begins with NUL."""
+"""The first bytes of an object with several files. A text in a format of FORMATS never begins with NUL."""
 
 
 class ImportConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -45,7 +45,7 @@ class ImportConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def join_files(files: Sequence[bytes]) -> bytes:
-    """Return the content of the object to import for given files. A single file is returned unchanged."""
+    """Return the content of one object for imported files. A single file is returned unchanged."""
     if len(files) == 1 and not files[0].startswith(_SEVERAL):
         return files[0]
     return _SEVERAL + msgspec.msgpack.encode(tuple(files))
@@ -59,7 +59,10 @@ def split_files(data: bytes) -> tuple[bytes, ...]:
 
 
 def refuse_configured(_config: ImportConfig, **_: object) -> NoReturn:
-    """Implement `Prepare`: reject the configuration, because imports are planned by a command. Raises ValueError."""
+    """Reject the configuration.
+
+    This is the `Prepare` function of imports, which only a command can plan. Raises ValueError.
+    """
     raise ValueError("an import is planned by `codebatch import` and cannot be configured")
 
 
@@ -86,7 +89,7 @@ def is_import(task: PlannedTask) -> bool:
 
 
 def imported_objects(tasks: Iterable[PlannedTask]) -> dict[str, Digest]:
-    """Map the names of imports to the objects that they import."""
+    """Map the name of each import in `tasks` to the object that it imports."""
     return {task.name: Digest(str(task.config["object"])) for task in tasks if is_import(task)}
 
 
@@ -101,8 +104,8 @@ def task_configuration(task: PlannedTask) -> dict[str, Json]:
 def adapt_imports(target_tasks: Sequence[PlannedTask], tasks: Iterable[PlannedTask]) -> list[PlannedTask]:
     """Return the tasks of a batch, changed so that they can run on the tree of another batch.
 
-    `target_tasks` are the tasks of the other batch. Each import gets the content that it has in `target_tasks`. Imports
-    that `target_tasks` does not have are omitted.
+    `target_tasks` are the tasks of the batch whose tree is used. Each import in `tasks` gets the content that the
+    import of the same name has in `target_tasks`, or is omitted if there is none.
     """
     other_configs = {task.name: task.config for task in target_tasks if is_import(task)}
     return [
@@ -113,7 +116,10 @@ def adapt_imports(target_tasks: Sequence[PlannedTask], tasks: Iterable[PlannedTa
 
 
 def have_equal_tasks(other_tasks: Sequence[PlannedTask], tasks: Sequence[PlannedTask]) -> bool:
-    """Return whether two batches have the same tasks. The content of imports, and imports of only one, are ignored."""
+    """Return whether two batches have the same tasks, without regard to the content of imports.
+
+    An import that only one of the batches has is ignored too.
+    """
     names = {task.name for task in tasks}
     other_keys = [task.key for task in other_tasks if not is_import(task) or task.name in names]
     return other_keys == [task.key for task in adapt_imports(other_tasks, tasks)]

@@ -2,7 +2,7 @@
 
 A row is 36 bytes: the length in bytes as unsigned 32-bit little-endian, then the raw sha256 of the item's record lines.
 Readers use the table to find an item's records in an output. The digest of the table is the digest of the task's
-output. Rows do not depend on shards, so neither the size of shards nor splits change this digest.
+output. Rows do not depend on shards, so this digest does not depend on how items are divided into shards and units.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _EMPTY_ROW = make_row(b"")
 
 
 def make_table(items: Iterable[bytes]) -> bytes:
-    """Return the rows of items with given record lines, in the same order.
+    """Return the rows of items, in the same order. `items` are the record lines of each item.
 
-    Empty items share one row, which saves hashing: most tasks emit nothing for most files.
+    All items without records share one precomputed row, which saves hashing: most tasks emit nothing for most files.
     """
     return b"".join([make_row(records) if records else _EMPTY_ROW for records in items])
 
@@ -50,7 +50,7 @@ def item_range(table: bytes, item: int) -> tuple[int, int]:
 
 
 def iter_items(table: bytes, blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the record lines of each item, verified by its row, from blocks with arbitrary boundaries.
+    """Yield the record lines of each item, verified by its row. `blocks` are the record lines, split anywhere.
 
     Raises ValueError if the blocks do not match the rows exactly.
     """
@@ -75,12 +75,12 @@ def task_digest(table: bytes) -> Digest:
 
 
 def result_digest(tasks: Iterable[tuple[str, Digest]]) -> Digest:
-    """Return the digest of a batch's outputs: over (task, task digest), sorted by task."""
+    """Return the digest of a batch's outputs. It is computed from the name and digest of each task, sorted by name."""
     return digest_pairs(sorted(tasks))
 
 
 def _fill(buffer: bytes, more: Iterator[bytes], length: int) -> bytes:
-    """Return the buffered bytes and further blocks: as many as are needed for `length` bytes, or else all."""
+    """Return `buffer` and following blocks from `more`, until there are `length` bytes or no more blocks."""
     pieces = [buffer]
     missing = length - len(buffer)
     while missing > 0 and (block := next(more, None)) is not None:

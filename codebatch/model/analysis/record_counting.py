@@ -13,7 +13,7 @@ from codebatch.model.record_counts import Counts
 
 
 class _RecordCountMembers(msgspec.Struct):
-    """The members of a record by which it is counted."""
+    """The members of a record that are needed to count the record."""
 
     kind: str
     severity: str = ""

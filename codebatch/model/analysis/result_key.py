@@ -1,4 +1,7 @@
-"""Equality of the inputs of file results. Files with equal inputs have the same records (SPEC.md "Reuse")."""
+"""Equality of the inputs of file results.
+
+If two files have equal inputs, their records are equal too (SPEC.md "Reuse").
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from codebatch.model.plan import ContextTable, PlannedTask, task_key
 
 
 def result_key(task: PlannedTask) -> Digest:
-    """Return the key of a file task, which does not cover the tasks that it needs.
+    """Return the key of a file task, without the keys of the tasks that it needs.
 
     A file task does not see the records of other tasks, so its results do not depend on them.
     """
@@ -27,16 +30,16 @@ def result_key(task: PlannedTask) -> Digest:
 
 
 class Items(msgspec.Struct, frozen=True):
-    """The items of a plan and their contexts."""
+    """The items of a plan, and the values of their contexts."""
 
     entries: Sequence[Entry]
     contexts: Mapping[str, ContextTable]
 
 
 def same_items(new: Items, old: Items, contexts: Iterable[str]) -> list[int]:
-    """Map each new item to the index of the old item with the same input, or to -1 if there is none.
+    """Map each new item to the index of an old item with equal inputs, or to -1 if there is none.
 
-    The input consists of path, kind, executable bit, object and the given contexts.
+    The inputs are path, kind, executable bit, object, and the values of the contexts `contexts`.
     """
     places = {entry.path: place for place, entry in enumerate(old.entries)}
     old_indexes = [places.get(entry.path, -1) for entry in new.entries]

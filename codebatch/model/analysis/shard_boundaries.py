@@ -15,7 +15,7 @@ from codebatch.model.shard import SHARD_ID_DIGITS_MIN, Shard, ShardId, ShardRule
 
 
 def cut_shards(items: Sequence[Entry], rule: ShardRule) -> list[Shard]:
-    """Divide items, which are sorted by path, into shards. Each item is in exactly one shard."""
+    """Divide items into shards by a rule. Each item is in exactly one shard. The items must be sorted by path."""
     modulus = rule.files_average - rule.files_min + 1
     hashes = [hashlib.sha256(item.path).digest() for item in items]
     ranges: list[tuple[int, int, int]] = []

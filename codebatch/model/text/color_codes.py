@@ -1,4 +1,4 @@
-"""Select Graphic Rendition, the control sequences for colored output (ECMA-48, 8.3.117)."""
+"""Control sequences for colored output (Select Graphic Rendition, ECMA-48, 8.3.117): requesting and removing them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ SGR = re.compile(r"\x1b\[[0-9;:]{0,64}m")
 _SGR_BYTES = re.compile(rb"\x1b\[[0-9;:]{0,64}m")
 
 COLOR_VARIABLES = {"FORCE_COLOR": "1", "CLICOLOR_FORCE": "1"}
-"""Variables that make programs print colors into a pipe (force-color.org, bixense.com)."""
+"""Environment variables that make programs print colors even if their output is a pipe (force-color.org, bixense.com).
+"""
 NO_COLORS = "NO_COLOR"
 
 
 def enable_colors(environment: dict[str, str]) -> dict[str, str]:
-    """Return an environment in which programs print colors. Variables of COLORS_WANTED that are set stay."""
+    """Return a copy of an environment in which programs print colors.
+
+    Variables of COLORS_WANTED that are already set stay.
+    """
     return {**COLOR_VARIABLES, **{name: value for name, value in environment.items() if name != NO_COLORS}}
 
 

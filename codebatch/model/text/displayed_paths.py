@@ -14,9 +14,11 @@ _SHORT = {"t": "\t", "n": "\n", "r": "\r"}
 
 
 def paths_displayed_as(displayed: str) -> tuple[str, ...]:
-    r"""Return the paths, as strings of `os`, that are displayed as a text. The text itself is omitted.
+    r"""Return the paths that codebatch displays as `displayed`, as strings of `os`.
 
-    `\x85` may be a byte or a control character, so there may be two paths.
+    A path equal to `displayed` is omitted.
+
+    The text `\x85` may stand for a byte or for a control character, so there may be two paths.
     """
     if "\\" not in displayed:
         return ()

@@ -7,12 +7,15 @@ import re
 
 _EPOCH_MIN = 1_000_000_000
 _UNITS_NS = ((1_000_000_000_000_000_000, 1), (1_000_000_000_000_000, 1_000), (1_000_000_000_000, 1_000_000))
-"""(minimum, unit in ns): a number of at least the minimum is an epoch in ns, µs or ms. Smaller numbers are in s."""
+"""Units of epoch times, as (minimum, unit in ns).
+
+A number of at least the minimum is in ns, µs or ms. Smaller numbers are in seconds.
+"""
 _TIME = re.compile(
     r"(\d{1,2})(?::(\d\d)(?::(\d\d))?)?\s*([ap]\.?m\.?)?\s*\(?([A-Za-z_+-]+(?:/[A-Za-z_+-]+)*)?\)?", re.I
 )
 _PAST_SECONDS_MAX = 3600
-"""A time of day that passed more seconds ago than this is a time of the next day."""
+"""Maximum age in seconds of a time of day. If today's time passed longer ago, tomorrow's time is meant."""
 
 
 def parse_instant(text: str, now: datetime.datetime) -> datetime.datetime | None:

@@ -1,10 +1,13 @@
-"""Tables from files that know the lines of their keys, for messages about errors."""
+"""Tables parsed from files, with the line of each key, for error messages."""
 
 from __future__ import annotations
 
 
 class TableWithLines(dict[str, object]):
-    """A table from a file. `line` is the line where it starts. `lines` maps its keys to lines, counted from 1."""
+    """A table parsed from a file.
+
+    `line` is the line where the table starts. `lines` maps its keys to lines, counted from 1.
+    """
 
     def __init__(self, line: int) -> None:
         super().__init__()
@@ -13,7 +16,10 @@ class TableWithLines(dict[str, object]):
 
 
 def table_line(table: object, key: str | None = None) -> int:
-    """Return the line of a key. If `key` is None or unknown, return the line of the table, or 0 if that is unknown."""
+    """Return the line of a key of a table, counted from 1.
+
+    If `key` is None or has no known line, return the line of the table. Return 0 if that line is unknown too.
+    """
     if not isinstance(table, TableWithLines):
         return 0
     return table.line if key is None else table.lines.get(key, table.line)

@@ -18,7 +18,10 @@ SLUG_CHARACTERS_MAX = 100
 
 
 class FrontMatter(NamedTuple):
-    """The front matter of a file. `text` is the front matter from line 2. `body` is the file from line `body_line`."""
+    """The parts of a file with front matter.
+
+    `text` is the front matter, from line 2 on. `body` is the rest, from line `body_line` on.
+    """
 
     language: Literal["yaml", "toml"]
     text: str
@@ -41,7 +44,10 @@ class Section(NamedTuple):
 
 
 def split_front_matter(text: str) -> FrontMatter | None:
-    """Return the front matter of a file, or None if it has none. Raises ValueError if it does not end."""
+    """Split a file into front matter and body.
+
+    Return None if it has no front matter. Raises ValueError if the front matter has no end.
+    """
     first, _, body_text = text.partition("\n")
     language = _KINDS.get(first.rstrip())
     if language is None:
@@ -58,7 +64,7 @@ def split_front_matter(text: str) -> FrontMatter | None:
 
 
 def iter_headings(text: str) -> Iterator[tuple[int, int, int, str]]:
-    """Yield each `#` heading outside of fenced code: its offset, line (from 1), level and text."""
+    """Yield each `#` heading outside of fenced code: its offset in characters, line (from 1), level and text."""
     fence = ""
     at = 0
     for number, line in enumerate(text.split("\n"), 1):
@@ -95,6 +101,6 @@ def level_2_sections(text: str) -> list[Section]:
 
 
 def slug(words: str) -> str:
-    """Return an ID made from words, or an empty text if they contain no character that an ID may have."""
+    """Return an ID made from words. If no character of `words` is allowed in an ID, return an empty text."""
     plain = unicodedata.normalize("NFKD", words).encode("ascii", "ignore").decode()
     return _NO_ID.sub("-", plain).strip("-._")[:SLUG_CHARACTERS_MAX].lower()

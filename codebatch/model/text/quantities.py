@@ -4,17 +4,20 @@ from __future__ import annotations
 
 
 def count_text(count: int, noun: str, plural: str = "") -> str:
-    """Return a count with its noun: `1 file`, `2 files`. `plural` is for nouns that do not take an `s`."""
+    """Return a count with its noun: `1 file`, `2 files`.
+
+    Pass `plural` if the plural of the noun is not formed with `s`.
+    """
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def percentage_of(part: int, total: int) -> float:
-    """Return a percentage to one decimal, rounded down. 100 if the whole is 0."""
+    """Return `part` as a percentage of `total`, rounded down to one decimal. Return 100 if `total` is 0."""
     return 1000 * part // total / 10 if total else 100.0
 
 
 def human_bytes(count: int) -> str:
-    """Return a size in powers of 1000."""
+    """Return a size for people, in powers of 1000: bytes, kB, MB, and so on."""
     size = float(count)
     for unit in ("B", "kB", "MB"):
         if size < 1000:
@@ -24,7 +27,7 @@ def human_bytes(count: int) -> str:
 
 
 def human_seconds(seconds: float) -> str:
-    """Return a duration: `0.4s`, `32s`, `4m 18s`, `2h 03m`."""
+    """Return a duration for people: `0.4s`, `32s`, `4m 18s`, `2h 03m`."""
     if seconds < 10:
         return f"{seconds:.1f}s"
     total_seconds = round(seconds)

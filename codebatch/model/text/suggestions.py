@@ -10,7 +10,7 @@ _SIMILARITY_MIN = 0.8
 
 
 def closest(word: str, known: Collection[str]) -> str | None:
-    """Return the known word that is most similar to `word`, or None if all are too different."""
+    """Return the word in `known` that is most similar to `word`, or None if none is similar enough."""
     import difflib  # Deferred: every command imports this module, and only mistyped words need it.
 
     completions = [
@@ -32,7 +32,10 @@ def _is_similar(word: str, other: str) -> bool:
 
 
 def did_you_mean(word: str, known: Collection[str]) -> str:
-    """Return a hint for a mistyped word: the most similar known word, or all known words."""
+    """Return a hint for a mistyped word: the most similar known word.
+
+    If none is similar, the hint lists all known words.
+    """
     if not known:
         return "no values are allowed here"
     suggestion = closest(word, known)

@@ -7,8 +7,9 @@ import sys
 BYTES_MAX = 1 << 20
 
 _DEPTH_MAX = 100
-# For a dotted key, tomllib takes time quadratic in the number of its parts. A key is on one line. So the sum over all
-# lines of (number of dots)² is limited to this number for each character.
+# For a dotted key, tomllib takes time quadratic in the number of its parts. A key is on one line. So for each line, the
+# square of its number of dots is computed. The sum of these squares may be at most this number times the length of the
+# text.
 _SQUARED_DOTS_MAX = 10
 
 

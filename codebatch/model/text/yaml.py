@@ -1,7 +1,8 @@
 """Bounded parsing of untrusted YAML: tables, lists and scalars. Aliases, merges and tags that call code are errors.
 
-The events of the parser are read one by one. So an alias bomb is never expanded. Deep nesting is rejected immediately:
-for nested brackets, libyaml takes quadratic time. Scalars follow YAML 1.1, as in most programs.
+The parser's events are read one by one, and an alias is an error. So nested aliases are never expanded to a huge
+document. Deep nesting is rejected while it is read, because libyaml takes quadratic time for nested brackets. Scalars
+follow YAML 1.1, as in most programs.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ if TYPE_CHECKING:
     import yaml
 
 _DEPTH_MAX = 100
-# PyYAML has its own limit since 6.0.4.
+# Since 6.0.4, PyYAML has a limit of nesting too.
 _TOO_DEEP_FOR_PYYAML = "exceeded maximum nesting depth"
 _WORDS_SHOWN_MAX = 40
 
 
 class YamlError(ValueError):
-    """The text is invalid YAML, or YAML that is not accepted. The message is the reason. `line` counts from 1."""
+    """The text is invalid YAML, or YAML that is not accepted. The message is the reason. `line` is counted from 1."""
 
     def __init__(self, message: str, line: int) -> None:
         super().__init__(message)
@@ -31,8 +32,9 @@ class YamlError(ValueError):
 def parse_yaml(text: str, *, length_max: int, line: int = 1, texts: Collection[str] = ()) -> object:
     """Return the only document of a YAML text, or None if there is none. Raises YamlError.
 
-    Tables are TableWithLines. `line` is the number of the text's first line. `texts` are top-level keys. The
-    scalar of such a key, or each scalar in its list, is read as text whatever its form. Only null stays None.
+    Tables are TableWithLines. `line` is the number of the text's first line in its file. `texts` are top-level keys
+    whose values are text. If the value of such a key is a scalar or a list of scalars, each scalar is read as text:
+    `1.0` becomes "1.0". Only null becomes None.
     """
     if len(text) > length_max:
         raise YamlError(f"it has {len(text):,} characters, more than {length_max:,}", line)
@@ -63,7 +65,8 @@ class _Builder:
         self._first_line = first_line
         self._texts = texts
         self._open: list[TableWithLines | list[object]] = []
-        # First characters of plain scalars that may have another type than text. An empty scalar is null.
+        # First characters of plain scalars that may be something else than text, such as numbers. An empty scalar is
+        # null.
         self._first_characters = {*loader.yaml_implicit_resolvers, ""}
         # For each open table: the key whose value comes next, or None. For each open list: the key of the list.
         self._keys: list[str | None] = []
@@ -150,7 +153,7 @@ class _Builder:
         name = tag.removeprefix("tag:yaml.org,2002:")
         if name == "str":
             if not event.value.isascii() and any("\ud800" <= character <= "\udfff" for character in event.value):
-                # PyYAML's Python parser accepts surrogates.
+                # The parser of PyYAML that is written in Python accepts surrogates.
                 raise self._error("it has an incomplete surrogate pair", event)
             return event.value
         if name not in ("null", "bool", "int", "float", "timestamp"):

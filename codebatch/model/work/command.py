@@ -1,6 +1,7 @@
 """Commands of work batches. A definition is a document and an object of the store (SPEC.md "Work batches").
 
-User-visible texts and task lists call a command "task". In this code, `task` is an element of a pipeline.
+User-visible texts and task lists call a command "task". In this code, a `task` is an element of a pipeline, and a
+command is called `command`.
 """
 
 from __future__ import annotations
@@ -143,15 +144,21 @@ class Command(Document, frozen=True, kw_only=True):
     env_under: tuple[EnvLayer, ...] | UnsetType = UNSET
 
     def environments(self) -> list[dict[str, str]]:
-        """Return the variables of `env`, then those of each layer under it. Variables from files are not included."""
+        """Return the variables in `env`, then those in each layer of `env_under`, highest first.
+
+        Env files are not read.
+        """
         return [self.env, *(layer.env for layer in self.env_under or ())]
 
     def escalation(self, failed_tries: int) -> Try:
-        """Return the changes to apply after `failed_tries` failed tries."""
+        """Return the changes to the command for the next try, after `failed_tries` failed tries."""
         return self.tries[min(failed_tries, len(self.tries)) - 1] if failed_tries and self.tries else Try()
 
     def at_try(self, failed_tries: int) -> Command:
-        """Return the command to run after `failed_tries` failed tries. The text of the command is not changed."""
+        """Return the command for the next try, after `failed_tries` failed tries.
+
+        The suffix of the text is not applied.
+        """
         if not (failed_tries and self.tries):
             return self
         changes = self.escalation(failed_tries)

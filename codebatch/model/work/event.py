@@ -1,7 +1,7 @@
 """Events of a batch while it runs: a stream with one event a line (SPEC.md "Events"). No decision depends on them.
 
-The coordinator of a task list writes its stream, one file for each of its leases. For an analysis, readers derive a
-short stream from the files on disk. The module is as long as it is because each event has a documented type.
+The coordinator of a work batch writes the stream, one file for each epoch of its lease. For an analysis, readers derive
+a short stream from the files on disk. The module is as long as it is because each event has a documented type.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ _CURSOR = re.compile(r"([0-9]{1,9})\.([0-9]{1,12})\Z", re.ASCII)
 
 
 class Cursor(NamedTuple):
-    """A position in the stream of a batch: after event `seq` of an epoch. Cursors are ordered."""
+    """A position in the event stream of a batch: after event `seq` of an epoch.
+
+    Cursors can be compared; a later position is greater.
+    """
 
     epoch: int
     seq: int
@@ -33,7 +36,7 @@ BEGINNING = Cursor(0, 0)
 
 
 def parse_cursor(text: str) -> Cursor | None:
-    """Return the position that a text denotes, or None."""
+    """Parse a text as a position in an event stream. Return None if it is not one."""
     match = _CURSOR.match(text)
     return Cursor(int(match[1]), int(match[2])) if match else None
 
@@ -342,7 +345,7 @@ class BatchCompleted(BatchEnded, frozen=True, kw_only=True, tag="BATCH_COMPLETED
 
 
 class BatchPartial(BatchEnded, frozen=True, kw_only=True, tag="BATCH_PARTIAL"):
-    """The batch ended. Some tasks are done or wait for an answer, but not all tasks are done."""
+    """The batch ended. At least one task is done or waits for an answer, and at least one task is not done."""
 
 
 class BatchFailed(BatchEnded, frozen=True, kw_only=True, tag="BATCH_FAILED"):
@@ -387,18 +390,18 @@ ENDS: dict[str, type[BatchCompleted] | type[BatchPartial] | type[BatchFailed] | 
     "FAILED": BatchFailed,
     "CANCELLED": BatchCancelled,
 }
-"""The type of the last event of a batch, by the final state of the batch."""
+"""The type of the last event of a batch, by the batch's final state."""
 
 
 def event_name(event: type[BatchEvent] | BatchEvent) -> str:
-    """Return the name of an event."""
+    """Return the name of an event or of an event type, for example `BATCH_STARTED`."""
     tag = event.__struct_config__.tag
     assert isinstance(tag, str)
     return tag
 
 
 def instant_ms(at_ns: int) -> str:
-    """Format a time in UTC, to the millisecond."""
+    """Format nanoseconds since 1970 as a time in UTC, to the millisecond."""
     return f"{_to_the_second(at_ns // 1_000_000_000)}.{at_ns // 1_000_000 % 1000:03}Z"
 
 
@@ -408,5 +411,5 @@ def _to_the_second(at: int) -> str:
 
 
 def instant_ns(at: str) -> int:
-    """Parse a time of an event. Return nanoseconds since 1970."""
+    """Parse the time of an event, which `instant_ms` formatted. Return nanoseconds since 1970."""
     return round(datetime.datetime.fromisoformat(at.replace("Z", "+00:00")).timestamp() * 1000) * 1_000_000

@@ -8,7 +8,7 @@ from codebatch.model.gitignore import parse_arguments
 
 
 class FilePatterns:
-    """Patterns of gitignore(5). Each may be a plain path."""
+    """A list of patterns of gitignore(5), each of which may be a plain path."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._texts = texts
@@ -17,8 +17,8 @@ class FilePatterns:
     def shared_with(self, written: FilePatterns) -> str | None:
         """Return a pattern that overlaps the patterns of `written`, or None.
 
-        Each pattern of one side is matched as a path by the other side. The first match is returned. The patterns of
-        `written` are tried first.
+        Each pattern of one list is taken as a path and matched with the patterns of the other list. The patterns in
+        `written` are taken as paths first. The first that matches is returned.
         """
         for text in written._texts:
             if text in self._texts or self._match(text):
@@ -26,9 +26,9 @@ class FilePatterns:
         return next((text for text in self._texts if written._match(text)), None)
 
     def _match(self, text: str) -> bool:
-        """Return whether the patterns match a path or one of its parents.
+        """Return whether the patterns match a path or one of the path's parents.
 
-        The result depends on the last pattern that matches. It is false if this pattern is negated.
+        The last pattern that matches decides. If this pattern is negated (`!`), the result is false.
         """
         parts = text.strip("/").encode("utf-8", "surrogateescape").split(b"/")
         for count in range(len(parts), 0, -1):

@@ -20,7 +20,10 @@ from codebatch.model.work.shell_quoting import ShellContext, iter_places
 
 NAMES = ("id", "title", "text", "text_file", "try", "answers_file", "previous_log", "session")
 NAMES_OF_EACH = ("file", "files", "value", "line")
-"""Placeholders that only tasks with `each` may have. `each` determines which. `value` may have keys: `value.KEY`."""
+"""Placeholders that only a task with `each` may have. The kind of `each` determines which of them.
+
+`value` may have keys: `value.KEY`.
+"""
 NAMES_TO_COME = ("report",)
 ARGUMENT_BYTES_MAX = 128 * 1024 - 1
 """Maximum bytes of one argument on Linux, or of one variable with its name and `=` (MAX_ARG_STRLEN, execve(2))."""
@@ -37,11 +40,14 @@ _IN_SCRIPT = re.compile(rf"\{{\{{({_SCRIPT_NAMES})\}}\}}|\{{({_SCRIPT_NAMES})\}}
 
 
 class PlaceholderError(ValueError):
-    """A placeholder is invalid (`problems`), or its value cannot be part of an argument."""
+    """The error that a placeholder is invalid, or that its value cannot be part of an argument.
+
+    `problems` lists the problems of invalid placeholders.
+    """
 
 
 class Problem(NamedTuple):
-    """A problem with a placeholder: `text`, a sentence without its subject, and a hint what to do."""
+    """A problem with a placeholder. `text` is a sentence without its subject, and `hint` is advice on what to do."""
 
     text: str
     hint: str
@@ -71,7 +77,10 @@ def expand_arguments(run: Sequence[str], values: Mapping[str, str], files: Seque
 
 
 def shell_script(run: str) -> str:
-    """Return a script with variables in place of placeholders. Raises PlaceholderError for one inside quotes."""
+    """Return a script in which each placeholder is replaced by a shell variable.
+
+    Raises PlaceholderError for a placeholder inside quotes.
+    """
     pieces: list[str] = []
     at = 0
     for match, inside in iter_places(run, _IN_SCRIPT):
@@ -83,10 +92,10 @@ def shell_script(run: str) -> str:
 
 
 def shell_variables(values: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that a script from `shell_script` needs. Raises PlaceholderError.
+    """Return the shell variables, by name, that a script from `shell_script` needs. Raises PlaceholderError.
 
-    A value that is too long for a variable is omitted. Commands that use its placeholder are rejected when they are
-    read.
+    A value that is too long for a variable is omitted. Commands that use the placeholder of such a value are rejected
+    when the task list is read.
     """
     variables: dict[str, str] = {}
     for name, value in values.items():
@@ -97,14 +106,17 @@ def shell_variables(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def used_placeholders(run: str | Sequence[str]) -> set[str]:
-    """Return the names of the placeholders in a `run`, which must have no problems."""
+    """Return the names of the placeholders in a `run`: the command list or script of a task.
+
+    It must have no problems.
+    """
     if isinstance(run, str):
         return {match[2] for match, _ in iter_places(run, _IN_SCRIPT) if match[2]}
     return {match[2] for argument in run for match in _IN_LIST.finditer(argument) if match[2]}
 
 
 def problems(run: str | Sequence[str]) -> list[Problem]:
-    """Return the problems with the placeholders of a `run`, in order."""
+    """Return the problems with the placeholders of a `run` (a command list or script), in order."""
     if "{" not in (run if isinstance(run, str) else "".join(run)):
         return []
     if isinstance(run, str):
@@ -130,9 +142,9 @@ def problems(run: str | Sequence[str]) -> list[Problem]:
 
 
 def longest_argument(run: str | Sequence[str], values: Mapping[str, str]) -> int:
-    """Return the size in bytes of the longest argument or variable of a `run` with given values.
+    """Return the size in bytes of the longest argument or variable of a command, after inserting `values`.
 
-    The `run` must have no problems.
+    `run` is the command list or script. It must have no problems.
     """
     if isinstance(run, str):
         used = {match[2] for match, _ in iter_places(run, _IN_SCRIPT) if match[2] in values}
@@ -158,7 +170,7 @@ def _check(value: str) -> bytes:
 
 @functools.lru_cache(maxsize=1000)
 def _variable(name: str) -> str:
-    """Return the name of the variable for a value in scripts."""
+    """Return the name of the shell variable that holds the value `name` in scripts."""
     return f"{_VARIABLE}{name.upper().replace('.', '_')}"
 
 
@@ -171,7 +183,7 @@ def _is_known(name: str) -> bool:
 
 
 def _is_separate_word(script: str, match: re.Match[str]) -> bool:
-    """Return whether a placeholder is a separate word."""
+    """Return whether the placeholder at `match` is a separate word of the script."""
     neighbors = script[match.start() - 1 : match.start()] + script[match.end() : match.end() + 1]
     return set(neighbors) <= _AROUND_A_WORD
 
@@ -193,7 +205,7 @@ def _unknown(name: str) -> Problem:
 
 
 def _script_argument_problems(run: Sequence[str]) -> list[Problem]:
-    """Return the problems of lists like `["sh", "-c", "… {text}"]`, in which the shell would execute the value.
+    """Return the problems of command lists like `["sh", "-c", "… {text}"]`, in which the shell would execute the value.
 
     `{id}` is allowed, because IDs contain only safe characters.
     """

@@ -1,8 +1,9 @@
 """Questions of work batches, asked by commands or by the coordinator (SPEC.md "Questions").
 
-A question of a command is a write-once document. The coordinator asks at the end of a round: if the task was
-interrupted, printed nothing for too long, or failed without retries left. Such a question has no file. The digest of a
-question is its name and occurs once. An answer applies only to the question with its digest.
+A question of a command is a write-once document. The coordinator asks a question at the end of a round in three cases:
+the task was interrupted, printed nothing for too long, or failed with no retries left. A question of the coordinator
+has no file. Each question has a unique digest, which is its name. An answer contains the digest of its question, and
+applies only to this question.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class ReportedQuestion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
 
 
 def coordinator_question_digest(kind: CoordinatorQuestion, command: CommandId, round_: int) -> Digest:
-    """Return the digest of the coordinator's question about the end of a round. Each round has another digest."""
+    """Return the digest of the coordinator's question at the end of a round of a command. It differs for each round."""
     return digest_bytes(f"{kind}\0{command}\0{round_}".encode())
 
 

@@ -28,7 +28,7 @@ class RequestHead(Document, frozen=True, kw_only=True):
 
 
 class _Body(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="request", tag=str.lower):
-    """Base of the requests. Members are written to disk in the order of the fields."""
+    """Base of the bodies of requests. Members are written to disk in the order of the fields."""
 
 
 class Cancel(_Body, frozen=True, kw_only=True):
@@ -162,7 +162,7 @@ def decode_request(data: bytes, n: int) -> Request:
 
 
 def reloaded_command(reloads: Sequence[Reload], command: str, round_: int | None = None) -> Command | None:
-    """Return the definition of a command in a round according to reload requests, or None if none changed it.
+    """Return the definition that reload requests set for a command in a round. None if no request changed the command.
 
     `round_` is None for the next round.
     """

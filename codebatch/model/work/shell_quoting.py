@@ -1,10 +1,11 @@
 """The quoting of positions in a shell script (POSIX.1-2017 XCU 2.2, 2.3, 2.6, 2.7.4).
 
-A stack holds the open constructs: `'`, `"`, backquotes, `${`, `$((`, a comment, and scripts (the whole text and the
-content of `$(`). A position is quoted unless the innermost construct is a script.
+A stack holds the open constructs: `'`, `"`, backquotes, `${`, `$((`, a comment, and a script. A script is the whole
+text, or the content of `$(`. A position is quoted unless its innermost construct is a script.
 
 Two cases need a full shell parser: `case` inside `$(`, whose patterns end with `)`, and a word that continues on the
-next line. All positions after such a case are reported as doubtful. So a quoted position is never reported as unquoted.
+next line. All positions after such a case are reported as doubtful. A doubtful position is treated as quoted. So a
+quoted position is never reported as unquoted.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ _BEFORE_A_WORD = " \t\n;&|()<>"
 
 
 class ShellContext(Enum):
-    """The construct that contains a position of a script. The value is its name for people."""
+    """The innermost construct that contains a position of a script.
+
+    The value of a member is the construct's name for people.
+    """
 
     SCRIPT = ""
     SINGLE = "single quotes"
@@ -68,7 +72,7 @@ class _ScriptReader:
         # stack.
         self._documents: list[tuple[str, bool, bool, int]] = []
         self._is_doubtful = False
-        self._in_word_at = 0  # A position inside a word, whatever precedes it.
+        self._in_word_at = 0  # This position is inside a word, whatever precedes it.
 
     def places(self) -> Iterator[tuple[re.Match[str], ShellContext]]:
         at = 0
@@ -87,13 +91,14 @@ class _ScriptReader:
                 at = self._step(at, special[0])
 
     def _step(self, at: int, special: str) -> int:
-        """Update the open constructs for the special character at a position. Return the next position to read."""
+        """Open or close constructs for the special character at the position `at`. Return the next position to read."""
         inside = self._open[-1][0]
         if special == "\\" and inside not in _WITHOUT_BACKSLASH:
             return self._escape(at)
         if special == _ENDS.get(inside):
             self._open.pop()
-            return at if inside is ShellContext.COMMENT else at + 1  # The newline may also begin here-documents.
+            # The newline is not skipped, because here-documents may begin after it.
+            return at if inside is ShellContext.COMMENT else at + 1
         if special in _QUOTES and (inside in _WITH_QUOTES or (inside is ShellContext.DOUBLE and special == "`")):
             # In "${x:-'}", whether ' begins a quotation depends on the text before it.
             is_character = (
@@ -171,7 +176,7 @@ class _ScriptReader:
         return match.end()
 
     def _here_documents_end(self, at: int) -> int:
-        """Return the end of the pending here-documents. The first one begins at a position after a newline."""
+        """Return the end of the pending here-documents. The first of them begins at `at`, directly after a newline."""
         while self._documents and at < len(self._script):
             delimiter, is_indented, is_quoted, depth = self._documents[0]
             self._is_doubtful |= depth != len(self._open)

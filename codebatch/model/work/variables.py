@@ -12,11 +12,11 @@ _BARE = re.compile(rf"(?<!\$)\$({_NAME})")
 
 
 class VariableError(ValueError):
-    """A value that cannot be expanded: a variable is not set, or `${` does not begin a reference."""
+    """The error that a value cannot be expanded: a variable is not set, or `${` does not begin a valid reference."""
 
 
 def expand_value(value: str, scope: Mapping[str, str], between: Callable[[str], str] = str) -> str:
-    """Return a value with its variables expanded, like `expand_variables`. A value that is `$NAME` is expanded too.
+    """Expand the variables in a value like `expand_variables`, and also a value that consists of `$NAME`.
 
     Raises VariableError.
     """
@@ -25,10 +25,10 @@ def expand_value(value: str, scope: Mapping[str, str], between: Callable[[str], 
 
 
 def expand_variables(value: str, scope: Mapping[str, str], between: Callable[[str], str] = str) -> str:
-    """Return a value with each variable replaced by its value in `scope`. Raises VariableError.
+    """Return a value in which each `${NAME}` is replaced by the variable's value in `scope`. Raises VariableError.
 
-    `between` is applied to the texts between variables. `$${` becomes `${`. Variables inside values of variables are
-    not expanded.
+    `between` is applied to the texts between variables. `$${` becomes `${`. If the value of a variable contains another
+    `${NAME}`, that is not expanded.
     """
     pieces: list[str] = []
     at = 0
@@ -45,7 +45,10 @@ def expand_variables(value: str, scope: Mapping[str, str], between: Callable[[st
 
 
 def bare_variables(value: str) -> list[str]:
-    """Return the names in a value that look like variables but are not expanded: `$NAME` beside other text."""
+    """Return the names of variables in a value that are not expanded, because they have no braces.
+
+    They have the form `$NAME`, beside other text.
+    """
     return [] if _WHOLE.match(value) else [match[1] for match in _BARE.finditer(value)]
 
 

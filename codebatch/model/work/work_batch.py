@@ -13,7 +13,7 @@ WORK_FORMAT = 1
 WORK_TASK = "run"
 """The only task in the plan of a work batch. Each round of this task is one attempt of a command."""
 WORK_LISTING = "work"
-"""The listing method of snapshots that are task lists. Their entries are commands, not files of a tree."""
+"""The listing method of a snapshot that contains commands, one for each entry, instead of files of a tree."""
 
 COMMANDS_MAX = 50_000
 RESTARTS_MAX = 3
@@ -23,7 +23,7 @@ BACKOFF_SECONDS = 1.0
 BACKOFF_FACTOR = 2.0
 BACKOFF_SECONDS_MAX = 300.0
 WAITS_MAX = 100
-"""Maximum number of rate limits in a row that do not count as tries."""
+"""Maximum number of rate limits in a row that do not count as tries. After that, each counts as a failed try."""
 
 Strategy = Literal["serial", "parallel", "auto"]
 """The order in which tasks run. `auto` means parallel, with dependencies inferred from the texts of the tasks."""
@@ -53,7 +53,7 @@ class WorkEdge(msgspec.Struct, frozen=True, array_like=True):
 
 
 CONFIDENCE_MIN = 0.5
-"""By default, inferred dependencies are used from this confidence on."""
+"""The minimum confidence at which an inferred dependency is used by default, from 0 to 1."""
 
 
 class InferredEdge(msgspec.Struct, frozen=True, kw_only=True):

@@ -166,7 +166,7 @@ def hotspots(
 
 
 def _dependents(records: BatchRecords) -> Mapping[bytes, int] | None:
-    """Return the number of dependents of each file. If results are missing, return None, because 0 would be wrong."""
+    """Return the number of files that depend on each file. None if results of `dependencies` are missing."""
     if "dependencies" not in records.task_names:
         return None
 

@@ -113,7 +113,7 @@ def _rank(question: BatchQuery, file_record: JsonRecord | None, numbers: dict[st
 
 
 def _dependents(records: BatchRecords, path: bytes) -> int | None:
-    """Return the number of direct and indirect dependents of a file.
+    """Return the number of files that depend on a file, directly or indirectly.
 
     Return None if the path is not UTF-8, because no import can name such a file.
     """

@@ -131,7 +131,10 @@ def _refuse_invalid_text(name: str, text: object) -> None:
 
 
 def as_tuple(name: str, value: Iterable[str]) -> tuple[str, ...]:
-    """Return one value or several as a tuple. Raises InvalidInput if there is none."""
+    """Return the value of the argument `name` as a tuple: a single text or several texts.
+
+    Raises InvalidInput if there is no text.
+    """
     values = (value,) if isinstance(value, str) else tuple(value)
     if not values:
         raise InvalidInput(f"`{name}` is empty", hint="to select all, omit the argument")

@@ -1,9 +1,10 @@
 """Attribution of worker deaths to an item or to the machine.
 
-1. If a worker dies while it executes an item, the item is charged. The item fails once its charge reaches CHARGE_MAX. A
-   kill from outside charges less than a crash, because the item is probably not the cause.
-2. If several workers die in a row without a commit, the machine is the cause. Here too, a kill from outside counts less
-   than a crash. The same applies if one item took too much time or memory.
+1. If a worker dies while it executes an item, the death is charged to the item. Once the item's charge reaches
+   CHARGE_MAX, the item fails. A kill from outside charges less than a crash, because the item is probably not the
+   cause.
+2. If several workers die in a row without a commit, the machine is the cause. Again, a death weighs less if it was a
+   kill from outside, or if one item took too much time or memory.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ CRASHES_IN_A_ROW_PER_JOB_MAX = 3
 
 
 class Blame:
-    """The deaths of the workers of one coordinator."""
+    """The deaths of the workers of one coordinator, and the charges of items."""
 
     def __init__(self, jobs: int) -> None:
         self._weight_max = CHARGE_OF_CRASH * max(CRASHES_IN_A_ROW_MAX, CRASHES_IN_A_ROW_PER_JOB_MAX * jobs)
         self._charges: dict[UnitKey, int] = {}
         self._weight = 0
         self.deaths = 0
-        """Deaths since the last commit."""
+        """Deaths of workers since the last commit of any outcome."""
 
     @property
     def is_on_machine(self) -> bool:
@@ -46,7 +47,7 @@ class Blame:
     def charge(self, item: UnitKey, lost: WorkerLost) -> bool:
         """Charge an item with a death. Return whether its charge has reached CHARGE_MAX.
 
-        If so, the charge is reset to 0, so that the item's other tasks can run.
+        If it has, the charge is reset to 0, so that the item's other tasks can run.
         """
         total = self._charges.get(item, 0) + _death_charge(lost)
         is_guilty = total >= CHARGE_MAX
@@ -54,7 +55,10 @@ class Blame:
         return is_guilty
 
     def wants_fresh(self, unit: Unit) -> bool:
-        """Return whether only a worker that never had a unit may execute a unit: a single item that was charged."""
+        """Return whether a unit may be executed only by a worker that had no unit before.
+
+        True if the unit is a single item to which a death was charged.
+        """
         return unit.end == unit.start + 1 and (unit.shard, unit.start) in self._charges
 
 

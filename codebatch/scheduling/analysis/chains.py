@@ -2,12 +2,14 @@
 
 Rules (SPEC.md "Chains"):
 
-1. The name of a register contains the first item of its outcome, its content the end. If several rounds have a register
-   with the same first item, the highest round is valid.
-2. A chain is read from item 0. The end of each outcome is the start of the next. Names are write-once, so the chain
-   covers each item exactly once.
-3. A register that is not read in this way is garbage: its writer lost a race.
-4. If no register has the next start, there is a hole up to the next register. Holes are pending work.
+1. The name of a register contains the first item of its outcome. Its content has the end of the outcome's items. If
+   several rounds have a register with the same first item, the register of the highest round is valid.
+2. A chain is read from item 0. The end of each outcome is the start of the next. Registers are never changed, so the
+   chain covers each item at most once.
+3. A register that is not reached by rule 2 is garbage: another process covered its first item sooner, with a longer
+   outcome.
+4. If no register starts at the end of the last outcome, there is a hole up to the next register. Holes are pending
+   work.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from codebatch.model.shard import ShardId
 
 
 class Link(msgspec.Struct, frozen=True):
-    """One outcome on a chain: items [start, end), and the round of their execution."""
+    """One outcome on a chain: it covers the items [start, end), which were executed in a round."""
 
     start: int
     end: int
@@ -43,7 +45,7 @@ class Chains:
         self._retried: dict[tuple[ShardId, str, int], int] = {}
 
     def add(self, outcome: Outcome, commit: Commit) -> bool:
-        """Add an outcome of a commit. Return whether it is new."""
+        """Add an outcome of a commit. Return whether the outcome was not known before."""
         links = self._links.setdefault(outcome.shard, {}).setdefault(outcome.task, {})
         known = links.get(outcome.start)
         if known is not None and known.round >= commit.round:
@@ -52,7 +54,7 @@ class Chains:
         return True
 
     def link_at(self, shard: ShardId, task: str, start: int) -> Link | None:
-        """Return the outcome of a task that starts at an item, or None. The outcome may be garbage (rule 3)."""
+        """Return the outcome of a task whose first item is `start`, or None. The outcome may be garbage (rule 3)."""
         return self._links.get(shard, {}).get(task, {}).get(start)
 
     def mark_unreadable(self, register: Register) -> None:
@@ -84,18 +86,19 @@ class Chains:
         return [step for step in self.steps(shard, task) if not isinstance(step, Link)]
 
     def unsuccessful(self, shard: ShardId, task: str) -> list[Link]:
-        """Return the links that are not results, in order."""
+        """Return the outcomes on a chain that are not results, in order."""
         return [link for link in self.walk(shard, task) if link.type != "result"]
 
     def retry_unsuccessful(self, shard: ShardId, task: str) -> None:
-        """Make the present outcomes that are not results pending in the next round."""
+        """Mark the known outcomes that are not results for a retry: their items become pending in the next round."""
         for link in self.unsuccessful(shard, task):
             self._retried[shard, task, link.start] = link.round
 
     def pending(self, shard: ShardId, task: str) -> list[tuple[int, int, int]]:
         """Return the pending work as (start, end, round): holes, and outcomes to retry.
 
-        A hole is split at each item that has a register with invalid content. There, work must use a higher round.
+        A hole is split at each item that has a register with invalid content. From this item on, work must use a higher
+        round, because the name for the old round is taken.
         """
         unreadable = sorted(start for other, name, start in self._unreadable if (other, name) == (shard, task))
         ranges: list[tuple[int, int]] = []
@@ -109,16 +112,19 @@ class Chains:
         return [(start, end, self.last_round(shard, task, start) + 1) for start, end in ranges]
 
     def last_round(self, shard: ShardId, task: str, start: int) -> int:
-        """Return the highest round with a register that starts at an item, or 0. Unreadable registers count."""
+        """Return the highest round that has a register with the first item `start`, or 0.
+
+        Unreadable registers count too.
+        """
         link = self.link_at(shard, task, start)
         return max(link.round if link else 0, self._unreadable.get((shard, task, start), 0))
 
     def is_untouched(self, shard: ShardId) -> bool:
-        """Return whether a shard has no outcomes, and no register of any shard is unreadable."""
+        """Return whether a shard has no outcomes at all. If any register of any shard is unreadable, return False."""
         return shard not in self._links and not self._unreadable
 
     def is_covered(self, shard: ShardId, tasks: Sequence[str]) -> bool:
-        """Return whether each of the tasks has one result for the whole shard, which is the usual case."""
+        """Return whether each of the tasks has a single result that covers the whole shard, which is the usual case."""
         by_task = self._links.get(shard)
         if by_task is None:
             return not tasks

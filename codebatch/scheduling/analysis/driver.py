@@ -1,4 +1,4 @@
-"""The connection between a session and its event loop. Events and actions are executed in order."""
+"""The driver that connects a session to its event loop. It executes events and actions in order."""
 
 from __future__ import annotations
 
@@ -24,12 +24,18 @@ Deed = Spawn | AssignUnit | SurveyWorker | ShrinkUnit | Fail | Retire
 
 
 class SessionDriver:
-    """A driver that passes events to a session and executes its actions. `end` is the final action, or None before."""
+    """A driver that passes events to a session and executes its actions.
+
+    `end` is the session's final action, or None until then.
+    """
 
     def __init__(
         self, session: Session, do: Callable[[Deed], None], note: Callable[[Event], None] | None = None
     ) -> None:
-        """Set up the driver. `note` is called with every event before the session gets the event."""
+        """Set up the driver.
+
+        `do` executes an action. `note` is called with every event before the session gets this event.
+        """
         self.end: Complete | Drained | Break | None = None
         self._session = session
         self._do = do
@@ -40,7 +46,7 @@ class SessionDriver:
         """Pass an event to the session and execute the resulting actions.
 
         If an action causes further events, they are handled after all actions of this event. After the end of the
-        session, only commits are passed on, because commits are valid at any time.
+        session, only the commits in events are passed to the session, because a commit is valid at any time.
         """
         self._events.append(event)
         if len(self._events) > 1:

@@ -1,8 +1,8 @@
-"""The ledger: the settled and the open work of each shard and project task in a plan.
+"""The ledger of a plan: for each shard and project task, which work has outcomes and which work is open.
 
-1. Work on files is open if a chain has a hole (chains.py) or an outcome that is to be retried.
-2. A project task is open if all that it needs is settled, and its outcome is missing or was made from other inputs
-   (project_tasks.py).
+1. Work on files is open if a chain has a hole (chains.py), or an outcome that is to be retried.
+2. A project task is open if everything that it needs is settled, and its outcome is missing or was made from other
+   inputs than the present ones (project_tasks.py).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from codebatch.scheduling.analysis.project_tasks import ProjectTasks
 
 
 class ShardResult(NamedTuple):
-    """The outcomes of a task for a shard with `items` items."""
+    """The outcomes of one task for one shard, which has `items` items."""
 
     shard: ShardId
     items: int
@@ -59,15 +59,15 @@ class Ledger:
 
     @property
     def chains(self) -> Iterator[tuple[ShardId, str]]:
-        """All pairs of work and task that have a chain of outcomes."""
+        """All pairs of work and task that have a chain of outcomes, including empty chains."""
         return ((id_, task) for id_, tasks in self._tasks.items() for task in tasks)
 
     def planned(self, tasks: Collection[str] | None = None) -> int:
-        """Return the number of pairs of an item and a task, for the given tasks or for all."""
+        """Return the number of planned (item, task) pairs, for the given tasks or for all tasks."""
         return sum(self._sizes[shard] for shard, task in self.chains if tasks is None or task in tasks)
 
     def fits(self, commit: Commit) -> bool:
-        """Return whether a commit refers only to shards, items and tasks that the plan has."""
+        """Return whether a commit refers only to shards, items and tasks of the plan."""
         return all(
             0 <= outcome.start < outcome.end <= self._sizes.get(outcome.shard, 0)
             and outcome.task in self._tasks[outcome.shard]
@@ -76,7 +76,7 @@ class Ledger:
         )
 
     def add(self, commit: Commit) -> list[ShardId]:
-        """Add a commit that fits the plan. Return the IDs of the work with new outcomes."""
+        """Add a commit that fits the plan. Return the IDs of the work that got new outcomes."""
         assert self.fits(commit)
         touched: dict[ShardId, None] = {}
         for outcome in commit.outcomes:
@@ -86,20 +86,26 @@ class Ledger:
         return list(touched)
 
     def has_outcome(self, register: Register) -> bool:
-        """Return whether the outcome of a register is known, or one with the same start in a later round."""
+        """Return whether the outcome of a register is known.
+
+        An outcome of a later round with the same first item counts too.
+        """
         link = self._chains.link_at(register.shard, register.task, register.start)
         return link is not None and link.round >= register.round
 
     def mark_unreadable(self, register: Register) -> None:
-        """Record that a register exists but has invalid content. Its work is then open in the next round."""
+        """Record that a register exists but has invalid content.
+
+        The work of this register is then open in the next round.
+        """
         self._chains.mark_unreadable(register)
         self._project.touch(register.task)
 
     def walk(self, shard: ShardId, task: str) -> Iterator[Link]:
         """Yield the outcomes of a chain in order, without holes.
 
-        If a project task has a result, its outcome for a shard of files is the part of the result for this shard. If it
-        failed, the failure is yielded for the first shard only.
+        The result of a project task has a part for each shard of files. For such a shard, this part is yielded. If the
+        project task failed, the failure is yielded for the first shard only.
         """
         if task in self._project and shard in self._places:
             return self._parts(task, self._places[shard])
@@ -108,8 +114,8 @@ class Ledger:
     def pieces(self, task: str) -> Iterator[ShardResult]:
         """Yield the present outcomes of a task: one ShardResult for each shard of files, in path order.
 
-        A project without files has one empty ShardResult. If a project task failed there, the ShardResult has one item
-        with the failure.
+        If the plan has no files, yield one empty ShardResult. If a project task failed in such a plan, the ShardResult
+        has one item, with the failure.
         """
         for shard in self._places:
             yield ShardResult(shard, self._sizes[shard], list(self.walk(shard, task)))
@@ -123,15 +129,15 @@ class Ledger:
         return self._chains.holes(shard, task)
 
     def inputs(self, task: str) -> Digest:
-        """Return the digest of all inputs of a project task: the present outcomes of the tasks that it needs."""
+        """Return the digest of all inputs of a project task: the known outcomes of the tasks that it needs."""
         return self._project.inputs(task)
 
     def unsuccessful(self, shard: ShardId, task: str) -> list[Link]:
-        """Return the links that are not results."""
+        """Return the outcomes of a task for a shard that are not results."""
         return [link for link in self.walk(shard, task) if link.type != "result"]
 
     def retry_unsuccessful(self) -> None:
-        """Make all present outcomes that are not results pending in the next round."""
+        """Mark all known outcomes that are not results for a retry: their items become pending in the next round."""
         for shard, task in self.chains:
             self._chains.retry_unsuccessful(shard, task)
         for task in self.needs:
@@ -141,9 +147,9 @@ class Ledger:
     def open_units(self, shard: ShardId) -> list[Unit]:
         """Return the pending work of a shard as units, in item order. Each unit has a maximal range of items.
 
-        All items of a unit lack the same tasks in the same round, because a commit has one round. A task may need
-        another task that is pending in another round. Then the first task waits: if the needed task fails, it must fail
-        too.
+        For every item of a unit, the same tasks are pending, all with the same round number, because a commit has one
+        round. If a task needs another task that is pending in another round, the first task is omitted until the needed
+        task is settled. If the needed task fails, the first task must fail too.
         """
         if shard in self._places:
             return self._open_in_files(shard)
@@ -153,20 +159,31 @@ class Ledger:
         return [Unit(shard=shard, start=0, end=1, tasks=(task,), round=self._chains.last_round(shard, task, 0) + 1)]
 
     def changed_projects(self) -> list[ProjectWork]:
-        """Return the work of project tasks that may have become open or settled since the last call, in plan order."""
+        """Return project tasks whose state may have changed since the last call: they may have become open or settled.
+
+        Plan order.
+        """
         return self._project.take_changed()
 
     def independent_tasks(self, tasks: Sequence[str]) -> tuple[str, ...]:
-        """Return those of the tasks that need none of the others. If they fail, the others fail as well."""
+        """Return those of `tasks` that need no other task in `tasks`.
+
+        If they all fail, the rest of `tasks` fails as well.
+        """
         return tuple(task for task in tasks if not set(self.needs[task]) & set(tasks))
 
     def doomed(self, unit: Unit) -> list[tuple[int, tuple[str, ...]]]:
-        """Return the items of a unit for which a needed task failed, with the tasks that must fail for this reason."""
+        """Return the items of a unit for which a needed task failed.
+
+        Each comes with the tasks that must therefore fail.
+        """
         doomed: dict[int, list[str]] = {}
         for task in unit.tasks:
             for need in self.needs[task]:
                 if need in unit.tasks or (task in self._project and need not in self._project):
-                    continue  # A project task reads all outcomes of file tasks, including failures.
+                    # A project task does not fail in this case: it reads all outcomes of file tasks, including
+                    # failures.
+                    continue
                 shard = self._project.work(need).id if need in self._project else unit.shard
                 for link in self.unsuccessful(shard, need):
                     if unit.start <= link.start < unit.end and task not in doomed.setdefault(link.start, []):

@@ -1,9 +1,11 @@
-"""Open work that can be assigned: work that is neither running, nor leased by another process, nor failing.
+"""Open units that can be assigned to a worker.
+
+Their work is not running, not leased by another process, and not failing.
 
 1. Units wait in a queue, the costliest first (unit_queue.py).
-2. Open work is always computed from the ledger, one shard at a time. A unit from the queue is compared with it again
-   before use, because it may have changed.
-3. An item that killed a worker is a unit of its own. So is an item that is a large part of a worker's share.
+2. Open work is always computed from the ledger, one shard at a time. Before a queued unit is used, it is compared with
+   the open work again, because outcomes may have arrived since it was queued.
+3. An item that killed a worker is a unit of its own. So is an item whose cost is a large part of a worker's share.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from codebatch.scheduling.events import UnitKey
 
 
 class OpenUnits:
-    """The open units within the scope of one session."""
+    """The open units of one session."""
 
     def __init__(
         self,
@@ -36,7 +38,7 @@ class OpenUnits:
     ) -> None:
         """Set up an empty queue.
 
-        The arguments are as in Session. Each of the `critical` items becomes a unit of its own.
+        The other arguments are as in Session. `critical` lists, by shard, items that each become a unit of their own.
         """
         self._ledger = ledger
         self._pool = pool
@@ -52,7 +54,7 @@ class OpenUnits:
         self._foreign: dict[ShardId, set[int]] = {}
 
     def __bool__(self) -> bool:
-        """Return whether any work is open. Running and leased work counts as open."""
+        """Return whether any work is open, including running work and work leased by other processes."""
         return bool(self._open)
 
     @property
@@ -86,7 +88,7 @@ class OpenUnits:
         self._foreign.setdefault(key[0], set()).add(key[1])
 
     def release(self, key: UnitKey) -> None:
-        """Record that no other process has a lease of a unit any more."""
+        """Record that no other process has a lease of a unit any more, so that the unit can be queued."""
         starts = self._foreign.get(key[0], set())
         starts.discard(key[1])
         if not starts:
@@ -97,20 +99,26 @@ class OpenUnits:
         self._isolated.setdefault(shard, set()).update(range(first, end))
 
     def fail(self, shard: ShardId, item: int, tasks: Sequence[str], reason: FailureReason) -> list[Action]:
-        """Return the actions by which tasks fail for an item. Each task fails once, in the round where it is open."""
+        """Return the actions that commit a failure of `tasks` for an item.
+
+        A task for which this was requested before is omitted.
+
+        The failure is committed in the round in which the task is open.
+        """
         units = [unit for unit in self._units(shard) if unit.start <= item < unit.end]
         return [action for unit in units for action in self._fail(unit, item, tasks, reason)]
 
     def reopen_projects(self) -> list[Action]:
-        """Queue project tasks that have become open. While any work on files is open, do nothing."""
+        """Queue project tasks that have become open. If any work on files is open, do nothing."""
         if self._open_of_files:
             return []
         return [action for work in self._ledger.changed_projects() for action in self.reopen(work.id)]
 
     def reopen(self, shard: ShardId) -> list[Action]:
-        """Compute the open work of a shard again. Queue what is neither running nor leased by other processes.
+        """Compute the open work of a shard again.
 
-        Return the actions that fail items for which a needed task failed.
+        Queue the work that is neither running nor leased by other processes. Return the actions that fail items for
+        which a needed task failed.
         """
         units = self._units(shard)
         if isinstance(self._ledger.work[shard], Shard):
@@ -127,10 +135,13 @@ class OpenUnits:
         return actions
 
     def pop(self) -> tuple[QueuePosition, Unit] | None:
-        """Remove and return the costliest unit that is still free, with its place. None if no unit is free."""
+        """Remove the costliest unit that is still open and free.
+
+        Return it with its queue position, or None if no unit is free.
+        """
         while (popped := self.queue.pop()) is not None:
             unit = popped[1]
-            # The shard may have changed since the unit was queued.
+            # Outcomes of the shard may have arrived since the unit was queued.
             if unit in self._free_parts(unit.shard, self._units(unit.shard)):
                 return popped
         return None
@@ -138,7 +149,7 @@ class OpenUnits:
     def is_open(self, unit: Unit, first: int) -> bool:
         """Return whether all items of a unit from item `first` on are still open.
 
-        Some may be settled, because other processes have committed them.
+        Other processes may have committed outcomes for some of them.
         """
         return any(
             open_unit.start <= first
@@ -155,7 +166,10 @@ class OpenUnits:
         return [Fail(unit.shard, item, new, unit.round, reason)] if new else []
 
     def _units(self, shard: ShardId) -> list[Unit]:
-        """Return the open work of a shard within the scope of the session. Running and leased work is included."""
+        """Return the open work of a shard, limited to the tasks and shards of the session.
+
+        Running and leased work is included.
+        """
         if self._shards is not None and shard not in self._shards:
             return []
         units = self._ledger.open_units(shard)
@@ -167,8 +181,8 @@ class OpenUnits:
     def _free_parts(self, shard: ShardId, units: Sequence[Unit]) -> Iterator[Unit]:
         """Yield the parts of open units that can be assigned.
 
-        Running and leased items are omitted. If tasks are failing for an item, they and the tasks that need them are
-        omitted.
+        Running and leased items are omitted. If a failure of a task is being committed for an item, this task, and the
+        tasks that need it, are omitted for the item.
         """
         busy = self._pool.busy_in(shard)
         isolated_items = self._isolated.get(shard, set())
@@ -194,7 +208,7 @@ class OpenUnits:
                     yield unit.part(start, end, tasks)
 
     def _release_settled(self, shard: ShardId) -> None:
-        """Release leased units whose start is settled."""
+        """Release each leased unit whose first item is settled."""
         if starts := self._foreign.get(shard):
             units = self._units(shard)
             for start in [s for s in starts if not any(u.start <= s < u.end for u in units)]:

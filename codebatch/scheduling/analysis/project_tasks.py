@@ -1,8 +1,8 @@
 """Readiness of project tasks: when each can be executed (SPEC.md "Project tasks").
 
 Each project task has one chain with one item. The task is open once everything that it needs is settled in every shard.
-Its outcome has the digest of its inputs. If the inputs have changed since, the task is open again in the next round. A
-new outcome affects only the tasks that need it.
+Its outcome has the digest of its inputs. If the inputs have changed since that outcome, the task is open again in the
+next round. A new outcome affects only the tasks that need its task.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class ProjectTasks:
             for need in needed:
                 self._readers.setdefault(need, []).append(task)
         self._readiness = Readiness(self._of_projects)
-        # File tasks with new outcomes. They are collected here because commits are frequent and queries are rare.
+        # File tasks with new outcomes. Only a query updates the project tasks that need them, because commits are
+        # frequent and queries are rare.
         self._touched_files: set[str] = set()
         self._settled_before = dict.fromkeys(self._works, 0)
         self._inputs: dict[str, Digest] = {}
@@ -55,7 +56,7 @@ class ProjectTasks:
         return self._works[task]
 
     def inputs(self, task: str) -> Digest:
-        """Return the digest of all inputs of a project task: the present outcomes of the tasks that it needs."""
+        """Return the digest of all inputs of a project task: the known outcomes of the tasks that it needs."""
         self._touch_readers()
         if task not in self._inputs:
             chains = [(shard, need) for shard in self._files for need in self._of_files[task]]
@@ -68,7 +69,10 @@ class ProjectTasks:
         return self._inputs[task]
 
     def touch(self, task: str) -> None:
-        """Record that a task has new outcomes. The next query evaluates the tasks that need it again."""
+        """Record that a task has new outcomes.
+
+        The next query recomputes the readiness of the tasks that need this task.
+        """
         if task not in self._works:
             self._touched_files.add(task)
             return
@@ -78,21 +82,24 @@ class ProjectTasks:
             self._readiness.touch(other)
 
     def forget_settled_files(self) -> None:
-        """Forget for which shards file tasks are settled, because settled work may be open again."""
+        """Forget the shards in which file tasks are settled, because retries may have opened their work again."""
         self._settled_before = dict.fromkeys(self._works, 0)
 
     def is_open(self, task: str) -> bool:
-        """Return whether a project task must be executed and all that it needs is settled."""
+        """Return whether a project task must be executed now.
+
+        True if its outcome is missing or was made from other inputs, and all that it needs is settled.
+        """
         self._update()
         return self._readiness.is_next(task) and self._are_files_ready(task)
 
     def take_changed(self) -> list[ProjectWork]:
-        """Return the work that may have become open or settled since the last call, in plan order."""
+        """Return the work of tasks that may have become open or settled since the last call, in plan order."""
         self._update()
         return [self._works[task] for task in self._readiness.take_changed()]
 
     def _touch_readers(self) -> None:
-        """Touch the project tasks that need a file task with new outcomes, and drop the digests of their inputs."""
+        """Mark each project task that needs a file task with new outcomes, and drop the digest of its inputs."""
         for task in self._touched_files:
             for reader in self._readers.get(task, ()):
                 self._inputs.pop(reader, None)
@@ -104,9 +111,9 @@ class ProjectTasks:
         self._readiness.update(self._is_up_to_date)
 
     def _is_up_to_date(self, task: str) -> bool:
-        """Return whether a project task has an outcome that was made from the present inputs.
+        """Return whether a project task has an outcome that was made from its present inputs.
 
-        Called only if all project tasks that it needs are up to date.
+        Call this only if all project tasks that the task needs are up to date.
         """
         shard = self._works[task].id
         link = self._chains.link_at(shard, task, 0)
@@ -120,7 +127,7 @@ class ProjectTasks:
     def _are_files_ready(self, task: str) -> bool:
         """Return whether all file tasks that a project task needs are settled.
 
-        The search continues at the first shard that was not settled in the previous call.
+        Shards are tested in order. The test continues at the first shard that was not settled in the previous call.
         """
         needs = self._of_files[task]
         place = self._settled_before[task]

@@ -1,8 +1,8 @@
-"""Dependency counting of project tasks: each task counts the tasks that it needs and that are not settled.
+"""Dependency counting of project tasks: for each task, the number of needed tasks that are not settled.
 
-The next query evaluates all touched tasks in plan order, so each task comes after those that it needs. If a task
-becomes settled or unsettled, the tasks that need it are touched. So each such change costs one step for each edge,
-however many paths there are.
+If a task becomes settled or unsettled, the tasks that need it are marked. The next query evaluates all marked tasks in
+plan order, so each task comes after those that it needs. A change therefore costs one step for each edge, however many
+paths the graph has.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 
 class Readiness:
-    """The project tasks of a plan. A task is settled if it was executed with the present inputs."""
+    """The project tasks of a plan. A task is settled if it was executed with its present inputs."""
 
     def __init__(self, needs: Mapping[str, Sequence[str]]) -> None:
-        """Start with all tasks touched.
+        """Start with all tasks marked for evaluation.
 
         `needs` maps each project task, in plan order, to the project tasks that it needs.
         """
@@ -45,7 +45,10 @@ class Readiness:
             heapq.heappush(self._heap, place)
 
     def update(self, is_settled: Callable[[str], bool]) -> None:
-        """Evaluate all touched tasks again. `is_settled` is called only for a task whose needs are all settled."""
+        """Evaluate all marked tasks again.
+
+        `is_settled` is called only for a task whose needed tasks are all settled.
+        """
         while self._heap:
             place = heapq.heappop(self._heap)
             self._touched.discard(place)
@@ -60,7 +63,7 @@ class Readiness:
                 self.touch(other)
 
     def is_next(self, task: str) -> bool:
-        """Return whether a task is not settled, but all project tasks that it needs are settled."""
+        """Return whether a task is not settled while all project tasks that it needs are settled."""
         return not self._waits_for[task] and task not in self._settled
 
     def take_changed(self) -> list[str]:

@@ -3,19 +3,21 @@
 Rules:
 
 1. Pending units wait in a queue, the costliest first (open_units.py).
-2. A worker has one unit at a time. When it begins the unit, it links the lease. If the name of the lease exists,
-   another process has the unit, which is then `foreign`. A foreign unit is taken only when its holder is dead or stuck.
+2. A worker has one unit at a time. When it begins the unit, it creates the lease, a link. If the name of the lease
+   exists, another process has the unit. Then the unit is called `foreign`. A foreign unit is assigned again only when
+   its holder is dead or stuck.
 3. A commit of any process is valid. The ledger only grows, and open work is always computed from the ledger.
-4. If the queue is empty, an idle worker steals. The running unit with the most work left is surveyed and shortened.
-   The idle worker gets the second half of what is left. If the first worker learns of its new end too late, some items
-   are done twice.
+4. If the queue is empty, an idle worker steals. The running unit with the most work left is surveyed and shortened. The
+   idle worker gets the second half of the remaining items. If the message with the new end reaches the first worker too
+   late, some items are executed twice.
 5. A project task is a unit of one item. It can be assigned once no work on files is open and all its needs are settled.
-6. When a worker dies, its uncommitted items are open again. If it died while it executed one item, the item is charged
-   (blame.py) and then executed alone in a fresh worker. If the charge is too high, the task fails for this item. If the
-   worker was executing several items at once, each is executed alone and none is charged. Only deaths of workers of
-   this session are charged.
+6. When a worker dies, its uncommitted items are open again. If it died while it executed one item, the death is charged
+   to the item (blame.py), which is then executed alone in a new worker. If the charge is too high, the task fails for
+   this item. If the worker was executing several items at once, each is then executed alone and nothing is charged.
+   Only deaths of workers of this session are charged.
 7. If workers die in a row without a commit, the cause is the machine and not an item: the session breaks.
-8. If a running unit would last too long, it is shortened and its tail is queued, so that its work is committed in time.
+8. If a running unit would last too long, it is shortened, and its last items are queued as another unit. So its work is
+   committed sooner.
 9. Further workers are started while the remaining work, at the observed speed, lasts longer than a start
    (throughput.py). At most `starts_max` start at the same time. If several workers in a row die during their start
    while others run, the machine has no capacity for more. The number of live workers then becomes the limit.
@@ -52,11 +54,14 @@ from codebatch.scheduling.events import (
 )
 
 STARTS_FAILED_MAX = 3
-"""After this number of failed starts in a row, the number of workers may not grow any more."""
+"""Number of failed starts in a row after which the number of workers may not grow any more."""
 
 
 class Session:
-    """A run of one coordinator over one batch. It ends when `handle` returns Complete, Drained or Break."""
+    """The scheduling of one batch by one coordinator.
+
+    The session ends when `handle` returns Complete, Drained or Break.
+    """
 
     def __init__(
         self,
@@ -73,9 +78,10 @@ class Session:
     ) -> None:
         """Start with the outcomes in the ledger.
 
-        - `costs[shard]`: cumulative cost estimates, one entry more than the shard has items.
-        - `cost_per_worker`: until speeds are observed, start one worker for this much open work. If it is 0, start one
-          worker for each unit.
+        - `costs[shard]`: cumulative cost estimates: entry i is the cost of the first i items. It has one entry more
+          than the shard has items.
+        - `cost_per_worker`: until speeds are observed, start one worker for each `cost_per_worker` of open work. If it
+          is 0, start one worker for each unit.
         - `starts_max`: the number of workers that may start at the same time. The default is `jobs`.
         - `tasks`, `shards`: restrict the work of the session.
         - `leased`: the units that other live processes have leased, with their epochs.
@@ -106,7 +112,7 @@ class Session:
 
     @property
     def is_waiting_for_processes(self) -> bool:
-        """True if the queue is empty and workers lack work, but other processes have leased open units."""
+        """True if the queue is empty and workers are idle, while other processes have leased open units."""
         return not self._work.queue and len(self._pool.running) < self._jobs and bool(self.leased_elsewhere)
 
     @property
@@ -199,7 +205,10 @@ class Session:
             self._jobs = self._pool.size
 
     def _settle(self) -> list[Action]:
-        """Return actions that assign work and start workers, or that end the session."""
+        """Return the actions that assign work and start workers.
+
+        If the session is over, return the action that ends it.
+        """
         if self._ended:
             return []
         actions = self._work.reopen_projects()
@@ -223,7 +232,8 @@ class Session:
     def _request_workers(self) -> list[Action]:
         """Return actions that start missing workers.
 
-        Idle workers that may not take the queued units are stopped to make room for them.
+        If idle workers may not take the queued units, because these need a new worker, the idle workers are stopped to
+        make room.
         """
         busy = len(self._pool.running) + self._pool.spawning
         if busy >= self._jobs:
@@ -266,9 +276,9 @@ class Session:
         return AssignUnit(worker, unit, epoch)
 
     def _steal(self, worker: WorkerId, position: int) -> list[Action]:
-        """Divide the surveyed unit after its current item into parts of equal estimated cost.
+        """Divide the running unit of a surveyed worker after its current item into two parts of equal estimated cost.
 
-        The second part goes to an idle worker.
+        `position` is the worker's current item. An idle worker gets the second part.
         """
         unit = self._victims.take(worker)
         if unit is None:
@@ -286,7 +296,7 @@ class Session:
         return [self._shrink(worker, middle), self._assign(min(self._pool.idle), tail)]
 
     def _end_units_in_time(self) -> list[Action]:
-        """Shorten the units that would last too long and queue their tails."""
+        """Shorten each running unit that would last too long, and queue its last items as another unit."""
         actions: list[Action] = []
         for worker, unit in tuple(self._pool.running.items()):
             end = self._throughput.end_in_time(worker)

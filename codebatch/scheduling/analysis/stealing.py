@@ -1,4 +1,7 @@
-"""Work stealing: which running unit to split, and where. Also determines which items are units of their own."""
+"""Work stealing: the choice of a running unit to split, and of the item at which to split it.
+
+Also determines the items that are units of their own.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ CRITICAL_SHARE = 0.5
 
 
 class Victims:
-    """A heap of running units, ordered by an upper bound of their remaining cost."""
+    """The running units from which work can be stolen, as a heap by an upper bound of their remaining cost."""
 
     def __init__(self, running: Mapping[WorkerId, Unit]) -> None:
         """Start without units. `running` is the live mapping of workers to their units."""
@@ -31,9 +34,11 @@ class Victims:
             heapq.heappush(self._heap, (-remaining_seconds, self._watched, worker, unit))
 
     def choose(self) -> WorkerId | None:
-        """Return the worker that may have the most work left, to be surveyed. Return None if there is no candidate.
+        """Return the worker that may have the most work left.
 
-        Also return None while another survey is running.
+        The session then asks this worker for its position (survey).
+
+        Return None if there is no candidate, or while another survey is running.
         """
         if self._surveyed is not None and self._surveyed in self._running:
             return None
@@ -56,7 +61,7 @@ class Victims:
         return unit
 
     def may_others_have_more_work(self, remaining: float) -> bool:
-        """Return whether another running unit may have more than `remaining` of its cost left."""
+        """Return whether a running unit other than the surveyed one may have more than `remaining` left."""
         return bool(self._heap) and remaining < -self._heap[0][0]
 
 
@@ -73,7 +78,10 @@ def cut(costs: Sequence[float], first: int, end: int) -> int:
 def critical_items(
     costs: Mapping[ShardId, Sequence[float]], jobs: int, cost_per_worker: float
 ) -> dict[ShardId, list[int]]:
-    """Return the items, by shard, that are worth a worker of their own: a large part of a worker's share."""
+    """Return, by shard, the items that become units of their own.
+
+    The cost of each of them is a large part of a worker's share of the total cost.
+    """
     if jobs == 1:
         return {}
     least = max(cost_per_worker, CRITICAL_SHARE * sum(column[-1] for column in costs.values()) / jobs)

@@ -1,17 +1,16 @@
-"""Observed throughput of the workers, and how many workers are worthwhile for the remaining work.
+"""Observed throughput of the workers. It determines the number of workers that are worthwhile for the remaining work.
 
 The coordinator reports the positions of its workers several times a second. The difference of two reports is the
-estimated cost that the workers completed in this time. The completed cost divided by the seconds is the speed. It
-converts the estimated cost of the remaining work into seconds. A further worker is started if each worker would then
-still have at least as many seconds of work as a start takes.
+estimated cost that the workers completed in this time. The completed cost divided by the seconds is the speed. This
+speed converts the estimated cost of the remaining work into seconds. A further worker is started if each worker would
+then still have at least as many seconds of work as a start takes.
 
 1. The first seconds of a worker do not count: a new process loads modules and grammars, regardless of the files.
-2. The current item counts as finished. So a slow item raises the predicted time before it ends, and the predicted time
-   is rather too low than too high.
-3. The costliest units run first and are not representative, so older evidence loses weight. Its weight halves every 2
-   seconds, but not before each worker has finished 8 items, because few items are weak evidence.
-4. Without evidence, one worker is started for each `cost_per_worker` of remaining work.
-5. If a unit would last too long, it is shortened, so that its worker commits.
+2. The cost of a worker's current item counts as completed as soon as the item begins.
+3. The costliest units run first and are not representative, so older observations lose weight. Their weight is halved
+   when 2 seconds have passed and each worker has finished 8 items, because few items are weak evidence.
+4. Until there are observations, one worker is started for each `cost_per_worker` of remaining work.
+5. If a unit would last too long, it is shortened, so that its worker commits its results sooner.
 """
 
 from __future__ import annotations
@@ -28,17 +27,17 @@ START_SECONDS = 0.5
 """Minimum seconds from the start of a worker to its full speed. The set-up of its tasks is added."""
 
 HALF_LIFE_SECONDS = 2.0
-"""Seconds after which the weight of evidence is halved, if each worker has finished HALF_LIFE_ITEMS."""
+"""Minimum seconds between two halvings of the weight of observations. HALF_LIFE_ITEMS must be reached too."""
 
 HALF_LIFE_ITEMS = 8
-"""Items of each worker after which the weight of evidence is halved, if HALF_LIFE_SECONDS have passed."""
+"""Minimum number of items that each worker must finish between two halvings. HALF_LIFE_SECONDS must have passed too."""
 
 UNIT_SECONDS_MAX = 120.0
 """Maximum remaining time of a unit in seconds. A longer unit is shortened to half of this."""
 
 
 class Throughput:
-    """The positions of the workers of one session, the cost that they completed, and the seconds that it took."""
+    """The observed positions of the workers of one session. It sums the cost that they completed, and the seconds."""
 
     def __init__(
         self,
@@ -80,7 +79,7 @@ class Throughput:
         del self._positions[worker]
 
     def workers_worth(self, queued_cost: float, queued_items: int) -> int:
-        """Return how many workers are worthwhile for the remaining work: at least 1, at most one for each item.
+        """Return the number of workers that are worthwhile for the remaining work, from 1 to one for each item.
 
         `queued_cost` and `queued_items` describe the work that is not running.
         """
@@ -93,9 +92,9 @@ class Throughput:
         return items if items * share <= cost else min(items, max(1, math.ceil(cost / share)))
 
     def end_in_time(self, worker: WorkerId) -> int | None:
-        """Return the new end of a worker's unit, or None if the unit does not last too long.
+        """Return the item at which a worker's unit should end, or None if the unit does not last too long.
 
-        The new end is after the current item.
+        The returned end is after the worker's current item.
         """
         unit = self._running[worker]
         costs, position = self._costs[unit.shard], self._position(worker, unit)
@@ -106,11 +105,11 @@ class Throughput:
 
     @property
     def _speed(self) -> float:
-        """The cost that a worker completes in a second. Undefined while there is no evidence."""
+        """The estimated cost that one worker completes in a second. Call this only if there are observations."""
         return (self._done + self._at_hand) / self._seconds
 
     def _share(self) -> float:
-        """Return the cost for which it is worthwhile to start one more worker."""
+        """Return the remaining cost per worker at which it is worthwhile to start one more worker."""
         return self._start_seconds * self._speed if self._seconds else self._cost_per_worker
 
     def _advance(self, worker: WorkerId, unit: Unit, reported: int, seconds: float) -> None:
@@ -129,8 +128,8 @@ class Throughput:
             self._at_hand += costs[min(position + 1, unit.end)] - costs[position]
 
     def _position(self, worker: WorkerId, unit: Unit) -> int:
-        """Return the last known position of a worker in its unit, at most the end of the unit.
+        """Return the last known position of a worker in its unit, but at most the end of the unit.
 
-        After a ShrinkUnit the worker may already be past this end.
+        After its unit was shortened, the worker may already be past the new end.
         """
         return min(self._positions.get(worker, unit.start), unit.end)

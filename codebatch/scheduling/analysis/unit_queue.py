@@ -13,7 +13,10 @@ QueuePosition = tuple[float, int, int]
 
 
 class UnitQueue:
-    """A heap of places, and a table of the units at these places. `pop` skips places whose unit was removed."""
+    """A queue of units: a heap of queue positions, and a table of the units at these positions.
+
+    `replace` removes units only from the table. `pop` skips positions without a unit.
+    """
 
     def __init__(self, shards: Sequence[ShardId], costs: Mapping[ShardId, Sequence[float]]) -> None:
         """Start empty. `shards` are in plan order; `costs` are as in Session."""
@@ -30,11 +33,11 @@ class UnitQueue:
         """Estimated cost of the waiting units."""
 
     def __bool__(self) -> bool:
-        """Return whether the queue may contain a unit. All its places may be without a unit."""
+        """Return whether the heap has any position. True does not guarantee that `pop` returns a unit."""
         return bool(self._heap)
 
     def replace(self, shard: ShardId, units: Iterable[Unit]) -> None:
-        """Replace the queued units of a shard."""
+        """Remove the queued units of a shard and queue `units` instead."""
         known = frozenset(self._units.get(shard, ()))
         for start in known:
             self._remove(shard, start)
@@ -44,7 +47,7 @@ class UnitQueue:
             self._add(unit)
 
     def pop(self) -> tuple[QueuePosition, Unit] | None:
-        """Remove and return the costliest unit with its place, or None if the queue is empty."""
+        """Remove the costliest unit. Return it with its queue position, or None if the queue is empty."""
         while self._heap:
             place = heapq.heappop(self._heap)
             unit = self._remove(self._shards[place[1]], place[2])

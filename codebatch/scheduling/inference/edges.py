@@ -56,12 +56,12 @@ _LISTED_BETWEEN = re.compile(r"\s*,\s*(?:and\s+|&\s*)?|\s+(?:and|&|as well as|pl
 _MARKS = re.compile(r"[`\"\u201c\u201d'\[\]]|\*\*|(?<!\w)[*_]+|[*_]+(?!\w)")
 _CALLED_TASK = re.compile(r"(?:the\s+)?tasks?\s+([\w.-]+)\Z", re.IGNORECASE)
 _NO_TASK = {"", "-", "none", "no", "nothing", "n/a", "na", "tbd"}
-"""Words that people write if there is nothing to list."""
+"""Words that people write as a list entry if there is nothing to list."""
 _NUMBER_OF_ID = re.compile(r"\D*?0*(\d{1,6})(?=[-_.]|\Z)")
 
 
 class InferenceTask(NamedTuple):
-    """The properties of a task that the rules read."""
+    """The properties of a task that the rules of inference use."""
 
     id: str
     title: str = ""
@@ -88,7 +88,10 @@ class EdgeSelection(NamedTuple):
 
 
 def infer(tasks: Sequence[InferenceTask]) -> list[CandidateEdge]:
-    """Return the candidate edges of tasks, the most confident first. Each pair of tasks has only its best candidate."""
+    """Return the candidate edges of tasks, the most confident first.
+
+    For each pair of tasks, only the best candidate is returned.
+    """
     best: dict[tuple[str, str], CandidateEdge] = {}
     for edge in (*_by_files(tasks), *_by_names(tasks), *_by_paths(tasks)):
         known = best.get((edge.task, edge.on))
@@ -125,7 +128,10 @@ def select_edges(
 
 
 def _path(waits_for: Mapping[str, Sequence[str]], start: str, end: str) -> list[str]:
-    """Return a shortest path of needs from `start` to `end`, or an empty list if there is none."""
+    """Return a shortest path from `start` to `end`, in which each task needs the next.
+
+    The list is empty if there is no path.
+    """
     before: dict[str, str] = {}
     pending = deque([start])
     while pending:
@@ -143,7 +149,7 @@ def _path(waits_for: Mapping[str, Sequence[str]], start: str, end: str) -> list[
 
 
 def _by_files(tasks: Sequence[InferenceTask]) -> Iterator[CandidateEdge]:
-    """Yield the edges from each task to the tasks whose `outputs` overlap its `inputs`."""
+    """Yield an edge from each task to each task whose `outputs` overlap the first task's `inputs`."""
     writers = [(task, FilePatterns(task.outputs)) for task in tasks if task.outputs]
     for task in tasks:
         reads = FilePatterns(task.inputs) if task.inputs and writers else None
@@ -176,7 +182,10 @@ class _Names:
         self._places = {place: task.id for place, task in enumerate(tasks, 1)}
 
     def iter_named(self, region: DependencyText) -> Iterator[tuple[str, float]]:
-        """Yield the IDs of the tasks for which a part of a sentence waits, each with the confidence."""
+        """Yield the IDs of the tasks that `region` names, each with the confidence.
+
+        `region` is the part of a sentence that names needs.
+        """
         remaining_words = region.words
         last = 0
         for start, end, id_, confidence in sorted(self._iter_matches(region)):
@@ -187,7 +196,10 @@ class _Names:
                 last = end
 
     def iter_listed_tasks(self, listed: LabelEntry) -> Iterator[tuple[str, float]]:
-        """Yield the tasks that a line lists by ID, title or number, each with the confidence. Ignore other words."""
+        """Yield the tasks that a listed line names by ID, title or number, each with the confidence.
+
+        Ignore other words.
+        """
         for words in (listed.names, *_LISTED_BETWEEN.split(listed.names)):
             bare = _MARKS.sub("", words).strip()
             if (id_ := self._listed_one(bare, is_hard=listed.is_ambiguous and bare == words.strip())) is not None:
@@ -198,7 +210,10 @@ class _Names:
                     yield from ((id_, confidence) for _, _, id_, confidence in numbers)
 
     def _listed_one(self, words: str, *, is_hard: bool) -> str | None:
-        """Return the ID of the task with a name, or None. If `is_hard`, a common word is not an ID."""
+        """Return the ID of the task that `words` name, or None.
+
+        If `is_hard` is set, a common English word is not taken for an ID.
+        """
         if words.casefold() in _NO_TASK:
             return None
         plain = words.rpartition("/")[2].removesuffix(".md") if words.endswith(".md") else words
@@ -233,7 +248,10 @@ class _Names:
                     yield match.start(), end, self._titles[title], NAME_SURE
 
     def _is_used_as_id(self, region: DependencyText, match: re.Match[str], word: str) -> bool:
-        """Return whether a word that is an ID is used as one. A common word is, only if nothing else is waited for."""
+        """Return whether a word in a sentence, which is equal to the ID of a task, is meant as this ID.
+
+        A common word is meant as an ID only after `task` or `step`, or if the sentence names nothing else to wait for.
+        """
         if re.search(r"[\d_-]", word) and not word.isdigit() and re.search(r"[a-z]", word):
             return True
         if word.isdigit() or len(word) < 2:
@@ -242,7 +260,7 @@ class _Names:
         return before in ("task", "the task", "step") or self._is_all(region, match.start(), match.end())
 
     def _is_all(self, region: DependencyText, start: int, end: int) -> bool:
-        """Return whether a sentence waits only for IDs, after a keyword that has no other use."""
+        """Return whether the sentence names only IDs to wait for, after a keyword that has no other use."""
         before, behind = region.words[:start], region.words[end:]
         while (match := _JOINED_BEFORE.search(before)) and match[1].casefold() in self._ids:
             before = before[: match.start()]
@@ -264,7 +282,7 @@ class _Names:
 
 
 def _by_names(tasks: Sequence[InferenceTask]) -> Iterator[CandidateEdge]:
-    """Yield the edges from each task to the tasks for which its text explicitly waits."""
+    """Yield an edge from each task to each task for which the first task's text explicitly waits."""
     names = _Names(tasks)
     for task in tasks:
         for sentence in (*iter_sentences(task.title), *iter_sentences(task.text)):
@@ -279,7 +297,8 @@ def _by_names(tasks: Sequence[InferenceTask]) -> Iterator[CandidateEdge]:
 def _by_paths(tasks: Sequence[InferenceTask]) -> Iterator[CandidateEdge]:
     """Yield edges between tasks that mention the same file.
 
-    A task needs the creators of a file that it mentions. If two tasks change a file, the later needs the earlier one.
+    A task needs the tasks that create a file which it mentions. If two tasks change the same file, the later task in
+    the list needs the earlier one.
     """
     mentions = {task.id: mentioned_files(f"{task.title}\n\n{task.text}") for task in tasks}
     creators = _by_path({id_: files.created for id_, files in mentions.items()})

@@ -1,7 +1,7 @@
 """Labelled lists of needs in a text: `**Depends on:** a, b`, or a label as a line or heading above a list.
 
-A label is a whole line, or the beginning of a line up to its colon. The listed tasks are needed by the task to which
-the text belongs. Only names in the list count, not tasks that a remark mentions.
+A label is a whole line, or the beginning of a line up to its colon. The task with this text needs the listed tasks.
+Only names in the list count, not tasks that a remark after a name mentions.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _ADDRESS = re.compile(r"\]\([^()\s]*\)")
 
 
 class LabelEntry(NamedTuple):
-    """One listed line. `names` is its part with names, `text` the whole line after its label.
+    """One line of a labelled list. `names` is the part of the line with names, `text` the whole line after the label.
 
-    `is_ambiguous` is set if the label has other uses, for example `Dependencies` above a list of packages.
+    `is_ambiguous` is set if the label has other uses too, for example `Dependencies` above a list of packages.
     """
 
     names: str
@@ -49,7 +49,7 @@ class LabelEntry(NamedTuple):
 
 
 def iter_label_entries(text: str) -> Iterator[LabelEntry]:
-    """Yield the listed lines of all labels in a text, in order. Lines with a negated remark are omitted."""
+    """Yield the lines of all labelled lists in a text, in order. If a remark negates a line, the line is omitted."""
     lines = readable(text).split("\n")
     labels = ((place, match) for place, line in enumerate(lines) if (match := _label(line)) is not None)
     for place, match in islice(labels, _LABELS_MAX):
@@ -61,7 +61,10 @@ def iter_label_entries(text: str) -> Iterator[LabelEntry]:
 
 
 def _label(line: str) -> re.Match[str] | None:
-    """Match a line that begins with a label: one that ends with a colon, or a whole line as a heading or emphasized."""
+    """Match a line that is or begins with a label.
+
+    A label ends with a colon, or is a whole line: a heading or emphasized.
+    """
     match = _LABEL.match(line[:_LINE_CHARACTERS_MAX])
     if match is None or match["colon"] or match["colon_behind"]:
         return match

@@ -30,7 +30,7 @@ _REGIONS_MAX = 20
 _PATHS_MAX = 50
 _BEFORE_CHARACTERS_MAX = 200
 
-# Keywords that precede what is waited for.
+# Keywords that precede the names of needed tasks.
 _WAITS = re.compile(
     r"\b(?:(?P<soft>(?:depend(?:s|ing)?|dependent) (?:up)?on|blocked (?:by|on)|builds? (?:up)?on|waits? (?:for|on)"
     r"|waiting (?:for|on)|prerequisites?:?(?: is| are)?|after|as soon as|(?:not|n't|wait)(?: \w+){0,3} until"
@@ -47,7 +47,7 @@ _NEGATED = re.compile(
 _OTHER_SUBJECT = re.compile(
     r"(?:\b(?:task|step|issue|ticket)\s+[\w.-]+|#\d+|(?<!\S)\(?\d[\w.]*-[\w.-]+)\)?\s*\Z", re.IGNORECASE
 )
-"""Another task as the grammatical subject. The sentence then describes the needs of that other task."""
+"""Another task as the grammatical subject: the sentence describes what that task needs, not what this task needs."""
 _ENDED = re.compile(
     r"\b(?:is|are|was|has been|have been|has|have|gets?|got|being)?\s*\b(?:done|finished|complete|completed|ready"
     r"|in place|there|merged|landed"
@@ -125,9 +125,9 @@ _ASIDE = re.compile(
 
 
 class DependencyText(NamedTuple):
-    """The part of a sentence after a keyword such as `depends on`, which names what is waited for.
+    """The part of a sentence after a keyword such as `depends on`. It names the tasks that are needed.
 
-    `is_hard` is set if the keyword has other uses, for example `needs`.
+    `is_hard` is set if the keyword has other uses too, for example `needs`.
     """
 
     words: str
@@ -136,7 +136,7 @@ class DependencyText(NamedTuple):
 
 
 class MentionedFiles(NamedTuple):
-    """The files in a text that it creates, changes or mentions. Each path has the first such sentence."""
+    """The files that a text creates, changes or mentions. Each path has the first sentence of this kind."""
 
     created: dict[str, str]
     changed: dict[str, str]
@@ -144,9 +144,10 @@ class MentionedFiles(NamedTuple):
 
 
 def readable(text: str) -> str:
-    """Return the beginning of a text without code blocks, comments and addresses (URLs and e-mail)."""
+    """Return the beginning of a text without code blocks, comments, URLs and e-mail addresses."""
     text = text[:_TEXT_CHARACTERS_MAX].replace("\r\n", "\n")
-    # Each substitution is made only if its delimiter occurs, because a search is cheaper.
+    # Each substitution is made only if its delimiter occurs, because searching a delimiter is faster than a
+    # substitution.
     if "```" in text or "~~~" in text:
         text = _CODE_BLOCK.sub("\n\n", text)
     if "\n    " in text or "\n\t" in text:
@@ -201,7 +202,7 @@ def _as_sentence(piece: str) -> Iterator[str]:
 
 
 def iter_regions(sentence: str) -> Iterator[DependencyText]:
-    """Yield the parts of a sentence that explicitly name what is waited for."""
+    """Yield the parts of a sentence that explicitly name needed tasks."""
     for match in islice(_WAITS.finditer(sentence), _REGIONS_MAX):
         word = match[0].strip().lower()
         is_until = word.endswith("until")
@@ -216,17 +217,20 @@ def iter_regions(sentence: str) -> Iterator[DependencyText]:
 
 
 def is_region_end(text: str, at: int) -> bool:
-    """Return whether the part that names what is waited for ends before position `at`."""
+    """Return whether the part of a sentence that names needed tasks ends before the position `at`."""
     return _REGION_END.search(text, 0, at) is not None
 
 
 def is_enumerated(text: str, start: int, end: int) -> bool:
-    """Return whether only list separators are between two positions."""
+    """Return whether the text between two positions consists only of list separators, such as commas and `and`."""
     return _ENUMERATED.fullmatch(text, start, end) is not None
 
 
 def is_fully_read(text: str) -> bool:
-    """Return whether nothing else is waited for after a name: the text ends, or "," or a word like "done" follows."""
+    """Return whether a sentence names nothing more to wait for after a name.
+
+    True if `text`, the rest of the sentence, is empty, or begins with "," or a word like "done".
+    """
     return (
         not text.strip(" .!`'\"*")
         or text.lstrip("`'\"* ")[:1] in (",", ".")
@@ -235,7 +239,10 @@ def is_fully_read(text: str) -> bool:
 
 
 def mentioned_files(text: str) -> MentionedFiles:
-    """Return the files that a text creates, changes or mentions. Created files are not listed as changed."""
+    """Return the files that a text creates, changes or mentions.
+
+    A file that the text creates is not also listed as changed.
+    """
     files = MentionedFiles({}, {}, {})
     for sentence in iter_sentences(text):
         last: tuple[int, dict[str, str] | None] = (0, None)

@@ -8,7 +8,7 @@ from codebatch.scheduling.work.events import Concluded, Conclusion
 
 
 class AttemptHistories:
-    """The attempts of each item. An *unended* attempt has a lease and no outcome: it runs or was interrupted."""
+    """The attempts of each item. An *unended* attempt has a lease and no outcome: it runs, or was interrupted."""
 
     def __init__(self, epochs: Mapping[int, int]) -> None:
         """Start without outcomes. `epochs` maps each item to its highest lease epoch."""
@@ -19,7 +19,7 @@ class AttemptHistories:
         self._taken: dict[int, int] = {}
 
     def add(self, concluded: Concluded) -> list[int]:
-        """Add outcomes. Return the items for which an outcome of a higher round was added."""
+        """Add outcomes. Return the items whose highest round with an outcome has increased."""
         for item, round_ in concluded.unreadable:
             self._taken[item] = max(round_, self._taken.get(item, 0))
         updated: list[int] = []
@@ -53,7 +53,10 @@ class AttemptHistories:
         return self._last.get(item)
 
     def last_begun(self, item: int) -> Conclusion | None:
-        """Return the outcome of the last attempt that a worker began, or None."""
+        """Return the outcome of the last attempt that a worker began, or None.
+
+        Outcomes without execution are skipped.
+        """
         last = self._last.get(item)
         if last is None or last.reason != "unbegun":
             return last
@@ -61,7 +64,7 @@ class AttemptHistories:
         return max(begun, key=lambda one: one.round, default=None)
 
     def epoch(self, item: int) -> int:
-        """Return the highest epoch under which an item was leased or will be leased."""
+        """Return the highest lease epoch of an item. If its worker is about to lease it, that lease counts too."""
         return self._epochs.get(item, 0)
 
     def set_epoch(self, item: int, epoch: int) -> None:
@@ -69,16 +72,19 @@ class AttemptHistories:
         self._epochs[item] = epoch
 
     def next_round(self, item: int) -> int:
-        """Return the round of an item's next attempt. If an attempt is unended, it is the round of that attempt."""
+        """Return the round of an item's next attempt. If an attempt is unended, return the round of this attempt."""
         return self._taken.get(item, 0) + 1
 
     def unended(self, item: int) -> int:
-        """Return how many times an item was leased since its last outcome."""
+        """Return the number of leases of an item since its last outcome."""
         last = self._last.get(item)
         return self._epochs.get(item, 0) - (last.epoch if last else 0)
 
     def attempt(self, item: int) -> tuple[int, int]:
-        """Return the round and epoch of the last attempt of an item, which may be running. (0, 0) if it never began."""
+        """Return the round and epoch of the last attempt of an item, which may still run.
+
+        Return (0, 0) if the item never began.
+        """
         if self.unended(item) > 0:
             return self.next_round(item), self.epoch(item)
         last = self._last.get(item)

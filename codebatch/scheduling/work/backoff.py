@@ -7,7 +7,10 @@ from codebatch.model.work.command import CommandId
 from codebatch.model.work.work_batch import Policy
 
 JITTER = 0.25
-"""Maximum jitter as a share of the waiting time. It follows from a digest, so a replay computes the same times."""
+"""Maximum jitter as a share of the waiting time.
+
+The jitter is computed from a digest, so a replay computes the same times.
+"""
 
 _DRAWN_BITS = 48
 

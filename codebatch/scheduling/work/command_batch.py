@@ -40,7 +40,7 @@ class CommandBatch:
 
     @property
     def adopted(self) -> frozenset[int]:
-        """Items that run in workers of earlier coordinators. The coordinator watches these workers."""
+        """Items whose commands run in workers of earlier coordinators. The coordinator watches these workers."""
         return frozenset(self._foreign)
 
     @property
@@ -50,9 +50,9 @@ class CommandBatch:
 
     @property
     def leased_items(self) -> dict[int, tuple[int, WorkerId]]:
-        """The items that workers of this coordinator run, or may have begun by now.
+        """The items that workers of this coordinator run, and queued items that they may have begun by now.
 
-        Maps each item to its lease epoch and its worker. Queued items that the worker may begin by itself are included.
+        Maps each item to its lease epoch and its worker.
         """
         queued = {start.item: (start.epoch, start.worker) for start in self._prefetched.queued}
         return queued | {item: (self.epoch(item), worker) for item, worker in self._at.items() if self._runs(item)}
@@ -82,11 +82,14 @@ class CommandBatch:
         return None if start is None else start.item
 
     def epoch(self, item: int) -> int:
-        """Return the highest epoch under which an item was leased or will be leased."""
+        """Return the highest lease epoch of an item. If its worker is about to lease it, that lease counts too."""
         return self._histories.epoch(item)
 
     def attempt(self, item: int) -> tuple[int, int]:
-        """Return the round and epoch of the last attempt of an item, which may be running. (0, 0) if it never began."""
+        """Return the round and epoch of the last attempt of an item, which may still run.
+
+        Return (0, 0) if the item never began.
+        """
         return self._histories.attempt(item)
 
     def conclusion(self, item: int) -> Conclusion | None:
@@ -94,17 +97,20 @@ class CommandBatch:
         return self._histories.last(item)
 
     def previous(self, item: int) -> Conclusion | None:
-        """Return the outcome of the last attempt that a worker began, or None."""
+        """Return the outcome of the last attempt that a worker began, or None.
+
+        Outcomes without execution are skipped.
+        """
         return self._histories.last_begun(item)
 
     @property
     def state_rule(self) -> CommandStateRule:
-        """The rule for the state of an item regardless of the commands that it needs."""
+        """The rule that computes the state of an item without regard to the commands that it needs."""
         return self._states.rule
 
     @property
     def closed_pools(self) -> Mapping[str, int]:
-        """Pools that a rate limit has closed. Each has the time (ns, wall clock) when it opens again."""
+        """The pools that a rate limit has closed, each with the time (ns, wall clock) when it opens again."""
         return self._states.closed_pools()
 
     def until_ns(self, item: int) -> int:
@@ -112,7 +118,7 @@ class CommandBatch:
         return self._states.until_ns(item)
 
     def wait_seconds(self, item: int) -> float:
-        """Return the total waiting time in seconds before the next try of an item in state WAITING."""
+        """Return the whole waiting time in seconds before the next try of an item in state WAITING."""
         return self._states.wake(item).seconds
 
     def question(self, item: int) -> Digest | None:
@@ -123,27 +129,36 @@ class CommandBatch:
         return None if waiting is None else waiting.digest
 
     def find_stop(self, item: int, epoch: int | None = None) -> AttemptStop | None:
-        """Return why an attempt of an item was stopped, by default the last attempt.
+        """Return the reason why an attempt of an item was stopped. By default, the attempt is the item's last one.
 
         Return None if the attempt was not stopped or has an outcome.
         """
         return self._interruptions.find_stop(item, epoch)
 
     def stops(self, item: int) -> Mapping[int, AttemptStop]:
-        """Map the lease epochs of stopped attempts of an item to the reasons. Attempts with an outcome are included."""
+        """Map the lease epochs of an item's stopped attempts to the reasons.
+
+        Stopped attempts that have an outcome are included.
+        """
         return self._interruptions.stops(item)
 
     def after_interruption(self, item: int, epoch: int) -> IfInterrupted:
-        """Return what happens after an attempt that does not run any more and has no outcome."""
+        """Return what happens next to an item after its attempt with the lease epoch `epoch`.
+
+        The attempt must have ended without an outcome.
+        """
         return self._interruptions.follows(item, epoch)
 
     @property
     def is_expired(self) -> bool:
-        """True if the batch has reached its time limit and no request has opened it since."""
+        """True if the batch has reached its time limit, and no later request has opened it again."""
         return self._requests.is_expired
 
     def cause(self, item: int) -> int:
-        """Return the item because of which an item is skipped: the item itself if a request skipped it."""
+        """Return the item that caused a skipped item to be skipped.
+
+        If a request skipped the item, return the item itself.
+        """
         return self._states.graph.cause(item)
 
     def state(self, item: int) -> CommandState:
@@ -157,7 +172,10 @@ class CommandBatch:
         return list(map(self.state, range(len(self.agenda.ids))))
 
     def verdict(self, states: Sequence[CommandState] | None = None) -> BatchState:
-        """Return the state of the batch. If the states of all commands are known, pass them as `states`."""
+        """Return the state of the batch.
+
+        If the caller already has the states of all commands, it passes them as `states`.
+        """
         states = self.states() if states is None else states
         leased, pending = self._histories.leased, CommandState.PENDING
         is_judged = any(states[item] is pending and self._needs_settling(item) for item in leased)
@@ -168,13 +186,16 @@ class CommandBatch:
         return (item in self._at or item in self._foreign) and self._histories.unended(item) > 0
 
     def _needs_settling(self, item: int) -> bool:
-        """Return whether an item was interrupted and the coordinator must decide what happens to it."""
+        """Return whether an item was interrupted and the coordinator must still decide what happens to it."""
         return item in self._settling or (not self._runs(item) and self._interruptions.follows(item) != "restart")
 
     def _is_startable(self, item: int) -> bool:
         return self._could_start(item) and not self._states.is_waiting(item) and not self._states.rule.is_paused(item)
 
     def _could_start(self, item: int) -> bool:
-        """Return whether an item may start, now or after a waiting time, if only its own state and needs count."""
+        """Return whether an item may start, now or after a waiting time.
+
+        Free tokens, pauses and limits are not considered.
+        """
         is_held = item in self._at or item in self._foreign or item in self._settling or item in self._prefetched
         return not is_held and self._states.may_start(item)

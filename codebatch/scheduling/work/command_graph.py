@@ -1,7 +1,7 @@
-"""Readiness of commands by their needs. Each change of a state is propagated to the commands that need it.
+"""Readiness of commands by their needs. Each change of a command's state is propagated to the commands that need it.
 
-A change takes time in proportion to the affected edges. The propagation uses a list, not recursion. A whole batch takes
-O(edges).
+A change takes time in proportion to the affected edges, and a whole batch O(edges). The propagation uses a list, not
+recursion.
 """
 
 from __future__ import annotations
@@ -12,21 +12,27 @@ from typing import Literal
 from codebatch.scheduling.work.command_plan import Need
 
 DependencyState = Literal["open", "runs", "good", "bad", "held"]
-"""The state of a command as seen by the commands that need it.
+"""The *face* of a command: its state as far as it matters for the commands that need it.
 
-`open`: it has not ended. `runs`: it runs, whatever happens to its needs. `good`, `bad`: it succeeded, or it did not.
-`held`: it waits for an answer, so the need is neither met nor failed.
+- `open`: it has not ended.
+- `runs`: it runs, whatever happens to its needs.
+- `good`: it succeeded.
+- `bad`: it did not succeed.
+- `held`: it waits for an answer, so it is neither `good` nor `bad` yet.
 """
 
 
 class CommandGraph:
-    """The graph of commands. `needs[item]` are the needs of an item. If `goes_on`, a failed need counts as met."""
+    """The dependency graph of commands. `needs[item]` are the needs of an item.
+
+    If `goes_on` is set, a need is met even if the needed command failed.
+    """
 
     def __init__(self, needs: Sequence[Sequence[Need]], *, goes_on: bool = False) -> None:
         self._needs = needs
         ends: frozenset[DependencyState] = frozenset(("good", "bad"))
         self._meeting = {False: ends, True: ends if goes_on else ends - {"bad"}}
-        """Faces that meet a need, by whether the needed command must succeed."""
+        """Faces (DependencyState) that meet a need. The key is whether the needed command must succeed."""
         self._users: list[list[tuple[int, bool]]] = [[] for _ in needs]
         for item, item_needs in enumerate(needs):
             for need in item_needs:
@@ -37,29 +43,29 @@ class CommandGraph:
         self._bad = [0] * len(needs)
 
     def own_state(self, item: int) -> DependencyState:
-        """Return the face that an item has by its own outcome or by a request, regardless of its needs."""
+        """Return the face of an item by its own outcome or by a request, without regard to its needs."""
         return self._own[item]
 
     def is_skipped(self, item: int) -> bool:
-        """Return whether an item is open and one of the commands that it needs did not succeed."""
+        """Return whether an item has not ended, and a command that it needs did not succeed."""
         return self._own[item] == "open" and self._bad[item] > 0
 
     def may_start(self, item: int) -> bool:
-        """Return whether an item is open and all its needs are met."""
+        """Return whether an item has not ended or started, and all its needs are met."""
         return self._own[item] == "open" and not self._unmet[item]
 
     def cause(self, item: int) -> int:
-        """Return the item because of which an item is skipped.
+        """Return the item that caused an item to be skipped.
 
-        From each skipped item, go to the first need that did not succeed. The result is the first item that is not
-        skipped by this rule.
+        Follow the first need that did not succeed, from each skipped item to the next. Return the first item on this
+        path that is not skipped because of a need.
         """
         while self.is_skipped(item):
             item = next(n.item for n in self._needs[item] if n.must_succeed and self._face[n.item] == "bad")
         return item
 
     def set(self, item: int, state: DependencyState) -> set[int]:
-        """Set the own face of an item. Return the items that may have become ready, or not ready."""
+        """Set an item's own face. Return the items that may have become ready, or may not be ready any more."""
         touched = {item}
         self._own[item] = state
         pending = [item]

@@ -12,10 +12,13 @@ from codebatch.model.work.command import CommandId
 from codebatch.model.work.work_batch import NO_POLICY, OnFailure, Policy, Work
 
 ALL = 1 << 62
-"""The demand for a whole pool, whatever its capacity."""
+"""A demand for all tokens of a pool, whatever its capacity."""
 
 SLOTS = ""
-"""The pool of slots, from which every command takes. Pools of users have a name that is not empty."""
+"""The name of the pool of slots.
+
+Every command takes a slot while it runs. Pools of users have other names, never empty.
+"""
 
 Demand = tuple[tuple[str, int], ...]
 """The tokens that a command takes while it runs, as (pool, number): slots first, then the other pools by name."""
@@ -36,8 +39,8 @@ class CommandPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     - `capacity`: the number of tokens of each pool.
     - `batch`: the ID of the batch, from which the jitter of waiting times is derived.
     - `start_every_seconds`: the minimum time between two starts.
-    - `waits_for_answers`: the run continues while an answer could open a command.
-    - `consults`: rules or a program answer questions before people are asked.
+    - `waits_for_answers`: the coordinator keeps running while an answer could open a command.
+    - `consults`: rules or a program try to answer questions before people are asked.
     - `timeout_seconds`: the time limit of one coordinator.
     - `halts`: if a failure stops the batch, running commands are terminated.
     """
@@ -60,9 +63,9 @@ class CommandPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def keys(self) -> tuple[tuple[int, int, int], ...]:
-        """The sort keys of the commands. Among commands that may start, the one with the smallest key starts first.
+        """The sort key of each command. Among commands that may start, the one with the smallest key starts first.
 
-        Computed on first use, because readers do not need them.
+        The keys are computed on first use, because a process that only displays the batch does not need them.
         """
         path_lengths = _path_lengths(self.needs, self.seconds) if self.seconds else [0] * len(self.ids)
         return tuple(
@@ -109,10 +112,12 @@ def _demand(policy: Policy) -> Demand:
 
 
 def _path_lengths(needs: Sequence[Sequence[Need]], seconds: Sequence[float]) -> list[int]:
-    """Return the length in ms of the longest path that begins at each item. It is the priority of list scheduling.
+    """Return, for each item, the length in ms of the longest path that begins at this item.
 
-    A path goes from a command to commands that need it. The lengths are computed from the last commands upwards (Kahn
-    1962). Items on a cycle get 0, but a valid task list has no cycles.
+    List scheduling uses it as priority.
+
+    A path goes from a command to commands that need it. Lengths are computed in reverse order, beginning with commands
+    that no command needs (Kahn 1962). Items on a cycle get 0, but a valid task list has no cycles.
     """
     users = [0] * len(needs)
     for item_needs in needs:

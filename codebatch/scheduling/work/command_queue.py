@@ -1,8 +1,8 @@
 """The queue of commands that may start, and the number of tokens taken from each pool.
 
-Waiting items with the same demand are in one heap. The best item at the head of a heap starts if its tokens are free.
-If they are not, its pools are reserved: heads that come later may start only if they take nothing from these pools. If
-a demand is larger than the capacity of a pool, it takes the whole pool.
+Waiting items that take the same tokens are in one heap. The first items of the heaps are tried in order of their keys.
+An item starts if its tokens are free. If its tokens are not free, its pools are reserved: items tried later may start
+only if they take nothing from these pools. An item that wants more tokens than a pool has takes the whole pool.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ class CommandQueue:
         """Start empty.
 
         `is_startable` returns whether an item may start now. It is called again before an item is returned, because the
-        state may have changed. No tokens are taken from the pools that `closed_pools` returns.
+        state may have changed since the item was queued. Items that take tokens from a pool in `closed_pools()` do not
+        start.
         """
         self._agenda = agenda
         self._is_startable = is_startable
@@ -38,7 +39,7 @@ class CommandQueue:
         self._is_start_delayed = False
 
     def __len__(self) -> int:
-        """Return the number of waiting items that take nothing from closed pools."""
+        """Return the number of waiting items, without those that take tokens from a closed pool."""
         closed = self._closed_pools()
         if not closed:
             return len(self._waiting)
@@ -52,7 +53,7 @@ class CommandQueue:
     def set_capacity(self, capacity: Mapping[str, int]) -> None:
         """Change the capacity of pools.
 
-        Running items keep their tokens. An exclusive item takes all slots of the new capacity too.
+        Running items keep their tokens. If an exclusive item is running, it takes all slots of the new capacity.
         """
         self.capacity.update({pool: size for pool, size in capacity.items() if pool in self.capacity})
         for item, holds in self._holds.items():
@@ -61,7 +62,10 @@ class CommandQueue:
                 holds[SLOTS] = self.capacity[SLOTS]
 
     def add(self, item: int) -> None:
-        """Queue an item if it may start. With ANY, end the waiting time between two starts."""
+        """Queue an item if it may start.
+
+        If the item is ANY, the minimum time between two starts has passed: allow the next start.
+        """
         if item == ANY:
             self._is_start_delayed = False
             return
@@ -81,7 +85,7 @@ class CommandQueue:
         blocked_pools: set[str] = set()
         closed = self._closed_pools()
         for _, demand in self._heads():
-            if _demands_any(demand, closed):  # While it waits, the head reserves none of its other pools.
+            if _demands_any(demand, closed):  # An item that waits for a closed pool reserves none of its other pools.
                 continue
             pools = [pool for pool, _ in demand[1:]]
             if not self._fits(*demand[0]):
@@ -92,10 +96,10 @@ class CommandQueue:
         return None
 
     def follower(self, item: int, may_follow: Callable[[int], bool]) -> int | None:
-        """Remove and return the item that may start when a running item ends, with the tokens of that item.
+        """Remove and return the item that may start as soon as a running item ends, with the running item's tokens.
 
-        It must be the first waiting item, and have the same demand as the running item. Return None if it has another
-        demand, or if `may_follow` is false for it.
+        It is the first waiting item. Return None if that takes other tokens than the running item, or if `may_follow`
+        is false for it.
         """
         heads = self._heads()
         demand = self._agenda.demands[item]
@@ -106,17 +110,17 @@ class CommandQueue:
         return follower
 
     def record_start(self) -> list[Wake]:
-        """Record the start of an item, in this or an earlier coordinator.
+        """Record the start of an item. The start may also be that of an earlier coordinator.
 
-        Nothing starts until the minimum time between two starts has passed. Return the Wake for this time, if there is
-        one.
+        Until the minimum time between two starts has passed, no other item starts. Return the Wake for the end of this
+        time, or an empty list if there is no minimum.
         """
         seconds = self._agenda.start_every_seconds
         self._is_start_delayed = seconds > 0
         return [Wake(ANY, 0, seconds)] if self._is_start_delayed else []
 
     def acquire(self, item: int) -> None:
-        """Take the tokens of an item that starts or runs, even if this exceeds the capacity."""
+        """Take the tokens of an item that starts or already runs, even if this exceeds the capacity."""
         demand = self._agenda.demands[item]
         if item in self._waiting and self._heaps[demand][0][1] == item:
             heapq.heappop(self._heaps[demand])
@@ -135,7 +139,7 @@ class CommandQueue:
         self.used[SLOTS] -= self._holds[item].pop(SLOTS)
 
     def has_free_slots(self, item: int) -> bool:
-        """Return whether enough slots are free for an item whose slots were freed by `release_slots`."""
+        """Return whether an item can take its slots back, which `release_slots` has freed."""
         return self._fits(SLOTS, self._slots(item))
 
     def acquire_slots(self, item: int) -> None:
@@ -154,7 +158,7 @@ class CommandQueue:
         return self.used[pool] + min(amount, self.capacity[pool]) <= self.capacity[pool]
 
     def _heads(self) -> list[tuple[_Key, Demand]]:
-        """Return the first waiting item of each demand as (key, demand), sorted by key."""
+        """Return the first item of each heap as (key, demand), sorted by key."""
         heads: list[tuple[_Key, Demand]] = []
         for demand, heap in self._heaps.items():
             while heap and not self._is_startable(heap[0][1]):

@@ -23,7 +23,8 @@ _STATES: dict[OwnState, CommandState] = {
 class CommandStates:
     """The states of the commands of a batch, updated by `refresh`.
 
-    Everything can be read from disk again, except which waiting times between tries have passed.
+    All states can be computed again from files, with one exception: whether a waiting time between tries has passed is
+    known only in memory.
     """
 
     def __init__(self, agenda: CommandPlan, histories: AttemptHistories, requests: RequestLog) -> None:
@@ -39,7 +40,12 @@ class CommandStates:
         self._limited: set[int] = set()
 
     def refresh(self, item: int, *, runs: bool) -> set[int]:
-        """Update the state of an item. Return the items that may have become ready, or not ready."""
+        """Compute the state of an item again.
+
+        Return the items that may have become ready, or may not be ready any more.
+
+        `runs` is set if the item is running.
+        """
         own_state = self._own[item] = "open" if runs else self.rule.own_state(item)
         last = self._histories.last(item)
         counts = own_state == "failed" and last is not None and not self._requests.is_acknowledged(item, last.round)
@@ -59,26 +65,32 @@ class CommandStates:
 
     @property
     def stopping_failure(self) -> int | None:
-        """The item with the last failure, if the batch has reached its limit of failures. Otherwise None."""
+        """The item with the failure at which the batch reached its limit of failures.
+
+        None if the limit is not reached.
+        """
         if self._agenda.on_failure != "stop" or len(self._failed) < self._agenda.failures_max:
             return None
         return next(reversed(self._failed))
 
     @property
     def is_answer_awaited(self) -> bool:
-        """True if an answer could make a command continue."""
+        """True if a blocked command could continue after an answer."""
         return any(not self.rule.is_cancelled(item) for item in self._blocked)
 
     def is_open(self, item: int) -> bool:
-        """Return whether an item has not ended by its own outcome or a request. Its needs may keep it from starting."""
+        """Return whether an item has not ended by its own outcome or by a request. Unmet needs make no difference."""
         return self.graph.own_state(item) == "open"
 
     def may_start(self, item: int) -> bool:
-        """Return whether all needs of an item are met and it is not cancelled. It may wait for its next try."""
+        """Return whether all needs of an item are met and the item is not cancelled.
+
+        The item may still wait for its next try.
+        """
         return self.graph.may_start(item) and not self.rule.is_cancelled(item)
 
     def record_wait_end(self, item: int, round_: int) -> None:
-        """Record that the waiting time before the attempt in a round has passed."""
+        """Record that the waiting time before an item's attempt in a round has passed."""
         self._waited[item] = round_
 
     def is_waiting(self, item: int) -> bool:
@@ -103,7 +115,7 @@ class CommandStates:
         return closed
 
     def wake(self, item: int) -> Wake:
-        """Return the Wake for the end of an item's waiting time."""
+        """Return the Wake action that sets a timer for the end of an item's waiting time."""
         policy, id_ = self._agenda.policies[item], self._agenda.ids[item]
         round_ = self._histories.next_round(item)
         if item in self._limited:
@@ -117,11 +129,14 @@ class CommandStates:
         return self.rule.question(item) if self._own[item] == "blocked" else None
 
     def ended(self, item: int) -> CommandState | None:
-        """Return the final state that an item has by its own outcome or by a request. None if it is open."""
+        """Return the final state that an item has by its own outcome or by a request.
+
+        None if the item has not ended.
+        """
         return _STATES.get(self._own[item])
 
     def open_state(self, item: int, *, is_judged: bool) -> CommandState:
-        """Return the state of an open item.
+        """Return the state of an item that has not ended.
 
         `is_judged` is set if the item was interrupted and the coordinator must decide what happens to it.
         """

@@ -5,16 +5,16 @@ Rules (SPEC.md "Commands"):
 1. The state of a command follows only from the outcomes of its attempts and from requests (open_rule.py). Whether the
    commands that need it may start follows from its state (command_graph.py). So every process that reads the same files
    derives the same states, whether it runs the batch or displays it.
-2. A command that may start waits in a queue (command_queue.py). A retry first waits for a Due. If starts must be apart,
-   every start does. Running commands of an earlier coordinator are `foreign`: they take tokens, even beyond the limit.
-   Further commands may be queued at the worker of a started command (prefetch.py).
+2. A command that may start waits in a queue (command_queue.py). A retry first waits for the event WaitEnded. With a
+   minimum time between starts, every start does. Running commands of an earlier coordinator are `foreign`: they take
+   tokens, even beyond the limit. Further commands may be queued at the worker of a started command (prefetch.py).
 3. A lease without outcome is an attempt. If its worker and its processes are dead, it was stopped or interrupted. Then
    the policy of its command decides: it is started again in the next epoch, or gets an outcome (interruptions.py).
-4. A running command that asks a question frees its slots. Once answered, it gets slots before anything new starts.
+4. A running command that asks a question frees its slots. Once answered, the command gets slots before new starts.
 5. Attempts are stopped by a request that names them: because of a signal, the time limit of the batch, or a failure
    that halts the batch. Every worker obeys the request, whichever coordinator started the worker.
-6. If workers die in a row without an outcome, the machine is the cause: nothing new starts, and the session breaks
-   once running commands have ended.
+6. If workers die in a row without an outcome, the machine is the cause: nothing new starts, and the session breaks once
+   running commands have ended.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ DEATHS_MAX = 6
 
 
 class Conductor(CommandBatch):
-    """A run of one coordinator over one work batch, until Complete, Drained or Break. It has many methods."""
+    """The scheduling of one work batch, until `handle` returns Complete, Drained or Break. It has many methods."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Conductor(CommandBatch):
         """Start from the state on disk.
 
         `concluded` are all outcomes, `epochs` the highest lease epoch of each item, and `foreign` the items whose
-        worker is alive. `requests` are all requests in order, and `live_questions` those of running commands.
+        worker is alive. `requests` are all requests in order. `live_questions` are the questions of running commands.
         """
         super().__init__(agenda, epochs)
         self._idle: set[WorkerId] = set()
@@ -95,7 +95,7 @@ class Conductor(CommandBatch):
         items = range(len(agenda.ids))
         for item in items:
             self._states.refresh(item, runs=self._runs(item))
-        for item in items:  # A second pass: all states must be known before needs are.
+        for item in items:  # A second pass, because needs can be evaluated only when the states of all items are known.
             self._queue.add(item)
             self._schedule_follow_ups(item)
 
@@ -255,7 +255,7 @@ class Conductor(CommandBatch):
         self._schedule_follow_ups(item)
 
     def _schedule_follow_ups(self, item: int) -> None:
-        """Schedule the Wake for an item's next try, and the consultation about its question."""
+        """Set the timer for an item's next try, or request the consultation about its question."""
         if self._states.is_waiting(item):
             wake = self._states.wake(item)
             if self._waits.get(item) != wake.round:
@@ -275,7 +275,7 @@ class Conductor(CommandBatch):
             self._deferred.append(Consult(item, question))
 
     def _settle_interrupted(self, item: int) -> list[CommandAction]:
-        """Commit an outcome for an interrupted item if its policy requires one. No process of it may be running."""
+        """Return the action that commits an outcome of an interrupted item if its policy requires one."""
         then = self._interruptions.follows(item)
         if then == "restart" or not self._states.is_open(item) or item in self._settling:
             return []
@@ -300,7 +300,7 @@ class Conductor(CommandBatch):
         self._release_slots(item)
 
     def _end(self, worker: WorkerId, *, is_well: bool) -> int:
-        """Record that a worker is idle or dead. Return the item that it had."""
+        """Record that a worker is idle (`is_well`) or dead. Return the item that the worker was running."""
         for behind in self._prefetched.end(worker, is_well=is_well):
             self._queue.add(behind)
         return self._remove_running(worker)
@@ -332,7 +332,7 @@ class Conductor(CommandBatch):
         may_begin = not (self._is_draining or is_broken or self._states.is_stopped)
         if may_begin and not self._live_questions.is_waited_for:
             actions += self._hand_out()
-        # Foreign commands continue without this coordinator. The next one adopts them.
+        # Foreign commands continue without this coordinator. The next coordinator adopts them.
         waits_for_others = bool(self._foreign) and not self._is_draining
         if self._running or waits_for_others or self._settling or (may_begin and self._has_more_to_do()):
             return actions
@@ -382,7 +382,7 @@ class Conductor(CommandBatch):
         self._refresh(start.item)
 
     def _followers(self, item: int) -> list[int]:
-        """Remove items from the queue to be queued at a worker behind `item`, and return them."""
+        """Remove items from the queue that are to be queued at the worker of `item`, and return these items."""
         followers: list[int] = []
         most = self._prefetched.length(len(self._queue), self._queue.capacity[SLOTS])
         while len(followers) < most - 1 and (follower := self._queue.follower(item, self._may_follow)) is not None:
@@ -392,7 +392,7 @@ class Conductor(CommandBatch):
     def _may_follow(self, item: int) -> bool:
         """Return whether an item may be queued at a worker: it never began and may be executed twice.
 
-        A queued item starts at once after the one before, whatever the outcome of that one.
+        A queued item starts at once after the previous item, whatever the outcome of the previous item.
         """
         agenda = self.agenda
         if agenda.on_failure == "stop" or agenda.start_every_seconds or not agenda.policies[item].is_repeatable:

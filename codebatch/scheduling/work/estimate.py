@@ -18,9 +18,12 @@ from codebatch.scheduling.work.makespan import schedule
 SCHEDULES_MAX = 32
 SCHEDULES_MIN = 4
 STEPS_MAX = 4_000
-"""Maximum number of tasks that all simulations together schedule."""
+"""Maximum number of scheduled tasks, summed over all simulations of one forecast."""
 TASKS_MAX = 20_000
-"""Maximum number of tasks for a simulation. For more tasks, the estimate is a lower bound of every schedule."""
+"""Maximum number of tasks for which schedules are simulated.
+
+For more tasks, the estimate is a lower bound of every schedule.
+"""
 
 SPREAD = 0.25
 _LATE_SHARE = 0.3
@@ -31,7 +34,7 @@ _MASK = (1 << 64) - 1
 class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     """The seconds until the batch ends, as quantiles 0.1, 0.5 and 0.9.
 
-    `unknown` is the number of items whose duration is unknown. They are estimated as 0 seconds.
+    `unknown` is the number of items whose duration is unknown. Their duration is assumed to be 0 seconds.
     """
 
     low: float
@@ -53,9 +56,10 @@ class Eta(msgspec.Struct, frozen=True):
 class RemainingWork(msgspec.Struct, frozen=True, kw_only=True):
     """The items that have not ended, and observed durations.
 
+    - `waiting`: items that have not started.
     - `running`: maps items to the seconds since their start.
-    - `samples`: maps items to observed durations in seconds. An item without any is unknown.
-    - `ratios`: durations in this run, each divided by the expected duration.
+    - `samples`: maps items to observed durations in seconds. If an item has no samples, its duration is unknown.
+    - `ratios`: observed durations in this run, each divided by the expected duration.
     """
 
     waiting: Collection[int]
@@ -83,7 +87,10 @@ def forecast(agenda: CommandPlan, remaining_work: RemainingWork) -> Forecast | N
 
 
 def _shift(ratios: Sequence[float]) -> float:
-    """Return the factor for all durations: the geometric mean of the observed ratios and of a prior of 1."""
+    """Return the factor by which all durations are multiplied.
+
+    It is the geometric mean of the observed ratios and of one additional ratio of 1.
+    """
     logs = [math.log(min(10.0, max(0.1, ratio))) for ratio in ratios if ratio > 0]
     return math.exp(sum(logs) / (len(logs) + _PRIOR_RUNS))
 
@@ -102,16 +109,19 @@ def _simulate(agenda: CommandPlan, remaining: RemainingWork, shift: float, run: 
 
 
 def _draw(samples: Sequence[float], run: int, item: int) -> float:
-    """Return one of the samples. If there are fewer than three, change it at random by up to SPREAD."""
+    """Return one of the samples, drawn at random.
+
+    If there are fewer than three samples, change it at random by up to SPREAD.
+    """
     bits = _mix(run * 0x9E3779B97F4A7C15 + item * 0xD1B54A32D192ED03)
     sample = samples[bits % len(samples)]
     return sample * (1 - SPREAD + 2 * SPREAD * ((bits >> 32) / (1 << 32))) if len(samples) < 3 else sample
 
 
 def _draw_remaining(samples: Sequence[float], seconds: float, factor: float, run: int, item: int) -> float:
-    """Return the remaining seconds of a running item. Only samples longer than its time so far are used.
+    """Return the remaining seconds of a running item. Only samples longer than the item's time so far are used.
 
-    If there are none, the item is late. Then return a share of its time so far.
+    If no sample is longer, the item is late. Then return a share of its time so far.
     """
     if not samples:
         return 0.0
@@ -120,7 +130,7 @@ def _draw_remaining(samples: Sequence[float], seconds: float, factor: float, run
 
 
 def _mix(value: int) -> int:
-    """Return 64 pseudorandom bits from a number (splitmix64, Steele et al. 2014)."""
+    """Return 64 pseudorandom bits computed from a number (splitmix64, Steele et al. 2014)."""
     value = (value + 0x9E3779B97F4A7C15) & _MASK
     value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _MASK
@@ -128,15 +138,18 @@ def _mix(value: int) -> int:
 
 
 def _lower_bound(agenda: CommandPlan, lengths: Mapping[int, float]) -> float:
-    """Return a lower bound of every schedule in seconds: the longest path, or the total work divided by the slots."""
+    """Return a duration in seconds that no schedule can be shorter than.
+
+    It is the longest path, or the total work divided by the number of slots, whichever is longer.
+    """
     tails = longest_paths(agenda, lengths)
     return max(*tails.values(), sum(lengths.values()) / agenda.capacity[SLOTS])
 
 
 def longest_paths(agenda: CommandPlan, lengths: Mapping[int, float]) -> dict[int, float]:
-    """Map each item to the length in seconds of the longest path from it through commands that need it.
+    """Map each item to the length in seconds of the longest path that begins at this item.
 
-    The length of the item itself is included.
+    A path goes from an item to items that need it. The length of the first item is included.
     """
     users = dict.fromkeys(lengths, 0)
     for item in lengths:

@@ -1,7 +1,8 @@
-"""Projection of a conductor's events to events for people: each end of an attempt, and each change of a state, once.
+"""Projection of a conductor's events to events for people.
 
-The projector observes the conductor and has no effect on scheduling. Events that an earlier coordinator emitted are not
-repeated. Events that it could not emit, for example because it died, are emitted first.
+Each end of an attempt, and each change of a command's state, is reported exactly once. The projector observes the
+conductor and has no effect on scheduling. Events that an earlier coordinator emitted are not repeated. Events that the
+earlier coordinator could not emit, for example because it died, are emitted first.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ class CommandAdopted(msgspec.Struct, frozen=True):
 class AttemptEnded(msgspec.Struct, frozen=True):
     """The end of an attempt is durable.
 
-    `is_retried`: it failed and is retried. `waits_for_answer`: a question follows.
+    - `is_retried`: the attempt failed and the command is retried.
+    - `waits_for_answer`: the attempt ended with a question.
     """
 
     conclusion: Conclusion
@@ -75,7 +77,7 @@ class LiveQuestionAsked(msgspec.Struct, frozen=True):
 
 
 class CommandMarked(msgspec.Struct, frozen=True):
-    """A request made a command count as done or as failed."""
+    """A request or an answer made a command count as done or as failed."""
 
     item: int
     round: int
@@ -91,9 +93,9 @@ class CommandSkipped(msgspec.Struct, frozen=True):
 
 
 class AttemptInterrupted(msgspec.Struct, frozen=True):
-    """An attempt was interrupted: its processes are dead, and it has no outcome. `epoch` is that of its lease.
+    """An attempt was interrupted: its processes are dead, and it has no outcome. `epoch` is the epoch of its lease.
 
-    `then` is what happens next. It is `none` if the command is not to run again.
+    `then` is what happens next to the command. It is `none` if the command is not to run again.
     """
 
     item: int
@@ -102,7 +104,7 @@ class AttemptInterrupted(msgspec.Struct, frozen=True):
 
 
 class AttemptStopped(msgspec.Struct, frozen=True):
-    """An attempt was stopped: its processes are dead, and it has no outcome. `epoch` is that of its lease."""
+    """An attempt was stopped: its processes are dead, and it has no outcome. `epoch` is the epoch of its lease."""
 
     item: int
     epoch: int
@@ -132,10 +134,11 @@ Happening = (
 class EmittedEvents(msgspec.Struct, kw_only=True):
     """The events emitted so far, so that none is emitted twice.
 
-    - `ends`, `counted`, `queued`: ends of attempts, ends by a request, and entries into the queue, as (item, round).
+    - `ends`: reported ends of attempts, as (item, round). `counted`: reported ends by a request, `queued`: reported
+      entries into the queue, in the same form.
     - `interrupted`: interrupted and stopped attempts, as (item, epoch).
     - `skipped`: the items last reported as skipped.
-    - `blocked`: the ends of attempts that a question followed.
+    - `blocked`: the ends of attempts with a question, as (item, round).
     - `questioned`: the digests of reported questions of running commands.
     - `requests`: the number of reported requests.
     """
@@ -152,7 +155,10 @@ class EmittedEvents(msgspec.Struct, kw_only=True):
 
 _ENDED = ("DONE", "FAILED", "BLOCKED", "SKIPPED", "CANCELLED")
 _OPEN = tuple(state for state in CommandState if state.value not in _ENDED)
-"""Open states. For commands that need an open command, they are all alike."""
+"""The states of a command that has not ended.
+
+A change from one to another does not affect the commands that need this command.
+"""
 _NAMES = {state: state.value for state in CommandState}
 """The name of each state, in a table because reading the attribute of an enum member is slow."""
 
@@ -196,7 +202,7 @@ class EventProjector:
         return sorted(self._items[id_] for id_ in ids if id_ in self._items)
 
     def initial_events(self, concluded: Concluded) -> list[Happening]:
-        """Return the events of the past that were not reported, and events for the present states.
+        """Return events for the past that were not reported before, and events for the present states.
 
         `concluded` are all outcomes.
         """
@@ -207,17 +213,20 @@ class EventProjector:
         for item in range(len(self._states)):
             if self._unended(item) and item not in self._conductor.running:
                 happenings += self._interrupted(item)
-        # Ends of commands are reported before commands that may start because of them.
+        # The ends of commands are reported first, then the commands that may start because of these ends.
         return happenings + sorted(
             self._state_changes(range(len(self._states))), key=lambda one: isinstance(one, CommandQueued)
         )
 
     def start(self, start: StartCommand) -> None:
-        """Record that the conductor starts a command. It is reported after the other effects of this event."""
+        """Record that the conductor starts a command.
+
+        The start is reported after the other effects of the same event.
+        """
         self._starts.append(start)
 
     def effects(self, event: CommandEvent) -> list[Happening]:
-        """Return what happened because of an event of the conductor.
+        """Return the events for people that result from an event of the conductor.
 
         Call this after the actions for the event were executed.
         """
@@ -259,7 +268,7 @@ class EventProjector:
         return happenings
 
     def remaining(self) -> list[Happening]:
-        """Return the changes of states that are not reported yet, at the end of the session."""
+        """Return the changes of states that are not reported yet. Call this at the end of the session."""
         return self._state_changes(range(len(self._states)))
 
     def _ends(self, concluded: Concluded) -> list[Happening]:
@@ -278,7 +287,7 @@ class EventProjector:
         return happenings
 
     def _state_changes(self, items: Iterable[int]) -> list[Happening]:
-        """Return the changed states of items, and of all commands that need them."""
+        """Return events for the changed states of the given items, and of all commands that need them."""
         happenings: list[Happening] = []
         foreign = self._conductor.adopted
         if foreign != self._foreign:

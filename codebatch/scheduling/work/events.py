@@ -16,10 +16,10 @@ from codebatch.scheduling.events import DrainRequested, LeaseRefused, Ready, Ses
 
 
 class Conclusion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The outcome of an attempt: its round, and the epoch of its lease.
+    """The outcome of an attempt: its type, its round, and the epoch of its lease.
 
     - `question`: the question with which the command ended, or empty.
-    - `said`: the command's report. It has no effect on scheduling.
+    - `said`: the command's report (CommandReport). It has no effect on scheduling.
     - `until_ns`: the time (wall clock) until which a command waits if the reason is `limited`.
     - `is_final`: the failure is not retried.
     """
@@ -37,7 +37,7 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Concluded(msgspec.Struct, frozen=True):
-    """Durable outcomes of attempts in any process, and unreadable registers as (item, round)."""
+    """Durable outcomes of attempts, committed by any process, and unreadable registers as (item, round)."""
 
     conclusions: Sequence[Conclusion]
     unreadable: Sequence[tuple[int, int]] = ()
@@ -50,14 +50,17 @@ class NextStarted(msgspec.Struct, frozen=True):
 
 
 class QueuedReturned(msgspec.Struct, frozen=True):
-    """A worker returned the last `count` commands of its queue: its command takes long, or they were recalled."""
+    """A worker returned the last `count` commands of its queue.
+
+    Its current command takes long, or the coordinator recalled the queue.
+    """
 
     worker: WorkerId
     count: int
 
 
 class WorkerDied(msgspec.Struct, frozen=True):
-    """A worker and the processes of its command are dead. Registers were read after its death.
+    """A worker and the processes of its command are dead. The registers were read again after its death.
 
     `leased_by` is the owner of the lease of the command: this worker (`it`), `another` one (possibly of an earlier
     coordinator), or `nobody`.
@@ -88,13 +91,17 @@ class Signalled(msgspec.Struct, frozen=True):
 
 
 ANY = -1
-"""Used in place of an item: the item that starts next, whichever it is."""
+"""A value used in place of an item. It stands for the item that starts next."""
 BATCH_TIME_LIMIT = -2
-"""Used in place of an item: the whole batch, for its time limit."""
+"""A value used in place of an item. It stands for the time limit of the whole batch."""
 
 
 class WaitEnded(msgspec.Struct, frozen=True):
-    """A Wake ended: the waiting time before an attempt of an item or before ANY start, or the time limit of WHOLE."""
+    """The timer of a Wake has expired.
+
+    It was set for the waiting time before an attempt of an item, for the time between two starts (ANY), or for the time
+    limit of the batch (BATCH_TIME_LIMIT).
+    """
 
     item: int
     round: int
@@ -111,7 +118,10 @@ class QuestionAsked(msgspec.Struct, frozen=True):
 
 
 class Consulted(msgspec.Struct, frozen=True):
-    """Rules or a program were consulted about a question. If they have not answered it by now, people must answer."""
+    """The consultation of rules or a program about a question has ended.
+
+    If it has not answered the question, people must answer.
+    """
 
     question: Digest
 
@@ -140,7 +150,8 @@ class StartCommand(msgspec.Struct, frozen=True):
 
     - `requests`: the number of requests that were known at this decision.
     - `failed_tries`: the number of failed tries since a request last opened the command.
-    - `then`: the starts to queue at the worker behind this one. NextStarted reports each when it begins.
+    - `then`: further starts, which are queued at the worker behind this one. When the worker begins one of them,
+      NextStarted reports it.
     """
 
     worker: WorkerId
@@ -191,22 +202,24 @@ class TerminateCommand(msgspec.Struct, frozen=True):
 class MakeRequest(msgspec.Struct, frozen=True):
     """Append a request to the batch, durably. It then arrives as Requested.
 
-    The request may name only attempts that have a lease. Then no later attempt can have the same epoch.
+    The request may name only attempts that have a lease. So no later attempt can have the same epoch as a named
+    attempt.
     """
 
     body: Stop
 
 
 class DeliverAnswer(msgspec.Struct, frozen=True):
-    """Deliver an answer to the command of a worker. The command has taken its slots again."""
+    """Deliver an answer to the running command of a worker. The command has taken its slots again."""
 
     worker: WorkerId
 
 
 class Wake(msgspec.Struct, frozen=True):
-    """Set a timer. After `seconds`, Due arrives for the attempt of an item in a round, for ANY or for WHOLE.
+    """Set a timer, which ends with the event WaitEnded after `seconds`.
 
-    If `until_ns` is set, Due arrives once the wall clock has passed this time.
+    It is for the attempt of an item in a round, for the next start (ANY), or for the time limit of the batch
+    (BATCH_TIME_LIMIT). If `until_ns` is set, the timer ends once the wall clock has passed this time.
     """
 
     item: int
@@ -216,7 +229,10 @@ class Wake(msgspec.Struct, frozen=True):
 
 
 class Consult(msgspec.Struct, frozen=True):
-    """Consult the answering rules or program about a question. The end arrives as Consulted."""
+    """Consult the answering rules or the answering program about a question.
+
+    The end of the consultation arrives as Consulted.
+    """
 
     item: int
     question: Digest

@@ -2,9 +2,10 @@
 
 Rules (SPEC.md "Commands"):
 
-1. If a stop request names an attempt, the attempt was not interrupted. Its command is begun again, whatever its policy.
-2. A stop request may let attempts finish. If such an attempt died nevertheless, it counts as stopped only if its policy
-   is `restart`. Otherwise it counts as interrupted, because it was not asked to end.
+1. If a Stop request names an attempt, the attempt counts as stopped, not as interrupted. Its command is started again,
+   whatever its policy.
+2. A Stop request may let attempts finish. If such an attempt dies before it finishes, it counts as interrupted, because
+   it was not asked to end. Exception: it counts as stopped if the policy of its command is `restart`.
 3. Stopped attempts do not count for `restarts_max`.
 """
 
@@ -19,7 +20,7 @@ from codebatch.scheduling.work.request_log import AttemptStop, RequestLog
 
 
 class Interruptions:
-    """The rules for what happens after an attempt without outcome. They depend only on state on disk."""
+    """The rules for what happens after an attempt without an outcome. They depend only on files of the batch."""
 
     def __init__(self, agenda: CommandPlan, histories: AttemptHistories, requests: RequestLog) -> None:
         self._agenda = agenda
@@ -27,21 +28,26 @@ class Interruptions:
         self._requests = requests
 
     def find_stop(self, item: int, epoch: int | None = None) -> AttemptStop | None:
-        """Return why an attempt without outcome was stopped, by default the item's last attempt.
+        """Return the reason why an attempt without an outcome was stopped.
 
-        Return None if it was not stopped or has an outcome.
+        By default, the attempt is the item's last one.
+
+        Return None if the attempt was not stopped or has an outcome.
         """
         epoch = self._histories.epoch(item) if epoch is None else epoch
         last = self._histories.last(item)
         return None if last is not None and last.epoch >= epoch else self.stops(item).get(epoch)
 
     def stops(self, item: int) -> Mapping[int, AttemptStop]:
-        """Map the lease epochs of stopped attempts of an item to the reasons. Attempts with an outcome are included."""
+        """Map the lease epochs of an item's stopped attempts to the reasons.
+
+        Stopped attempts that have an outcome are included.
+        """
         may_repeat = self._agenda.policies[item].if_interrupted == "restart"
         return {epoch: one for epoch, one in self._requests.stops(item).items() if one.ends or may_repeat}
 
     def follows(self, item: int, epoch: int | None = None) -> IfInterrupted:
-        """Return what happens after an attempt, by default the item's last attempt.
+        """Return what happens to an item after an attempt. By default, the attempt is the item's last one.
 
         No process of the attempt may be running. If the attempt was not interrupted, return "restart".
         """

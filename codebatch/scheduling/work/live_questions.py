@@ -15,7 +15,7 @@ RESTING_MAX = 32
 
 
 class LiveCommandQuestions:
-    """The last question of each command. Questions of attempts that have ended are ignored."""
+    """The last question of each running command. Questions of attempts that have ended are ignored."""
 
     def __init__(self, histories: AttemptHistories, requests: RequestLog, queue: CommandQueue) -> None:
         self._histories = histories
@@ -38,10 +38,10 @@ class LiveCommandQuestions:
         return None if event is None or self._requests.answers(item, event.question) else event.question
 
     def update(self, item: int, *, is_foreign: bool) -> None:
-        """Update the state of a running item: free its slots if it asks, or record that it is answered.
+        """Update a running item: free its slots if it asks a question, or record that its question is answered.
 
-        The answer may be known before the question arrives here. The worker of a foreign item continues without a
-        message.
+        The answer may arrive here before the question. If `is_foreign` is set, the item runs in a worker of an earlier
+        coordinator. Its worker finds the answer without a message.
         """
         event = self._current(item)
         if event is None or self._handled.get(item) == event:
@@ -69,7 +69,7 @@ class LiveCommandQuestions:
             self._answered.remove(item)
 
     def iter_proceeding(self) -> Iterator[int]:
-        """Yield the answered items that may continue, in the order of their answers.
+        """Yield the items whose question is answered and that may continue, in the order of the answers.
 
         An item that kept its slots continues at once, because other items may wait for these slots.
         """

@@ -1,4 +1,4 @@
-"""Simulation of a schedule with given durations. It uses the list scheduling of the conductor.
+"""Simulation of a schedule with given durations, by the same list scheduling as in the conductor.
 
 Rules (conductor.py): among the items that may start, the one with the smallest key starts first. If the tokens of an
 item are not free, its pools are reserved against later items. Two starts are at least `start_every_seconds` apart.
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from codebatch.scheduling.work.command_plan import SLOTS, CommandPlan, Demand
 
 _Head = tuple[tuple[int, int, int], int]
-"""The key of an item, and the item."""
+"""The sort key of an item (CommandPlan.keys), and the item."""
 
 
 class ScheduledItem(NamedTuple):
@@ -33,8 +33,9 @@ def schedule(
 ) -> list[ScheduledItem]:
     """Return the schedule of items, in the order of their starts.
 
-    `lengths` maps items to their durations in seconds. An item without a length has ended or never starts: no other
-    item waits for it. `running` items start at 0, even beyond the limit. `capacity` replaces the pools of the plan.
+    `lengths` maps items to their durations in seconds. An item that is not in `lengths` has ended or never starts, and
+    no other item waits for it. The `running` items start at 0, even if they exceed the capacity. `capacity` replaces
+    the pools of the plan.
     """
     capacity = agenda.capacity if capacity is None else capacity
     users, unmet = _links(agenda, lengths)
@@ -77,7 +78,10 @@ def _add(agenda: CommandPlan, ready: dict[Demand, list[_Head]], items: Collectio
 
 
 def _links(agenda: CommandPlan, items: Collection[int]) -> tuple[dict[int, list[int]], dict[int, int]]:
-    """Return the items that need each item, and the number of needs of each item. Only `items` are counted."""
+    """Return the items that need each item, and for each item the number of its needs.
+
+    Only needs among `items` count.
+    """
     users: dict[int, list[int]] = {item: [] for item in items}
     unmet = dict.fromkeys(items, 0)
     for item in items:
@@ -102,7 +106,7 @@ def _place(
 
 
 def makespan(agenda: CommandPlan, seconds: Sequence[float], capacity: Mapping[str, int] | None = None) -> float:
-    """Return the seconds from the start of the first command to the end of the last, if none has run yet."""
+    """Return the duration of a whole batch in seconds, from the start of the first command to the end of the last."""
     placed = schedule(agenda, dict(enumerate(seconds)), capacity=capacity)
     return max((one.end for one in placed), default=0.0)
 
@@ -112,8 +116,8 @@ def _started(
 ) -> list[int]:
     """Remove the items that start now from `ready` and return them. Take their tokens from `free`.
 
-    As in the queue of the conductor, items wait in one heap for each demand. If the first item of a heap does not fit,
-    the items behind it are skipped.
+    As in the queue of the conductor, items that take the same tokens are in one heap. If the tokens of a heap's first
+    item are not free, the whole heap is skipped.
     """
     started: list[int] = []
     reserved_pools: set[str] = set()
@@ -141,9 +145,9 @@ def _started(
 
 
 def critical_path(agenda: CommandPlan, seconds: Sequence[float]) -> list[int]:
-    """Return the items of the longest path, in order. Its length is a lower bound for any number of slots.
+    """Return the items of the longest path through the dependency graph, from the first to the last command.
 
-    The graph must be acyclic.
+    The length of this path is a lower bound of the duration for any number of slots. The graph must be acyclic.
     """
     users, waits = _links(agenda, range(len(agenda.needs)))
     ends = [0.0] * len(waits)

@@ -1,7 +1,7 @@
-"""The open rule of SPEC.md: the state of a command regardless of the commands that it needs.
+"""The open rule of SPEC.md: the state of a command without regard to the commands that it needs.
 
-It follows from the outcomes of the command, its policy and requests. All of these are on disk, so every process that
-reads the same files derives the same states.
+This state follows from the outcomes of the command, its policy, and requests. All of these are on disk, so every
+process that reads the same files computes the same states.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from codebatch.scheduling.work.events import Conclusion
 from codebatch.scheduling.work.request_log import LoggedAnswer, RequestLog
 
 OwnState = Literal["open", "retry", "done", "failed", "cancelled", "skipped", "blocked"]
-"""The state of a command regardless of its needs. `retry` is open too, after a failure."""
+"""The state of a command without regard to its needs. `retry` means open after a failure."""
 
 DEPENDENCY_STATES: dict[OwnState, DependencyState] = {
     "open": "open",
@@ -29,7 +29,7 @@ DEPENDENCY_STATES: dict[OwnState, DependencyState] = {
     "skipped": "bad",
     "blocked": "held",
 }
-"""The face of each state for the commands that need the command."""
+"""The effect of each state on the commands that need the command."""
 
 
 class Waiting(NamedTuple):
@@ -47,7 +47,7 @@ class _Summary(NamedTuple):
 
     - `failed_tries`: the number of failures since a request last opened the item.
     - `question`, `answer`: the question after the last round, and its answer.
-    - `lifted`: the number of the last request whose answer opened the item, or 0.
+    - `lifted`: the number of the last Answer request that opened the item, or 0.
     - `is_limited`: the item waits for a rate limit.
     """
 
@@ -62,7 +62,7 @@ _FIRST_TRY_DONE = _Summary(0, None, None, 0, False)
 
 
 class CommandStateRule:
-    """The rule for the state of each item regardless of its needs."""
+    """The rule that computes the state of each item without regard to its needs."""
 
     def __init__(self, agenda: CommandPlan, histories: AttemptHistories, requests: RequestLog) -> None:
         self._agenda = agenda
@@ -70,7 +70,7 @@ class CommandStateRule:
         self._requests = requests
 
     def own_state(self, item: int) -> OwnState:
-        """Return the state of an item regardless of its needs."""
+        """Return the state of an item without regard to its needs."""
         last, last_begun = self._histories.last(item), self._histories.last_begun(item)
         skip = self._requests.skip(item)
         if skip is not None and skip.round >= (last_begun.round if last_begun else 0):
@@ -102,22 +102,22 @@ class CommandStateRule:
         return self._summary(item).failed_tries
 
     def is_limited(self, item: int) -> bool:
-        """Return whether the last round met a rate limit, so that it does not count as a try."""
+        """Return whether the last round of an item reached a rate limit, so that the round does not count as a try."""
         return self._summary(item).is_limited
 
     def failures(self, item: int) -> tuple[int, bool]:
-        """Return the number of failed tries, and whether an answer made the item count as done or failed."""
+        """Return the number of an item's failed tries, and whether an answer made the item count as done or failed."""
         summary = self._summary(item)
         if summary.question is None or summary.answer is None:
             return summary.failed_tries, False
         return summary.failed_tries, not _opens(summary.question, summary.answer)
 
     def is_cancelled(self, item: int) -> bool:
-        """Return whether a Cancel that was not undone keeps the item from starting."""
+        """Return whether a Cancel request keeps the item from starting. A Cancel that was undone does not."""
         return self._requests.is_cancelled and self._requests.is_cancelled_for(item, self._summary(item).lifted)
 
     def is_paused(self, item: int) -> bool:
-        """Return whether a Pause that was not undone keeps the item from starting."""
+        """Return whether a Pause request keeps the item from starting. A Pause that was undone does not."""
         return self._requests.is_paused and self._requests.is_paused_for(item, self._summary(item).lifted)
 
     def _summary(self, item: int) -> _Summary:
@@ -142,7 +142,7 @@ class CommandStateRule:
         return _Summary(failed_tries, question, answer, lifted, is_limited)
 
     def _question(self, item: int, conclusion: Conclusion, failed_tries: int) -> Waiting | None:
-        """Return the question after a round, or None.
+        """Return the question that follows a round of an item, or None.
 
         `failed_tries` counts the failed tries up to the end of this round.
         """
@@ -177,5 +177,8 @@ class CommandStateRule:
 
 
 def _opens(question: Waiting, answer: LoggedAnswer) -> bool:
-    """Return whether an answer opens the command again. Other answers to a question of codebatch decide its state."""
+    """Return whether an answer opens the command again.
+
+    Other answers to a coordinator's question make it count as done or failed.
+    """
     return question.coordinator_question is None or answer.text == "again"

@@ -1,7 +1,7 @@
 """Prefetching: commands are queued at a worker, which begins them one after another without a round trip.
 
-This saves most of the overhead of short commands. While the commands of a worker end quickly, its queue grows.
-Otherwise the queue is empty. So a command waits behind a long one only until the worker detects that this one is long.
+This saves most of the overhead of short commands. While the commands of a worker end quickly, its queue may become
+longer. If a command takes long, its worker returns the queued commands, so that other workers can run them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ RUN_COMMANDS_MAX = 16
 
 
 class PrefetchedCommands:
-    """The commands that are queued at workers and, as far as the conductor knows, have not begun."""
+    """The commands that are queued at workers. As far as the conductor knows, the workers have not begun them."""
 
     def __init__(self) -> None:
         self._queues: dict[WorkerId, deque[StartCommand]] = {}
@@ -35,13 +35,13 @@ class PrefetchedCommands:
 
     @property
     def queued(self) -> list[StartCommand]:
-        """The starts that are queued at workers. Some may have begun by now."""
+        """The StartCommand actions of the queued commands. The workers may have begun some of them by now."""
         return [start for worker in self.workers for start in self._queues[worker]]
 
     def length(self, waiting: int, slots: int) -> int:
         """Return the number of commands to assign at once to a worker, including the one that it begins now.
 
-        It is at most an equal share of the `waiting` commands for each slot.
+        It is at most the number of `waiting` commands divided by the number of slots, rounded up.
         """
         return min(self._length, max(1, -(-waiting // max(1, slots))))
 
@@ -66,7 +66,7 @@ class PrefetchedCommands:
     def take_back(self, worker: WorkerId, count: int) -> list[int]:
         """Record that a worker returned the last `count` commands of its queue. Return their items.
 
-        Later queues are limited to the number of commands that the worker began before the current one.
+        From now on, queues are limited to the number of commands that this worker began before its current one.
         """
         behind = self._queues[worker]
         assert count <= len(behind), "more came back than was given"
@@ -79,7 +79,7 @@ class PrefetchedCommands:
     def end(self, worker: WorkerId, *, is_well: bool) -> list[int]:
         """Record that a worker is idle or dead. Return the queued items that it did not begin.
 
-        If `is_well` is set and all queued commands were begun, later queues may be twice as long.
+        `is_well` is set if the worker is alive. If it has begun all queued commands, later queues may be twice as long.
         """
         behind, begun = self._queues.pop(worker, ()), self._begun.pop(worker, 0)
         if is_well and not behind:

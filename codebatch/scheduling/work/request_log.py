@@ -1,4 +1,4 @@
-"""The combined effect of all requests. They are applied in order, whenever they are read."""
+"""The combined effect of all requests. They are applied in the order of their numbers, whenever they are read."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ class AttemptStop(NamedTuple):
 
 
 class RequestLog:
-    """The requests read so far. A request names rounds, so it cannot affect an attempt that its author did not see."""
+    """The requests read so far.
+
+    A request names rounds, so it cannot affect a later attempt that its author could not know.
+    """
 
     def __init__(self, items: Mapping[CommandId, int]) -> None:
         self._items = items
@@ -51,7 +54,7 @@ class RequestLog:
         self._stopped: dict[int, dict[int, AttemptStop]] = {}
         self._cancelled_at = self._paused_at = 0
         self.is_expired = False
-        """True if the batch reached its time limit and no Open came since."""
+        """True if the batch has reached its time limit, and no later Open request has opened it."""
         self.count = 0
 
     def add(self, request: Request) -> list[int]:
@@ -117,25 +120,25 @@ class RequestLog:
 
     @property
     def is_cancelled(self) -> bool:
-        """True if the last Cancel has not been undone."""
+        """True if the last Cancel request has not been undone."""
         return self._cancelled_at > 0
 
     @property
     def is_paused(self) -> bool:
-        """True if the last Pause has not been undone."""
+        """True if the last Pause request has not been undone."""
         return self._paused_at > 0
 
     def is_cancelled_for(self, item: int, lifted: int) -> bool:
-        """Return whether a Cancel keeps an item from starting.
+        """Return whether a Cancel request keeps an item from starting.
 
-        `lifted` is the number of the last request whose answer opened the item, or 0.
+        `lifted` is the number of the last Answer request that opened the item, or 0.
         """
         return max(lifted, self._lifted.get(item, 0)) < self._cancelled_at
 
     def is_paused_for(self, item: int, lifted: int) -> bool:
-        """Return whether a Pause keeps an item from starting.
+        """Return whether a Pause request keeps an item from starting.
 
-        `lifted` is the number of the last request whose answer opened the item, or 0.
+        `lifted` is the number of the last Answer request that opened the item, or 0.
         """
         return max(lifted, self._lifted.get(item, 0)) < self._paused_at
 
@@ -148,7 +151,7 @@ class RequestLog:
         return round_ in self._opened.get(item, ())
 
     def skip(self, item: int) -> Skip | None:
-        """Return the last Skip of an item, or None. An Open of the skipped round removes it."""
+        """Return the last Skip request for an item, or None. An Open request for the same round undoes the Skip."""
         return self._skips.get(item)
 
     def answers(self, item: int, question: Digest) -> Sequence[LoggedAnswer]:
@@ -156,5 +159,8 @@ class RequestLog:
         return self._answers.get(item, {}).get(question, ())
 
     def is_acknowledged(self, item: int, round_: int) -> bool:
-        """Return whether a request acknowledged the failure of an item in a round, so that it no longer counts."""
+        """Return whether a request acknowledged an item's failure in a round.
+
+        Such a failure no longer counts towards the limit at which the batch stops.
+        """
         return round_ <= self._acknowledged.get(item, 0)

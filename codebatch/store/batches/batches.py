@@ -1,4 +1,4 @@
-"""Batches on disk: atomic creation, opening by ID, and batch.json, which describes a batch without its outputs."""
+"""Batches on disk: atomic creation, opening by ID, and batch.json, which describes a batch but not its outputs."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class BatchFile(Document, frozen=True, kw_only=True):
 
     @property
     def project_root(self) -> bytes:
-        """The root of the project: as recorded, otherwise the source or the common parent directory of all sources."""
+        """The root of the project: the recorded one, otherwise the source or the common parent of all sources."""
         try:
             return self.project or os.path.commonpath(self.sources)
         except ValueError:  # There is no source, or one of them is not absolute.
@@ -115,7 +115,7 @@ class BatchFile(Document, frozen=True, kw_only=True):
 
     @property
     def place(self) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
-        """The sources and the paths of the batch. Batches with equal places cover the same part of the same tree."""
+        """The sources and the restricting paths. Equal places mean the same part of the same tree."""
         return self.sources, self.paths
 
 
@@ -152,7 +152,7 @@ def check_batch_exists(files: FileReader, batch_root: Path) -> None:
     """Raise BatchRemoved if the directory of a batch no longer exists.
 
     A reader calls this if a file of the batch is missing. Readers hold no lock, so garbage collection may remove a
-    batch while it is read. It hides the directory first, then removes the files.
+    batch while it is read. Garbage collection renames the directory to a hidden name first, then removes the files.
     """
     if files.stat(batch_root) is None:
         raise BatchRemoved(batch_root.name)
@@ -191,9 +191,10 @@ def create_batch(
 ) -> BatchDir:
     """Create a batch directory atomically. On return it is on disk.
 
-    If `is_hidden` is set, no reader finds the batch. A later sweep removes it after its creator has died. If `before`
-    is set, the ID of the new batch sorts ahead of that batch, so the new batch does not become the latest one.
-    `documents` maps names of further files in the directory to their contents. `project` is as in BatchFile.
+    If `is_hidden` is set, no reader finds the batch. After the creator has died, the next writer removes the batch. If
+    `before` is set, the new ID sorts before the ID `before`, so the new batch does not become the latest one.
+    `documents` maps names of further files in the directory to their contents. `project` becomes the member `project`
+    of batch.json (BatchFile).
     """
     from codebatch.model.analysis.imports import imported_objects
 
@@ -254,10 +255,11 @@ def hidden_directory(store: StoreDir) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def building_batch(store: StoreDir, about: BatchFile) -> Iterator[Path]:
-    """Yield a hidden directory for the plan and other files of a batch, then publish it as the batch.
+    """Yield a hidden directory, into which the caller writes the plan and other files of a batch.
 
-    On return the batch is on disk. The files in the directory must be durable already, for example written by
-    `write_new`.
+    Then publish the directory as the batch.
+
+    On return the batch is on disk. The caller must write the files durably, for example with `write_new`.
     """
     files = store.files
     root = store.batches / _hidden_name()
@@ -325,7 +327,7 @@ def is_work(batch: BatchDir) -> bool:
 
 
 def has_batch_kind(batch: BatchDir, kind: BatchKind) -> bool:
-    """Return whether a batch is of a kind."""
+    """Return whether a batch is of the kind `kind`. True for every batch if `kind` is `any`."""
     return kind == "any" or is_work(batch) == (kind == "work")
 
 
@@ -347,7 +349,7 @@ def check_kind(batch: BatchDir, kind: BatchKind) -> None:
 def iter_batches(
     store: StoreDir, on_skipped: SkipCallback | None = None, *, kind: BatchKind = "analysis"
 ) -> Iterator[BatchDir]:
-    """Yield every readable batch of a kind, latest first. Each unreadable batch is reported to `on_skipped`."""
+    """Yield every readable batch of a kind, latest first. For each unreadable one, call `on_skipped`."""
     for batch_id in reversed(batch_ids(store)):
         try:
             batch = open_batch(store, batch_id)
@@ -360,9 +362,9 @@ def iter_batches(
 
 
 def read_batch_names(store: StoreDir) -> dict[str, BatchId]:
-    """Map each batch name to the ID of its batch. The batch may no longer exist.
+    """Map each batch name to the ID of its batch, even if that batch no longer exists.
 
-    If several batches have the same name, it maps to the latest.
+    If several batches have the same name, the name maps to the latest of them.
     """
     pins = sorted(name.partition("@") for name in store.files.listing(store.root / layout.PINS))
     return {

@@ -5,8 +5,8 @@ holder. When the process dies, for whatever reason, the kernel releases the lock
 affected by reused pids.
 
 A lease is a hard link to the holder file, so its inode identifies the holder even if the bytes are damaged. The lock,
-not the bytes, then decides whether a holder is alive. Exception: a holder on another host counts as dead if its file is
-damaged. Its work may then be done twice.
+not the bytes, then decides whether a holder is alive. Exception: a lock on another host is not visible. So if a holder
+file is damaged that was written on another host, its holder counts as dead, and its work may be done twice.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ HOLDER_FORMAT = 1
 ATTEMPTS_MAX = 100
 
 NOBODY = HolderId("0" * 32)
-"""The ID that stands for an unknown lease owner, which is never alive."""
+"""The ID that replaces the ID of an unknown lease owner. A holder with this ID is never alive."""
 
 
 class HolderFile(Document, frozen=True, kw_only=True):
@@ -54,9 +54,9 @@ def decode_holder(data: bytes) -> HolderFile:
 
 
 def _unreadable(holder: HolderId) -> HolderFile:
-    """Return a substitute for a holder file that cannot be read.
+    """Return a replacement for a holder file that cannot be read.
 
-    The substitute is on this host. So the lock of the file decides whether the holder is alive.
+    The replacement has the host of this process. So `LeaseReader.is_live` tests the lock of the file.
     """
     return HolderFile(holder=holder, role="worker", pid=0, host=this_host(), since_ns=0)
 
@@ -67,7 +67,7 @@ def new_holder_id() -> HolderId:
 
 
 class Holder:
-    """The registration of this process as a holder in one batch, until `close` or death."""
+    """The registration of this process as a holder in one batch, valid until `close` or until the process dies."""
 
     def __init__(self, files: Files, batch_root: Path, about: HolderFile, *, is_durable: bool = False) -> None:
         """Register this process.
@@ -89,9 +89,9 @@ class Holder:
         return self.about.holder
 
     def _register(self) -> Lock:
-        """Lock the holder file and link it into `holders/`.
+        """Lock the holder file, link it into `holders/`, and return the lock.
 
-        Before this process has locked the file, a sweeper may take the file for an orphan. Then the sweeper holds the
+        Until this process has locked the file, a sweeper may take the file for an orphan. Then the sweeper holds the
         lock, or has removed the file. In both cases, try again with a new file.
         """
         hidden = self._path.with_name(f".{self.id}.tmp")
@@ -121,8 +121,8 @@ class Holder:
         """Take the lease of a unit for an epoch. Return False if another process has taken this epoch.
 
         In analyses, leases only avoid duplicate work. A lease is a hard link to the holder file, so its inode
-        identifies the holder. File systems limit the number of links to a file (ext4: 65,000). If this limit is reached
-        or the holder file was deleted, a copy of the holder file becomes the source of further links.
+        identifies the holder. File systems limit the number of links to a file (ext4: 65,000). If this limit is
+        reached, or the holder file was deleted, write a copy of the holder file, and link further leases to the copy.
 
         If `may_be_forgotten` is set, the lease is not synced and may be missing after a power loss, even if this holder
         is durable.
@@ -131,7 +131,10 @@ class Holder:
         return self._try_link(name) if may_be_forgotten else self._try_acquire(name)
 
     def try_lead(self, epoch: int) -> bool:
-        """Take the lease of a work batch as a whole for an epoch. Return False if another process has taken it."""
+        """Take the coordinator lease of a work batch, which covers the whole batch, for an epoch.
+
+        Return False if another process has taken this epoch.
+        """
         return self._try_acquire(layout.coordinator_lease_name(epoch))
 
     def sync(self) -> None:
@@ -161,12 +164,15 @@ class Holder:
         )
 
     def close(self) -> None:
-        """Release every lease. The file stays as a record of past owners."""
+        """Release every lease by releasing the lock.
+
+        The holder file stays, so that readers can identify the owners of old leases.
+        """
         self._lock.release()
 
 
 class Lease(msgspec.Struct, frozen=True, kw_only=True):
-    """The lease of a unit with the highest epoch."""
+    """The lease of a unit with the highest epoch. A lower epoch belongs to an earlier owner."""
 
     shard: ShardId
     start: int
@@ -179,7 +185,7 @@ class LeaseReader:
     """A reader of the holders and leases of a batch."""
 
     def __init__(self, files: Files, batch_root: Path, *, take_over: bool = False) -> None:
-        """Open the reader. If `take_over`, leases of holders on other hosts count as expired."""
+        """Open the reader. If `take_over` is set, leases of holders on other hosts count as expired."""
         self._files = files
         self._root = batch_root
         self._holders = f"{batch_root}/{layout.HOLDERS}"
@@ -201,11 +207,14 @@ class LeaseReader:
         return holders
 
     def current_names(self) -> dict[str, int]:
-        """Return the current names in `leases/` with their inodes, as `Files.listing` does."""
+        """List `leases/` now. Return each name with its inode."""
         return self._files.listing(self._root / layout.LEASES)
 
     def leases(self, listed: Mapping[str, int] | None = None) -> dict[tuple[ShardId, int], Lease]:
-        """Return the lease with the highest epoch of every unit, from the names in `listed` or from a new listing."""
+        """Return the lease with the highest epoch of every unit, by shard and first item of the unit.
+
+        The names of the leases are taken from `listed` (name to inode), or from a new listing.
+        """
         highest: dict[tuple[ShardId, int], tuple[int, int, str]] = {}
         for name, inode in (self.current_names() if listed is None else listed).items():
             parsed = layout.parse_lease(name)
@@ -226,9 +235,12 @@ class LeaseReader:
         return leases
 
     def leader(self, listed: Mapping[str, int] | None = None) -> tuple[int, HolderFile | None]:
-        """Return the highest epoch of the lease of a work batch as a whole, and its holder if it is alive.
+        """Return the highest epoch of the coordinator lease of a work batch.
 
-        The epoch is 0 if there is no such lease. Names are taken from `listed`, or from a new listing.
+        Also return the lease's holder if it is alive, otherwise None.
+
+        The epoch is 0 if the batch has no coordinator lease. Names are taken from `listed` (name to inode), or from a
+        new listing.
         """
         highest = (0, 0, "")
         for name, inode in (self.current_names() if listed is None else listed).items():
@@ -243,7 +255,7 @@ class LeaseReader:
         return epoch, holder if is_live else None
 
     def is_live(self, holder: HolderFile) -> bool:
-        """Return whether a holder may still be at work.
+        """Return whether a holder may still be alive.
 
         A holder on another host counts as alive, because its flock is not visible on this one.
         """
@@ -255,9 +267,9 @@ class LeaseReader:
         return holder.host.name != this_host().name
 
     def _holder(self, inode: int, lease: str) -> HolderFile:
-        """Return the owner of a lease, identified by the bytes or the inode of the lease.
+        """Return the owner of a lease. The lease's bytes identify the owner or, if they are damaged, the lease's inode.
 
-        If both fail, return a substitute for an unknown owner, which is never alive.
+        If neither identifies an owner, return a replacement that is never alive.
         """
         if inode not in self._by_inode:
             holder = self._read(self._root / layout.LEASES / lease)
@@ -275,5 +287,5 @@ class LeaseReader:
 
 
 def has_live_holder(batch: BatchDir) -> bool:
-    """Return whether any holder of a batch may be at work."""
+    """Return whether any holder of a batch may be alive."""
     return any(is_live for _, is_live in LeaseReader(batch.files, batch.root).holders())

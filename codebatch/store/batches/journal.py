@@ -1,8 +1,8 @@
 """Journals: logs of events for users and tests, which do not affect correctness. Each holder appends to its own file.
 
-Each line is a JSON document: first the members of JournalHead, then those of the event. `errors` shows lines as
-evidence. To continue later, a reader keeps an offset for each journal. If the last line has no line feed, its writer is
-still writing it or has died. The reader reads such a line again the next time.
+Each line is a JSON document: first the members of JournalHead, then those of the event. The command `errors` shows
+lines as evidence. To continue later, a reader keeps an offset for each journal. If the last line has no line feed, its
+writer is still writing this line or has died. The reader skips an unfinished line and reads it again the next time.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ class Journal:
         self.flush()
 
     def add(self, event: JournalEvent) -> None:
-        """Buffer a line until the next `flush`. It gets the current time."""
+        """Buffer an event until the next `flush`, with the current time."""
         head = JournalHead(seq=self._seq, at_ns=self._now_ns(), holder=self._holder)
         self._seq += 1
         self._lines.append(encode_members(head, event))
@@ -252,14 +252,17 @@ class JournalReader:
 
     @property
     def since(self) -> Mapping[str, int]:
-        """The number of bytes read from each journal, by file name."""
+        """The number of bytes read so far from each journal, by file name.
+
+        Pass this to a later reader to continue here.
+        """
         return dict(self._read)
 
     def read(self, on_skipped: SkipCallback | None = None) -> list[JournalLine]:
         """Return the lines that all holders have added since the last call, sorted by time.
 
         Damaged lines and events of later versions are skipped and reported to `on_skipped`. A last line without a line
-        feed is skipped as well. Each later call reads it again until it is complete.
+        feed is skipped as well: later calls return it when it is complete.
         """
         lines: list[JournalLine] = []
         for name in self._files.listing(self._directory):

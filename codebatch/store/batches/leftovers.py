@@ -5,11 +5,12 @@ Unfinished files have names `.….tmp`, unfinished packs `.part`. Three rules id
 - The writer of an unfinished pack holds its flock. A pack that is not locked is an orphan.
 - All other files outside of batches are written under the shared lock of the store. A process with the exclusive lock
   can therefore treat each of them as an orphan.
-- All files in a batch are written by a holder, or by its coordinator on behalf of a worker. This coordinator is
-  registered before and after it writes. So list the files *before* the holders. A listed file whose creator is not
-  among the live holders is an orphan.
+- All files in a batch are written by a holder, or by a coordinator for one of its workers. A coordinator is registered
+  as a holder before it writes the first file and until after the last. So the sweeper lists the files *before* the
+  holders. A listed file whose creator is not among the live holders is an orphan.
 
-Readers also write files without a lock (a missing index of a pack). They tolerate the removal of such a file.
+A reader also writes a file without a lock: the missing index of a pack. If this file is removed while it is unfinished,
+the reader uses the index without a file.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ _HOLDER_IN_NAME = re.compile(r"\.+([0-9a-f]{32})\.")
 
 
 class BatchLeftovers:
-    """Candidates for orphans in a batch, listed at construction. Read the holders afterwards, then sweep."""
+    """The unfinished files in a batch that may be orphans, listed at construction.
+
+    Read the holders after the construction, then call `sweep`.
+    """
 
     def __init__(self, files: Files, batch_root: Path) -> None:
         self._files = files
@@ -40,9 +44,9 @@ class BatchLeftovers:
         self._scratch = [scratch / name for name in names if layout.HOLDER_PATTERN.match(name)]
 
     def sweep(self, holders: Sequence[tuple[HolderFile, bool]], own_holder: HolderId) -> int:
-        """Remove files that belong to no live holder, and return their number.
+        """Remove files that belong to no live holder. Return the number of removed files.
 
-        `own_holder` is the ID of the sweeping coordinator.
+        `own_holder` is the ID of the coordinator that sweeps.
         """
         live = {holder.holder for holder, is_live in holders if is_live}
         registered = {holder.holder for holder, _ in holders}

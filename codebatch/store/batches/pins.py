@@ -59,7 +59,7 @@ def assign_name(store: StoreDir, batch_id: BatchId, name: str) -> BatchId | None
 
 
 def unpin(store: StoreDir, reference: str, on_skipped: SkipCallback | None = None) -> str:
-    """Remove a pin, or a name given as `@NAME`. Return the ID that was pinned, or the reference.
+    """Remove a pin. Given `@NAME`, remove this name instead. Return the ID that was pinned, or `@NAME`.
 
     On return the removal is on disk. Raises InvalidId, UnknownId or AmbiguousId.
     """

@@ -45,12 +45,12 @@ def resolve_batch(
 ) -> BatchDir:
     """Return the batch that a reference names, or the latest one of the project that the store was opened for.
 
-    A reference is an ID, a unique prefix of an ID, `@NAME`, `latest` or `latest~N`. `latest~N` is the Nth older batch
-    with the same source, paths and pipeline as the latest one.
+    A reference is an ID, a unique prefix of an ID, `@NAME`, `latest` or `latest~N`. `latest~N` is found among the
+    batches that have the same source, paths and pipeline as the latest one: it is the Nth one before the latest.
 
-    `is_unrestricted` is used only without a reference, and only if the latest batch is restricted to paths. Then return
-    the latest batch that covers the whole source and has at least the same tasks. If there is none, return the latest
-    batch.
+    `is_unrestricted` has an effect only if `reference` is None and the latest batch is restricted to paths. Then return
+    the latest batch that covers the whole source and has at least the tasks of the restricted batch. If there is no
+    such batch, return the restricted one.
 
     Raises InvalidId, UnknownId or AmbiguousId; NoBatch if the project has no batch; WrongBatchKind if the named batch
     is of another kind; StoreCorrupt if the batch cannot be read, or if no batch can be read.
@@ -84,7 +84,7 @@ def resolve_batch(
 def iter_project_batches(
     store: StoreDir, on_skipped: SkipCallback | None = None, *, kind: BatchKind = "analysis"
 ) -> Iterator[BatchDir]:
-    """Yield the batches of a kind of the project that the store was opened for, latest first.
+    """Yield the project's batches of a kind, latest first. The project is the one that the store was opened for.
 
     Outside git, the current directory may have no batch while exactly one directory below it has one. Example:
     `codebatch run DIRECTORY` was started in the parent directory. Then yield the batches of the directory below.
@@ -96,14 +96,17 @@ def iter_project_batches(
 
 
 def iter_source_batches(store: StoreDir, sources: tuple[bytes, ...]) -> Iterator[BatchDir]:
-    """Yield the analyses of given sources, latest first, including those restricted to paths."""
+    """Yield the analyses with the sources `sources`, latest first, including analyses restricted to paths."""
     for batch in iter_batches(store):
         if batch.about.sources == sources and not batch.about.for_comparison:
             yield batch
 
 
 def default_batch(store: StoreDir, sources: tuple[bytes, ...]) -> BatchDir | None:
-    """Return the analysis of given sources that a query without a batch uses, or None if there is none."""
+    """Return the analysis with the sources `sources` that a query uses if its user names no batch.
+
+    None if there is none.
+    """
     candidates = iter_source_batches(store, sources)
     latest = next(candidates, None)
     return latest if latest is None or not latest.about.paths else _prefer_unrestricted(candidates, latest, None)
@@ -118,7 +121,11 @@ def belongs_to_other_project(store: StoreDir, batch: BatchDir) -> bool:
 
 
 def _current_root(store: StoreDir, project: ProjectRoot, kind: BatchKind) -> bytes:
-    """Return the root of the current project: outside git, the nearest directory with a batch of the kind."""
+    """Return the root of the current project.
+
+    Outside git, this is the nearest directory with a batch of the kind `kind`, from the start directory upwards. If
+    there is none, and exactly one directory below has such a batch, return that directory.
+    """
     if project.kind == "git":
         return project.root
     roots: set[bytes] = set()
@@ -185,7 +192,7 @@ def _resolve_name(store: StoreDir, reference: str) -> BatchId:
 
 
 def _prefer_unrestricted(older: Iterator[BatchDir], latest: BatchDir, on_skipped: SkipCallback | None) -> BatchDir:
-    """Return the first batch of `older` that covers the whole source of `latest`, or `latest` if there is none.
+    """Return the first batch in `older` that covers the whole source of `latest`. If there is none, return `latest`.
 
     If another batch than `latest` is returned, `on_skipped` gets a message.
     """

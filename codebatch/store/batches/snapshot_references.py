@@ -47,7 +47,8 @@ def resolve_snapshot(store: StoreDir, reference: str, on_skipped: SkipCallback |
 def _current_project_snapshots(store: StoreDir, documents: list[SnapshotDocument]) -> list[SnapshotDocument]:
     """Return the snapshots that were taken in the current project or are used by a batch of it.
 
-    Equal trees share one snapshot, which records only the source of the first one.
+    Equal trees share one snapshot, which records only the source of the first tree. So the batches of the project must
+    be searched too.
     """
     if store.project is None:
         return documents

@@ -96,7 +96,7 @@ class StoreDir(msgspec.Struct, frozen=True):
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Lock]:
-        """Hold the shared lock of the store (flock), which excludes garbage collection.
+        """Hold the shared lock of the store (flock) during the context. Meanwhile no garbage collection can start.
 
         A run holds this lock from its snapshot to its end. If no other process holds the lock and the store is
         writable, first remove files left by dead processes. If the store is removed while the lock is held, the
@@ -136,7 +136,7 @@ class StoreDir(msgspec.Struct, frozen=True):
 
     @contextlib.contextmanager
     def exclusive_lock(self) -> Iterator[None]:
-        """Hold the exclusive lock of the store (flock), and first remove files left by dead processes.
+        """Remove files left by dead processes, then hold the exclusive lock of the store (flock).
 
         Raises StoreInUse at once, without waiting, if another process writes to the store.
         """
@@ -160,7 +160,7 @@ class StoreDir(msgspec.Struct, frozen=True):
 
     @contextlib.contextmanager
     def making_batch(self) -> Iterator[None]:
-        """Hold an exclusive lock (flock) while a batch is looked up or created.
+        """Hold an exclusive lock (flock) while the caller looks up or creates a batch.
 
         So if identical runs start at the same time, only one of them creates a batch.
         """
@@ -209,14 +209,14 @@ def create_store(files: Files, root: Path, *, is_named: bool = True) -> tuple[St
         _write_once(files, root / name, content)
     origin = make_origin(files, root, layout.STORE_FILE)
     store_id = uuid.uuid4().hex
-    _sync_parents(files, parents)  # The path is durable before store.json makes the store visible.
+    _sync_parents(files, parents)  # Sync the path first, then publish store.json, which makes the store visible.
     if not _publish(files, root, encode_document(_StoreFile(id=store_id, origin=origin))):
         return open_store(files, root, is_named=is_named), False  # Another process won the race.
     return StoreDir(files, root, store_id), True
 
 
 def holds_only_a_store(root: Path) -> bool:
-    """Return whether every name in a directory is one that a store has. True for an empty directory."""
+    """Return whether a directory contains no names except those of a store's files. True for an empty directory."""
     expected = {*_DIRECTORIES, *_CONTENTS, layout.STORE_FILE, layout.WITNESS, layout.UNTRUSTED_FILE}
     return all(name in expected or _UNFINISHED.match(name) for name in _names(root))
 
@@ -225,10 +225,10 @@ _UNFINISHED = re.compile(r"\.store\.json\.[0-9a-f]{32}\.tmp\Z")
 
 
 def _is_leftover(files: Files, root: Path, name: str) -> bool:
-    """Return whether a killed `create_store` of this user may have left a name in a directory without store.json.
+    """Return whether a killed `create_store` of this user may have left a name in a directory.
 
-    Leftovers are empty directories of the store, the witness, an unpublished store.json, and the files of `_CONTENTS`.
-    After a power loss, these files may be truncated or contain zeros.
+    The directory has no store.json. Leftovers are empty directories of the store, the witness, an unpublished
+    store.json, and the files of `_CONTENTS`. After a power loss, these files may be truncated or contain zeros.
     """
     status = files.stat(root / name)
     if status is None:
@@ -260,7 +260,7 @@ def _write_once(files: Files, path: Path, content: bytes) -> None:
 
 
 def _publish(files: Files, root: Path, document: bytes) -> bool:
-    """Publish store.json unless it exists, and return whether this process published it. On return its name is on disk.
+    """Publish store.json unless it exists. Return whether this process published it. On return its name is on disk.
 
     If this process dies before the sync, its hidden file remains. `StoreDir.writing` finds the file and syncs the
     directory.
@@ -281,7 +281,7 @@ def _publish(files: Files, root: Path, document: bytes) -> bool:
 def open_store(files: Files, root: Path, *, is_named: bool = True) -> StoreDir:
     """Open a store. Raises StoreNotFound, StoreUntrusted or StoreCorrupt.
 
-    A store that was found, not named by the user, must be where it was created (store/ownership.py).
+    If the user did not name the store (`is_named`), it must be where it was created (store/ownership.py).
     """
     root = Path(os.path.abspath(root))
     files.confine(root)
@@ -342,7 +342,7 @@ def _decode(root: Path, data: bytes) -> _StoreFile:
 
 
 def looks_like_store(path: Path) -> bool:
-    """Return whether a path resembles a store: it is a link, or has store.json. Only opening it shows if it is one."""
+    """Return whether a path may be a store: a symbolic link, or a directory with store.json."""
     return path.is_symlink() or os.path.lexists(path / layout.STORE_FILE)
 
 
@@ -362,7 +362,7 @@ def _names(root: Path) -> list[str]:
 
 
 def _parents(files: Files, root: Path) -> list[Path]:
-    """Return the directories that get a new entry when `root` is created, nearest first. The last already exists."""
+    """Return the directories that get a new entry when `root` is created, nearest first. The last one exists."""
     parents = [root.parent]
     while files.stat(root) is None and root != root.parent:
         root = root.parent
@@ -373,8 +373,8 @@ def _parents(files: Files, root: Path) -> list[Path]:
 def _sync_parents(files: Files, parents: list[Path]) -> None:
     """Sync the directories that `_parents` returned.
 
-    The last one existed before, so a failure to sync it is ignored. Its sync matters only if a process that died had
-    just created the next directory in it. Then this user can write there, so the sync succeeds.
+    The last directory existed before, so a failure to sync it is ignored. This sync is needed only if another process
+    created the next directory in it and died. In that case this user can write to the directory, so the sync succeeds.
     """
     for parent in parents[:-1]:
         files.sync_directory(parent)

@@ -19,7 +19,7 @@ def sweep_parts(files: Files, objects: Path) -> int:
 
 
 def sweep_unfinished(files: Files, directories: Sequence[Path]) -> int:
-    """Remove unfinished files in directories outside of batches.
+    """Remove unfinished files in `directories`, which are outside of batches. Return the number of removed files.
 
     The caller holds the exclusive lock of the store.
     """
@@ -30,7 +30,7 @@ def sweep_unfinished(files: Files, directories: Sequence[Path]) -> int:
 def remove_unlocked(files: Files, path: Path) -> bool:
     """Remove a file if no process has locked it. Return whether it was removed.
 
-    A writer may have created the file without having locked it yet. It then finds the file removed and creates another.
+    If a writer has created the file and not locked it yet, the writer later finds the file removed and creates another.
     """
     try:
         lock = files.try_lock(path, create=False)
@@ -47,7 +47,7 @@ def remove_unlocked(files: Files, path: Path) -> bool:
 def remove_unfinished(files: Files, path: Path) -> bool:
     """Remove a file, link or directory. Return whether it was removed.
 
-    Errors of the removal are ignored. If the file is in the way, the next write fails and reports this.
+    Errors of the removal are ignored. If the file later prevents a write, that write raises the error.
     """
     with contextlib.suppress(StoreUnwritable, StoreUntrusted):
         status = files.stat(path)

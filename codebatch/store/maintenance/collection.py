@@ -1,13 +1,13 @@
 """Garbage collection of batches, then snapshots, then objects (SPEC.md "Garbage collection").
 
-`choose` only reads: it lists all data to remove. If any data is damaged or not from codebatch, the command ends before
-it removes anything. Then `collect` performs these steps, while its caller holds the exclusive lock of the store
-(`StoreDir.alone`). Each step is on disk before the next begins:
+`choose` only reads: it lists all data to remove. If an error occurs in this phase, nothing has been removed. Then
+`collect` performs these steps, while its caller holds the exclusive lock of the store (`StoreDir.exclusive_lock`). Each
+step is on disk before the next begins:
 
-1. Batches are renamed to hidden names. Nothing that remains refers to them.
+1. Batches are renamed to hidden names. No remaining data refers to these batches.
 2. Snapshots that no remaining batch refers to are renamed in the same way.
 3. The hidden directories are removed. After a kill, the next writer removes them (batches/leftovers.py).
-4. Batches are settled (store/results/compaction.py).
+4. Batches are settled: only their outputs stay (store/results/compaction.py).
 5. Equal shard files are linked to each other (store/results/relinking.py).
 6. Packs are removed or rewritten (store/objects/repacking.py).
 7. Stat caches, and indexes of removed batches, are removed. They only save time.
@@ -50,7 +50,10 @@ UNNAMED_DAYS_MAX = 14
 """Maximum age in days of a snapshot or stat cache that no batch refers to."""
 
 EndStateReader = Callable[[BatchDir], BatchState | None]
-"""A reader of the state of a work batch that has ended. It returns None if the batch is held or waits for an answer."""
+"""A function that returns the state of a work batch that has ended.
+
+It returns None if a process holds the batch, or the batch waits for an answer.
+"""
 
 
 def _unknown_state(_: BatchDir) -> None:
@@ -58,7 +61,7 @@ def _unknown_state(_: BatchDir) -> None:
 
 
 class CollectionPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """The data to remove.
+    """A plan of one garbage collection: the data to remove.
 
     - `to_settle`: the batches of which only the outputs stay.
     - `copies`: groups of equal shard files, to be linked to each other.
@@ -90,8 +93,8 @@ def choose(
     """Choose what to remove, without changing anything. Raises StoreUntrusted.
 
     Batches with equal sources, paths and pipeline form a group. Batches that were run for a comparison form groups of
-    their own. In each group, the `keep` latest COMPLETED batches stay, and the `keep` latest of the others. These
-    batches stay as well:
+    their own. In each group, the `keep` latest COMPLETED batches stay, and the `keep` latest batches in other states.
+    These batches stay as well:
 
     - batches that have not ended, and the bases of such batches
     - pinned, named or held batches
@@ -100,10 +103,11 @@ def choose(
 
     COMPLETED batches that stay are settled, unless they are in `spared`.
 
-    - `with_objects`: collect objects too. None means: only if they were last collected at least a day ago.
-    - `with_copies`: find equal shard files too, which requires reading them.
+    - `with_objects`: collect objects too. None means: collect objects if the last collection of objects was at least a
+      day ago.
+    - `with_copies`: also read shard files to find equal ones.
     - `work_ended` returns the state of a work batch. Work batches are never settled.
-    - `on_skipped` gets reports of damage.
+    - `on_skipped` is called with a message for each damaged file.
     """
     pinned = protected_ids(store)
     batches, is_all_known = _read_batches(store, on_skipped)
@@ -141,10 +145,11 @@ def choose(
 
 
 def collect(store: StoreDir, going: CollectionPlan, on_skipped: SkipCallback) -> None:
-    """Remove what `choose` chose. The caller has held the exclusive lock of the store since that call.
+    """Remove the data that `choose` chose.
 
-    On return everything is removed durably. Files that another program has removed in between are skipped. If
-    StoreUnwritable is raised, only a part has been removed.
+    The caller must hold the exclusive lock of the store from `choose` to the end of this call. On return everything is
+    removed durably. Files that another program has removed in between are skipped. If StoreUnwritable is raised, some
+    data may have been removed.
     """
     files = store.files
     hidden = []
@@ -221,10 +226,10 @@ def _old_batches(
 
 
 def _shard_names(remaining_batches: list[BatchDir], to_settle: list[tuple[BatchDir, Digest]]) -> Iterator[ShardName]:
-    """Yield the names of the shard files that stay.
+    """Yield the names of the shard files that remain after the collection.
 
-    If a batch is to be settled, its reused shard files are omitted. Settling removes them, because the outputs of the
-    batch contain the same results.
+    Settling a batch removes its reused shard files, because its outputs contain the same results. So these names are
+    omitted.
     """
     settling = {batch.id for batch, _ in to_settle}
     return (
@@ -233,7 +238,10 @@ def _shard_names(remaining_batches: list[BatchDir], to_settle: list[tuple[BatchD
 
 
 def _state_if_ended(batch: BatchDir) -> BatchState | None:
-    """Return the state of a merged analysis that no process holds. None if it is held, unmerged or unreadable."""
+    """Return the state of an analysis that has ended.
+
+    None if a process holds the batch, or its outputs are not merged or not readable.
+    """
     try:
         if has_live_holder(batch):
             return None
@@ -246,7 +254,7 @@ def _state_if_ended(batch: BatchDir) -> BatchState | None:
 
 
 def _settled_digest(batch: BatchDir) -> Digest | None:
-    """Return the result digest of a batch that can be settled, or None."""
+    """Return the result digest of a batch that can be settled, or None if it cannot."""
     if not can_compact(batch) or _state_if_ended(batch) is not BatchState.COMPLETED:
         return None
     settled = read_compacted(batch)
@@ -283,7 +291,7 @@ def _indexes_to_remove(store: StoreDir, staying: Collection[str]) -> Iterator[Pa
 
 
 def _terms_to_remove(store: StoreDir, batches: list[BatchDir]) -> Iterator[Path]:
-    """Yield the terms files whose shard file is in no readable batch. They are rebuilt when needed."""
+    """Yield each terms file whose shard file is in no readable batch. If needed later, the file is built again."""
     directory = store.root / layout.INDEXES / layout.TERMS
     names = [name for name in store.files.listing(directory) if DIGEST_PATTERN.match(name)]
     needed = {name.digest for name in iter_shard_names(batches)} if names else set()
@@ -304,7 +312,10 @@ def _is_due(store: StoreDir, now_ns: int) -> bool:
 def _needed_objects(
     store: StoreDir, batches: list[BatchDir], snapshots: list[str], on_skipped: SkipCallback
 ) -> set[bytes] | None:
-    """Return the digests of the objects that snapshots and records name. None if one of them cannot be read."""
+    """Return the digests of the objects that the snapshots and the records of the batches name.
+
+    Return None if a snapshot or a batch cannot be read.
+    """
     names: set[str] = set()
     try:
         for snapshot_id in snapshots:
@@ -320,10 +331,12 @@ def _needed_objects(
 
 
 def iter_record_objects(batch: BatchDir) -> Iterator[str]:
-    """Yield the digests of the objects that the `ast` records and the imports of a batch name. Raises StoreCorrupt.
+    """Yield the digests of the objects that a batch needs: imported files, and objects that `ast` records name.
 
-    If all work of the batch has results, only the merged records are read. Otherwise work may be continued or repeated,
-    so the records of all outcomes are read too. Imported files are needed to repeat their tasks.
+    Raises StoreCorrupt.
+
+    If all work of the batch has results, only the merged records are read. Otherwise the work may be continued or
+    repeated, so the records of all outcomes are read too. Imported files are needed to repeat their tasks.
     """
     yield from batch.about.imports.values()
     try:

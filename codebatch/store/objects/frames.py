@@ -1,7 +1,7 @@
-"""zstd frames: their lengths and contents. A pack or a compressed file is a sequence of frames.
+"""zstd frames: their lengths and contents. A pack, or any other compressed file, is a sequence of frames.
 
-The one-shot `decompress()` of zstandard returns only the first of several frames and ignores the rest without an error.
-So codebatch never calls it on data with more than one frame: `decompress_all` reads all frames.
+The one-shot `decompress()` of zstandard returns the first of several frames and ignores the rest without an error. So
+data that may have several frames is decompressed with `decompress_all`.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class Frame(msgspec.Struct, frozen=True, order=True):
 
 
 class FrameError(ValueError):
-    """An error of bytes that are not a complete, undamaged zstd frame with a content size."""
+    """The error that bytes are not one complete, undamaged zstd frame with a content size in its header."""
 
 
 def compress(data: bytes, level: int = LEVEL) -> bytes:
-    """Return one frame with the content size in its header."""
+    """Return `data` as one zstd frame with the content size in its header."""
     return zstandard.ZstdCompressor(level=level).compress(data)
 
 
@@ -65,7 +65,10 @@ def decompress_one(
 
 
 def decompress_all(data: bytes) -> bytes:
-    """Return the concatenated content of all frames. Raises FrameError if one is truncated or damaged."""
+    """Return the contents of all frames in `data`, concatenated.
+
+    Raises FrameError if a frame is truncated or damaged.
+    """
     parts = []
     end = 0
     for frame in iter_frames(lambda offset, length: data[offset : offset + length], len(data)):
@@ -77,9 +80,12 @@ def decompress_all(data: bytes) -> bytes:
 
 
 def iter_frames(read_at: ReadAt, total: int) -> Iterator[Frame]:
-    """Yield the position and sizes of each frame. Stop before the first truncated or invalid frame.
+    """Yield each frame of a file: its position, length and content size.
 
-    The frames are found from their block headers (RFC 8878 3.1.1), without decompression.
+    Stop before the first truncated or invalid frame.
+
+    `read_at` reads from the file, which has `total` bytes. Block headers show where a frame ends (RFC 8878 3.1.1), so
+    nothing is decompressed.
     """
     window = _ReadWindow(read_at)
     offset = 0
@@ -134,7 +140,7 @@ def _frame_at(window: _ReadWindow, start: int, total: int) -> Frame | None:
 
 
 class _ReadWindow:
-    """A buffer for small reads of nearby bytes. It reads CHUNK_BYTES at once."""
+    """A buffer for small reads of nearby bytes. If a byte is not in the buffer, CHUNK_BYTES are read at once."""
 
     def __init__(self, read_at: ReadAt) -> None:
         self._read_at = read_at
@@ -150,7 +156,7 @@ class _ReadWindow:
 
 
 class _FileStretch:
-    """A stream with the bytes of a range of a file."""
+    """A readable stream over a range of a file's bytes."""
 
     def __init__(self, read_at: ReadAt, offset: int, length: int) -> None:
         self._read_at = read_at

@@ -1,8 +1,8 @@
-"""Objects: immutable bytes named by the sha256 of their content, read from packs.
+"""Objects: immutable bytes, named by the sha256 of their content, and read from packs.
 
-A read returns bytes with this hash, or raises ObjectMissing. If the bytes in a pack have another hash, the digest is
-added to the list `.bad` next to the pack (packs.py). The object then counts as missing, and the next snapshot stores it
-again.
+A read returns bytes with the requested hash, or raises ObjectMissing. If the bytes in a pack have another hash, the
+object is damaged. Its digest is then added to the `.bad` file of the pack (packs.py). A damaged object counts as
+missing, so the next snapshot stores it again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ _WINDOW_BYTES = 64 * 1024
 _WINDOWS = 4
 
 _SEARCHED_MAX = 64
-"""Number of searches in each index after which a dictionary of all objects is built instead."""
+"""Number of binary searches in pack indexes.
+
+After this number, the store builds a dictionary of all objects and uses it instead.
+"""
 
 
 class ObjectLocation(msgspec.Struct, frozen=True):
@@ -41,7 +44,7 @@ class ObjectLocation(msgspec.Struct, frozen=True):
 
 
 class _PackWindow(msgspec.Struct, frozen=True):
-    """A range of a pack that was read."""
+    """A byte range of a pack, read in one call and cached."""
 
     pack: str
     start: int
@@ -94,9 +97,9 @@ class ObjectStore:
         )
 
     def has_key(self, key: bytes) -> bool:
-        """Return whether a known sealed pack contains a copy of an object that is not known to be damaged.
+        """Return whether a known sealed pack contains an undamaged copy of an object, as far as known.
 
-        `key` is the digest as 32 bytes. So loops over many objects avoid the conversion from hex.
+        `key` is the digest as 32 bytes, so that loops over many objects need no conversion from hex.
         """
         if not self._loaded:
             self.refresh()
@@ -116,12 +119,18 @@ class ObjectStore:
         return None if pack is None or row is None else ObjectLocation(pack.name, pack.content.frame(row))
 
     def packs(self) -> list[tuple[str, PackIndex, Collection[bytes]]]:
-        """Return each sealed pack, sorted by name: its name, its index, and the objects known to be damaged in it."""
+        """Return every sealed pack: its name, its index, and the digests of objects known to be damaged in it.
+
+        Packs are sorted by name.
+        """
         self.refresh()
         return [(pack.name, pack.content, self._bad.get(pack.name, ())) for pack in self._packs]
 
     def pack_sizes(self) -> list[tuple[str, int]] | None:
-        """Return (name, size in bytes) of every pack on disk, sorted. None if any object is known to be damaged."""
+        """Return (name, size in bytes) of every pack on disk, sorted.
+
+        Return None if any object is known to be damaged.
+        """
         names = self.files.listing(self.root)
         if any(name.endswith(layout.BAD_SUFFIX) for name in names):
             return None
@@ -129,7 +138,7 @@ class ObjectStore:
         return [(name, self.files.size(self.root / name) or 0) for name in packs]
 
     def refresh(self) -> None:
-        """List the directory again, load new packs and drop removed ones."""
+        """List the packs on disk again: load new packs and forget removed ones."""
         names = self.files.listing(self.root)
         packs = {name.removesuffix(layout.PACK_SUFFIX) for name in names if name.endswith(layout.PACK_SUFFIX)}
         bad = {name.removesuffix(layout.BAD_SUFFIX) for name in names if name.endswith(layout.BAD_SUFFIX)} & packs
@@ -145,7 +154,10 @@ class ObjectStore:
         self._replace_packs([(name, index) for name, index in indexes if index is not None])
 
     def adopt(self, name: str, index: PackIndex) -> None:
-        """Add a pack that this process has just sealed. It replaces a damaged pack with the same name."""
+        """Add a pack that this process has just sealed.
+
+        If a damaged pack has the same name, the new one replaces it.
+        """
         self._bad.pop(name, None)
         if any(pack.name == name for pack in self._packs):
             self._replace_packs([(pack.name, pack.content) for pack in self._packs])
@@ -153,7 +165,7 @@ class ObjectStore:
             self._add_pack(name, index)
 
     def _replace_packs(self, packs: list[tuple[str, PackIndex]]) -> None:
-        """Replace the known packs."""
+        """Replace the list of known packs."""
         self._packs, self._pack_by_key = [_Pack(name, index) for name, index in packs], None
 
     def _add_pack(self, name: str, index: PackIndex) -> None:
@@ -162,7 +174,10 @@ class ObjectStore:
             self._index_pack(self._packs[-1], self._pack_by_key)
 
     def _find_pack(self, key: bytes) -> _Pack | None:
-        """Return the last known pack with a copy of an object that is not known to be damaged, or None."""
+        """Return the last known pack that has an undamaged copy of an object, as far as known.
+
+        Return None if there is no such pack.
+        """
         if self._pack_by_key is None and self._searched < _SEARCHED_MAX:
             self._searched += 1
             return self._search(key)
@@ -184,7 +199,7 @@ class ObjectStore:
         pack_by_key.update(dict.fromkeys([key for key in keys if key not in bad] if bad else keys, pack))
 
     def _load(self, name: str) -> PackIndex | None:
-        """Return the index of a pack: the one on disk if it is valid, otherwise a new one.
+        """Return the index of a pack: from the index file if this is valid, otherwise built from the pack.
 
         Return None if the pack is missing or is not a regular file.
         """
@@ -245,10 +260,10 @@ class ObjectStore:
         return data[:length]
 
     def _record_damage(self, key: bytes, pack: str) -> None:
-        """Record that a pack's copy of an object is damaged, and use another pack's copy if there is one.
+        """Add an object to the `.bad` file of a pack, whose copy is damaged. From now on, use a copy in another pack.
 
-        Two readers may add to the `.bad` file of one pack at the same time. Then one line may be lost. The next reader
-        of that object finds the damage again.
+        If two readers add to one `.bad` file at the same time, a line may be lost. The next reader of the damaged
+        object adds the line again.
         """
         bad = self._bad.setdefault(pack, set())
         bad.add(key)

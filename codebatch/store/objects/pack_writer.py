@@ -41,7 +41,7 @@ class SizeChangedError(ValueError):
 
 
 class PackPart:
-    """An unsealed pack: its file, lock and running hash. `bytes` is its current length."""
+    """An unsealed pack: its file, lock and running hash. `bytes` is the current length of the file."""
 
     def __init__(self, files: Files, root: Path) -> None:
         self._files = files
@@ -61,7 +61,10 @@ class PackPart:
         self._frames.append((key, frame))
 
     def seal(self) -> tuple[str, PackIndex]:
-        """Publish the pack under its name and return the name with the index. Durable once the directory is synced."""
+        """Publish the pack under its final name.
+
+        Return this name and the pack's index. Durable once the caller has synced the directory.
+        """
         self._appender.sync()
         name = self._hash.hexdigest()
         root = self._root
@@ -79,7 +82,7 @@ class PackPart:
         return name, index
 
     def discard(self) -> None:
-        """Remove the part. A sealed pack keeps its final name. Idempotent."""
+        """Remove the unfinished file `.part`. If the pack is sealed, its final name stays. Idempotent."""
         if not self._is_open:
             return
         self._is_open = False
@@ -127,9 +130,9 @@ class PackWriter:
     Use it as a context manager: an exception discards unsealed objects. Objects that are already in the store or in
     this writer are not written again.
 
-    From the second batch on, a thread compresses and writes while the caller reads the next files (zstd, sha256 and
-    write(2) release the GIL). The thread writes one batch at a time, so packs do not depend on timing. All other work
-    runs in the caller's thread.
+    Objects are collected in batches. From the second batch on, a thread compresses and writes each batch while the
+    caller reads the next files (zstd, sha256 and write(2) release the GIL). The thread writes one batch at a time, so
+    packs do not depend on timing. All other work runs in the caller's thread.
     """
 
     def __init__(self, objects: ObjectStore) -> None:
@@ -160,7 +163,7 @@ class PackWriter:
         return Digest(self.add_key(data).hex())
 
     def add_key(self, data: bytes) -> bytes:
-        """Add an object like `add`, but return its digest as 32 bytes. So long loops avoid the conversion to hex."""
+        """Add an object like `add`, and return its digest as 32 bytes, so that long loops need no conversion to hex."""
         key = hashlib.sha256(data).digest()
         if not self._is_stored(key):
             self._keys.add(key)
@@ -218,7 +221,7 @@ class PackWriter:
         self._sealed = []
 
     def discard(self) -> None:
-        """Drop unsealed objects and remove their file. Sealed packs stay."""
+        """Drop unsealed objects and remove their unfinished file. Sealed packs stay."""
         self._stop_thread()
         self._take_pending()
         self._running.clear()
@@ -228,7 +231,7 @@ class PackWriter:
             part.discard()
 
     def holds(self, digest: str) -> bool:
-        """Return whether the store or this writer has an object. If true, the object is on disk after `seal`."""
+        """Return whether the store or this writer has an object. If so, the object is on disk after `seal`."""
         if not DIGEST_PATTERN.match(digest):
             return False
         key = bytes.fromhex(digest)
@@ -237,10 +240,10 @@ class PackWriter:
         return self._is_stored(key)
 
     def _is_stored(self, key: bytes) -> bool:
-        """Return whether the writer or a sealed pack has an object, so that it need not be written.
+        """Return whether this writer or a sealed pack has an object, so that the object need not be written.
 
-        The process that sealed the pack may have died before it synced the name of the pack. So `seal` must sync the
-        directory.
+        The process that sealed such a pack may have died before it synced the name of the pack. So `seal` syncs the
+        directory even if this writer has written nothing.
         """
         if key in self._keys:
             return True
@@ -250,7 +253,10 @@ class PackWriter:
         return False
 
     def _submit(self) -> None:
-        """Submit the pending objects to the thread. Wait first if too many batches are pending, which bounds memory."""
+        """Pass the pending objects to the thread as a batch.
+
+        If too many batches are waiting, wait first, which bounds memory.
+        """
         if self._thread is None:
             from concurrent.futures import ThreadPoolExecutor  # A small snapshot needs no thread.
 
@@ -264,7 +270,7 @@ class PackWriter:
             self._write(batch)
 
     def _wait(self, pending_max: int) -> None:
-        """Wait until at most `pending_max` batches are pending in the thread. Raises errors of the thread."""
+        """Wait until at most `pending_max` batches wait for the thread. Raises errors that occurred in the thread."""
         while len(self._running) > pending_max:
             self._running.popleft().result()
 
@@ -278,7 +284,10 @@ class PackWriter:
         return pending
 
     def _write(self, batch: list[tuple[bytes, bytes]]) -> None:
-        """Compress a batch into the current pack. Runs in the thread, or in the caller's thread while it is idle."""
+        """Compress a batch of objects and append it to the current pack.
+
+        Runs in the thread or, while the thread is idle, in the caller's thread.
+        """
         if self._part is None:
             self._part = PackPart(self._files, self._objects.root)
         part = self._part

@@ -130,7 +130,10 @@ def decode_index(data: bytes) -> PackIndex:
 
 
 def index_from_pack(read_at: ReadAt, pack_bytes: int) -> PackIndex:
-    """Build the index from the pack alone. Damaged frames are omitted. The index ends before a truncated frame."""
+    """Build the index of a pack from the pack's bytes.
+
+    Damaged frames are omitted. A truncated frame and all later frames are omitted too.
+    """
     frames = []
     for frame in iter_frames(read_at, pack_bytes):
         try:
@@ -141,12 +144,15 @@ def index_from_pack(read_at: ReadAt, pack_bytes: int) -> PackIndex:
 
 
 def encode_bad(keys: Iterable[bytes]) -> bytes:
-    """Return the bytes of a .bad file."""
+    """Return the bytes of a `.bad` file, which lists the damaged objects of a pack."""
     return "".join(f"{key.hex()}\n" for key in sorted(keys)).encode()
 
 
 def decode_bad(data: bytes) -> set[bytes]:
-    """Return the digests in a .bad file. Invalid lines are skipped, because the file is only a hint."""
+    """Return the digests in a `.bad` file.
+
+    Invalid lines are skipped, because a lost line only delays the discovery of damage.
+    """
     lines = data.decode("ascii", "replace").splitlines()
     return {bytes.fromhex(line) for line in lines if DIGEST_PATTERN.match(line)}
 

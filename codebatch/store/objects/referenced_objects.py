@@ -10,7 +10,7 @@ from codebatch.model.record_counts import Counts
 
 
 class _ReferenceLine(msgspec.Struct, frozen=True):
-    """The members of a record that show whether it names an object."""
+    """The members of a record that must be decoded to find out whether the record names an object."""
 
     kind: str
     object: str = ""
@@ -20,7 +20,7 @@ _line_decoder = msgspec.json.Decoder(_ReferenceLine)
 
 
 def may_name_objects(counts: Counts) -> bool:
-    """Return whether records may name objects, from their counts alone."""
+    """Return whether some of the counted records may name objects. Only the counts are needed, not the records."""
     return "ast" in counts.kinds
 
 

@@ -1,6 +1,6 @@
 """Garbage collection of packs: packs without needed objects are removed, those with much garbage are rewritten.
 
-The caller holds the exclusive lock of the store (`StoreDir.alone`). A pack is removed only when each of its
+The caller holds the exclusive lock of the store (`StoreDir.exclusive_lock`). A pack is removed only when each of its
 needed objects has a verified copy in another pack. That pack and its name must be on disk. So a kill at any point
 leaves every needed object in at least one pack. If two packs have it, the next garbage collection removes one copy.
 Readers hold no lock: if a pack is gone, they list the packs again.
@@ -21,7 +21,7 @@ from codebatch.store.objects.pack_writer import PACK_BYTES, PackPart
 from codebatch.store.objects.packs import PackIndex
 
 DEAD_SHARE_MIN = 0.3
-"""Minimum share of garbage in a pack that is rewritten."""
+"""The minimum share of garbage at which a pack is rewritten, from 0 to 1."""
 
 
 class _RemovedPack(msgspec.Struct, frozen=True):
@@ -35,8 +35,8 @@ class _RemovedPack(msgspec.Struct, frozen=True):
 class Repacking(msgspec.Struct, frozen=True):
     """A plan of the garbage collection of packs.
 
-    `removed` are the packs to remove, `remaining` all other packs. `dead` is the number of objects that are not needed.
-    `dead_bytes` is the number of bytes that will become free.
+    `removed` are the packs to remove, `remaining` all other packs. `dead` is the number of objects in removed packs
+    that are not needed. `dead_bytes` is the number of bytes that will become free.
     """
 
     removed: list[_RemovedPack]
@@ -46,15 +46,17 @@ class Repacking(msgspec.Struct, frozen=True):
 
     @property
     def rewritten(self) -> int:
-        """Number of packs with objects to be copied."""
+        """The number of removed packs that have needed objects, which are copied to a new pack first."""
         return sum(bool(pack.keys) for pack in self.removed)
 
 
 def choose_packs(objects: ObjectStore, needed: Collection[bytes]) -> Repacking:
-    """Choose the packs to remove, given the needed objects.
+    """Choose the packs to remove. `needed` are the digests of the objects that must remain.
 
-    A second copy of an object counts as garbage. Packs without a valid name stay. Packs whose frames in the index do
-    not cover all bytes are damaged, and stay too.
+    A pack is removed if it has no undamaged needed object, or if its share of garbage is at least DEAD_SHARE_MIN.
+    Garbage is every object that is not needed, damaged, or also in an earlier pack that stays.
+
+    A pack stays if its name is not a digest, or if the frames in its index do not cover all its bytes.
     """
     given_up: list[_RemovedPack] = []
     remaining: list[tuple[str, PackIndex, Collection[bytes]]] = []
@@ -79,9 +81,9 @@ def choose_packs(objects: ObjectStore, needed: Collection[bytes]) -> Repacking:
 def repack(objects: ObjectStore, chosen: Repacking) -> list[str]:
     """Rewrite and remove the chosen packs. Return the names of packs that could not be removed.
 
-    A pack is not removed if its copy of a needed object is damaged and no other pack has an undamaged copy. On return
-    needed objects are on disk, and removed packs do not reappear after power loss. If StoreUnwritable is raised, each
-    pack is either rewritten or unchanged.
+    Before a pack is removed, its needed objects are copied to a new pack. If its copy of a needed object is damaged,
+    and no other pack has an undamaged copy, the pack is not removed. On return needed objects are on disk, and removed
+    packs do not reappear after power loss. If StoreUnwritable is raised, each pack is either rewritten or unchanged.
     """
     return _Repacker(objects, chosen).run()
 
@@ -97,7 +99,9 @@ class _Repacker:
         self._copied: list[str] = []
 
     def run(self) -> list[str]:
-        """Copy needed objects into new packs and remove the old packs.
+        """Copy needed objects into new packs, then remove the old packs.
+
+        Return the names of packs that could not be removed.
 
         Packs without needed objects are removed first, to free space.
         """
@@ -124,7 +128,10 @@ class _Repacker:
         return damaged
 
     def _move(self, pack: _RemovedPack, key: bytes) -> bool:
-        """Ensure that a pack that stays has a copy of an object. Return False if all its copies are damaged."""
+        """Ensure that a remaining or new pack has a copy of an object of `pack`.
+
+        Return False if all copies of the object are damaged.
+        """
         if key in self._moved or self._is_in_remaining_pack(key):
             return True
         row = pack.content.find(key)
@@ -160,7 +167,7 @@ class _Repacker:
             yield self._files.read_range(path, frame.offset + start, min(CHUNK_BYTES, frame.length - start))
 
     def _seal(self) -> None:
-        """Make the new pack durable under its name, and only then remove the packs that it replaces."""
+        """Publish the new pack durably, and then remove the packs whose needed objects are in it."""
         if self._part is not None:
             part, self._part = self._part, None
             try:
@@ -175,15 +182,15 @@ class _Repacker:
         self._copied.clear()
 
     def _remove(self, pack: str) -> None:
-        """Remove a pack, unless this collection has just written a pack with this name.
+        """Remove a pack, unless this garbage collection has just written a pack with the same name.
 
-        This happens if an earlier, killed garbage collection had already written the same pack.
+        The names are the same if a garbage collection that was killed earlier had already written the same pack.
         """
         if pack not in self._written:
             self._files.remove(self._objects.root / f"{pack}{layout.PACK_SUFFIX}")
 
     def _sweep_companions(self) -> None:
-        """Remove index files and lists of damaged objects without a pack."""
+        """Remove index files and `.bad` files whose pack does not exist."""
         names = self._files.listing(self._objects.root)
         packs = {name.removesuffix(layout.PACK_SUFFIX) for name in names if name.endswith(layout.PACK_SUFFIX)}
         for name in names:

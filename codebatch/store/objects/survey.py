@@ -16,10 +16,10 @@ from codebatch.store.objects.packs import decode_index
 def survey_objects(
     objects: ObjectStore, names: Iterable[str], *, is_full: bool
 ) -> Iterator[tuple[str, ObjectMissing | None]]:
-    """Yield each object with its error, or with None if it exists.
+    """Yield the digest of each named object with its error, or with None if the object exists.
 
-    An object has an error if it is in no pack or, if `is_full`, if its bytes do not match its digest. Objects in no
-    pack come first, the others in the order of their packs and frames.
+    An object has an error if it is in no pack. If `is_full` is set, an object also has an error if its bytes do not
+    match its digest. Objects in no pack come first, the others in the order of their packs and frames.
     """
     located = ((objects.location(Digest(name)), name) for name in set(names))
     for place, name in sorted(
@@ -35,7 +35,7 @@ def survey_objects(
 
 
 def may_miss_objects(objects: ObjectStore) -> bool:
-    """Return whether objects may be missing. Checks only the names and lengths of packs.
+    """Return whether objects may be missing, judged by the names and lengths of packs, without reading their content.
 
     True if a pack is missing or truncated, or if any object is known to be damaged.
     """

@@ -1,7 +1,8 @@
 """Reuse of a whole batch: a new batch with the results of a COMPLETED one with an equal plan (SPEC.md "Batches").
 
-Equal trees have equal results, in any directory and at any time. But the sources and the time of the older batch may
-differ from those of this `run`. So `run` creates another batch. Its files are links, so this costs little.
+Equal trees have equal results, in any directory and at any time. But batch.json of the older batch may have another
+source and another time than this `run`. So `run` creates a new batch. The files of the new batch are hard links, so
+this costs little.
 """
 
 from __future__ import annotations
@@ -21,12 +22,16 @@ from codebatch.store.results.outputs import Manifest
 from codebatch.store.sharing import hardlink_or_copy
 from codebatch.system.files.files import Files
 
-# Outcomes precede the segments with their records: a concurrent `resume` of the older batch writes segments first.
+# Outcomes are linked before the segments with their records, because a concurrent `resume` of the older batch writes a
+# segment before its outcomes.
 _LINKED = (layout.JOURNAL, layout.OUTCOMES, layout.RESULTS)
 
 
 def is_adoptable(batch: BatchDir, manifest: Manifest) -> bool:
-    """Return whether the cache keys cover all inputs of all results of a batch, including results not yet merged."""
+    """Return whether a new batch may take all results of a batch.
+
+    True if the cache keys cover all inputs of all its results, including results that are not merged yet.
+    """
     if manifest.has_inputs_outside_key:
         return False
     tally = manifest.tally()
@@ -46,10 +51,13 @@ def adopt_batch(
     checkout: Checkout = NO_CHECKOUT,
     at_ns: int,
 ) -> BatchDir:
-    """Create a batch with the plan and the results of an older batch, for the given sources and stat cache.
+    """Create a batch with the plan and the results of an older batch.
 
-    No process may be working on the older batch. All its files are written once, so both batches share them by hard
-    links. If a file cannot get a further link, it is copied. On return the new batch is on disk.
+    `sources` and `stat_cache` are those of the new batch.
+
+    No process may be working on the older batch. Its files are never changed after they were written, so both batches
+    share them by hard links. If a file has the maximum number of links, it is copied. On return the new batch is on
+    disk.
     """
     about = replace(
         batch.about,
@@ -75,7 +83,10 @@ def adopt_batch(
 
 
 def _share_all(files: Files, source: Path, target: Path) -> None:
-    """Share every file of a directory, recursively. On return all is on disk except the name of the directory."""
+    """Link or copy every file of a directory, recursively.
+
+    On return all is on disk except the name of the directory `target`.
+    """
     files.make_directory(target)
     for name in files.listing(source):
         status = files.stat(source / name)

@@ -44,7 +44,7 @@ class ShardPlace(msgspec.Struct, frozen=True):
 
 
 class SnapshotItems(msgspec.Struct, frozen=True):
-    """A snapshot with all its items."""
+    """A snapshot with all its items, in path order."""
 
     snapshot: Snapshot
     items: Sequence[Entry]
@@ -53,9 +53,10 @@ class SnapshotItems(msgspec.Struct, frozen=True):
 class BaseResults(msgspec.Struct, frozen=True):
     """The results of a task for the items [start, end) of the plan of a base.
 
-    - `file`: the shard file of exactly these items, or None.
-    - `read` yields the record lines of each item. It raises StoreCorrupt.
-    - `uncovered_inputs`: inputs that the cache key does not cover. If set, the results must not be reused.
+    - `file`: the shard file that has the results of exactly these items, or None if there is no such file.
+    - `read()` yields the record lines of each item. Raises StoreCorrupt.
+    - `uncovered_inputs`: a description of inputs that the cache key does not cover. If it is not empty, the results
+      must not be reused.
     """
 
     start: int
@@ -67,10 +68,10 @@ class BaseResults(msgspec.Struct, frozen=True):
 
 
 class ReuseBase:
-    """A batch whose results are reused. It may be unmerged, incomplete or failed."""
+    """A batch from which other batches reuse results. It may be unmerged, incomplete or failed."""
 
     def __init__(self, store: StoreDir, batch: BatchDir) -> None:
-        """Open the outputs and registers of the batch. Raises StoreError."""
+        """Open the outputs of the batch. Raises StoreError."""
         self._store = store
         self._batch = batch
         self._outputs = current_outputs(batch)
@@ -99,9 +100,10 @@ class ReuseBase:
         return self._plan
 
     def items(self, shared_items: SnapshotItems | None = None) -> Items:
-        """Return the items of the plan. Raises StoreError.
+        """Return the items of the plan with their contexts. Raises StoreError.
 
-        `shared_items` is another snapshot with its items. Entries that both snapshots have are not decoded again.
+        `shared_items` is another snapshot with its items. Entries that both snapshots have are taken from there and not
+        decoded again.
         """
         snapshot = load_batch_snapshot(self._store, self._batch)
         if shared_items is None or self.plan.paths:
@@ -109,18 +111,21 @@ class ReuseBase:
         return Items(snapshot.items_sharing_frames(shared_items.snapshot, shared_items.items), self.plan.contexts)
 
     def task_results(self, task: str) -> list[BaseResults]:
-        """Return all results of a task, in path order. Raises StoreError."""
+        """Return all results of a task, in path order, grouped by ranges of items. Raises StoreError."""
         if task not in self._held:
             self._held[task] = list(self._iter_results(task))
         return self._held[task]
 
     def file(self, task: str, start: int, end: int) -> ShardPlace | None:
-        """Return the file with the results of exactly the items [start, end) of a task, or None. Raises StoreError."""
+        """Return the shard file with a task's results for exactly the items [start, end), or None.
+
+        Raises StoreError.
+        """
         result = self._results_at(task, start)
         return result.file if result is not None and (result.start, result.end) == (start, end) else None
 
     def items_with_missing_objects(self, task: str) -> set[int]:
-        """Return the items for which a record of a task names an object that is not in the store. Raises StoreError."""
+        """Return the items whose records of a task name an object that is not in the store. Raises StoreError."""
         items: set[int] = set()
         for result in self.task_results(task):
             if may_name_objects(result.counts):
@@ -140,15 +145,15 @@ class ReuseBase:
         return sum(results.end - results.start for results in self.task_results(task)) == self.plan.items
 
     def uncovered_inputs(self, task: str, item: int) -> str:
-        """Return the inputs of a result that its cache key does not cover, or an empty string. Raises StoreError.
+        """Return the inputs of a task's result for an item that the cache key does not cover. Raises StoreError.
 
-        The result is that of a task for an item of the plan.
+        The text is empty if the key covers all inputs. `item` is the number of the item in the plan of this batch.
         """
         results = self._results_at(task, item)
         return "" if results is None else results.uncovered_inputs
 
     def state(self, task: str, item: int) -> OutcomeType | None:
-        """Return how a task ended for an item of the plan, or None if it has no outcome. Raises StoreError."""
+        """Return how a task ended for an item of this batch's plan, or None if it has no outcome. Raises StoreError."""
         if self._results_at(task, item) is not None:
             return "result"
         shards = self.plan.shards
@@ -200,9 +205,9 @@ class ReuseBase:
                     yield BaseResults(start, end, counts, file, read, link.outcome.inputs_outside_key)
 
     def _complete_shards(self, output: TaskOutput) -> set[int]:
-        """Return the indexes of the shards whose file in the outputs exists and has only results.
+        """Return the indexes of the shards whose output file exists and has a result for every item.
 
-        If the file of a shard is missing, the registers may still have its results.
+        If the output file of a shard is missing, the registers may still have the results of the shard.
         """
         assert self._outputs is not None
         missing = self._outputs.missing_shards(output)
@@ -229,10 +234,11 @@ def open_base(store: StoreDir, batch_id: str) -> ReuseBase:
 
 
 def find_bases(store: StoreDir, sources: Sequence[bytes], pipeline: str) -> tuple[BatchId, ...]:
-    """Return the batches from which a new batch of these sources and this pipeline reuses results, best first.
+    """Return the batches from which a new batch with these sources and this pipeline reuses results, best first.
 
-    Batches with equal sources and pipeline come first, then those with equal sources, then all others. In each group
-    the latest is first. Batches without any outcome are omitted. At most BASES_MAX are returned.
+    Batches with equal sources and equal pipeline come first, then batches with equal sources, then all others. Within
+    each of these groups, the latest batch comes first. Batches without any outcome are omitted. At most BASES_MAX are
+    returned.
     """
     scope = (tuple(sources), pipeline)
     candidates = sorted(

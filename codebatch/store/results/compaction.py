@@ -1,8 +1,8 @@
 """Settled batches: COMPLETED batches of which only the outputs remain.
 
-The outputs contain all results, so the files from which they were merged are removed. Before that, `settled.json` is on
-disk. It names the outputs that must exist from then on. If they do not exist, the batch is damaged. So the empty
-directories of a settled batch are not mistaken for work that was not done.
+The outputs contain all results, so the files from which they were merged are removed. First `settled.json` is written
+durably. It names the outputs that must exist from then on; if they are missing, the batch is damaged. Without
+`settled.json`, the empty directories would look like work that was not done.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from codebatch.store.documents import read_document
 
 SETTLED_FORMAT = 1
 UNSETTLED = (layout.LEASES, layout.RESULTS, layout.OUTCOMES, layout.HOLDERS, layout.SCRATCH)
-"""The directories that are removed, in any order."""
+"""The directories of a batch that settling removes, in any order."""
 
 
 class CompactedBatch(Document, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ def read_compacted(batch: BatchDir) -> CompactedBatch | None:
 
 
 def can_compact(batch: BatchDir) -> bool:
-    """Return whether settling a batch would write settled.json or remove any directory."""
+    """Return whether settling a batch would change anything: write settled.json or remove a directory."""
     names = batch.files.listing(batch.root).keys()
     return layout.SETTLED_FILE not in names or not names.isdisjoint(UNSETTLED)
 
@@ -51,9 +51,9 @@ def can_compact(batch: BatchDir) -> bool:
 def compact_batch(batch: BatchDir, result_digest: Digest) -> None:
     """Settle a COMPLETED batch: remove everything that its outputs were made from. Idempotent.
 
-    The caller holds the exclusive lock of the store (`StoreDir.alone`), and no process works on the batch. First the
-    name of the outputs is synced, because their creator may have died before its last fsync. Then settled.json is
-    written. Only then are files removed.
+    The caller holds the exclusive lock of the store (`StoreDir.exclusive_lock`), and no process works on the batch.
+    First the directory name of the outputs is synced, because their creator may have died before its last fsync. Then
+    settled.json is written. After that, files are removed.
     """
     files = batch.files
     files.sync_directory(batch.root / layout.OUTPUTS)

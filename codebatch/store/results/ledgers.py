@@ -1,4 +1,7 @@
-"""Ledgers, and counts of outcomes, made from the registers on disk."""
+"""Ledgers and counts of outcomes, made from the registers on disk.
+
+A ledger knows which work of a batch has outcomes.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from codebatch.store.results.outcomes import Outcomes, Scan
 
 
 def load_ledger(plan: Plan, outcomes: Outcomes) -> Ledger:
-    """Return a ledger of all current registers of a batch."""
+    """Read all registers of a batch. Return a ledger of them."""
     ledger = Ledger(plan.work().values(), {task.name: task.needs for task in plan.tasks})
     changes = scan(ledger, outcomes)
     for commit in changes.commits:
@@ -23,9 +26,9 @@ def load_ledger(plan: Plan, outcomes: Outcomes) -> Ledger:
 
 
 def scan(ledger: Ledger, outcomes: Outcomes) -> Scan:
-    """Return the commits and registers that appeared since the last scan.
+    """Add the registers that appeared since the last scan to `ledger`. Return them with their commits.
 
-    If a commit does not fit the plan, it is damaged. Its registers are then returned as unreadable.
+    A commit that does not fit the plan is damaged. Its registers are returned as unreadable.
     """
     changes = outcomes.scan()
     unreadable = [
@@ -40,7 +43,8 @@ def scan(ledger: Ledger, outcomes: Outcomes) -> Scan:
 def count_ledger_outcomes(ledger: Ledger, tasks: Collection[str] | None = None) -> OutcomeCounts:
     """Count the (item, task) pairs of given tasks, or of all tasks, by the type of their outcome.
 
-    A project task counts as one pair. If its inputs have changed, its outcome is not counted.
+    A project task counts as one pair. If the inputs of a project task have changed since its outcome, the outcome is
+    not counted.
     """
     totals = {"result": 0, "failed": 0, "cancelled": 0}
     stale = {work.id for work in ledger.project_work if ledger.open_units(work.id)}
@@ -57,7 +61,7 @@ def count_ledger_outcomes(ledger: Ledger, tasks: Collection[str] | None = None) 
 
 
 def count_files_done(ledger: Ledger, plan: Plan, tasks: Collection[str]) -> int:
-    """Return the number of files for which the tasks, and all file tasks that they need, have outcomes."""
+    """Return the number of files for which `tasks`, and all file tasks that these need, have outcomes."""
     needed = frozenset().union(*map(plan.needed_for, tasks)) - set(plan.project_tasks)
     done = 0
     for shard in plan.shards:

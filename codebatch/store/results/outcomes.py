@@ -54,7 +54,7 @@ class Segment:
         self._has_durable_name = False
 
     def append(self, frames: bytes, table: bytes) -> int:
-        """Append the bytes of an outcome and return their offset. Durable after `sync`."""
+        """Append the frames and the item table of an outcome. Return their offset. Durable after `sync`."""
         return self._appender.append(frames + table)
 
     def sync(self) -> None:
@@ -70,7 +70,7 @@ class Segment:
 
 
 class EncodedOutcome(msgspec.Struct, frozen=True):
-    """An outcome whose offset in a segment is not known yet, with the bytes to append and evidence for the journal."""
+    """An outcome without its offset in a segment, with the bytes to append and a text for the journal."""
 
     outcome: Outcome
     frames: bytes
@@ -120,7 +120,7 @@ def encode_outcome(
 
 
 def join_parts(outcome: Outcome, parts: Sequence[EncodedOutcome], *, evidence: str = "") -> EncodedOutcome:
-    """Return the outcome of a project task, made from the parts for its shards in path order.
+    """Return the outcome of a project task. `parts` are its outcomes for each shard of files, in path order.
 
     If a part has a shard file of its own, it adds no bytes to the segment.
     """
@@ -169,7 +169,7 @@ def failed_outcome(
 
 
 class Scan(msgspec.Struct, frozen=True):
-    """The commits and the unreadable registers that appeared since the last scan."""
+    """The commits that appeared since the last scan, and the registers that appeared and cannot be read."""
 
     commits: list[Commit]
     unreadable: list[Register]
@@ -185,10 +185,10 @@ class Committer:
         self._sequence = 0
 
     def commit(self, encoded: Sequence[EncodedOutcome], *, epoch: int, round_: int) -> Commit:
-        """Publish outcomes. Return a commit with those that won their registers. Durable on return.
+        """Publish outcomes. Return a commit with only those that won their registers. Durable on return.
 
-        Another process had taken all other registers. Attempts of commands have no bytes, so they need only a commit
-        file.
+        An outcome that is not returned lost its register to another process. Attempts of commands have no bytes, so
+        only a commit file is written for them.
         """
         outcomes = tuple(part.outcome for part in encoded)
         if any(part.frames or part.table for part in encoded):
@@ -200,7 +200,7 @@ class Committer:
         return msgspec.structs.replace(commit, outcomes=tuple(part for part in outcomes if part not in lost))
 
     def adopt(self, outcomes: Sequence[Outcome]) -> int:
-        """Publish outcomes whose bytes are in durable shard files. Return how many registers were already taken."""
+        """Publish outcomes whose bytes are in durable shard files. Return how many of them lost their register."""
         commit = Commit(segment=self._holder, epoch=0, round=1, outcomes=tuple(outcomes))
         self._sequence += 1
         return len(self._outcomes.commit(commit, self._holder, self._sequence))
@@ -211,7 +211,7 @@ class Committer:
 
 
 class Outcomes:
-    """The registers of one batch."""
+    """The registers of one batch: published, listed and read. Each reading continues after the last one."""
 
     def __init__(self, files: Files, batch_root: Path) -> None:
         self._files = files
@@ -220,7 +220,7 @@ class Outcomes:
         self._scanned_names: set[str] = set()
 
     def commit(self, commit: Commit, holder: HolderId, sequence: int) -> list[Outcome]:
-        """Publish outcomes whose bytes are already durable. Return those whose register another process has taken."""
+        """Publish outcomes with durable bytes. Return those that lost their register to another process."""
         hidden = f"{self._directory}/.{holder}.{sequence}.tmp"
         encoded = encode_commit(commit)
         try:
@@ -241,8 +241,8 @@ class Outcomes:
     def _try_link(self, hidden: str, encoded: bytes, register: str) -> bool:
         """Link a commit file to the name of a register. Return False if the name exists.
 
-        If the commit file has the maximum number of links (ext4: 65,000, others 1,023), it is replaced by a new file
-        with the same content, to which further links are made.
+        A commit file may reach the maximum number of links (ext4: 65,000, others 1,023). Then it is replaced by a new
+        file with the same content, and further names are links to the new file.
         """
         path = f"{self._directory}/{register}"
         try:
@@ -255,11 +255,11 @@ class Outcomes:
         return self._files.create_exclusive(hidden, path)
 
     def note(self, commit: Commit) -> None:
-        """Record outcomes that a worker has reported, so that no scan reads them again."""
+        """Record outcomes that a worker has reported, so that no later scan reads them from disk."""
         self._scanned_names.update(_register_name(commit, outcome) for outcome in commit.outcomes)
 
     def scan(self) -> Scan:
-        """Read the registers that appeared since the last scan. Each commit contains only the outcomes that it won.
+        """Read the registers that appeared since the last scan. Outcomes that lost their register are omitted.
 
         An unreadable register has no outcome, but its name is taken. So its work is repeated in the next round.
         """
@@ -267,7 +267,7 @@ class Outcomes:
         return Scan(list(self.iter_commits(self.list_new(), unreadable)), unreadable)
 
     def list_new(self) -> list[list[str]]:
-        """Return the names of the registers that appeared since the last call, grouped by commit file."""
+        """Return the names of the registers that appeared since the last call, one list for each commit file."""
         by_inode: dict[int, list[str]] = {}
         for name, inode in self._files.listing(self._directory).items():
             if name not in self._scanned_names and layout.is_register_name(name):
@@ -276,7 +276,7 @@ class Outcomes:
         return list(by_inode.values())
 
     def iter_commits(self, listed: Iterable[list[str]], unreadable: list[Register]) -> Iterator[Commit]:
-        """Yield the commits of names from `list_new`. Unreadable registers are appended to `unreadable`."""
+        """Yield the commits of names from `list_new`. Append unreadable registers to `unreadable`."""
         directory = str(self._directory)
         for names in listed:
             try:
@@ -335,7 +335,7 @@ class Outcomes:
         return self._results / layout.adopted_name(digest)
 
     def iter_items(self, segment: HolderId, outcome: Outcome) -> Iterator[bytes]:
-        """Yield the record lines of each item of an outcome, verified one at a time. Raises StoreCorrupt."""
+        """Yield the record lines of each item of an outcome, verified before they are yielded. Raises StoreCorrupt."""
         frames, table = self.read_bytes(segment, outcome)
         with _damage_as_corrupt(outcome):
             yield from iter_items(table, iter_frames(frames, outcome.bytes))
@@ -349,7 +349,7 @@ class Outcomes:
             return b"".join(iter_items(row, (decode_range(frames, outcome.bytes, start, end),)))
 
     def read_items(self, segment: HolderId, outcome: Outcome) -> tuple[bytes, list[int]]:
-        """Return the record lines of an outcome and their bounds: item `i` has bytes bounds[i] to bounds[i + 1].
+        """Return the record lines of an outcome, and their bounds: item `i` has bytes bounds[i] to bounds[i + 1].
 
         Only the checksums of the frames are verified. Raises StoreCorrupt.
         """
@@ -363,7 +363,7 @@ class Outcomes:
 
 
 def removed_outcomes_error(files: Files, batch_root: Path) -> StoreCorrupt:
-    """Return the error that another process removed outcomes while this process runs."""
+    """Return the error for outcomes that another process removed while this process runs."""
     resume = f"the remaining results are kept; resume with: codebatch resume --batch {batch_root.name}"
     return StoreCorrupt(
         f"another process removed result files from {batch_root / layout.OUTCOMES}",
@@ -376,7 +376,7 @@ _HINT = "run everything again with: codebatch run --again PATH"
 
 @contextlib.contextmanager
 def _shard_damage_as_corrupt(path: Path) -> Iterator[None]:
-    """Raise damage of a shard file as StoreCorrupt."""
+    """Convert errors of a damaged shard file within the context to StoreCorrupt."""
     try:
         yield
     except (FileNotFoundError, ValueError) as error:
@@ -385,7 +385,7 @@ def _shard_damage_as_corrupt(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _damage_as_corrupt(outcome: Outcome) -> Iterator[None]:
-    """Raise damage of an outcome's bytes as StoreCorrupt."""
+    """Convert errors of damaged outcome bytes within the context to StoreCorrupt."""
     try:
         yield
     except ValueError as error:

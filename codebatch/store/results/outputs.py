@@ -1,8 +1,8 @@
 """Merged outputs: a file of records for each task and shard, and a manifest. Every query reads them.
 
-`outputs/<result digest>/` is completed under a hidden name and then renamed. If `resume` replaced failures, there are
-several such directories. The current one has the highest generation. If the batch is settled, the current one is named
-by settled.json.
+The directory `outputs/<result digest>/` is completed under a hidden name and then renamed. Each `resume` that replaces
+failures adds a directory. The directory with the highest generation is the current one. If the batch is settled,
+settled.json names the current one.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Manifest(Document, frozen=True, kw_only=True):
 
     @property
     def has_inputs_outside_key(self) -> bool:
-        """True if any result has inputs that the cache key does not cover. Such results are not reused."""
+        """True if any result has inputs that the cache key does not cover, so that the result must not be reused."""
         return any(shard.inputs_outside_key for task in self.tasks for shard in task.shards)
 
     def task(self, name: str) -> TaskOutput | None:
@@ -106,13 +106,13 @@ def decode_manifest(data: bytes) -> Manifest:
 
 
 class FramesRead(msgspec.Struct, kw_only=True):
-    """Counters of decompressed frames and of the record bytes in them."""
+    """Counters of a query: the decompressed frames, and the record bytes in them."""
 
     frames: int = 0
     record_bytes: int = 0
 
     def count(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield the blocks unchanged and count them. Each block is the content of a frame."""
+        """Yield the blocks unchanged, and add them to the counters. Each block is the content of one frame."""
         for block in blocks:
             self.frames += 1
             self.record_bytes += len(block)
@@ -125,8 +125,8 @@ _TRAILERS_CACHED_MAX = 64
 class Outputs(msgspec.Struct, frozen=True):
     """The current merged outputs of a batch.
 
-    - `is_settled`: the batch has no other data from which its results could be merged again.
-    - `read`: counts the frames and bytes that were read.
+    - `is_settled`: the batch is settled, so its results cannot be merged again.
+    - `read`: counters of the frames and bytes that were read.
     - `last_trailers`: a cache of trailers of shard files that were read in part, least recently used first.
     """
 
@@ -149,11 +149,14 @@ class Outputs(msgspec.Struct, frozen=True):
         return self.root / task.task / layout.shard_file_name(index, task.shards[index].shard)
 
     def is_complete(self) -> bool:
-        """Return whether every shard file exists with its original length. No content is read."""
+        """Return whether every shard file exists and has the length in the manifest. No content is read."""
         return self._find_missing() is None
 
     def check_lengths(self) -> None:
-        """Raise StoreCorrupt if a shard file is missing or has changed its length. No content is read."""
+        """Raise StoreCorrupt if a shard file is missing or has another length than in the manifest.
+
+        No content is read.
+        """
         missing = self._find_missing()
         if missing is not None:
             raise self._corrupt(missing, "it is missing, or its size changed")
@@ -164,7 +167,10 @@ class Outputs(msgspec.Struct, frozen=True):
         )
 
     def missing_shards(self, task: TaskOutput) -> list[int]:
-        """Return the indexes of the shards whose file is missing or has changed its length. No content is read."""
+        """Return the indexes of the shards whose file is missing or has another length than in the manifest.
+
+        No content is read.
+        """
         lengths = self.files.lengths(self.root / task.task)
         return [
             index
@@ -196,9 +202,9 @@ class Outputs(msgspec.Struct, frozen=True):
             return _verified_item(trailer, place, records[start - frame_range.first : end - frame_range.first])
 
     def _cached_trailer(self, task: TaskOutput, index: int) -> Trailer:
-        """Return the trailer of a shard file, cached for the files read last.
+        """Return the trailer of a shard file, from a cache of the trailers read last.
 
-        A caller that reads one part of a file often reads other parts soon.
+        A caller that reads one part of a file often reads other parts of this file soon.
         """
         path = self.shard_path(task, index)
         trailer = self.last_trailers.pop(path, None) or self.trailer(task, index)
@@ -227,10 +233,10 @@ class Outputs(msgspec.Struct, frozen=True):
             yield from iter_items(self.trailer(task, index).table, self.iter_shard(task, index))
 
     def iter_some(self, task: TaskOutput, index: int, items: Sequence[int]) -> Iterator[bytes]:
-        """Yield blocks with the record lines of given items of a shard. `items` must ascend. Raises StoreCorrupt.
+        """Yield blocks with the record lines of the items `items` of a shard. `items` must ascend. Raises StoreCorrupt.
 
-        Each item is verified by the item table. If more than half of the items are requested, or one is not in the
-        shard, yield the whole shard.
+        Each item is verified by the item table. Yield the whole shard if `items` has more than half of the shard's
+        items, or an item that is not in the shard.
         """
         if not items:
             return
@@ -253,10 +259,10 @@ class Outputs(msgspec.Struct, frozen=True):
                     yield _verified_item(trailer, item, records[first - frame_range.first : end - frame_range.first])
 
     def iter_frames(self, task: TaskOutput, index: int, frames: Sequence[int]) -> Iterator[bytes]:
-        """Yield the content of given frames of a shard as blocks of whole lines. `frames` must ascend.
+        """Yield the content of the frames `frames` of a shard as blocks of whole lines. `frames` must ascend.
 
-        If one of the frames does not exist, yield the whole shard. As in `iter_shard`, frames are verified by their own
-        checksums. Raises StoreCorrupt.
+        If one of the frames does not exist, yield the whole shard. Frames are verified by their own checksums, not by
+        the item table. Raises StoreCorrupt.
         """
         if not frames:
             return
@@ -303,7 +309,7 @@ class Outputs(msgspec.Struct, frozen=True):
 def _iter_frame_contents(
     data: memoryview, frame_range: FrameRange, decompressor: zstandard.ZstdDecompressor
 ) -> Iterator[bytes]:
-    """Yield the content of each frame of a range. Raises ValueError."""
+    """Yield the content of each frame of a range. Raises ValueError if a frame is damaged."""
     offset = 0
     for frame in frame_range.frames:
         yield decompress_one(data[offset : offset + frame.length], frame.bytes, decompressor)
@@ -346,16 +352,16 @@ def current_outputs(batch: BatchDir) -> Outputs | None:
 def outputs_if_settled_since(batch: BatchDir) -> Outputs | None:
     """Return the outputs of a batch if it is settled, otherwise None.
 
-    For a reader that found no outputs and then read outcomes. Call this afterwards. None means that no outcome was
-    removed in between, so the outcomes are complete. Otherwise use the returned outputs. Raises BatchRemoved or
-    StoreCorrupt.
+    A reader that finds no outputs reads outcomes instead, and calls this afterwards. None means that no outcome was
+    removed while the reader read, so the outcomes are complete. Otherwise the reader must use the returned outputs.
+    Raises BatchRemoved or StoreCorrupt.
     """
     check_batch_exists(batch.files, batch.root)
     return None if read_compacted(batch) is None else current_outputs(batch)
 
 
 def _belongs_to(manifest: Manifest, batch: BatchDir, directory: str) -> bool:
-    """Return whether a manifest matches its batch and the name of its directory."""
+    """Return whether a manifest belongs to `batch` and to the output directory named `directory`."""
     return (
         manifest.plan_digest == batch.about.plan_digest
         and manifest.items == batch.about.items

@@ -1,7 +1,9 @@
-"""Restoring of hard links between equal shard files. A copy of a store may have made separate files from them.
+"""Restoring of hard links between equal shard files.
 
-The caller holds the exclusive lock of the store (`StoreDir.alone`). A file is replaced only by a link to an undamaged
-file with the same digest and the same bytes. So a kill at any point leaves the same content under each name.
+A program that copies a store may write each link as a separate file.
+
+The caller holds the exclusive lock of the store (`StoreDir.exclusive_lock`). A file is replaced only by a link to an
+undamaged file with the same digest and the same bytes. So a kill at any point leaves the same content under each name.
 """
 
 from __future__ import annotations
@@ -23,14 +25,17 @@ from codebatch.system.files.files import Files
 
 
 class Copies(msgspec.Struct, frozen=True):
-    """Names of copies of the undamaged file at `path`. Each is to be replaced by a link to `path`."""
+    """An undamaged file at `path`, and the names of copies of it. Each copy is to be replaced by a link to `path`."""
 
     path: Path
     names: tuple[Path, ...]
 
 
 def find_copies(files: Files, names: Iterable[ShardName]) -> list[Copies]:
-    """Return the copies among the files with given names. Among equal files, the file with the most links stays."""
+    """Return groups of equal shard files among `names`.
+
+    In each group, the file with the most links stays; the others are copies.
+    """
     found_copies = []
     for digest, inodes in survey(files, names, is_full=False).sound.items():
         if len(inodes) > 1:
@@ -64,10 +69,10 @@ def _is_undamaged(data: bytes, digest: Digest) -> bool:
 
 
 def relink(store: StoreDir, duplicates: Collection[Copies]) -> None:
-    """Replace copies by hard links to the originals. On return the links are on disk. Raises StoreUnwritable.
+    """Replace each copy by a hard link to the file that stays. On return the links are on disk. Raises StoreUnwritable.
 
-    Files that another program removes in between are skipped. If the error for a name concerns only this name, its copy
-    stays.
+    Files that another program removes in between are skipped. If a copy cannot be replaced because of its own
+    permissions, the copy stays.
     """
     if not duplicates:
         return

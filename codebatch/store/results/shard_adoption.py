@@ -16,10 +16,12 @@ from codebatch.system.files.files import Files
 
 
 def adopt_shard(files: Files, outcomes: Outcomes, shard: Shard, task: str, place: ShardPlace) -> EncodedOutcome | None:
-    """Link the shard file of another batch into the batch of `outcomes`. Return the outcome with its item table.
+    """Link the shard file of another batch into the batch of `outcomes`.
 
-    Return None if the file is damaged or missing, or has another number of items. The link is durable once the
-    directory of results is synced.
+    Return the outcome, whose bytes are in this file.
+
+    Return None if the file is damaged or missing, or has another number of items than `shard`. The link is durable once
+    the caller has synced the directory of results.
     """
     path = outcomes.adopted_path(place.digest)
     trailer = _read_trailer(files, place.path, place)

@@ -1,7 +1,7 @@
 """Shard files: the checksummed records of one task for one shard (SPEC.md "Shard files").
 
 The frames with the records come first. A trailer follows in a zstd skippable frame (RFC 8878, section 3.1.2), which
-zstd readers skip. So `zstdcat` with the files of a task in the order of their names prints the whole output.
+zstd readers skip. So `zstdcat` of all files of a task, in the order of their names, prints the task's whole output.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _END_BYTES = _DIGEST_BYTES + _tail.size
 
 
 class FrameSize(msgspec.Struct, frozen=True):
-    """The length of a frame in the file, and of the records in it, in bytes."""
+    """The length of a frame in the file, and the length of the records in this frame, both in bytes."""
 
     length: int
     bytes: int
@@ -44,7 +44,7 @@ class FrameSize(msgspec.Struct, frozen=True):
 class Trailer(msgspec.Struct, frozen=True):
     """The trailer of a shard file: the item table, the sizes of the frames, and the crc32 of all frames.
 
-    `digest` is the sha256 of these three. If two trailers have the same digest, their files have equal frames.
+    `digest` is the sha256 of these three values. If two trailers have the same digest, their files have equal frames.
     """
 
     table: bytes
@@ -74,12 +74,12 @@ class Trailer(msgspec.Struct, frozen=True):
 
     @property
     def offsets(self) -> list[int]:
-        """Offsets of the frames in the file, followed by the end of the last one."""
+        """Offsets of the frames in the file, in bytes, followed by the end of the last frame."""
         return list(accumulate((frame.length for frame in self.frames), initial=0))
 
     @property
     def starts(self) -> list[int]:
-        """Offsets of each frame's content in the uncompressed records, followed by their total size."""
+        """Offset of each frame's content in the uncompressed records of the file, followed by the records' size."""
         return list(accumulate((frame.bytes for frame in self.frames), initial=0))
 
     def covering_frames(self, start: int, end: int) -> FrameRange:
@@ -92,10 +92,11 @@ class Trailer(msgspec.Struct, frozen=True):
         return FrameRange(offsets[first], offsets[last], starts[first], self.frames[first:last])
 
     def frames_with(self, items: Sequence[int]) -> list[tuple[FrameRange, list[tuple[int, int, int]]]]:
-        """Return runs of adjacent frames that contain given items. Each run has its items. `items` must ascend.
+        """Return runs of adjacent frames that contain the items `items`, each run with its items. `items` must ascend.
 
-        An item is (number, start, end). `start` and `end` are the offsets of its records in the uncompressed records,
-        in bytes. Raises ValueError if the frames contain fewer bytes than the item table requires.
+        Each returned item is (number, start, end). `start` and `end` are the byte offsets of the item's records in the
+        uncompressed records of the whole file. Raises ValueError if the frames contain fewer bytes than the item table
+        requires.
         """
         ends = list(accumulate(item_lengths(self.table), initial=0))
         offsets, starts = self.offsets, self.starts
@@ -118,7 +119,10 @@ class Trailer(msgspec.Struct, frozen=True):
 
 
 class FrameRange(msgspec.Struct, frozen=True):
-    """The frames at bytes [offset, end) of a file. `first` is the offset of their content in all records."""
+    """The frames at bytes [offset, end) of a file.
+
+    `first` is the offset of their content in the uncompressed records of the whole file.
+    """
 
     offset: int
     end: int
@@ -127,7 +131,10 @@ class FrameRange(msgspec.Struct, frozen=True):
 
 
 def make_trailer(frames: bytes, table: bytes, size: int) -> bytes:
-    """Return the trailer of valid frames with `size` bytes of records and the item table `table`."""
+    """Return the trailer of a shard file.
+
+    `frames` must be valid, `table` is the item table, and `size` is the uncompressed size in bytes.
+    """
     places = [FrameSize(place.end - place.start, place.bytes) for place in iter_places(frames, size)]
     body = b"".join(
         (
@@ -142,7 +149,7 @@ def make_trailer(frames: bytes, table: bytes, size: int) -> bytes:
 
 
 def read_trailer(data: bytes, digest: Digest | None = None) -> Trailer:
-    """Parse a trailer. If `digest` is given, it must match. Raises ValueError."""
+    """Parse a trailer. If `digest` is given, the trailer must have this digest. Raises ValueError."""
     if len(data) < _HEAD_BYTES + _crc.size + _END_BYTES:
         raise ValueError("its trailer is truncated")
     body = data[_pair.size : -_END_BYTES]

@@ -1,8 +1,9 @@
 """Verification of shard files: which files must exist, and which are damaged or missing.
 
-Batches share shard files by hard links. If an inode is damaged, all its names are affected, but it counts as one
-damaged file. The digest of the trailer identifies the content that a name should have. This digest is in the manifest.
-For a reused file that is not merged, or may be merged again, it is in a commit file.
+Batches share shard files by hard links. If a file is damaged, all its links are affected, but it counts as one damaged
+file. The trailer of a shard file has a digest of the frames and the item table. For each name, the expected trailer
+digest is recorded elsewhere. The manifest records it for a file in the outputs, a commit file for a reused file in
+`results/`.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from codebatch.system.files.file_reader import FileReader
 
 
 class ShardName(msgspec.Struct, frozen=True):
-    """A name of a shard file in a directory of a batch, with the expected digest.
+    """A name of a shard file in a directory of a batch. `digest` is the expected digest of its trailer.
 
-    `length` is the length of the frames. `size` is the length of the file. It is None for a reused file, because no
-    manifest describes that file.
+    `length` is the expected length of the frames. `size` is the expected length of the file, or None for a reused file,
+    because no manifest describes that file.
     """
 
     directory: Path
@@ -43,12 +44,12 @@ class ShardName(msgspec.Struct, frozen=True):
 
     @property
     def path(self) -> Path:
-        """The path of the file. It is computed on demand, because most names never need it."""
+        """The path of the file. Computed on demand, because for most names it is never needed."""
         return self.directory / self.file
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """A damaged file with all its names, or missing names with the same expected digest."""
+    """A damaged file with all its names, or names of missing files that have the same expected digest."""
 
     digest: Digest
     problem: str
@@ -56,10 +57,11 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 class ShardFileSurvey(msgspec.Struct, frozen=True):
-    """The result of a survey.
+    """The result of a survey of shard files.
 
-    The numbers of names, files and fully read files; the damaged files; and `sound`, the undamaged files. `sound` maps
-    each digest to its files by inode, each with all its names.
+    It has the number of names, of files, and of files that were read in full, and the damaged files. `sound` has the
+    undamaged files. `sound` maps each digest to the files with this digest, and each file, by its inode, to all its
+    names.
     """
 
     names: int
@@ -93,24 +95,24 @@ def shard_names(batch: BatchDir) -> Iterator[ShardName]:
 
 
 def iter_shard_names(batches: Iterable[BatchDir]) -> Iterator[ShardName]:
-    """Yield the names of the shard files of batches. Batches that cannot be read are skipped."""
+    """Yield the names of the shard files of several batches. Batches that cannot be read are skipped."""
     for batch in batches:
         with contextlib.suppress(StoreCorrupt, UnknownId):
             yield from shard_names(batch)
 
 
 Choose = Callable[[Sequence[Digest]], Container[Digest]]
-"""A function that returns the sample of given digests."""
+"""A function that gets the digests of all files. It returns the digests of those files that are to be read in full."""
 
 
 def survey(
     files: FileReader, names: Iterable[ShardName], *, is_full: bool, choose: Choose = lambda _: ()
 ) -> ShardFileSurvey:
-    """Verify the files with given names, each inode once.
+    """Verify the shard files with the names `names`. A file with several names is verified once.
 
-    The length of each file is compared. If `is_full` is set or `choose` selects its digest, all its bytes are read too.
-    If the expected length of a file is unknown, its trailer is read, and must begin at the end of the frames. A missing
-    name is not a fault if its batch was removed or settled.
+    The length of each file is compared with the expected length. If a file's expected length is unknown, its trailer is
+    read, and must begin at the end of the frames. If `is_full` is set, or `choose` returns a file's digest, all bytes
+    of the file are verified too. A missing name is not a fault if its batch was removed or settled.
     """
     inodes: dict[Path, dict[str, int]] = {}
     names_by_file: dict[tuple[Digest, int | None], list[ShardName]] = {}
@@ -140,7 +142,7 @@ def _select_files(files: Iterable[tuple[Digest, int | None]], choose: Choose) ->
 
 
 def _inodes(files: FileReader, directory: Path) -> dict[str, int]:
-    """Map the names in a directory to their inodes. Empty if the path is not a directory."""
+    """Map the names in a directory to their inodes. Return an empty map if the path is not a directory."""
     try:
         return files.listing(directory)
     except StoreError:
@@ -148,7 +150,7 @@ def _inodes(files: FileReader, directory: Path) -> dict[str, int]:
 
 
 def _problem(files: FileReader, names: list[ShardName], *, is_full: bool) -> str | None:
-    """Return the problem of a file, or None. All `names` are names of this file."""
+    """Return a description of the damage of a file, or None if it is undamaged. All `names` are names of this file."""
     name, sizes = names[0], {name.size for name in names if name.size is not None}
     try:
         status = files.stat(name.path)
@@ -172,7 +174,10 @@ def _problem(files: FileReader, names: list[ShardName], *, is_full: bool) -> str
 
 
 def _was_removed(files: FileReader, name: ShardName) -> bool:
-    """Return whether a name is missing because its batch was removed or settled. Readers do not prevent this."""
+    """Return whether a name is missing because its batch was removed or settled.
+
+    Both may happen while this process reads, because readers hold no lock.
+    """
     root = name.batch.root
     if files.stat(root) is None:
         return True

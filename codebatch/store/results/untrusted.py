@@ -1,4 +1,6 @@
-"""Untrusted cache keys. `verify` got different results for them, so their results are not reused (SPEC.md "Reuse").
+"""Untrusted cache keys.
+
+For these keys, `verify` got results that differ from the stored ones, so they are not reused (SPEC.md "Reuse").
 
 `untrusted.json` is in the root of the store, because it cannot be derived from other data. A process that changes it
 holds the lock of this file and the shared lock of the store.
@@ -64,10 +66,10 @@ def distrust(store: StoreDir, keys: Iterable[UntrustedKey]) -> None:
 
 
 def trust(store: StoreDir, reference: str) -> UntrustedKey:
-    """Remove the one key that begins with `reference` from the list, and return it. On return the removal is on disk.
+    """Remove the one key that begins with `reference` from the list of untrusted keys, and return it.
 
-    Raises InvalidInput if no key or several keys begin with `reference`. Raises StoreError if the list cannot be
-    changed.
+    On return the removal is on disk. Raises InvalidInput if no key or several keys begin with `reference`. Raises
+    StoreError if the list cannot be changed.
     """
     with _editing(store) as by_digest:
         matches = [key for key in by_digest if reference and key.startswith(reference)]

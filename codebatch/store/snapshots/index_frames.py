@@ -1,8 +1,9 @@
 """The frames of a snapshot's index: built from its lines, or spliced from another index (SPEC.md "Snapshots").
 
-A frame contains whole lines. It ends after the line with which it reaches 128 KiB. If it has at least 32 KiB, it also
-ends after a line whose crc32 is a multiple of 256. So the frames depend only on the lines (content-defined chunking). A
-changed line rarely moves the ends of later frames, so those frames can be copied from the other index.
+A frame contains whole lines. Once it has at least 32 KiB, a frame ends after the first line whose crc32 is a multiple
+of 256. At the latest, it ends after the line with which it reaches 128 KiB. So the frames depend only on the lines
+(content-defined chunking). A changed line rarely moves the ends of later frames, so `splice_index` can copy those
+frames from the old index.
 """
 
 from __future__ import annotations
@@ -44,7 +45,10 @@ class IndexFrame(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SnapshotIndex(msgspec.Struct, frozen=True):
-    """An index: the bytes of its file, its frames, and the digest of all lines, which identifies the snapshot."""
+    """The index of a snapshot: the bytes of its file, and its frames.
+
+    `digest` is the digest of all lines, which identifies the snapshot.
+    """
 
     data: bytes
     frames: tuple[IndexFrame, ...]
@@ -52,7 +56,10 @@ class SnapshotIndex(msgspec.Struct, frozen=True):
 
 
 def make_index(lines: Iterable[bytes]) -> SnapshotIndex:
-    """Return an index of all lines, which must be in path order. Without lines it has one empty frame."""
+    """Return an index of all lines, which must be in path order.
+
+    If there are no lines, the index has one empty frame.
+    """
     builder = _IndexBuilder()
     for line in lines:
         builder.add(line)
@@ -62,8 +69,8 @@ def make_index(lines: Iterable[bytes]) -> SnapshotIndex:
 def splice_index(index: SnapshotIndex, changes: Mapping[bytes, Entry | None]) -> SnapshotIndex:
     """Return the index with changed entries. `changes` maps a path to its new entry, or to None to remove the entry.
 
-    The result equals that of `make_index` with all lines. With the same version of zstd, it is equal byte for byte.
-    Raises ValueError if the given index is damaged.
+    The result has the same lines and frames as if `make_index` had built it from all lines. With the same version of
+    zstd, the bytes are equal too. Raises ValueError if `index` is damaged.
     """
     builder, hasher = _IndexBuilder(), sha256()
     paths = sorted(changes)
@@ -108,7 +115,10 @@ def frame_entries(content: bytes, frame: IndexFrame) -> list[Entry]:
 
 
 def check_frames(frames: Sequence[IndexFrame]) -> None:
-    """Raise ValueError if the paths or sizes of frames are impossible for an index."""
+    """Raise ValueError if the paths or sizes of frames cannot be those of an index.
+
+    For example, the first paths of the frames must ascend.
+    """
     paths = [frame.path for frame in frames]
     if not frames or any(path >= after for path, after in pairwise(paths)):
         raise ValueError("the frames of the index are out of order")
@@ -130,12 +140,15 @@ def count_entries(frames: Sequence[IndexFrame]) -> tuple[int, int, int]:
 
 
 def frame_at(frames: Sequence[IndexFrame], path: bytes) -> int:
-    """Return the number of the frame that contains a path. If no frame does, return the one where the path would be."""
+    """Return the number of the frame that contains a path.
+
+    If no frame contains it, return the frame into which the path would be inserted.
+    """
     return max(bisect_right(frames, path, key=lambda frame: frame.path) - 1, 0)
 
 
 def frames_between(frames: Sequence[IndexFrame], start: int, end: int) -> tuple[int, int]:
-    """Return the range [first, last) of the frames with the items [start, end). Requires start < end."""
+    """Return the range [first, last) of the frames that contain the items [start, end). Requires start < end."""
     ends = list(accumulate(frame.files for frame in frames))
     return bisect_right(ends, start), bisect_left(ends, end) + 1
 
@@ -149,7 +162,7 @@ def _apply_changes(lines: list[bytes], changes: Mapping[bytes, Entry | None]) ->
 
 
 class _IndexBuilder:
-    """A builder of an index, from lines or from whole frames of another index."""
+    """A builder of an index, from single lines or from whole frames of another index."""
 
     def __init__(self) -> None:
         self._hasher = sha256()
@@ -160,7 +173,7 @@ class _IndexBuilder:
 
     @property
     def is_between_frames(self) -> bool:
-        """True if the next line begins a frame."""
+        """True if the next line will be the first line of a frame."""
         return not self._lines
 
     def add(self, line: bytes) -> None:
@@ -171,7 +184,10 @@ class _IndexBuilder:
             self._end_frame()
 
     def keep(self, frame: IndexFrame, compressed: bytes, content: bytes) -> None:
-        """Add the next frame unchanged from another index. It would end at the same line in this index."""
+        """Add the next frame, copied unchanged from another index.
+
+        The caller must ensure that the frame would end at the same line in this index.
+        """
         self._hasher.update(content)
         self._data.append(compressed)
         self._frames.append(frame)

@@ -2,8 +2,8 @@
 
 `snapshots/<snapshot_id>/` contains two files. `files.index.jsonl.zst` has the entries in path order. The digest of its
 uncompressed bytes identifies the snapshot. `snapshot.json` has the counts of entries and the positions of the frames in
-the index (index_frames.py). It also records when and from which source the snapshot was first taken. It is not part of
-the identity.
+the index (index_frames.py). It also records the time and the source of the first time that this snapshot was taken.
+These are not part of the identity.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from codebatch.store.snapshots.index_frames import (
 from codebatch.system.files.files import Files
 
 SNAPSHOT_FORMAT = 1
-# Maximum number of frames whose items, or lines, are cached.
+# Maximum number of frames in each of the two caches of a snapshot: decoded items, and undecoded lines.
 _FRAMES_CACHED_MAX = 16
 
 
@@ -71,13 +71,13 @@ class SnapshotDocument(Document, frozen=True, kw_only=True):
 
 
 class _NamedObject(msgspec.Struct, frozen=True):
-    """The member of an entry with the digest of its object."""
+    """The one member that is decoded from an entry's line to collect the digests of objects."""
 
     object: str
 
 
 class Snapshot:
-    """A published snapshot. Entries are decoded at first use, and verified by the digest."""
+    """A published snapshot. Its entries are read and decoded at first use, and their digest is verified then."""
 
     def __init__(self, files: Files, store_root: Path, document: SnapshotDocument, objects: ObjectStore | None) -> None:
         self.id = SnapshotId(document.snapshot_id)
@@ -89,7 +89,7 @@ class Snapshot:
         self._path = _directory(store_root, self.id) / layout.SNAPSHOT_INDEX
         self._objects = objects or ObjectStore(files, store_root / layout.OBJECTS)
         self._entries: list[Entry] | None = None
-        # Successive requests often concern the same frame.
+        # Successive requests often need the same frame, so the last ones are cached.
         self._items_of = lru_cache(_FRAMES_CACHED_MAX)(self._read_items)
         self._lines_of = lru_cache(_FRAMES_CACHED_MAX)(
             lambda number: next(self._iter_contents([number]))[1].splitlines()
@@ -105,7 +105,7 @@ class Snapshot:
         return self._entries
 
     def items_between(self, start: int, end: int) -> list[Entry]:
-        """Return the items [start, end) in path order, decoding only their frames. Raises StoreCorrupt."""
+        """Return the items [start, end) in path order. Decode only their frames. Raises StoreCorrupt."""
         if end > self.files:
             raise StoreCorrupt(
                 f"snapshot {self.id} has {self.files} items, but at least {end} are needed", hint=SNAPSHOT_HINT
@@ -118,9 +118,9 @@ class Snapshot:
         return items[start - before : end - before]
 
     def find_items(self, paths: Iterable[bytes]) -> dict[bytes, int]:
-        """Map paths to their item numbers, in the given order. Raises StoreCorrupt.
+        """Map paths to the numbers of their items, in the order of `paths`. Raises StoreCorrupt.
 
-        Paths that are not an item are omitted. Only the frames with these paths are decoded.
+        A path that is not the path of an item is omitted. Only the frames with these paths are decoded.
         """
         numbers: dict[bytes, int] = {}
         for path in paths:
@@ -145,7 +145,7 @@ class Snapshot:
             return SnapshotIndex(self._files.read(self._path), self.document.frames, self.digest)
 
     def check(self) -> None:
-        """Raise StoreCorrupt if the index does not match the digest or the frames of the document."""
+        """Raise StoreCorrupt if the index does not match the digest or the frames in snapshot.json."""
         self.check_length()
         with self._damage_as_corrupt():
             index = b"".join(content for _, content in self._iter_contents(range(len(self.document.frames))))
@@ -153,7 +153,7 @@ class Snapshot:
                 raise FrameError("its frames are not where they should be")
 
     def check_length(self) -> None:
-        """Raise StoreCorrupt if the index is missing or has changed its length. Its content is not read."""
+        """Raise StoreCorrupt if the index is missing or has the wrong length. Its content is not read."""
         with self._damage_as_corrupt():
             if self._files.size(self._path) != self._offsets[-1]:
                 raise FrameError("it is missing, or its size changed")
@@ -176,16 +176,16 @@ class Snapshot:
         return self._objects.read(entry.object, entry.size)
 
     def entries_beginning(self, beginning: bytes) -> list[Entry]:
-        """Return the entries whose paths begin with a prefix. Only their frames are decoded. Raises StoreCorrupt."""
+        """Return the entries whose paths begin with `beginning`. Decode only their frames. Raises StoreCorrupt."""
         frames, length = self.document.frames, len(beginning)
         last = bisect_right(frames, beginning, key=lambda frame: frame.path[:length])
         entries = self._read_frames(range(frame_at(frames, beginning), last))
         return [entry for entry in entries if entry.path.startswith(beginning)]
 
     def differing_entries(self, other: Snapshot) -> tuple[dict[bytes, Entry], dict[bytes, Entry]]:
-        """Return the entries of this snapshot and those of `other`, by path, without those in shared frames.
+        """Return the entries in which two snapshots may differ, by path: those of this snapshot, and those of `other`.
 
-        A frame is shared if both snapshots have it. So all omitted entries are equal in both. Raises StoreCorrupt.
+        Entries in frames that occur in both snapshots are omitted, because they are equal. Raises StoreCorrupt.
         """
         own, others = ([frame.digest for frame in snapshot.document.frames] for snapshot in (self, other))
         shared = {*own} & {*others}
@@ -198,9 +198,9 @@ class Snapshot:
         )
 
     def items_sharing_frames(self, other: Snapshot, items: Sequence[Entry]) -> list[Entry]:
-        """Return all items of this snapshot. `items` are all items of `other`.
+        """Return all items of this snapshot. Items in frames that occur in `other` are not decoded again.
 
-        If a frame is also in `other`, its items are taken from `items` and not decoded again. Raises StoreCorrupt.
+        They are taken from `items`, which has all items of `other`. Raises StoreCorrupt.
         """
         ends = accumulate((frame.files for frame in other.document.frames), initial=0)
         starts = {frame.digest: start for frame, start in zip(other.document.frames, ends, strict=False)}
@@ -220,7 +220,7 @@ class Snapshot:
         return index
 
     def _read_frames(self, numbers: Sequence[int]) -> list[Entry]:
-        """Return the entries of frames. Raises StoreCorrupt."""
+        """Return the entries of the frames with given numbers. Raises StoreCorrupt."""
         with self._damage_as_corrupt():
             return [entry for frame, lines in self._iter_contents(numbers) for entry in frame_entries(lines, frame)]
 
@@ -228,7 +228,7 @@ class Snapshot:
         return [entry for entry in self._read_frames([number]) if entry.kind == "file"]
 
     def _iter_contents(self, numbers: Sequence[int]) -> Iterator[tuple[IndexFrame, bytes]]:
-        """Yield frames with their lines, in order. Raises FileNotFoundError or FrameError."""
+        """Yield each of the numbered frames with its lines, in order. Raises FileNotFoundError or FrameError."""
         if not numbers:
             return
         frames, offsets = self.document.frames, self._offsets
@@ -247,7 +247,7 @@ class Snapshot:
 
     @cached_property
     def _offsets(self) -> list[int]:
-        """The offsets of the frames, followed by the end of the last one."""
+        """The offsets of the frames in the file of the index, followed by the end of the last frame."""
         return list(accumulate((frame.length for frame in self.document.frames), initial=0))
 
     @cached_property
@@ -256,9 +256,9 @@ class Snapshot:
 
 
 def load_snapshot(files: Files, store_root: Path, snapshot_id: str, *, objects: ObjectStore | None = None) -> Snapshot:
-    """Return a published snapshot by its full ID. Raises InvalidId, UnknownId or StoreCorrupt.
+    """Return the published snapshot with the full ID `snapshot_id`. Raises InvalidId, UnknownId or StoreCorrupt.
 
-    `objects` is an already open object store to read content from.
+    If the object store is already open, pass it as `objects`; the contents of files are read from there.
     """
     if not layout.SNAPSHOT_ID_PATTERN.match(snapshot_id):
         raise InvalidId(
@@ -274,7 +274,7 @@ def snapshot_ids(files: Files, store_root: Path) -> list[str]:
 
 
 def list_snapshots(files: Files, store_root: Path, on_skipped: SkipCallback | None = None) -> list[SnapshotDocument]:
-    """Return the documents of all readable snapshots, sorted by ID. Unreadable ones are reported to `on_skipped`."""
+    """Return the documents of all readable snapshots, sorted by ID. For each unreadable one, call `on_skipped`."""
     documents: list[SnapshotDocument] = []
     for name in snapshot_ids(files, store_root):
         try:
@@ -286,9 +286,9 @@ def list_snapshots(files: Files, store_root: Path, on_skipped: SkipCallback | No
 
 
 def index_digest(files: Files, store_root: Path, snapshot_id: str) -> Digest | None:
-    """Return the digest of the compressed index on disk, or None if it is missing.
+    """Return the digest of the compressed index file on disk, or None if the file is missing.
 
-    Callers compare it to notice cheaply that the file changed.
+    Callers compare the digests of two calls to find out whether the file has changed in between.
     """
     try:
         return digest_bytes(files.read(_directory(store_root, snapshot_id) / layout.SNAPSHOT_INDEX))
@@ -297,9 +297,10 @@ def index_digest(files: Files, store_root: Path, snapshot_id: str) -> Digest | N
 
 
 def reset_snapshot_age(files: Files, store_root: Path, snapshot_id: str) -> None:
-    """Reset the age of a snapshot, which garbage collection measures from the last change of its directory.
+    """Reset the age of a snapshot: the time since the last change of its directory.
 
-    Without write access the age does not change. That is harmless, because then nothing can be collected either.
+    Garbage collection keeps young snapshots. Without write access, neither the reset nor garbage collection is
+    possible.
     """
     mark = _directory(store_root, snapshot_id) / f".{uuid.uuid4().hex}.tmp"
     with contextlib.suppress(StoreUnwritable):
@@ -312,9 +313,9 @@ def publish_snapshot(
 ) -> SnapshotDocument:
     """Publish a snapshot unless it exists, and return the document on disk. On return it is durable.
 
-    All objects of its entries must be durable before. If two processes take the same snapshot, one of the two renames
-    wins, and both return valid documents. If the snapshot exists but is damaged, it is rewritten in place, each file
-    atomically.
+    All objects of its entries must be durable before this call. If two processes publish the same snapshot, one of the
+    two renames succeeds, and both processes return valid documents. If the snapshot exists but is damaged, it is
+    rewritten in place, each file atomically.
     """
     entries, items, size_bytes = count_entries(index.frames)
     document = SnapshotDocument(
@@ -354,7 +355,7 @@ def publish_snapshot(
 
 
 def _matching_document(files: Files, store_root: Path, expected: SnapshotDocument) -> SnapshotDocument | None:
-    """Return the document on disk if that snapshot is undamaged and of the same tree. Otherwise return None."""
+    """Return the document on disk if the snapshot is undamaged and equals `expected`. Otherwise return None."""
     try:
         document = _load_document(files, store_root, expected.snapshot_id)
         if (document.digest, _uncompressed_frames(document)) == (expected.digest, _uncompressed_frames(expected)):
@@ -366,7 +367,7 @@ def _matching_document(files: Files, store_root: Path, expected: SnapshotDocumen
 
 
 def _uncompressed_frames(document: SnapshotDocument) -> list[IndexFrame]:
-    """Return the frames without their compressed lengths, which depend on the version of zstd."""
+    """Return the frames with their compressed lengths set to 0, because those depend on the version of zstd."""
     return [msgspec.structs.replace(frame, length=0) for frame in document.frames]
 
 

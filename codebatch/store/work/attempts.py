@@ -31,7 +31,7 @@ class CommandPlaces:
         self._starts = [shard.start for shard in self._shards]
 
     def place(self, item: int) -> tuple[ShardId, int]:
-        """Return the shard of an item and the number of the item in the shard."""
+        """Return the shard that contains an item, and the item's number in this shard."""
         shard = self._shards[bisect_right(self._starts, item) - 1]
         return shard.id, item - shard.start
 
@@ -42,7 +42,7 @@ class CommandPlaces:
 
 
 class Attempts:
-    """A reader of the outcomes of attempts that continues at its last position."""
+    """A reader of the outcomes of attempts. Each call of `read` continues after the previous one."""
 
     def __init__(self, plan: Plan, outcomes: Outcomes) -> None:
         self.places = CommandPlaces(plan.shards)
@@ -51,7 +51,10 @@ class Attempts:
         self._unreadable: list[tuple[int, int]] = []
 
     def read_all(self) -> Concluded:
-        """Return all outcomes. Only those that appeared since the last call are read."""
+        """Return the outcomes of all attempts.
+
+        Outcomes returned by earlier calls are taken from memory, not read again.
+        """
         self.read()
         return Concluded(tuple(self._known.values()), tuple(self._unreadable))
 
@@ -72,14 +75,14 @@ class Attempts:
         return Concluded(tuple(conclusions), tuple(unreadable))
 
     def record_reported(self, commit: Commit) -> list[Conclusion]:
-        """Record a commit that a worker reported as durable. Return its outcomes. They are not read again."""
+        """Record a commit that a worker reported as durable, so that it is not read from disk. Return its outcomes."""
         self._outcomes.note(commit)
         conclusions = self._commit_conclusions(commit)
         self._record(conclusions)
         return conclusions
 
     def _record(self, conclusions: Iterable[Conclusion]) -> None:
-        """Record each outcome once, whether it was reported or read from disk."""
+        """Record each outcome once, even if it was both reported by a worker and read from disk."""
         for conclusion in conclusions:
             self._known.setdefault((conclusion.item, conclusion.round), conclusion)
 
@@ -111,7 +114,7 @@ class Attempts:
 
 
 def unreadable_last(concluded: Concluded) -> list[int]:
-    """Return the items whose latest round has an unreadable register, ascending."""
+    """Return the items for which the register of the latest round is unreadable, ascending."""
     readable: dict[int, int] = {}
     for conclusion in concluded.conclusions:
         readable[conclusion.item] = max(conclusion.round, readable.get(conclusion.item, 0))
@@ -119,22 +122,22 @@ def unreadable_last(concluded: Concluded) -> list[int]:
 
 
 class CommandLeases(msgspec.Struct, frozen=True):
-    """The lease with the highest epoch of every command that was ever started, by item."""
+    """For each command that was ever started, the lease with the highest epoch. Keys are item numbers."""
 
     leases: dict[int, Lease]
 
     @property
     def epochs(self) -> dict[int, int]:
-        """The epochs of the leases, by item."""
+        """The epoch of each lease, by item."""
         return {item: lease.epoch for item, lease in self.leases.items()}
 
     @property
     def live(self) -> list[int]:
-        """The items whose lease owner is alive."""
+        """The items whose lease belongs to a live process."""
         return [item for item, lease in self.leases.items() if lease.is_live]
 
     def unended(self, concluded: Concluded) -> dict[int, Lease]:
-        """Return the expired leases of attempts that have no outcome, by item."""
+        """Return the leases of dead processes whose attempts have no outcome, by item."""
         ended: dict[int, int] = {}
         for conclusion in concluded.conclusions:
             ended[conclusion.item] = max(ended.get(conclusion.item, 0), conclusion.epoch)
@@ -143,7 +146,10 @@ class CommandLeases(msgspec.Struct, frozen=True):
 
 
 def read_leases(reader: LeaseReader, places: CommandPlaces, listed: Mapping[str, int] | None = None) -> CommandLeases:
-    """Return the leases of commands from `listed`, names in `leases/` with their inodes, or from a new listing."""
+    """Return the leases of commands.
+
+    Names are taken from `listed`, which maps names in `leases/` to inodes, or from a new listing.
+    """
     leases: dict[int, Lease] = {}
     for (shard, number), lease in reader.leases(listed).items():
         item = places.item(shard, number)

@@ -1,4 +1,7 @@
-"""Lookup of the command that a worker runs. Other processes read it from the worker's progress cell."""
+"""Lookup of the command that a worker runs.
+
+The worker writes it to its progress cell, a small memory-mapped file, and other processes read it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,10 @@ from codebatch.system.processes.progress_cell import Child, ProgressCell
 
 
 def read_running_child(batch: BatchDir, holder: HolderId) -> Child | None:
-    """Return the command that a worker runs, or None if it runs none or has no progress cell."""
+    """Return the child process in which a worker runs a command.
+
+    None if the worker runs no command or has no progress cell.
+    """
     try:
         cell = ProgressCell(batch.files, batch.root / layout.HOLDERS / layout.cell_name(holder), create=False)
     except FileNotFoundError:

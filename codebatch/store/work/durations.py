@@ -1,8 +1,8 @@
 """Durations of commands, by directory: `cache/durations-*.bin`, which may be deleted.
 
 Durations are stored by command ID. Each has the digest of the command's definition, which shows whether the command has
-changed since. For commands that have not run yet, durations are also stored by program. Before each write, the file is
-read again, so that durations written by other processes are kept.
+changed since. Durations are also stored by program, to estimate commands that have not run yet. Before each write, the
+file is read again, so that durations written by other processes are kept.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Durations:
         self._new: list[CommandDuration] = []
 
     def command_seconds(self, command: str, definition: Digest) -> tuple[float, ...]:
-        """Return the durations of a command with this definition in seconds, latest last.
+        """Return the durations in seconds of a command whose definition has the digest `definition`, latest last.
 
         If the command never ran with this definition, return its durations with other definitions.
         """
@@ -95,7 +95,10 @@ class Durations:
 
 
 def program_name(command: Command) -> str:
-    """Return the name of the program that a command runs. In a script, the first word that is not an assignment."""
+    """Return the name of the program that a command runs.
+
+    In a script, this is the first word that is not a variable assignment.
+    """
     if not isinstance(command.run, str):
         return os.path.basename(command.run[0])
     try:

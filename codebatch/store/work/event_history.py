@@ -1,4 +1,7 @@
-"""Events of earlier coordinators of a work batch. The next coordinator reads them to emit each event only once."""
+"""Events of earlier coordinators of a work batch.
+
+The next coordinator reads them, so that it does not emit the same event again.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,12 @@ class PreviousEvents:
 
     @property
     def ending_cause(self) -> Literal["kill", "drain", "request"]:
-        """The way in which the last coordinator ended."""
+        """The reason why the last coordinator ended.
+
+        - `kill`: it was killed.
+        - `drain`: it stopped early, with tasks left.
+        - `request`: the batch had ended. A later request has opened tasks again.
+        """
         if isinstance(self.last, events.BatchDrained):
             return "drain"
         return "request" if isinstance(self.last, events.BatchEnded) else "kill"
@@ -98,14 +106,14 @@ class PreviousEvents:
 
 
 def is_counted(event: events.TaskEvent) -> bool:
-    """Return whether an event reports a command that a request ended, not the end of an attempt."""
+    """Return whether a request or an answer, and not the end of an attempt, made a task failed or done."""
     if isinstance(event, events.TaskFailed):
         return event.reason == "answer"
     return isinstance(event, events.TaskCompleted) and event.marked_done
 
 
 def is_end(event: events.TaskEvent) -> bool:
-    """Return whether an event reports the end of an attempt."""
+    """Return whether a TaskEvent reports the end of an attempt."""
     if isinstance(event, events.TaskBlocked) and event.is_live:
         return False
     return isinstance(event, _ENDS) and not is_counted(event)
@@ -114,7 +122,10 @@ def is_end(event: events.TaskEvent) -> bool:
 def read_journal_usage(
     batch: BatchDir, places: CommandPlaces, attempt_keys: Collection[tuple[int, int]]
 ) -> dict[tuple[int, int], ResourceUsage]:
-    """Map the attempts in `attempt_keys`, as (item, round), to their resource use. Omit those that no journal has."""
+    """Map attempts to their resource use, read from the journals. Attempts that are in no journal are omitted.
+
+    `attempt_keys` are the requested attempts as (item, round).
+    """
     used_by_attempt: dict[tuple[int, int], ResourceUsage] = {}
     lines: list[journal.JournalLine] = []
     with contextlib.suppress(StoreError, OSError):

@@ -50,7 +50,10 @@ class EventWriter:
             self._pending_bytes -= len(self._pending.popleft())
 
     def flush(self, *, looks: bool = False) -> None:
-        """Write the buffered events without syncing them. If `looks` is set, recreate the file if it was removed."""
+        """Write the buffered events without syncing them.
+
+        If `looks` is set, look whether the file was removed, and recreate it.
+        """
         if not self._pending:
             return
         # A removed file is recreated, because no reader would find it otherwise. If the disk is full, events stay
@@ -79,7 +82,7 @@ class EventWriter:
 
 
 class EventReader:
-    """A reader of the events of a work batch, in order, that continues at its last position."""
+    """A reader of the events of a work batch, in order. Each call of `read` continues after the previous one."""
 
     def __init__(self, files: FileReader, batch_root: Path, since: Cursor = BEGINNING) -> None:
         self._files = files
@@ -88,7 +91,7 @@ class EventReader:
         self._places: dict[int, int] = {}
 
     def read(self) -> list[AnyEvent]:
-        """Return the events since the last call, each once."""
+        """Return the events that were written since the last call, in order."""
         events: list[AnyEvent] = []
         for epoch in self._epochs():
             if epoch < self._since.epoch:
@@ -117,7 +120,10 @@ class EventReader:
         return sorted(epoch for epoch in names if epoch is not None)
 
     def _lines(self, epoch: int) -> list[bytes]:
-        """Return the complete lines since the last call. If the file has become shorter, read it from its start."""
+        """Return the complete lines of an event file that were written since the last call.
+
+        If the file has become shorter, read it from its start.
+        """
         path = self._directory / layout.events_name(epoch)
         size = self._files.size(path) or 0
         place = self._places.get(epoch, 0)
@@ -141,7 +147,10 @@ class EventReader:
 
 
 def _decode(line: bytes, epoch: int) -> AnyEvent | None:
-    """Decode a line of the file of an epoch. Return None if it is damaged or of a later version."""
+    """Decode a line of the event file of an epoch.
+
+    Return None if the line is damaged or was written by a later version.
+    """
     try:
         head = decode_document(line, EventHead, EVENT_FORMAT)
         event = decode_json(line, _event_decoder.decode)

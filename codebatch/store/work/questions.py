@@ -24,9 +24,11 @@ class Questions:
         self._known: dict[str, Question | None] = {}
 
     def read(self) -> list[tuple[QuestionPlace, Question]]:
-        """Return the questions that appeared since the last call. Those of one attempt are in the order of asking.
+        """Return the questions that appeared since the last call.
 
-        Unreadable questions are skipped. Their attempts keep waiting, and users can cancel them.
+        Questions of the same attempt are in the order in which they were asked.
+
+        Unreadable questions are skipped. Their attempts keep waiting, and users can cancel these attempts.
         """
         places = {}
         for name in self._files.listing(self._directory):
@@ -40,7 +42,10 @@ class Questions:
         return questions
 
     def item_questions(self, item: tuple[str, int]) -> Sequence[Question]:
-        """Return all questions of all attempts of an item, by round, epoch and number. `item` is (shard, number)."""
+        """Return the questions of all attempts of an item, ordered by round, epoch and number.
+
+        `item` is (shard, number in the shard).
+        """
         self.read()
         places = [(layout.parse_question(name), question) for name, question in self._known.items() if question]
         return [question for place, question in sorted(places, key=_by_place) if place and place[:2] == item]
@@ -53,7 +58,7 @@ class Questions:
         try:
             name = layout.question_name(place)
             is_created = self._files.create_exclusive(hidden, self._directory / name)
-            # An earlier call may have published the same question.
+            # If the file exists, an earlier call has published the same question.
             if not is_created and self._read(name, place) != question:
                 raise StoreUnwritable(f"file {self._directory / name} already exists and contains another question")
         finally:

@@ -27,7 +27,7 @@ class Requests:
     def read(self) -> list[Request]:
         """Return all requests in order, up to the first missing number. Raises StoreCorrupt if one is unreadable.
 
-        On return they are on disk, so the caller may act on them.
+        On return all returned requests are on disk, so the caller may act on them.
         """
         if self._files.size(self._next_path) is None:
             return self._known  # Checking one name is cheaper than listing the directory.
@@ -72,6 +72,9 @@ class Requests:
 
 
 def is_cancelled(files: Files, batch_root: Path) -> bool:
-    """Return whether a batch is cancelled as a whole: no Open follows the last Cancel. Raises StoreCorrupt."""
+    """Return whether a batch is cancelled as a whole: the last Cancel request is not followed by an Open request.
+
+    Raises StoreCorrupt.
+    """
     bodies = [request.body for request in Requests(files, batch_root).read()]
     return next((isinstance(body, Cancel) for body in reversed(bodies) if isinstance(body, Cancel | Open)), False)

@@ -1,4 +1,7 @@
-"""Work batches on disk: the task list as a snapshot, and work.json next to the plan (SPEC.md "Work batches")."""
+"""Work batches on disk.
+
+The commands are stored as a snapshot; settings and dependencies are in work.json (SPEC.md "Work batches").
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ _IMPLEMENTATION = digest_bytes(b"work 1")
 
 
 def make_work_batch(store: StoreDir, commands: Sequence[Command], work: Work, *, at_ns: int) -> BatchDir:
-    """Store commands as a snapshot and create a work batch of them. On return it is on disk.
+    """Store commands as a snapshot, and create a work batch that runs them. On return the batch is on disk.
 
     The caller holds the shared lock of the store.
     """
@@ -110,7 +113,10 @@ def _plan(snapshot: Snapshot, written: bytes) -> Plan:
 
 
 def read_work(batch: BatchDir) -> Work:
-    """Return the work of a batch after all reload requests. Raises WrongBatchKind or StoreCorrupt."""
+    """Return the settings and dependencies of a batch, with the changes of all reload requests.
+
+    Raises WrongBatchKind or StoreCorrupt.
+    """
     check_kind(batch, "work")
     work = _read_document(batch)
     for reload in iter_reloads(batch):
@@ -146,7 +152,10 @@ def iter_reloads(batch: BatchDir) -> Iterator[Reload]:
 
 
 def _apply_reload(work: Work, reload: Reload) -> Work:
-    """Return the work with the policies and edges of a reload request. Commands that the batch lacks are ignored."""
+    """Return `work` with the policies and edges of a reload request.
+
+    Commands of the request that are not in the batch are ignored.
+    """
     task_ids = {*work.order}
     changed = task_ids.intersection(reload.rounds)
     titles = {command.id: command.title for command in reload.commands if command.id in changed and command.title}
@@ -187,7 +196,10 @@ class CommandDefinitions:
         return reloaded_command(self._reloads, command, round_) or _read_listed(self._snapshot, self._batch, command)
 
     def is_same(self, command: Command, round_: int | None = None) -> bool:
-        """Return whether `command` equals the batch's definition of its ID in a round. Raises the errors of `read`."""
+        """Return whether `command` equals the definition that the batch has for this command's ID in a round.
+
+        Raises the errors of `read`.
+        """
         reloaded = reloaded_command(self._reloads, command.id, round_)
         entry = self._snapshot.entry(command.id.encode())
         if reloaded is None and entry is not None and entry.object == digest_bytes(encode_command(command)):
@@ -203,7 +215,7 @@ def _command_snapshot(store: StoreDir, batch: BatchDir) -> Snapshot:
 
 
 def read_command_ids(store: StoreDir, batch: BatchDir, work: Work) -> list[CommandId]:
-    """Return the command IDs of a work batch in the order of its plan's items. Raises StoreCorrupt."""
+    """Return the IDs of all commands of a work batch, in the order of the items in its plan. Raises StoreCorrupt."""
     entries = plan_items(_command_snapshot(store, batch).entries)
     commands = [CommandId(entry.text) for entry in entries]
     if sorted(commands) != sorted(work.order):

@@ -1,1 +1,1 @@
-"""Files: the interface through which store code reads and writes, and its implementation."""
+"""Files of a store: the interface with which other packages read and write them, and its implementation."""

@@ -1,4 +1,4 @@
-"""Files that count how much is read."""
+"""An implementation of Files that also counts the bytes that are read."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from codebatch.system.files.files import RealFiles
 
 
 class CountedFiles(RealFiles):
-    """Files that count what is read. `root` is the directory of the last call of `confine`, or None.
+    """Files that count what is read. `root` is the directory that was last passed to `confine`, or None.
 
-    `paths` is the set of files that were read. `read_bytes` is the total size of all reads. If a byte is read twice, it
+    `paths` is the set of files that were read. `read_bytes` is the total size of all reads: a byte that is read twice
     counts twice. Reads through a memory map do not count.
     """
 

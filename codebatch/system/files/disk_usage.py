@@ -1,4 +1,4 @@
-"""Disk usage of directories. Files that vanish or cannot be read count as empty. Symbolic links are not followed."""
+"""Disk usage of directories. Files that vanish or cannot be read are ignored. Symbolic links are not followed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ def _iter_stats(paths: Iterable[Path]) -> Iterator[os.stat_result]:
 
 
 def iter_files(root: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield the path and status of everything below a directory except directories. Names of a directory are sorted."""
+    """Yield the path and status of each file below a directory, but not of directories.
+
+    The names in a directory are sorted.
+    """
     pending = [os.fspath(root)]
     while pending:
         with contextlib.suppress(OSError), os.scandir(pending.pop()) as items:

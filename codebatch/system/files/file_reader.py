@@ -34,10 +34,13 @@ class FileReader(Protocol):
         """
 
     def has_only(self, path: Path, names: Collection[str]) -> bool:
-        """Return whether a directory contains exactly these names, hidden ones included. Raises FileNotFoundError."""
+        """Return whether a directory contains exactly the names `names`.
+
+        Hidden names count too. Raises FileNotFoundError.
+        """
 
     def lengths(self, path: Path) -> dict[str, int]:
         """Map the name of each regular file in a directory to its size in bytes. Empty if the directory is missing.
 
-        Much faster than calling `size` for each file.
+        One call is much faster than calling `size` for each file.
         """

@@ -1,9 +1,9 @@
 """Files below a store: the interface for store code, and its implementation for the operating system.
 
-A file that must be complete and durable gets its final name only from `write_atomic`, `publish_directory`,
-`create_exclusive` or `replace`, after its bytes are on disk. SPEC.md "Write ordering" lists the exceptions.
+A file that must be complete and durable gets its final name only after its bytes are on disk: from `write_atomic`,
+`publish_directory`, `create_exclusive` or `replace`. SPEC.md "Write ordering" lists the exceptions.
 
-The port and its implementation share one file, long as it is, because a change of one is a change of the other.
+The interface and its implementation share one file, long as it is, because they always change together.
 
 If a path has an unexpected type, or leads through a link below the store's root, UnsupportedEntry is raised
 immediately. codebatch did not create such an entry, and never reads, writes or waits there (SPEC.md "Threat model").
@@ -31,7 +31,7 @@ from codebatch.system.files.system_calls import SHARED_MODE, RealCalls, SystemCa
 T = TypeVar("T")
 
 _FEW_FILES = 16
-# If writes take less than this on average, starting threads costs more time than it saves.
+# Average seconds of a write. If writes are faster, starting threads takes more time than it saves.
 _QUICK_SECONDS = 0.001
 
 
@@ -55,13 +55,13 @@ class Files(FileReader, Protocol):
     UnsupportedEntry if something other than a regular file or directory is at the path. Methods on hot paths also
     accept `str`, because making a Path costs as much as a system call.
 
-    Methods that create a name also create a missing parent directory, because copies made by git, zip or object stores
-    lose empty directories. Exception: `write_new`. If the directory of its file is missing, so are the other files in
-    it.
+    Methods that create a name also create a missing parent directory, because a copy of a store made by git, zip or
+    object stores lacks empty directories. Exception: `write_new`. If the directory for its file is missing, the other
+    files in that directory are missing too, so this is an error.
     """
 
     def confine(self, root: Path) -> None:
-        """Follow no symbolic link below a store's root from now on. Must be called first."""
+        """From now on, follow no symbolic link below `root`, the root of a store. Must be called first."""
 
     def keeping_open(self, *directories: Path) -> AbstractContextManager[None]:
         """Keep directories open inside the `with`, for faster access. No code that closes descriptors may run there."""
@@ -72,17 +72,19 @@ class Files(FileReader, Protocol):
     def make_directory(self, path: Path, mode: int = SHARED_MODE) -> bool:
         """Create a directory. Return False if it exists. Its name is durable after `sync_directory`.
 
-        Missing parents are created too. Their names are durable on return, except hidden ones.
+        Missing parents are created too. On return the names of the parents are durable, except hidden ones.
         """
 
     def write_new(self, path: Path | str, data: bytes) -> None:
-        """Create a file that no other process knows yet and sync its bytes. Raises FileExistsError.
+        """Create a file and sync its bytes.
+
+        The file must be new and unknown to other processes. Raises FileExistsError.
 
         Its name is durable after `sync_directory`.
         """
 
     def write_many(self, contents: Iterable[tuple[Path, bytes]]) -> None:
-        """Call `write_new` for each file, perhaps several at a time. If a call fails, any of the files may exist."""
+        """Create files like `write_new`, perhaps several at a time. After an error, any of the files may exist."""
 
     def make_link(self, target: str, path: Path) -> None:
         """Create a symbolic link. Its name is durable after `sync_directory`. Raises FileExistsError."""
@@ -91,10 +93,12 @@ class Files(FileReader, Protocol):
         """Create or replace a file atomically. On return bytes and name are on disk."""
 
     def write_volatile(self, path: Path, data: bytes) -> None:
-        """Create or replace a file atomically without syncing it, for files that may be lost."""
+        """Create or replace a file atomically without syncing it. A power loss may damage the file."""
 
     def create_exclusive(self, source: Path | str, path: Path | str) -> bool:
-        """Link the complete file `source` to `path`: link(2). Return False if `path` is another file.
+        """Make `path` a hard link to the complete file `source`: link(2).
+
+        Return False if `path` exists and is another file.
 
         If `path` has the same inode, an earlier call succeeded and only its reply was lost (NFS). The name is durable
         after `sync_directory`.
@@ -114,22 +118,25 @@ class Files(FileReader, Protocol):
         """
 
     def replace(self, source: Path, path: Path) -> None:
-        """Rename a finished file over another file atomically: rename(2). A directory can only take an unused name.
+        """Rename a finished file to `path` atomically, and replace the file there: rename(2).
+
+        If `source` is a directory, `path` must not exist.
 
         Durable after `sync_directory`. If both names are links to one file, nothing happens. Raises UnsupportedEntry if
         `path` is a directory.
         """
 
     def sync_directory(self, path: Path) -> None:
-        """Wait until all names that were created in, or moved into, the directory are on disk."""
+        """Wait until all names that were created in a directory, or moved into it, are on disk."""
 
     def open_append(self, path: Path | str, *, directory_mode: int = SHARED_MODE) -> Appender:
-        """Create a file to which the caller alone appends. Raises FileExistsError."""
+        """Create a file to which only the caller appends. Raises FileExistsError."""
 
     def open_page(self, path: Path, *, create: bool) -> int:
-        """Return a descriptor for mmap(2): of a new file to write if `create`, otherwise of a file to read.
+        """Return a descriptor for mmap(2).
 
-        The caller must close it. Raises FileNotFoundError or FileExistsError.
+        If `create` is set, it is of a new file to write, otherwise of an existing file to read. The caller must close
+        it. Raises FileNotFoundError or FileExistsError.
         """
 
     def remove(self, path: Path | str) -> None:
@@ -160,7 +167,8 @@ class _RealAppender:
             self._fd = _with_directory(calls, path, lambda: calls.open(path, flags), directory_mode)
 
     def append(self, data: bytes) -> int:
-        # Read at each call. If a task writes to a descriptor that is not its own, it damages only its own work.
+        # The size is read at each call, because a task may have written to this descriptor by mistake. Then only the
+        # work of that task is damaged.
         start = self._calls.fstat(self._fd).st_size
         with wrap_write_errors(self._path):
             try:
@@ -402,7 +410,7 @@ class RealFiles:
         return Lock(self._calls, fd)
 
     def _open(self, path: Path | str, flags: int) -> tuple[int, int]:
-        """Open a regular file. Return its descriptor and size. Other types are refused: reading them may block."""
+        """Open a regular file. Return its descriptor and size. Refuse other types, because reading them may block."""
         fd = self._calls.open(path, flags)
         status = self._calls.fstat(fd)
         if not stat.S_ISREG(status.st_mode):
@@ -425,8 +433,8 @@ class RealFiles:
 class Lock:
     """An flock(2) that this process holds until `release` or its end. Not inherited: its descriptor is close-on-exec.
 
-    If another process receives the descriptor, both share the lock. LOCK_UN is never used: the lock is released when
-    its last descriptor is closed.
+    If the descriptor is passed to another process, both processes hold the lock. LOCK_UN is never used, so the lock is
+    released when the last process closes its descriptor.
     """
 
     def __init__(self, calls: SystemCalls, descriptor: int) -> None:
@@ -438,7 +446,7 @@ class Lock:
         self._calls.flock(self.descriptor, fcntl.LOCK_SH)
 
     def release(self) -> None:
-        """Close this process's descriptor of the lock."""
+        """Close this process's descriptor. The lock is released if no other process has a copy of it."""
         self._calls.close(self.descriptor)
 
 
@@ -477,10 +485,10 @@ def _with_directory(calls: SystemCalls, path: Path | str, make: Callable[[], T],
 
 
 def _is_hidden(directory: Path) -> bool:
-    """Return whether a directory is unfinished, or is the root of a store. The creator of such a directory syncs it."""
+    """Return whether a directory is unfinished or the root of a store. Its creator syncs the name itself."""
     return directory.name.startswith(".")
 
 
 def _temporary_sibling(path: Path) -> Path:
-    """Return a unique temporary name in the directory of a path. `listing` omits such names."""
+    """Return a unique temporary name in the directory of `path`. `listing` omits temporary names."""
     return path.with_name(f".{path.name[:64]}.{uuid.uuid4().hex}.tmp")

@@ -1,11 +1,11 @@
 """Scratch directories in memory, for tools that accept only files (SPEC.md "Scratch").
 
-For a directory of thousands of short-lived small files, the file system of a disk takes five times as long as memory.
-It also waits for the journal whenever another worker commits.
+Creating thousands of short-lived small files takes five times as long on a disk as in memory. On a disk, this also
+waits for the journal of the file system whenever another worker commits.
 
-The directories are outside the store. So each is private (0700), and its name contains the ID of its user. The process
-that created it holds its flock(2), which the kernel releases however the process ends. Later processes remove
-directories of the same user whose lock is free.
+The directories are outside the store, where other users have access. So each is private (0700), and its name contains
+the ID of its user. The process that created a directory holds its flock(2), which the kernel releases however the
+process ends. Later processes of the same user remove directories whose lock is free.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from codebatch.system.files.system_calls import RealCalls
 
 # Shared memory of Linux. On systems without it, such as macOS, there is no scratch in memory.
 MEMORY = Path("/dev/shm")  # noqa: S108 - directories created there are private, owned by us and checked
-# If less is free, as often in containers, the space is left to other programs.
+# Minimum free bytes. If less is free, as often in containers, no scratch directory is created in memory, because other
+# programs may need it.
 _FREE_BYTES_MIN = 32 << 20
 _ATTEMPTS_MAX = 100
 
@@ -40,7 +41,10 @@ class MemoryScratch:
 
 
 def try_memory_scratch(memory: Path = MEMORY, *, free_bytes: int = _FREE_BYTES_MIN) -> MemoryScratch | None:
-    """Create a scratch directory in memory. Return None if there is no shared memory or less than `free_bytes` free."""
+    """Create a scratch directory in memory.
+
+    Return None if the system has no shared memory, or less than `free_bytes` are free.
+    """
     for _ in range(_ATTEMPTS_MAX):
         path = memory / f"{_prefix()}{uuid.uuid4().hex}"
         try:
@@ -71,9 +75,9 @@ def sweep_memory_scratch(memory: Path = MEMORY) -> int:
 
 
 def _try_lock(path: Path) -> int | None:
-    """Return a descriptor that holds the flock of a directory, or None.
+    """Take the flock of a directory. Return the descriptor that holds it, or None if this is not possible.
 
-    Return None if another process holds the flock, or if the directory is not private to this user.
+    It is not possible if another process holds the flock, or if the directory is not private to this user.
     """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)

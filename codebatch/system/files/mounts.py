@@ -9,11 +9,17 @@ from pathlib import Path
 _MOUNTS = Path("/proc/self/mountinfo")
 _ESCAPE = re.compile(rb"\\([0-7]{3})")
 _FAR = re.compile(r"(?:nfs|cifs|smb|afs|ceph|lustre|gluster|beegfs|gpfs|ocfs|gfs|9p|davfs|fuse)")
-"""Prefixes of file system types to which other machines may write, or which a user process implements."""
+"""Prefixes of the names of file system types that are not local.
+
+Other machines may write to such a file system, or a user process implements it.
+"""
 
 
 def far_kind(path: Path) -> str | None:
-    """Return the type of the network or FUSE file system that holds a path, or None if it is local or unknown."""
+    """Return the type of the file system that holds a path if it is a network or FUSE file system.
+
+    Otherwise return None.
+    """
     try:
         mounts_text = _MOUNTS.read_bytes()
     except OSError:

@@ -1,4 +1,8 @@
-"""Translation of OSErrors: refusals by the disk or its permissions, foreign entries, and missing features."""
+"""Translation of OSErrors to errors of codebatch.
+
+Three causes are translated: the disk or its permissions refuse an operation, an entry was not made by codebatch, or the
+file system lacks a feature.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ _REFUSALS = {
 }  # fmt: skip
 _NO_PROCESS = {errno.EAGAIN, errno.ENOMEM}
 FILES_OPEN = 1024
-"""Limit of open files that hints for users recommend."""
+"""The limit of open files that hints recommend to users."""
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EINVAL}
 _UNREADABLE = {errno.EACCES, errno.EPERM, errno.EIO}
 FOREIGN = {
@@ -29,11 +33,11 @@ FOREIGN = {
 
 
 class ProcessRefused(OSError):
-    """The system refused to start a process, because a limit of processes or memory is reached."""
+    """The error that the system refused to start a process, because a limit of processes or memory is reached."""
 
 
 class _ErrorTranslation:
-    """A context that translates OSErrors to errors that name the failed operation and its path."""
+    """A context manager that translates OSErrors to errors that name the failed operation and its path."""
 
     __slots__ = ("_path", "_translate")
 
@@ -50,21 +54,22 @@ class _ErrorTranslation:
 
 
 def wrap_write_errors(path: Path | str) -> AbstractContextManager[None]:
-    """Translate an OSError of a write: a refusal to StoreUnwritable, a foreign entry to UnsupportedEntry.
+    """Translate an OSError of a write. A refusal becomes StoreUnwritable.
 
-    Other errors are not changed.
+    If something other than a file or directory of codebatch is at the path, the error becomes UnsupportedEntry. Other
+    errors are not changed.
     """
     return _ErrorTranslation(path, _raise_unwritable)
 
 
 def wrap_read_errors(path: Path | str) -> AbstractContextManager[None]:
-    """Translate an OSError like `wrap_write_errors`, but a refusal to read to StoreError."""
+    """Translate an OSError of a read like `wrap_write_errors`, except that a refusal becomes StoreError."""
     return _ErrorTranslation(path, _raise_unreadable)
 
 
 @contextlib.contextmanager
 def locking(path: Path | str) -> Iterator[None]:
-    """Translate the OSError of a file system that does not support flock(2) to UnsupportedFileSystem."""
+    """Translate an OSError to UnsupportedFileSystem if it means that the file system does not support flock(2)."""
     try:
         yield
     except OSError as error:
@@ -75,7 +80,7 @@ def locking(path: Path | str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def starting_process() -> Iterator[None]:
-    """Translate the OSError of a refused fork(2) to ProcessRefused. Other errors are not changed."""
+    """Translate an OSError to ProcessRefused if it means that fork(2) was refused. Other errors are not changed."""
     try:
         yield
     except OSError as error:
@@ -114,7 +119,7 @@ def unsupported_entry(path: Path | str, description: str) -> UnsupportedEntry:
 
 
 def suggest_fix(error: BaseException | None) -> str:
-    """Return advice for users how to prevent an error."""
+    """Return advice for users on how to fix the cause of an error, such as a full disk."""
     if isinstance(error, ProcessRefused):
         return "stop other processes, or raise the process limit (ulimit -u, or the limit of the container)"
     if isinstance(error, OSError) and error.errno == errno.EMFILE:
@@ -127,6 +132,6 @@ def suggest_fix(error: BaseException | None) -> str:
 def is_refusal(error: OSError) -> bool:
     """Return whether an error means that the system, the disk or permissions refused an operation.
 
-    False if a name is missing.
+    False for an error that means that a file does not exist.
     """
     return isinstance(error, ProcessRefused) or error.errno in _REFUSALS

@@ -13,7 +13,8 @@ _WRITERS = 8
 def write_in_threads(write: Callable[[Path, bytes], None], contents: Iterator[tuple[Path, bytes]]) -> None:
     """Write files in several threads: a disk syncs several files in the time of one.
 
-    If the system refuses to start a thread, fewer write. After an error, each thread finishes at most one more file.
+    If the system refuses to start a thread, fewer threads are used. After an error in one thread, each other thread
+    writes at most one more file.
     """
     lock = threading.Lock()
     errors: list[BaseException] = []

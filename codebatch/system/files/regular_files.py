@@ -11,8 +11,8 @@ from pathlib import Path
 def read_regular(path: Path | bytes, *, bytes_max: int, dir_fd: int | None = None, is_link_followed: bool) -> bytes:
     """Return the bytes of a regular file. Never waits for a writer (FIFO), and never reads without end (device).
 
-    Raises OSError, also if the path is not a regular file or the file is longer than `bytes_max`. `strerror` has the
-    reason.
+    Raises OSError, whose `strerror` is the reason, also if the path is not a regular file, or if the file is longer
+    than `bytes_max`.
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if is_link_followed else os.O_NOFOLLOW)
     try:
@@ -32,9 +32,9 @@ def read_regular(path: Path | bytes, *, bytes_max: int, dir_fd: int | None = Non
 
 
 def file_fingerprint(path: str) -> tuple[int, ...]:
-    """Return the inode, size, mtime and ctime (ns) of a file. If its content changes, at least one of them changes.
+    """Return the inode, size, mtime and ctime (ns) of a file.
 
-    Raises OSError if the file is missing.
+    If the content changes, at least one of these values changes. Raises OSError if the file is missing.
     """
     status = os.stat(path)
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

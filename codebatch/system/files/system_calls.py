@@ -1,10 +1,11 @@
-"""The system calls with which files are implemented. Tests replace them to inject faults.
+"""The system calls by which files are implemented. Tests replace this class to inject faults.
 
-Below a confined root, no symbolic link is ever followed (SPEC.md "Threat model"). To reach a path, each directory from
-the root down is opened relative to its parent with O_NOFOLLOW. The call then acts relative to the last directory.
+A confined root is a directory that was passed to `confine`, usually the root of a store. Below it, no symbolic link is
+ever followed (SPEC.md "Threat model"). To reach a path, each directory from the root down is opened relative to its
+parent with O_NOFOLLOW. The system call then acts relative to the last directory.
 
-By default no descriptor stays open between two calls, because a task may close any descriptor. Processes that run no
-foreign code can keep directories open.
+By default no descriptor stays open between two calls, because a task in this process may close any descriptor.
+Processes that run no foreign code can keep directories open.
 """
 
 from __future__ import annotations
@@ -30,23 +31,31 @@ _PASSED = getattr(os, "O_PATH", os.O_RDONLY) | _ENTERED
 
 
 class SystemCalls(Protocol):
-    """System calls by their names. Every method raises OSError as the system does. Descriptors are close-on-exec."""
+    """System calls by their names.
+
+    Every method raises OSError as the system does. New descriptors are close-on-exec.
+    """
 
     def confine(self, root: Path) -> None:
-        """Follow no link below a root from now on. A link in a path, or at its end, is then the error ELOOP.
+        """Confine access below a root: from now on, no symbolic link below this directory is followed.
 
-        A path that is not in any confined root is the error EXDEV, as in openat2(2). This method makes no system call.
+        A link in a path below the root, or at its end, is the error ELOOP. A path that is neither in a confined root
+        nor above one is the error EXDEV, as in openat2(2). This method makes no system call.
         """
 
     def keeping_open(self, *directories: Path) -> AbstractContextManager[None]:
         """Keep descriptors of directories inside the `with`, and access their files relative to them.
 
-        If a directory is replaced by another one, this is not noticed. If a directory is removed, this is noticed when
-        a name is not found in it. Only for processes that run no code that may close descriptors.
+        If another directory takes the path of an open one, files are still accessed in the open one. If an open
+        directory is removed, this is detected when a name is not found in it. Use this only in processes that run no
+        code that may close descriptors.
         """
 
     def open(self, path: Path | str, flags: int) -> int:
-        """open(2) with mode 0644. Below a confined root, O_NONBLOCK is added, so that opening a FIFO does not wait."""
+        """open(2) with mode 0644.
+
+        Below a root that was passed to `confine`, O_NONBLOCK is added, so that opening a FIFO does not wait.
+        """
 
     def close(self, fd: int) -> None:
         """close(2)."""
@@ -64,13 +73,16 @@ class SystemCalls(Protocol):
         """fsync(2), of a file or a directory."""
 
     def sync_directory(self, path: Path) -> None:
-        """open(2), fsync(2) and close(2) of a directory. If it is already open, only fsync(2)."""
+        """open(2), fsync(2) and close(2) of a directory.
+
+        If the directory is kept open (`keeping_open`), only fsync(2).
+        """
 
     def fstat(self, fd: int) -> os.stat_result:
         """fstat(2)."""
 
     def stat(self, path: Path | str) -> os.stat_result:
-        """stat(2); lstat(2) below a confined root."""
+        """stat(2). Below a root that was passed to `confine`, lstat(2)."""
 
     def listing(self, path: Path) -> dict[str, int]:
         """getdents(2). Maps every name in a directory to its inode, unordered."""
@@ -82,7 +94,7 @@ class SystemCalls(Protocol):
         """mkdir(2)."""
 
     def link(self, source: Path | str, path: Path | str) -> None:
-        """link(2). If `source` is a symbolic link, the link itself gets a further name."""
+        """link(2). If `source` is a symbolic link, the new name is a hard link to the symbolic link itself."""
 
     def symlink(self, target: str, path: Path) -> None:
         """symlink(2)."""
@@ -101,10 +113,10 @@ class SystemCalls(Protocol):
 
 
 class _SystemPath:
-    """The arguments of a system call for a path: a name and the descriptor of its directory.
+    """The arguments of a system call that acts on a path: a name, and the descriptor of the directory that contains it.
 
     If `is_below_root` is set, the descriptor is closed on exit. This is a class and not a generator context manager,
-    which would be slower: each attempt of a command needs dozens.
+    because a generator is slower, and each attempt of a command needs dozens of calls.
     """
 
     __slots__ = ("_drop_if_removed", "is_below_root", "is_confined", "name", "parent")
@@ -160,7 +172,8 @@ class RealCalls:
         opened: dict[str, int] = {}
         try:
             for directory in directories:
-                # A directory that is missing or cannot be opened is accessed by its path.
+                # A directory that is missing or cannot be opened is not kept open: its files are accessed by their
+                # paths.
                 with contextlib.suppress(OSError), self._resolve_path(directory) as at:
                     if at.is_confined:
                         opened[os.fspath(directory)] = _enter(at.name, at.parent)
@@ -176,7 +189,8 @@ class RealCalls:
 
     def open(self, path: Path | str, flags: int) -> int:
         path_text = os.fspath(path)
-        if self._open_directories:  # A fast path of `_at`: a batch opens tens of thousands of files this way.
+        # A fast path, because a batch opens tens of thousands of files in directories that are kept open.
+        if self._open_directories:
             above, _, name = path_text.rpartition("/")
             if (descriptor := self._open_descriptor(path_text)) is not None:
                 return _open_at(".", flags | _CONFINED, descriptor)
@@ -194,7 +208,8 @@ class RealCalls:
             try:
                 os.fsync(descriptor)
             except OSError as error:
-                if error.errno != errno.EBADF:  # The directory may be searched but not read.
+                # The permissions allow searching the directory, but not reading it, so it was opened with O_PATH.
+                if error.errno != errno.EBADF:
                     raise
             else:
                 return
@@ -257,7 +272,7 @@ class RealCalls:
             os.rmdir(at.name, dir_fd=at.parent)
 
     def _resolve_path(self, path: Path | str) -> _SystemPath:
-        """Return the name and parent directory with which to call a path, and whether it is below a confined root."""
+        """Return the arguments with which to call a path. Below a confined root, no link is followed."""
         path_text = os.fspath(path)
         above, _, name = path_text.rpartition("/")
         if name != ".." and (descriptor := self._open_directories.get(above)) is not None:
@@ -285,21 +300,24 @@ class RealCalls:
         return _SystemPath(name, fd, is_confined=True, is_ours=True)
 
     def _drop_if_removed(self, directory: int) -> None:
-        """If a directory that is kept open was removed, access it by its path from now on: it may be created again."""
+        """Stop using a directory that is kept open if it was removed: it may be created again at the same path."""
         if os.fstat(directory).st_nlink == 0:
             self._open_directories = {
                 path: descriptor for path, descriptor in self._open_directories.items() if descriptor != directory
             }
 
     def _open_descriptor(self, path: str) -> int | None:
-        """Return the descriptor of a directory that is kept open. None if it is not open or was removed."""
+        """Return the descriptor of a directory that is kept open. None if it is not kept open or was removed."""
         descriptor = self._open_directories.get(path)
         if descriptor is not None:
             self._drop_if_removed(descriptor)
         return self._open_directories.get(path)
 
     def _nearest_open_ancestor(self, path: str) -> tuple[int | None, list[str]]:
-        """Return the descriptor of the nearest open ancestor of a path, and the names from there to the path."""
+        """Return the descriptor of the nearest ancestor of a path that is kept open, and the rest of the path.
+
+        The rest is a list of names. The descriptor is None if no ancestor is kept open.
+        """
         below: list[str] = []
         while path:
             path, _, name = path.rpartition("/")
@@ -309,7 +327,10 @@ class RealCalls:
         return None, []
 
     def _is_outside_roots(self, path: str) -> bool:
-        """Return whether a path is neither a confined root nor above one. Paths in documents may be absolute."""
+        """Return whether a path is neither in a confined root nor above one.
+
+        Paths in documents are untrusted and may be absolute.
+        """
         return bool(self._roots) and not any(f"{root}/".startswith(f"{path.rstrip('/')}/") for root in self._roots)
 
 
@@ -323,7 +344,7 @@ def open_and_sync(calls: SystemCalls, path: Path) -> None:
 
 
 def _enter(name: str, parent: int | None) -> int:
-    """Open a directory for reading. If this is not permitted, open it for searching only."""
+    """Open a directory for reading. If its permissions do not allow this, open it with O_PATH, for searching only."""
     try:
         return _open_at(name, os.O_RDONLY | _ENTERED, parent)
     except PermissionError:
@@ -331,7 +352,7 @@ def _enter(name: str, parent: int | None) -> int:
 
 
 def _open_at(name: str, flags: int, parent: int | None) -> int:
-    """Call openat(2). For a link in place of a directory, raise ELOOP, while the system raises ENOTDIR."""
+    """Call openat(2). For a symbolic link in place of a directory, raise ELOOP, although the system raises ENOTDIR."""
     try:
         return os.open(name, flags, FILE_MODE, dir_fd=parent)
     except NotADirectoryError:
@@ -341,7 +362,7 @@ def _open_at(name: str, flags: int, parent: int | None) -> int:
 
 
 def _remove_files(directory: int) -> list[str]:
-    """Remove everything in a directory except directories. Return the names of the directories."""
+    """Remove all files in a directory. Return the names of its subdirectories, which stay."""
     directories = []
     with os.scandir(directory) as entries:
         items = list(entries)
@@ -356,7 +377,8 @@ def _remove_files(directory: int) -> list[str]:
 def _remove_and_lift_subdirectories(name: str, parent: int) -> None:
     """Remove a directory after moving its subdirectories into its parent.
 
-    So a tree of any depth needs a constant number of descriptors and stack frames.
+    Because subdirectories move up, removing a tree of any depth needs a constant number of descriptors and stack
+    frames.
     """
     fd = _open_at(name, os.O_RDONLY | _ENTERED, parent)
     try:

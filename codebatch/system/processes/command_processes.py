@@ -10,7 +10,7 @@ import msgspec
 
 
 class ProcessStart(msgspec.Struct, frozen=True, kw_only=True):
-    """A command to start: arguments, directory and environment. `stdin` is a file, or None for no input.
+    """A command to start: arguments, directory and environment. `stdin` is the input file, or None for no input.
 
     `mark` is the value of ATTEMPT_VARIABLE in the environment. It identifies all processes that the command starts.
     """
@@ -23,7 +23,7 @@ class ProcessStart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProcessNotStarted(Exception):
-    """A command could not be started. The message is for people."""
+    """The error that a command could not be started. The message is for people."""
 
 
 class ProcessEnded(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +38,7 @@ class ProcessEnded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunningProcess(Protocol):
-    """A running command. It leads a session, to which its processes belong unless they create their own session."""
+    """A running command. It leads a session. Its descendants belong to this session, unless they create another one."""
 
     pid: int
     start_ticks: int
@@ -52,26 +52,29 @@ class RunningProcess(Protocol):
     def poll(self) -> bool:
         """Return whether the command has ended, even if processes that it started still run.
 
-        Its pid is not used for another process before `end` or `close` is called.
+        Until `end` or `close` is called, the kernel does not use the pid of the command for another process.
         """
 
     def signal(self, number: int) -> None:
         """Send a signal to the process group of the command."""
 
     def has_company(self) -> bool:
-        """Return whether other processes of its session still run after the command has ended."""
+        """Return whether other processes in the session of the command still run after the command has ended."""
 
     def resident_bytes(self) -> int:
         """Return the resident memory of the command and of all processes that it started."""
 
     def end(self, *, everything: bool, seconds: float) -> list[str]:
-        """Kill the session of the command, or `everything` that it ever started. Wait for at most `seconds`.
+        """Kill the session of the command or, with `everything`, all processes that it ever started.
 
-        Return descriptions, for people, of the processes that still run or were not killed.
+        Wait at most `seconds`. Return descriptions, for people, of the processes that still run or were not killed.
         """
 
     def close(self) -> ProcessEnded | None:
-        """Release the resources of the command. Return its end, or None if it has not ended."""
+        """Release the resources of the command.
+
+        Return its exit status and use of resources, or None if it has not ended.
+        """
 
 
 class Commands(Protocol):

@@ -10,9 +10,9 @@ _COERCED = {"C.UTF-8", "C.utf8", "UTF-8"}
 
 
 def original_environment() -> dict[str, str]:
-    """Return the environment, without LC_CTYPE if Python set it to replace the C locale (PEP 538).
+    """Return the environment with which this process was started. LC_CTYPE is omitted if Python set it (PEP 538).
 
-    Programs such as `sort` and `grep` produce other output in another locale.
+    Python sets it to replace the C locale. Programs such as `sort` and `grep` would produce other output with it.
     """
     variables = dict(os.environ)
     if variables.get(_LOCALE) in _COERCED:

@@ -1,8 +1,8 @@
 """Function calls in forks of this process. The forks send results through a pipe, one frame each.
 
-`map_forked` distributes the calls of a function over several forks. `call_isolated` makes calls that run foreign code
-in one fork. That fork leads its own session and has no descriptors of this process, so its code cannot affect this
-process. If a fork ends or takes too long, only its current result is lost.
+`map_forked` distributes the calls of a function over several forks. `call_isolated` makes calls that run foreign code,
+all in one fork. That fork leads its own session and has no descriptors of this process, so its code cannot affect this
+process. If a fork ends or takes too long, only the result of its current call is lost.
 """
 
 from __future__ import annotations
@@ -31,19 +31,25 @@ _READ_BYTES = 1 << 16
 _POLL_SECONDS = 0.05
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 _ANSWER_BYTES_MAX = 1 << 28
-"""Maximum bytes of a result from an isolated fork. Its code may write anything to the pipe."""
+"""Maximum bytes of a result from an isolated fork.
+
+The limit is needed because foreign code may write anything to the pipe.
+"""
 _DESCRIPTORS_CLOSED_MAX = 1 << 16
-"""Number of descriptors that are closed one by one if the system cannot list the open ones."""
+"""If the system cannot list the open descriptors, this number of descriptors is closed one by one."""
 
 
 class ForkFailure(msgspec.Struct, frozen=True):
-    """A fork returned no result. `reason` is for people, for example `it took longer than 30 s`."""
+    """The value in place of a result that a fork did not return.
+
+    `reason` is for people, for example `it took longer than 30 s`.
+    """
 
     reason: str
 
 
 class ForkException(msgspec.Struct, frozen=True):
-    """The function raised an exception, which stays in the fork. Returned in place of a result."""
+    """The value in place of a result if the function raised an exception. The exception itself stays in the fork."""
 
 
 @contextlib.contextmanager
@@ -57,9 +63,9 @@ def map_forked(
 ) -> Iterator[Iterator[T | ForkFailure]]:
     """Call a function with each argument. Yield an iterator over the results, in the order of the arguments.
 
-    The forks end with the `with`. `answer` is the type of a result, which msgspec must be able to encode. If a result
-    takes longer than `seconds`, its fork is killed. With one process and no time limit, no fork is made. If the
-    function raises in a fork, it is called again in this process, so that it raises here.
+    The forks end at the end of the `with`. `answer` is the type of a result, which msgspec must be able to encode. If a
+    call takes longer than `seconds`, its fork is killed. If `processes` is 1 and there is no time limit, no fork is
+    made. If a call raises in a fork, the function is called again in this process, so that it raises here.
     """
     if processes <= 1 and seconds is None:
         yield map(function, arguments)
@@ -76,11 +82,11 @@ def map_forked(
 def call_isolated(
     function: Callable[[A], T], arguments: Sequence[A], answer: type[T], *, seconds: float
 ) -> Iterator[Iterator[T | ForkFailure]]:
-    """Call a function that runs foreign code with each argument, in one fork that ends with the `with`.
+    """Call a function that runs foreign code with each argument, all in one fork.
 
-    Yield an iterator over the results. `answer` is the type of a result, which msgspec must be able to encode.
-    `seconds` is the time limit of each call. After the first failure there are no more results. All processes that the
-    code starts end with the fork, unless they leave its session.
+    The fork ends at the end of the `with`. Yield an iterator over the results. `answer` is the type of a result, which
+    msgspec must be able to encode. `seconds` is the time limit of each call. After the first failure there are no more
+    results. All processes that the code starts end with the fork, unless they leave its session.
     """
     fork = Fork(function, arguments, is_isolated=True)
     try:
@@ -108,7 +114,7 @@ def _iter_decoded(fork: Fork[A], count: int, answer: type[T], seconds: float) ->
 class Fork(Generic[A]):
     """A fork that calls a function with each argument in turn, and writes each result to its pipe.
 
-    If the pipe is full, the fork waits until its results are read.
+    If the pipe is full, the fork waits until this process reads results.
     """
 
     def __init__(self, function: Callable[[A], object], arguments: Iterable[A], *, is_isolated: bool = False) -> None:
@@ -126,18 +132,21 @@ class Fork(Generic[A]):
         os.close(writing)
 
     def read(self, seconds: float | None = None) -> bytes | ForkException | ForkFailure:
-        """Wait for the next result and return it encoded. If there is none, return why."""
+        """Wait for the next result and return it in encoded form. If there is none, return the reason."""
         deadline = None if seconds is None else running_ns() + round(seconds * 1e9)
         while (frame := self._next_frame()) is None:
             if deadline is not None and running_ns() > deadline:
                 return ForkFailure(f"it took longer than {seconds:g} s")
-            is_dead = self._is_dead()  # Tested first, so that all its output is read.
+            is_dead = self._is_dead()  # Test this before reading. So if the fork is dead, all its output is read.
             if not self._receive(0.0 if is_dead else _POLL_SECONDS) and is_dead:
                 return ForkFailure(f"its process ended ({self.end()})")
         return frame
 
     def end(self) -> str:
-        """Kill the fork, and its session if it is isolated, and wait for it. Return how it ended, for people."""
+        """Kill the fork and, if it is isolated, its session.
+
+        Wait for its end, and return a description for people of how it ended.
+        """
         if self._ended is None:
             os.close(self._pipe)
             for kill in (os.killpg, os.kill) if self._is_isolated else (os.kill,):
@@ -157,7 +166,7 @@ class Fork(Generic[A]):
     def _receive(self, seconds: float) -> bool:
         """Wait for bytes for at most `seconds`. Return whether any arrived."""
         poll = select.poll()
-        # After end of file, only wait for the end of the fork: it may have closed the pipe and still run.
+        # After the end of the output, only wait until the fork ends. It may have closed the pipe while it still runs.
         if not self._is_at_end:
             poll.register(self._pipe, select.POLLIN)
         if not poll.poll(seconds * 1e3):
@@ -182,7 +191,7 @@ class Fork(Generic[A]):
 
 
 class _Share(Generic[A, T]):
-    """The arguments for one of several forks. If the fork fails, another fork replaces it."""
+    """The arguments that one of several forks gets. If a call fails, a new fork continues with the next argument."""
 
     def __init__(
         self,
@@ -239,8 +248,9 @@ def _work(
             except Exception:
                 is_raised, body = True, b""
             if is_isolated:
-                _flush_streams()  # The reader may kill this process after the result.
-            # Foreign code may have forked, and this may be the copy. The copy must not write to the pipe.
+                # Flush before the result is sent, because the reader may kill this process afterwards.
+                _flush_streams()
+            # If foreign code has forked, this process may be the copy. The copy must not write to the pipe.
             if os.getpid() != pid:
                 break
             _write_all(writing, _FRAME.pack(is_raised, len(body)) + body)
@@ -252,7 +262,10 @@ def _work(
 
 
 def _isolate(writing_descriptor: int) -> None:
-    """Leave the session, close descriptors and reset signal handlers. Standard output then goes to standard error."""
+    """Start a new session, close all other descriptors and reset signal handlers.
+
+    Standard output is redirected to standard error.
+    """
     os.setsid()
     signal.set_wakeup_fd(-1)
     for number in signal.valid_signals():
@@ -270,7 +283,7 @@ def _isolate(writing_descriptor: int) -> None:
 def _descriptors() -> set[int]:
     try:
         return set(map(int, os.listdir("/dev/fd")))
-    except OSError:  # There is no /dev/fd without /proc.
+    except OSError:  # Without /proc there is no /dev/fd.
         return set(range(_DESCRIPTORS_CLOSED_MAX))
 
 

@@ -1,7 +1,7 @@
-"""Memory of the machine and of processes, for limits. Also kills processes by a mark in their environment.
+"""Memory of the machine and of processes, for limits. Also kills processes that have a mark in their environment.
 
-On Linux the values come from /proc (proc.py), on other systems from psutil. psutil is imported where it is used, so
-that a run without work does not wait for the import.
+On Linux the values come from /proc (proc.py), on other systems from psutil. psutil is imported only where it is used,
+so that a run without work does not wait for the import.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def available_memory() -> int:
-    """Return the bytes available without swapping: the lower value of the machine and of the cgroup."""
+    """Return the bytes available without swapping: the lower one of the machine's and the cgroup's value."""
     available = proc.available_memory() or _available_memory()
     for limit, used in zip(cgroup_texts("memory.max"), cgroup_texts("memory.current"), strict=False):
         with contextlib.suppress(ValueError):
@@ -40,7 +40,7 @@ def _available_memory() -> int:
 
 
 def oom_kills() -> int:
-    """Return how many processes the kernel's OOM killer has killed since boot, or 0 if unknown."""
+    """Return the number of processes that the kernel's OOM killer has killed since boot, or 0 if unknown."""
     try:
         lines = Path("/proc/vmstat").read_text(encoding="ascii").splitlines()
     except OSError:
@@ -67,7 +67,10 @@ def resident_bytes(pids: Collection[int], *, with_children: bool) -> dict[int, i
 
 
 def kill_marked(variable: str, values: Collection[str]) -> int:
-    """Kill every process of this user whose environment sets a variable to one of `values`. Return their number."""
+    """Kill every process of this user whose environment sets `variable` to one of `values`.
+
+    Return the number of killed processes.
+    """
     if sys.platform == "linux":
         marks = {(variable.encode(), value.encode()) for value in values}
         return sum(_kill_if_marked(pid, marks) for pid in proc.processes())
@@ -77,7 +80,8 @@ def kill_marked(variable: str, values: Collection[str]) -> int:
     for process in _processes():
         with contextlib.suppress(psutil.Error):
             if process.environ().get(variable) in values:
-                process.kill()  # psutil checks that the pid is not of another process.
+                # psutil compares the start time first, so it does not kill another process with the same pid.
+                process.kill()
                 killed += 1
     return killed
 
@@ -85,7 +89,7 @@ def kill_marked(variable: str, values: Collection[str]) -> int:
 def _kill_if_marked(pid: int, marks: Set[tuple[bytes, bytes]]) -> bool:
     """Kill a process if its environment has one of the marks. Return whether it was killed.
 
-    A process that reuses the pid is not killed, if the system has pidfd.
+    If the system has pidfd, another process that got the same pid in the meantime is not killed.
     """
     try:
         process = os.pidfd_open(pid)

@@ -1,6 +1,6 @@
 """Memory and processes as Linux reports them in /proc. psutil has the same data but takes longer to import.
 
-Values that cannot be read are omitted: the process has ended or is not visible, or there is no /proc.
+If a value cannot be read, it is omitted or None: the process has ended or is not visible, or there is no /proc.
 """
 
 from __future__ import annotations
@@ -65,7 +65,10 @@ def stat(pid: int) -> ProcessStat | None:
 
 
 def waits_for_fifo(pid: int) -> bool:
-    """Return whether a process waits until another process opens a FIFO. False if the kernel does not report it."""
+    """Return whether a process waits in open(2) until another process opens the same FIFO.
+
+    False if the kernel does not report it.
+    """
     return _read(f"{pid}/wchan") == b"wait_for_partner"
 
 
@@ -92,7 +95,10 @@ def lists_children() -> bool:
 
 
 def children(pid: int) -> list[int]:
-    """Return the pids of a process's children, including adopted ones. If some end meanwhile, others may be missing."""
+    """Return the pids of a process's children, including adopted ones.
+
+    If a child ends during the call, others may be missing.
+    """
     try:
         threads = os.listdir(f"{_PROC}/{pid}/task")
     except OSError:
@@ -101,7 +107,7 @@ def children(pid: int) -> list[int]:
 
 
 def has_open(pid: int, path: Path) -> bool:
-    """Return whether a process has a file open, by this or another name of the file."""
+    """Return whether a process has a file open, by the path `path` or by another hard link to the same file."""
     try:
         status = os.stat(path)
         names = os.listdir(f"{_PROC}/{pid}/fd")

@@ -1,4 +1,7 @@
-"""State of the whole process that foreign code may change. It is restored afterwards."""
+"""State of this process that foreign code may change, such as signal handlers.
+
+It is saved before foreign code runs, and restored afterwards.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ _LIMITS = tuple(getattr(resource, name) for name in dir(resource) if name.starts
 
 
 class ProcessState:
-    """The umask, signal handlers, resource limits and `sys.path` of the process when this object is created.
+    """The umask, signal handlers, resource limits and `sys.path` at the time when this object is created.
 
     The working directory is not included, because custom tasks may rely on the directory that their module chose.
     """
@@ -28,7 +31,10 @@ class ProcessState:
         self._path = list(sys.path)
 
     def restore(self) -> None:
-        """Undo all changes and stop all timers, which codebatch does not use. If this process is a fork, end it."""
+        """Restore the saved state, and stop all timers, which codebatch does not use.
+
+        If this process is a fork, end the process.
+        """
         self.restore_files()
         if threading.current_thread() is threading.main_thread():  # Only the main thread may set handlers.
             for number, handler in self._handlers.items():
@@ -43,9 +49,9 @@ class ProcessState:
         sys.path += [entry for entry in self._path if entry not in sys.path]
 
     def restore_files(self) -> None:
-        """Restore the umask, which applies to new files. If this process is a fork, end it.
+        """Restore the umask, which affects new files. If this process is a fork, end the process.
 
-        A fork of foreign code would write the same files.
+        A fork that foreign code made would otherwise continue here and write the same files.
         """
         if os.getpid() != self._pid:
             os._exit(0)

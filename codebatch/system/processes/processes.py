@@ -27,7 +27,8 @@ REAP_SECONDS = 5.0
 def die_with_parent(parent: int) -> None:
     """Let the kernel kill this process when the thread that started it ends (prctl(2), Linux only).
 
-    The parent may have died before this call. So afterwards, compare the pid of the parent, and end if it differs.
+    If the parent has died before this call, the kernel does nothing. So afterwards, the pid of the parent is compared
+    with `parent`. If it differs, this process ends.
     """
     if sys.platform == "linux":
         _libc().prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -36,14 +37,16 @@ def die_with_parent(parent: int) -> None:
 
 
 class Orphans:
-    """Orphaned descendants of this process. They need no mark in their environment, and may be detached.
+    """The orphaned descendants of this process: those whose parent has died.
+
+    They are found without a mark in their environment, and in any session.
 
     The kernel makes orphans children of this process (prctl(2), Linux), so that it can reap and kill them. Children
-    from before this object was created are excluded: a shell may have started them and then become this process by
+    that existed before this object was created are excluded: they may belong to a shell that became this process by
     exec.
 
-    No orphans are found on other systems and without /proc. The same holds in threads other than the main thread,
-    because children that the thread itself started would be found too.
+    On other systems, and without /proc, no orphans are found. In threads other than the main thread, none are found
+    either, because children that the thread itself started could not be distinguished.
     """
 
     def __init__(self) -> None:
@@ -53,13 +56,16 @@ class Orphans:
             be_subreaper(True)
 
     def reap(self, own_children: Collection[int]) -> None:
-        """Reap orphans that have ended. `own_children` are children for which other code waits."""
+        """Reap orphans that have ended. `own_children` are the pids of children that other code reaps."""
         with contextlib.suppress(ChildProcessError):
             for pid in self._orphans() - set(own_children):
                 os.waitpid(pid, os.WNOHANG)
 
     def end(self) -> None:
-        """Kill all orphans, and those that a killed orphan leaves. Then stop adopting. No other child may be alive."""
+        """Kill all orphans, and the orphans that a killed orphan leaves. Then stop adopting orphans.
+
+        When this is called, no child may be alive that is not an orphan.
+        """
         self._kill()
         if self._is_main_thread:
             be_subreaper(False)
@@ -112,7 +118,7 @@ def start_process(
     """Start a process in its own session, so that Ctrl-C in a terminal does not reach it. Raises ProcessRefused.
 
     The process gets only the descriptors in `inherited`, with the same numbers. The calling thread must live longer
-    than the process, because the kernel sends the death signal when that thread ends.
+    than the process: if the process calls `die_with_parent`, the kernel kills it when this thread ends.
     """
     with starting_process():
         return subprocess.Popen(
@@ -128,23 +134,23 @@ def start_process(
 
 
 def has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Return whether a process has ended. It is not reaped, so its pid and process group ID are not used again."""
+    """Return whether a process has ended, without reaping it. So its pid and process group ID are not used again."""
     if not hasattr(os, "waitid"):  # macOS before Python 3.13 has no waitid.
         return process.poll() is not None
     return is_dead_child(process.pid)
 
 
 def is_dead_child(pid: int) -> bool:
-    """Return whether a child of this process has ended. It is not reaped."""
+    """Return whether a child of this process has ended, without reaping it."""
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def reap(process: subprocess.Popen[bytes]) -> int:
     """Wait for a killed process and set its `returncode`. Return its peak resident memory in bytes: wait4(2).
 
-    On Linux a child starts with the peak of its parent, so the value is never below that of the parent. If a tracer
-    (ptrace(2)) traces the process, it remains a zombie until the tracer ends or detaches. After REAP_SECONDS the
-    process counts as killed.
+    On Linux the peak of a child starts at the peak of its parent, so the value is never below the parent's peak. If
+    another process traces the killed process (ptrace(2)), it cannot be reaped until the tracer ends or detaches. So
+    after REAP_SECONDS, set `returncode` without reaping it, and return 0.
     """
     if process.returncode is not None:
         return 0
@@ -160,16 +166,16 @@ def reap(process: subprocess.Popen[bytes]) -> int:
 
 
 def kill_group(process: subprocess.Popen[bytes], signal_number: int = signal.SIGKILL) -> None:
-    """Signal the process group of a process started by `start_process`."""
+    """Send a signal to the process group of a process that `start_process` started."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal_number)
 
 
 def kill_holder(pid: int, file: Path) -> bool:
-    """Kill the process with a pid if it has a holder file open. Return whether it has.
+    """Kill the process with the pid `pid` if it has the holder file `file` open. Return whether it was killed.
 
-    The pid may come from another PID namespace. A different process with the same pid does not have the file open.
-    Works only on Linux.
+    The pid may come from another PID namespace, so a different process may have this pid here. That process does not
+    have the file open. Works only on Linux.
     """
     if sys.platform != "linux":
         return False

@@ -20,7 +20,7 @@ _LINE_CHARACTERS_MAX = 200
 
 
 class ProgramFailed(Exception):
-    """A program returned no usable output. The message is the reason."""
+    """The error that a program returned no usable output. The message is the reason."""
 
 
 def run_with_input(arguments: Sequence[str], directory: Path, data: bytes, *, seconds: float, bytes_max: int) -> bytes:
@@ -62,7 +62,10 @@ def run_with_input(arguments: Sequence[str], directory: Path, data: bytes, *, se
 def _communicate(
     process: subprocess.Popen[bytes], data: bytes, end_ns: int, seconds: float, bytes_max: int
 ) -> tuple[bytes, bytes]:
-    """Write the input. After the program has ended, return its standard output and the end of its standard error."""
+    """Write `data` to the program.
+
+    After the program has ended, return its standard output and the end of its standard error.
+    """
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
@@ -77,7 +80,8 @@ def _communicate(
         ended_ns: int | None = None
         while selector.get_map():
             if process.poll() is not None and ended_ns is None:
-                ended_ns = running_ns()  # Orphans of the program may keep its pipes open.
+                # Orphaned processes of the program may keep its pipes open, so wait only a limited time after its end.
+                ended_ns = running_ns()
             if ended_ns is not None and running_ns() > ended_ns + _DRAIN_SECONDS * 1e9:
                 break
             if running_ns() > end_ns:
@@ -101,7 +105,10 @@ def _communicate(
 
 
 def _write_available(selector: selectors.BaseSelector, pipe: IO[bytes], unwritten: memoryview) -> memoryview:
-    """Write as many bytes as the pipe accepts, and return the rest. The program may not read all of it."""
+    """Write as many bytes as the pipe accepts, and return the rest.
+
+    If the program has closed its input, the rest is dropped.
+    """
     try:
         unwritten = unwritten[os.write(pipe.fileno(), unwritten[:_PIECE_BYTES]) :] if unwritten else unwritten
     except BlockingIOError:

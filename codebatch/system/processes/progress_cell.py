@@ -1,8 +1,8 @@
 """The progress cell: a memory-mapped page in which a worker records each step before it begins the step.
 
 The coordinator reads the page while the worker lives, for progress and time limits. After the worker's death, the page
-shows the step that killed it. A read during a write may mix two steps. After death there is no writer, so the last step
-is read correctly.
+shows the step that killed it. A read during a write may return a mixture of two steps. After the death of the worker
+there is no writer, so its last step is read correctly.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CHILD_OFFSET = 64
 
 
 class Step(NamedTuple):
-    """A step of a worker: items [item, end) of its unit's shard, since `since_ns` (running clock).
+    """A step of a worker: it executes items [item, end) of its unit's shard, since `since_ns` (running clock).
 
     Between units, `item` equals `end`. `items_done` and `records` are totals since the worker started. `unit` is the
     number of the unit, in the order in which the worker got its units. `task` is the position of the running task in
@@ -70,7 +70,7 @@ PHASE_NAMES = ("idle", "item", "batched", "commit", "lease", "project", "command
 
 
 class ProgressCell:
-    """A memory-mapped progress cell."""
+    """A progress cell, mapped into memory: a file of one page."""
 
     def __init__(self, files: Files, path: Path, *, create: bool) -> None:
         """Create a cell for writing, or map an existing cell for reading.
@@ -105,7 +105,7 @@ class ProgressCell:
         _child_layout.pack_into(self._map, _CHILD_OFFSET, *child)
 
     def read_child(self) -> Child | None:
-        """Return the command that runs now, or None."""
+        """Return the command that runs now, or None if no command runs."""
         child = Child(*_child_layout.unpack_from(self._map, _CHILD_OFFSET))
         return child if child.pid else None
 

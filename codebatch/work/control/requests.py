@@ -61,7 +61,7 @@ def retry_tasks(store: StoreDir, batch: BatchDir, tasks: Sequence[str], *, depen
 
 
 def _dependents(work_batch: WorkBatch, ids: set[CommandId]) -> list[CommandStatus]:
-    """Return the commands that need some commands, directly or indirectly, in the order of the list."""
+    """Return the commands that need any of the commands `ids`, directly or indirectly, in list order."""
     users: dict[CommandId, list[CommandId]] = {}
     for edge in work_batch.standing.work.edges:
         if edge.kind == "needs":
