@@ -63,8 +63,8 @@ class FileImport(msgspec.Struct, frozen=True, gc=False):
 class Cycle(msgspec.Struct, frozen=True, kw_only=True):
     """An import cycle: files that all import one another, directly or indirectly.
 
-    `shortest` is a shortest cycle through the first file. `cut` is an import in `shortest`. If this import is removed,
-    fewer files stay in cycles than if another one is removed.
+    `shortest` is a shortest cycle through the first file. `cut` is the import in `shortest` whose removal leaves the
+    fewest files in cycles.
     """
 
     files: tuple[str, ...]
