@@ -100,6 +100,7 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
     """The imports between directories, as rows of a matrix.
 
     The rows are sorted: apart from cycles, a directory comes before the directories that it imports.
+
     - `cells`: triples of the importer's row, the row of the imported directory, and the number of imports.
     - `cycles`: for each directory the number of its cycle, or 0.
     - `inside`: for each directory the number of imports within it.

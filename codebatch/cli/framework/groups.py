@@ -31,9 +31,9 @@ def answer_schema_name(name: str) -> str:
 
 
 class GlobalOptions(dict[str, object]):
-    """The values of the global options on the command line, as far as it was parsed:
+    """The values of the global options that were parsed so far.
 
-    `store`, `color` and those of FLAGS.
+    They are `store`, `color` and the options of FLAGS.
     """
 
     def take(self, store: str | None, color: str | None, flags: Mapping[str, bool]) -> None:

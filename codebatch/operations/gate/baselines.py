@@ -235,6 +235,7 @@ class _Reach:
         """Return the entries of a path that may be missing in the batch although they were not fixed.
 
         Raises StoreCorrupt. Possible reasons:
+
         - The batch does not cover the path, or excludes it.
         - No task reports findings of the tool.
         - A task that reports findings of the tool has no result for the file, or its rule is disabled.

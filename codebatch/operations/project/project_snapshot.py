@@ -31,6 +31,7 @@ class ProjectSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """A snapshot of a project, and the paths in the project to which a run is restricted.
 
     Planning and execution share this object, so the entries of the snapshot are decoded only once.
+
     - `files`: the number of files to analyse.
     - `size_bytes`: the total size of these files.
     - `read_files`: the number of files that were read for the snapshot.
@@ -124,6 +125,7 @@ def _project_root(path: bytes, project: ProjectRoot, known: Collection[bytes]) -
     """Return the root of the project whose snapshot includes a path. Return None if the path needs its own snapshot.
 
     A path needs its own snapshot in two cases:
+
     - git ignores the path.
     - No git work tree and no settings define the project, only a store, and the project has no batch.
 

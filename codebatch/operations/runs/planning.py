@@ -105,6 +105,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
         """Return whether a batch of this plan is the batch that queries about the snapshot use.
 
         All these conditions must be true:
+
         - The batch has the sources and file patterns of the snapshot, and no newer batch has these sources and paths.
         - The batch is the default for queries. If the batch is restricted to paths, the default may instead be a batch
           that covers the whole project.

@@ -1,7 +1,7 @@
 """Definitions of tasks.
 
-If the definition of a task has changed since the task was completed, the task is not current (SPEC.md "Unfinished
-tasks").
+If the definition of a task has changed since the task was completed, the task is not current.
+See SPEC.md "Unfinished tasks".
 """
 
 from __future__ import annotations
