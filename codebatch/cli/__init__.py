@@ -165,7 +165,7 @@ EQUIVALENT_COMMANDS = {
     "usages": "references",
     "watch": "follow",
 }
-"""Names of commands in other programs, each with the command here that does the same."""
+"""Names of commands in other programs, each with the command of codebatch that does the same."""
 
 
 class LazyGroup(Group):
@@ -240,7 +240,7 @@ def cli() -> None:
 
 
 def run_command_line(arguments: Sequence[str]) -> NoReturn:
-    """Run a command and exit the process with its status."""
+    """Run the command line and exit the process with the command's exit status."""
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, _interrupt)
     try:
@@ -248,7 +248,7 @@ def run_command_line(arguments: Sequence[str]) -> NoReturn:
         status = run_to_exit_status(cli, arguments)
     except KeyboardInterrupt:  # A second interrupt arrived while the first was reported.
         status = EXIT_INTERRUPTED
-    # Only memory is left to free. The kernel frees it faster than Python.
+    # The process ends here, so only memory is left to free. The kernel frees it faster than Python.
     os._exit(status)
 
 

@@ -1,1 +1,1 @@
-"""Comparison of two batches. The modules decide without I/O, on records and texts that their callers have read."""
+"""Comparison of two batches. Callers read the records and texts; most modules here only compare them, without I/O."""

@@ -4,9 +4,9 @@ Each line is a JSON object {tool, code, path, scope, hash, ordinal}. `path_b64` 
 UTF-8. `hash` is the hash of the finding's line of code without white space. `ordinal` numbers findings whose other
 members are equal. Lines are sorted and unique, so git's `merge=union` merges two branches correctly.
 
-Lines of the baseline are matched with findings in three passes. The ordinal is never compared. The first pass requires
-all other members to be equal, the second all but the scope, the third all but the path. Equal lines and findings are
-matched in order.
+Lines of the baseline are matched with findings in three passes. `ordinal` is never compared. The first pass requires
+all other members to be equal. In the second pass, `scope` may differ, in the third pass `path`. Equal lines and
+findings are matched in order.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class BaselineEntryPair(NamedTuple):
 
 
 class BaselineError(ValueError):
-    """An invalid line of a baseline. `line` is its number, from 1. The message continues a sentence about the line."""
+    """An invalid line of a baseline. `line` is its number, from 1. The message is a predicate for "line N …"."""
 
     def __init__(self, line: int, message: str) -> None:
         super().__init__(message)
@@ -95,7 +95,7 @@ def decode_baseline(data: bytes) -> list[BaselineEntry]:
 
 
 def match_baseline(lines: Sequence[BaselineEntry], entries: Sequence[BaselineEntry]) -> list[BaselineEntryPair]:
-    """Match lines of a baseline with findings. Each of them is in at most one pair."""
+    """Match lines of a baseline with findings. Each line and each finding is in at most one pair."""
     old_entries, new_entries = dict(enumerate(lines)), dict(enumerate(entries))
     pairs: list[BaselineEntryPair] = []
     for by, key in _KEYS.items():

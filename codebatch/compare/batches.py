@@ -1,8 +1,8 @@
 """Records that differ between two batches.
 
-Shard files with equal digests contain equal records. Items with equal rows in the tables of shard files have equal
-records and paths. So for two merged batches, only trailers are read, and the items whose row the other batch does not
-have.
+If two shard files have equal digests, their records are equal. If two items have equal rows in the tables of shard
+files, their records and paths are equal. So for two merged batches, only two things are read: the trailers of shard
+files, and the items whose row is not in the other batch.
 """
 
 from __future__ import annotations
@@ -75,7 +75,10 @@ def read_items(records: BatchRecords, task: str, items: Iterable[int], type_: ty
 
 
 def _blocks(one: BatchRecords, other: BatchRecords, task: str, type_: type[R]) -> Iterator[bytes]:
-    """Yield blocks of whole lines. They contain all records that the other batch may lack, and possibly more."""
+    """Yield blocks of whole record lines of a task in `one`.
+
+    They contain all records that the batch `other` may lack, and possibly others.
+    """
     if task not in one.task_names:
         return
     kind = _kind(type_)
@@ -139,7 +142,7 @@ def _group_records_by_path(blocks: Iterable[bytes], type_: type[R]) -> ByPath[R]
 
 
 def _lines_with_prefix(block: bytes, start: bytes) -> bytes:
-    """Return the lines of a block that begin with `start`. Usually all lines do, so this case is checked first."""
+    """Return the lines of a block that begin with `start`. In the usual case, all lines do; this is tested first."""
     if block.startswith(start) and block.count(b"\n" + start) == block.count(b"\n", 0, -1):
         return block
     return b"\n".join([line for line in block.split(b"\n") if line.startswith(start)])

@@ -32,9 +32,11 @@ _SEVERITIES: dict[str, Severity] = {"new-error": "error", "new-warning": "warnin
 class Condition(msgspec.Struct, frozen=True):
     """A condition that changes must satisfy.
 
-    `measure` returns a number for a change. The change violates the condition if the number exceeds `limit`. If the
-    condition does not apply to the change, the number is None. The value of the condition is the number of violations
-    if `is_counted` is set, otherwise the greatest number. `metric` is the measured metric, or empty.
+    `measure` returns a number for a change, or None if the condition does not apply to the change. The change violates
+    the condition if the number exceeds `limit`.
+
+    The reported value of the condition is the number of violations if `is_counted` is set, otherwise the greatest
+    number. `metric` is the measured metric, or empty.
     """
 
     text: str
@@ -89,7 +91,7 @@ class Verdicts(NamedTuple):
 
 
 def judge(conditions: Sequence[Condition], differences: Iterable[Change]) -> Verdicts:
-    """Evaluate conditions on changes."""
+    """Evaluate conditions on changes. Return the results of all conditions."""
     measured: list[list[int]] = [[] for _ in conditions]
     forbidden: list[Change] = []
     allowed: list[Change] = []
@@ -157,9 +159,10 @@ def _measure_increase(metric: str) -> Callable[[Change], int | None]:
 
 
 def _value(record: object, metric: str) -> int | None:
-    """Return the value of a metric record for the metric `metric`, or None for any other record.
+    """Return the value of a record if it is the metric `metric`, otherwise None.
 
-    For metrics of functions, the sum of a file is ignored, because every new function increases it.
+    A metric of functions also has a record with its sum for the file. This sum is ignored, because every new function
+    increases it.
     """
     if not isinstance(record, Metric) or record.metric != metric:
         return None

@@ -1,4 +1,7 @@
-"""Changes between two batches: one for each finding, metric, symbol, edge, duplicate group or file that differs."""
+"""Changes between two batches.
+
+There is a change for each finding, metric, symbol, edge, duplicate group or file that differs.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from codebatch.model.record import BaseRecord, Diagnostic, Duplicate, Edge, Metr
 
 
 class TreeFile(BaseRecord, frozen=True, kw_only=True, tag="file"):
-    """A file of a snapshot. It has no data from an analysis. `object` is the digest of its content."""
+    """A file of a snapshot as a record. It needs no analysis. `object` is the digest of its content."""
 
     size: int
     executable: bool
@@ -49,7 +52,7 @@ ChangeSortKey = tuple[str, bytes, int, int, tuple[str, ...]]
 
 
 def change_sort_key(change: Change) -> ChangeSortKey:
-    """Return the sort key of a change: kind, path, line, column, and names that distinguish records at one place."""
+    """Return the sort key of a change: kind, path, line, column, then names that differ at one location."""
     record = _record(change)
     names: tuple[str, ...]
     match record:

@@ -1,13 +1,13 @@
 """Comparison of duplicate groups.
 
 A group consists of equal code blocks; its number of copies before and after is compared. A group is identified by its
-code lines. A group with other lines can continue an older group. This is so if at least two of its blocks are in the
-place of two blocks of the older group. Then the copies were edited in the same way, or the block was split, joined,
-lengthened or shortened. Nothing was copied.
+code lines. A group with other lines can continue an older group: at least two of its blocks must be at the locations of
+two blocks of the older group. Then the copies were edited in the same way, or the block was split, joined, lengthened
+or shortened. Nothing was copied.
 
-Not every location of a group has a record, because longer blocks may cover the location. Which blocks do so depends on
-other files. So a group is also not new if the lines of all its blocks are unchanged: they were copies of each other
-before. For a single block, this is certain only if it lies inside a block with at least as many copies.
+A location of a group has no record if a longer block covers it. This depends on other files. So a group whose blocks
+all have unchanged lines is not new either: the blocks were copies of each other before. If only one block has a record,
+this is certain only if it lies inside a block with at least as many copies.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from codebatch.compare.places import FileMap
 from codebatch.compare.states import State
 from codebatch.model.record import Duplicate
 
-# The minimum number of blocks in the place of the other group's blocks. If there were only one, other code may have
-# been copied.
+# The minimum number of blocks at locations of the older group's blocks. With only one, other code may have been copied.
 _IN_PLACE = 2
 
 _Groups = Mapping[str, Sequence[Duplicate]]
@@ -77,9 +76,9 @@ def _groups(blocks_by_path: Mapping[bytes, Sequence[Duplicate]]) -> _Groups:
 def _count_common_blocks(
     old: Mapping[bytes, Sequence[Duplicate]], new: Mapping[bytes, Sequence[Duplicate]], files: FileMap
 ) -> Mapping[tuple[str, str], int]:
-    """Return the number of blocks in common for each pair of an old and a new group.
+    """Return for each pair of an old and a new group how many blocks they have in common.
 
-    An old block is in common if a new block is in its place.
+    An old block is in common if a new block is at its location.
     """
     common: dict[tuple[str, str], int] = defaultdict(int)
     for path, old_blocks in old.items():
@@ -114,7 +113,8 @@ def _unchanged(
 ) -> Duplicate | None:
     """Return a block of the other tree at the location of a group whose lines are all unchanged.
 
-    Return None if a line was changed, or if the other tree has no block there.
+    `candidates` are the blocks of the other tree by path. Return None if a line was changed, or if the other tree has
+    no block there.
     """
     places = [_matching_block(block, side, files) for block in blocks]
     matches = [None if place is None else _most_overlapping(*place, candidates) for place in places]

@@ -1,7 +1,8 @@
-"""Comparison of edges. Two edges of a file are equal if they differ at most in their line.
+"""Comparison of edges. Two edges of a file are equal if only their lines differ, or nothing.
 
-Equal edges are counted. If a file had two equal edges and now has three, one was added. If the lines of the file can be
-matched, they show which one. An import of a file that was renamed still leads to this file, so it is unchanged.
+Equal edges are counted. If a file had two equal edges and now has three, one edge was added. If the lines of the file
+can be matched, they show which edge is new. An import of a file that was renamed is unchanged, because it still leads
+to this file.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Comparison of the metrics of files and functions of two trees.
 
 A metric is identified by its file, function and name. A file can have several functions of the same name, for example
-overloads or unnamed closures. These are matched by matching lines first, and then in order.
+overloads or unnamed closures. Such functions are matched by matching lines first, and the remaining ones in order.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from codebatch.compare.states import State
 from codebatch.model.entry import path_fields
 from codebatch.model.record import Metric
 
-# A greater value of these metrics is worse. Other metrics measure size, so no value is better. Examples are the sums
-# `complexity` and `cognitive` of a file, which every new function increases. The meaning of metrics of custom tasks is
-# unknown.
+# A greater value of these metrics is worse. All other metrics of functions and files only measure size. Examples are
+# the sums `complexity` and `cognitive` of a file, which every new function increases. The meaning of metrics of custom
+# tasks is unknown.
 WORSE_OF_FUNCTIONS = frozenset({"complexity", "cognitive", "nesting", "parameters"})
 OF_TREES = WORSE_OF_FUNCTIONS | {"max_complexity", "max_cognitive", "max_nesting", "max_parameters"}
 _WORSE_OF_FILES = (OF_TREES - WORSE_OF_FUNCTIONS) | {"duplicated_lines", "duplicated_blocks", "cycle"}
-# Metrics that have no record if they are 0 (workers/TASKS.md "Metrics"). This needs a record of the metric from which
-# they are counted: `complexity` for a function, `functions` for a file.
+# Metrics that have no record if they are 0 (workers/TASKS.md "Metrics"). They are known to be 0 only if another record
+# exists: `complexity` for a function, `functions` for a file.
 UNLESS_0 = WORSE_OF_FUNCTIONS | _WORSE_OF_FILES | {"dependencies", "dependents"}
 _COUNTED = {True: "complexity", False: "functions"}
 
@@ -36,7 +36,7 @@ class ImplicitZeroMetric(Metric, frozen=True, kw_only=True, tag="metric"):
 def is_worse_when_more(metric: Metric) -> bool:
     """Return whether a greater value of a metric is known to be worse.
 
-    For no metric is a greater value known to be better.
+    No metric is known to be better with a greater value.
     """
     return metric.metric in (WORSE_OF_FUNCTIONS if metric.symbol else _WORSE_OF_FILES)
 
@@ -66,7 +66,7 @@ def _compare_symbol(
     symbol: str, file: FilePlaces[Metric], old: Mapping[int, _Numbers], new: Mapping[int, _Numbers]
 ) -> Iterator[Change]:
     if not (symbol or file.old_path is None or file.new_path is None):
-        # If one side has no metrics of the file, all of them may be 0. So the file is matched nevertheless.
+        # If one side has no metrics of a file, they may all be 0. So the file is compared even then.
         old, new = old or {1: {}}, new or {1: {}}
     old_lines, new_lines = sorted(old), sorted(new)
     pairs, unpaired_old, unpaired_new = pair_places(old_lines, new_lines, file.lines, are_heads=True)
@@ -80,7 +80,7 @@ def _compare_symbol(
 
 
 class _MetricPlace(NamedTuple):
-    """The location of metrics that have a record or are implicitly 0. If there are metrics, `path` is set."""
+    """The location of metrics that have a record or are implicitly 0. `path` is set if there are any metrics."""
 
     path: bytes | None
     line: int

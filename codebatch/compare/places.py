@@ -1,4 +1,4 @@
-"""Matching of records of two trees by file. Several records with the same name in a file are matched by line."""
+"""Matching of records of two trees by file. If several records of a file have the same name, lines distinguish them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from codebatch.model.record import BaseRecord
 
 R = TypeVar("R", bound=BaseRecord)
 
-# The passes of matching. Each lists offsets from the line of a record: the lines at these offsets must match.
+# The passes of matching. Each lists offsets from the line of a record; in that pass, the lines at all these offsets
+# must match.
 _LINES_OF_HEADS = ((0, 1), (1,), (0,))
 
 
@@ -74,12 +75,12 @@ def pair_places(
     *,
     are_heads: bool = False,
 ) -> tuple[list[tuple[int, int]], list[int], list[int]]:
-    """Match records by their lines. Return the pairs of indexes, and the remaining indexes of each side.
+    """Match records by their lines. Return the pairs of indexes, and the unmatched indexes of each side.
 
     Lines are 1-based and must ascend. Records on matching lines are matched first, then all others in order.
 
-    With `are_heads`, there are three passes for lines. Records match first if their line and the next line match, then
-    if only the next line matches, then if only their line matches. So if two heads are equal, the body decides.
+    With `are_heads`, lines are matched in three passes: first if the line and the next line match, then if only the
+    next line matches, then if only the line matches. So if two functions begin with equal lines, their bodies decide.
 
     `paired_lines` is called only if a side has several records. It returns None if a content is lost.
     """
@@ -103,7 +104,10 @@ def pair_places(
 def _pair_on_lines(
     old: Sequence[tuple[int, int]], new: Sequence[tuple[int, int]], paired: Sequence[int], offsets: Sequence[int]
 ) -> list[tuple[int, int]]:
-    """Match records, given as (index, line), if the lines at all `offsets` from their line match."""
+    """Return the pairs of records for which the lines at all `offsets` from their line match.
+
+    Records are given as (index, line).
+    """
     indexes_by_line: dict[int, list[int]] = defaultdict(list)
     for index, line in reversed(new):
         indexes_by_line[line].append(index)

@@ -1,4 +1,4 @@
-"""Comparison of all records except findings. Each task and kind is compared separately."""
+"""Comparison of all records except findings. Records of different tasks or kinds are never compared."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def compare_kind(trees: TreeComparison, kind: str, tasks: Iterable[str]) -> Iter
 
 
 def _with_reasons(trees: TreeComparison, task: str, rows: Sequence[Change]) -> Iterator[Change]:
-    """Yield the changes, those that are not comparable with their state replaced and with a reason.
+    """Yield the changes. If a change is not comparable, yield it with this state and a reason.
 
     A change is not comparable if the record may be missing for a reason other than a change of the source. A metric is
-    also not comparable if one of the files was only partially parsed.
+    also not comparable if the file was only partially parsed in one batch.
     """
     removed = [record for row in rows if row.old and is_missing(row.new) for record in _locations(row.old)]
     added = [record for row in rows if row.new and is_missing(row.old) for record in _locations(row.new)]
@@ -73,7 +73,7 @@ def _with_reasons(trees: TreeComparison, task: str, rows: Sequence[Change]) -> I
 
 
 def _locations(compared: ComparedRecord) -> list[ComparedRecord]:
-    """Return a record. For a duplicate block, return also the block at its other location."""
+    """Return a record in a list. For a duplicate block, add a copy at its other location."""
     if not isinstance(compared, Duplicate):
         return [compared]
     other = replace(compared, path=compared.other_path, path_b64=compared.other_path_b64, line=compared.other_line)
@@ -81,7 +81,7 @@ def _locations(compared: ComparedRecord) -> list[ComparedRecord]:
 
 
 def _depends_on_syntax_tree(row: Change) -> bool:
-    """Return whether a change is a metric that worsened or improved and depends on the syntax tree."""
+    """Return whether a change is a worsened or improved metric that is computed from the syntax tree."""
     return row.state in ("worsened", "improved") and isinstance(row.old, Metric) and row.old.metric in OF_TREES
 
 
@@ -110,7 +110,7 @@ COMPARED_KINDS = (*_BY_TASK, "file")
 
 
 def is_missing(compared: ComparedRecord | None) -> bool:
-    """Return whether a batch has no record. A metric that is implicitly 0 has none."""
+    """Return whether a batch has no such record. A metric that is implicitly 0 has none."""
     return compared is None or isinstance(compared, ImplicitZeroMetric)
 
 

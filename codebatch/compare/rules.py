@@ -11,15 +11,16 @@ from codebatch.plugins.worker_services import RuleSwitch, absence_services
 _SUPPRESSION_MARKER = b"codebatch: ignore"
 _WORDS = (b"ruff", b"pylint", b"nosec", b"lgtm", b"noinspection")
 _ANY_WORD = re.compile(rb"\b(?:%b)\b" % b"|".join(_WORDS))
-# The only task whose configuration can turn off rules, and whose unreported findings can be explained.
+# The built-in task `lint`. Only its configuration can turn off rules, and only its unreported findings can be
+# explained.
 LINT = "lint"
 
 
 def make_rule_switch(task: PlannedTask) -> RuleSwitch | None:
     """Return a function that returns whether a task's configuration turns off a rule.
 
-    Its arguments are path, tool and rule ID. It returns None for an unknown rule. Return None instead of a function if
-    no rules are off, or if the configuration is no longer valid.
+    The function takes path, tool and rule ID, and returns None for an unknown rule. If no rules are off, or if the
+    configuration is no longer valid, return None instead of a function.
     """
     if task.name != LINT:
         return None

@@ -31,19 +31,19 @@ State = Literal[
 ]
 
 # The reason why one batch may lack a record of the other although no change of the source removed it.
-# - not_checked: the batch does not cover the file, has no result of the task for it, or checks less of it
-# - configuration: another version of the tool or another configuration was used, or the rule is off
-# - suppressed: a comment suppresses the finding
-# - unknown: lint did not report the finding, because of a limit or because it is doubtful in such a file; or the file
-# may have moved, but contents are lost
+# not_checked: the batch does not cover the file, has no result of the task for it, or checks less of it
+# configuration: another version of the tool or another configuration was used, or the rule is off
+# suppressed: a comment suppresses the finding
+# unknown: lint did not report the finding, because of a limit or because it is doubtful in such a file; or the file may
+# have moved, but contents are lost
 Reason = Literal["not_checked", "configuration", "suppressed", "unknown"]
 
 REGRESSIONS: tuple[State, ...] = ("new", "severity_raised", "worsened")
-"""States that need attention, in display order."""
+"""States of changes for the worse, in display order."""
 IMPROVEMENTS: tuple[State, ...] = ("fixed", "severity_lowered", "improved")
-"""States that are the opposite of a regression, in display order."""
+"""States of changes for the better, in display order."""
 
-# Line numbers in messages are ignored, because edits above a line change its number.
+# Line numbers in messages are not compared, because edits above a line change its number.
 _LINE = re.compile(r"\bline \d+")
 
 SEVERITY_RANK: dict[Severity, int] = {"hint": 0, "info": 1, "warning": 2, "error": 3}
@@ -52,7 +52,8 @@ SEVERITY_RANK: dict[Severity, int] = {"hint": 0, "info": 1, "warning": 2, "error
 def matched_state(old: Diagnostic, new: Diagnostic, by: Pass) -> State:
     """Return the state of two matching findings.
 
-    A difference in severity determines the state first, then a difference in the message, then in the location.
+    If the severities differ, they determine the state. Otherwise it depends on whether the message differs, then the
+    location.
     """
     if old.severity != new.severity:
         return "severity_raised" if SEVERITY_RANK[new.severity] > SEVERITY_RANK[old.severity] else "severity_lowered"
@@ -63,14 +64,18 @@ def matched_state(old: Diagnostic, new: Diagnostic, by: Pass) -> State:
 
 
 def new_finding_state(reason: Reason | None) -> State:
-    """Return the state of a finding without a match in the older batch."""
+    """Return the state of a finding without a match in the older batch.
+
+    `reason` is why the older batch may lack it although it existed, or None.
+    """
     return "new" if reason is None else "not_comparable"
 
 
 def old_finding_state(reason: Reason | None, *, is_suppressed: bool, is_file_gone: bool) -> State:
     """Return the state of a finding without a match in the newer batch.
 
-    A suppressed finding does not count as fixed.
+    `reason` is why the newer batch may lack it although it exists, or None. A suppressed finding does not count as
+    fixed.
     """
     if reason is not None:
         return "suppressed" if is_suppressed else "not_comparable"

@@ -1,10 +1,10 @@
 """Comparison of the symbols of two trees.
 
 A symbol is identified by its file, qualified name and type. Several symbols can have the same identity, for example
-overloads or `#if` branches. These are matched by matching lines first, and then in order.
+overloads or `#if` branches. Such symbols are matched by matching lines first, and the remaining ones in order.
 
-If a symbol without a match is in another file of the other tree, it has moved. This needs equal name, type and text,
-ignoring white space, which must be unique on both sides.
+A symbol has moved if its name, type and text, ignoring white space, are equal in another file of the other tree. They
+must be unique on both sides.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from codebatch.compare.places import FileMap, FilePlaces, iter_files, pair_place
 from codebatch.compare.states import State
 from codebatch.model.record import Symbol, SymbolType
 
-# A function that returns the source text of a symbol without white space. It is empty if the content is lost.
+# A function that returns the source text of a symbol without white space, or an empty text if the content is lost.
 SourceText = Callable[[Literal["old", "new"], Symbol], bytes]
 
 # Symbols of these types often have equal text in several files. So equal text does not show that they moved.

@@ -16,14 +16,18 @@ Note = Callable[[str], None]
 
 
 class PhaseCallback(Protocol):
-    """A callback that receives the current phase and its progress: `done` of `planned` things, both 0 if unknown."""
+    """A callback that receives the current phase of a command and its progress.
+
+    `done` of `planned` units of work are finished. `unit` names the units, for example `files`. Both numbers are 0 if
+    unknown.
+    """
 
     def __call__(self, phase: Phase, done: int = 0, planned: int = 0, unit: str = "files") -> None: ...
 
 
 def ignore_phase(phase: Phase, done: int = 0, planned: int = 0, unit: str = "files") -> None:
-    """Ignore the phase and its progress. The default callback."""
+    """Do nothing. The default for a parameter that takes a PhaseCallback."""
 
 
 def ignore_note(text: str) -> None:
-    """Ignore a note. The default callback."""
+    """Do nothing. The default for a parameter that takes a function for notes."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from codebatch.plugins.catalogue import TaskCatalogue
 
 _OF_ALL_FILES = frozenset(("duplicate", "metric"))
-"""Kinds of records that can depend on all files. An `edge` depends only on its own file."""
+"""Kinds of records that can depend on all files. An `edge` depends only on the file in which it begins."""
 
 
 class Completeness(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,8 +94,9 @@ def completeness(
 ) -> Completeness:
     """Return the completeness of an answer that needs the results of some tasks.
 
-    If `tells_failures` is set, failures are part of the answer and do not count as missing. `path` restricts the
-    counted failures to paths, as in PathFilter. `misses_required_files` is as in Completeness.
+    If `tells_failures` is set, failures are part of the answer and do not count as missing. With `path`, only failures
+    of matching files count; `path` is as in PathFilter. If `lacks_files` is set, the answer needs all files of the
+    project, but the batch is restricted to paths.
     """
     tally = records.source.tally(tasks)
     failed: dict[str, int] = {}
@@ -122,7 +123,8 @@ def completeness_at(
     """Return the completeness of an answer about one file.
 
     `by_task` has the records of each task, or None if the task has no result yet. `answered` are the records in the
-    answer. The failure of a project task is not a record of the file, but counts as missing.
+    answer. `lacks_files` is as in `completeness`. A failure of a project task has no record in the file, but its result
+    counts as missing.
     """
     failed = tuple(
         task
@@ -144,13 +146,16 @@ def completeness_at(
 def misses_required_files(
     catalogue: Callable[[], TaskCatalogue], records: BatchRecords, tasks: Collection[str], kinds: Collection[str]
 ) -> bool:
-    """Return whether the answer needs records that depend on all files, but the batch is restricted to paths.
+    """Return whether an answer needs records that depend on all files of the project, but the batch has only some.
 
-    Only project tasks emit such records. `kinds` are the kinds that the question names. If it names no kinds but a
-    single task, all kinds of this task count.
+    A batch has only some files if it is restricted to paths. Only project tasks emit records that depend on all files:
+    records of the kinds in _OF_ALL_FILES.
+
+    `tasks` are the tasks whose records the answer uses. `kinds` are the record kinds that the question names. If it
+    names none, it may need such records only if it is about a single task.
     """
     if not records.batch.about.paths:
-        return False  # This check comes first because it needs no task declarations.
+        return False  # This check comes first, because all others need the catalogue of tasks.
     named = _OF_ALL_FILES & set(kinds) if kinds or len(tasks) > 1 else _OF_ALL_FILES
     return bool(named) and bool(emitting_tasks(catalogue(), set(tasks) & set(records.source.project_tasks), named))
 
@@ -163,7 +168,7 @@ def emitting_tasks(catalogue: TaskCatalogue, tasks: Collection[str], kinds: Coll
 def check_kinds(catalogue: Callable[[], TaskCatalogue], records: BatchRecords, kinds: Collection[str]) -> None:
     """Raise InvalidInput for a kind of records that no task of the batch can emit.
 
-    Task declarations are loaded only if no such record exists, because loading is slow.
+    If the batch has records of the kind, the slow loading of the task catalogue is avoided.
     """
     for kind in kinds:
         pieces = (piece for task in records.task_names for piece in records.source.iter_pieces(task))
@@ -182,12 +187,12 @@ def check_kinds(catalogue: Callable[[], TaskCatalogue], records: BatchRecords, k
 def _can_emit(catalogue: TaskCatalogue, task: str, kinds: Collection[str]) -> bool:
     if "failure" in kinds:
         return True
-    from codebatch.plugins.entry_points import describe_task  # Imported late: `summary` names no kinds.
+    from codebatch.plugins.entry_points import describe_task  # Imported late: only questions with kinds need it.
 
     try:
         return any(kind in kinds for kind in describe_task(catalogue, task).records)
     except InvalidConfiguration:
-        return True  # The task is custom or from another installation, so it may emit any kind.
+        return True  # The task is custom or from another installation, so its record kinds are unknown.
 
 
 def _is_unreported_failure(

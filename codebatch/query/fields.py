@@ -20,17 +20,17 @@ JsonRecord = dict[str, Json]
 R = TypeVar("R", bound=BaseRecord)
 PathKey = tuple[Json, Json]
 Languages = Mapping[PathKey, str]
-"""The language of each file. The keys are those of `path_key`."""
+"""The language of each file. The key of a file is the result of `path_key` for its records."""
 NO_LANGUAGES: Languages = {}
 
 DERIVED = ("dir", "lang")
-"""Derived fields of every record: the directory and the language of its file."""
+"""Fields that are not in record lines, but derived for every record: the directory and the language of its file."""
 PATHS = ("path", "other_path")
 """Path fields. If the path is not UTF-8, the record has the field with the suffix `_b64` instead."""
 
 
 def cell_text(record: JsonRecord) -> str:
-    """Return the location of a record in its notebook in display form. Return an empty string outside notebooks."""
+    """Return the cell of a notebook that a record is about, in display form. Return "" for records of other files."""
     return f" (cell {record['cell']}, line {record['cell_line']})" if "cell" in record else ""
 
 
@@ -43,7 +43,7 @@ def record_path(record: JsonRecord, field: str = "path") -> str:
 
 
 def typed(record: JsonRecord, type_: type[R]) -> R:
-    """Convert a record to a record type. Raises StoreCorrupt if it is not valid for this type."""
+    """Convert a record to a record type. Raises StoreCorrupt if a member is missing or has another type."""
     try:
         return msgspec.convert(record, type_)
     except msgspec.ValidationError as error:

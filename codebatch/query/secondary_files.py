@@ -20,5 +20,5 @@ class SecondaryFiles:
         self._by_path = by_path
 
     def category_of(self, path: bytes) -> SecondaryCategory | None:
-        """Return the category of a non-production file, or None for other files."""
+        """Return the category of a non-production file, or None for production files."""
         return self._by_path.get(path)

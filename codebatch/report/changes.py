@@ -22,7 +22,7 @@ class ReportComparison:
     """The comparison of a batch with an older batch.
 
     It is computed once, and can then be shown with different limits. Raises InvalidInput if the batches are not
-    comparable. Raises BatchIncomplete, unless both batches were opened with `partial`.
+    comparable. Raises BatchIncomplete if a batch is incomplete, unless both batches were opened with `partial`.
     """
 
     def __init__(self, batch: Batch, older: Batch) -> None:

@@ -97,9 +97,9 @@ class CopiedBlock(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Matrix(msgspec.Struct, frozen=True, kw_only=True):
-    """The imports between directories.
+    """The imports between directories, as rows of a matrix.
 
-    Rows are in an order in which an importer precedes the directories that it imports.
+    The rows are sorted: apart from cycles, a directory comes before the directories that it imports.
 
     - `cells`: triples of the importer's row, the row of the imported directory, and the number of imports.
     - `cycles`: for each directory the number of its cycle, or 0.

@@ -15,7 +15,7 @@ SIDES = 2
 
 
 def show_copied(block: DuplicateBlock, excerpts: Excerpts, limits: ReportLimits) -> CopiedBlock:
-    """Return a duplicate block with the source of its first locations. Raises StoreCorrupt."""
+    """Return a duplicate block with source from its first SIDES locations. Raises StoreCorrupt."""
     complete = [(place, end) for place in block.locations if isinstance(end := place.end_line, int)]
     displayed = [
         excerpts.read(place.path_bytes, place.line, min(end - 1, place.line + limits.copied_lines - 1))

@@ -19,7 +19,10 @@ class Excerpts:
         self.lost: set[bytes] = set()
 
     def read(self, path: bytes, first: int, last: int) -> Excerpt:
-        """Return lines of a file. If the file is not readable, return no lines. Raises StoreCorrupt."""
+        """Return the lines `first` to `last` of a file.
+
+        If the file is not readable, return no lines. Raises StoreCorrupt.
+        """
         lines: tuple[SourceLine, ...] = ()
         items = self._question.records.find_items([path])
         if path in items and first > 0:

@@ -17,17 +17,17 @@ _METRICS = ("code", "cognitive", "max_cognitive", "duplicated_lines", "dependent
 _PRODUCTION_CLASSES: frozenset[FileClass] = frozenset(("text", "test", "example"))
 """Classes of files that are the project's own code."""
 _PROSE = frozenset(("csv", "diff", "log", "markdown", "rst", "text"))
-"""Languages whose lines are not lines of code."""
+"""Languages of text that is not code. Their lines are not counted as lines of code."""
 PRODUCTION, TEST, VENDORED = range(3)
-"""Categories of files. VENDORED includes generated and minified code."""
+"""Categories of files. VENDORED includes generated and minified files."""
 _IN_PART = ("partial", "errors")
 
 
 @dataclass(slots=True, kw_only=True)
 class FileSums:
-    """A file and its metrics.
+    """The metrics of a file.
 
-    `key` is its path, and `path` the display form. `category` is PRODUCTION, TEST or VENDORED.
+    `key` is its path as bytes, and `path` its display form. `category` is PRODUCTION, TEST or VENDORED.
     """
 
     key: bytes
@@ -43,7 +43,7 @@ class FileSums:
 
 @dataclass(slots=True, kw_only=True)
 class ReportFiles:
-    """The files of a batch by path: the project's `production` code, and `vendored` code.
+    """The files of a batch by path: the project's own files (`production`), and `vendored` files.
 
     For each class of other files, `excluded_lines` has the number of files and of their lines.
     """
@@ -55,7 +55,7 @@ class ReportFiles:
 
 
 def emittable_kinds(batch: Batch) -> frozenset[str]:
-    """Return the kinds of records in a report that the tasks of the batch can emit."""
+    """Return the kinds of records that a report uses and that the tasks of the batch can emit."""
     catalogue = batch.question.catalogue
     kinds = ("file", "metric", "diagnostic", "duplicate", "edge")
     return frozenset(kind for kind in kinds if emitting_tasks(catalogue, batch.tasks, (kind,)))

@@ -37,6 +37,8 @@ def cut(text: str, length: int) -> str:
 def cut_path(text: str, length: int) -> str:
     """Return a path with at most `length` characters.
 
-    It is cut at its start, because its end has the file name. `…` is then prepended.
+    A longer path is cut at its start, because its end names the file.
+
+    `…` is then prepended.
     """
     return text if len(text) <= length else "…" + text[-length:]

@@ -1,7 +1,7 @@
-"""A matrix of imports between directories. The order is such that only cycles have cells below the diagonal. No I/O.
+"""A matrix of imports between directories. Its order is such that only cycles have cells below the diagonal. No I/O.
 
-It is a design structure matrix (Steward 1981). To choose the directories, the one with most files is split again and
-again, until their number reaches the limit.
+It is a design structure matrix (Steward 1981). It starts with one directory. The directory with most files is split
+repeatedly, until the number of directories reaches the limit.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ _Pair = tuple[str, str]
 
 
 def make_matrix(imports: Iterable[FileImport], directories_max: int, text: int) -> Matrix | None:
-    """Return the matrix of imports that certainly lead to a file. Return None if there are none."""
+    """Return the matrix of imports, without imports that do not certainly lead to a file. Return None if it is empty.
+
+    `directories_max` limits the directories, `text` the characters of a name.
+    """
     pairs = {
         (file_import.source, file_import.target)
         for file_import in imports
@@ -45,8 +48,8 @@ def make_matrix(imports: Iterable[FileImport], directories_max: int, text: int) 
 def group_files(paths: Iterable[str], groups_max: int) -> dict[str, str]:
     """Map each file to the directory that represents it in the matrix.
 
-    The directory with most files is split first. The files that are directly in a split directory form a group with its
-    name. A directory is not split if the number of groups would exceed `groups_max`.
+    The directory with most files is split first. The files that are directly in a split directory form a group with the
+    name of this directory. A directory is not split if the number of groups would exceed `groups_max`.
     """
     groups: dict[str, list[str]] = {"": sorted(paths)}
     waiting = [(-len(groups[""]), "")]
@@ -67,7 +70,7 @@ def group_files(paths: Iterable[str], groups_max: int) -> dict[str, str]:
 
 
 def _in_order(directories: list[str], between: Mapping[_Pair, int]) -> tuple[list[str], dict[str, int]]:
-    """Return the directories, importers first, and the number of its cycle for each directory that is in a cycle."""
+    """Return the directories, importers first, and for each directory in a cycle the number of this cycle."""
     graph: dict[str, list[str]] = {directory: [] for directory in directories}
     for source, target in sorted(between):
         graph[source].append(target)
@@ -83,5 +86,5 @@ def _in_order(directories: list[str], between: Mapping[_Pair, int]) -> tuple[lis
 
 
 def _weight(directory: str, within: Iterable[str], between: Mapping[_Pair, int]) -> int:
-    """Return how many more imports a directory has of others in `within` than they have of the directory."""
+    """Return the imports of directories in `within` by `directory`, minus their imports of `directory`."""
     return sum(between.get((directory, other), 0) - between.get((other, directory), 0) for other in within)

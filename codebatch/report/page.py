@@ -1,7 +1,8 @@
 """The page of a report: one HTML file. It makes no network requests, and text of the analysed tree is only data in it.
 
 The data is JSON. All characters that could end its HTML element or start markup are escaped. The
-Content-Security-Policy allows only the script and the style of the page, by their hashes. No resources can be loaded.
+Content-Security-Policy allows only the script and the style of the page, identified by their hashes, and no other
+resources.
 """
 
 from __future__ import annotations

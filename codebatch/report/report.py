@@ -138,7 +138,7 @@ def _contents(batch: Batch, inputs: _ReportInputs, excerpts: Excerpts, limits: R
 
 
 def _functions(inputs: _ReportInputs, limits: ReportLimits) -> list[HardFunction]:
-    """Return the hotspots in production code, followed by the hotspots in other code."""
+    """Return the hotspots in production code, followed by the hotspots in test and vendored code."""
     production = inputs.hotspots.rows if inputs.hotspots else ()
     all_functions = inputs.all_hotspots.rows if inputs.all_hotspots else ()
     functions = [_function(hotspot, PRODUCTION, limits.text) for hotspot in production[: limits.functions]]

@@ -22,10 +22,10 @@ _COLUMNS = {
 
 
 def cut_tree(files: Sequence[FileSums], limits: ReportLimits, changes: Mapping[bytes, int] | None) -> ReportTree:
-    """Return the tree of files that contain code.
+    """Return the tree of files that contain code, with at most `limits.nodes` rows.
 
-    If there are too many files, those with the least code are merged. Merged files are one row of the nearest directory
-    that is in the tree.
+    If there are too many files, those with the least code are merged. A row of merged files belongs to the nearest of
+    their directories that is in the tree.
     """
     ordered = sorted((file for file in files if file["code"]), key=lambda file: (-file["code"], file.path))
     directories: dict[tuple[str, ...], None] = {(): None}
@@ -92,7 +92,7 @@ class _Rows:
         self._add(_parts(file.path)[-1], parent, (file,))
 
     def add_merged_rows(self, files: Sequence[FileSums]) -> None:
-        """Add a row of merged files to each nearest existing directory."""
+        """Add rows for merged files: one row for each nearest directory that has a row."""
         files_by_ancestor: dict[int, list[FileSums]] = {}
         for file in files:
             rows_above = [self._directories[above] for above in _above(file.path) if above in self._directories]

@@ -169,9 +169,9 @@ GATES = (
 )
 
 BUNDLES = ("all", "phase1", "phase2", "phase3", "release")
-"""Names of groups of self-tests. All of them mean the group of all self-tests.
+"""Names of groups of self-tests. Each of them now means all self-tests.
 
-Except for `all`, they are the names of smaller groups in CodeBatch 1.0.2.
+Except for `all`, they were names of smaller groups in CodeBatch 1.0.2.
 """
 
 

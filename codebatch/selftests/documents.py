@@ -17,7 +17,7 @@ from codebatch.store.work.work_batches import read_work
 
 
 def check_documents(subject: Subject, findings: SelftestFindings) -> None:
-    """Check that every document has a valid format and checksum, and that it belongs to its directory."""
+    """Check every document of the store: its format, its checksum, and whether it is in the right directory."""
     store = subject.store
     findings.count("documents")
     with findings.recording_damage(layout.UNTRUSTED_FILE):

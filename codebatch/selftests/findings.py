@@ -16,7 +16,7 @@ Outcome = Literal["passed", "failed", "skipped"]
 Status = Literal["ENFORCED"]
 """The status of a self-test.
 
-It is always the same; in CodeBatch 1.0.2 there were also self-tests that could not fail.
+There is only one value. In CodeBatch 1.0.2, some self-tests could not fail and had another status.
 """
 
 
@@ -89,7 +89,7 @@ class BundleResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SelftestFindings:
-    """The findings of a self-test so far: failures, counts of checked things, and the reason if it was skipped."""
+    """The findings of a self-test so far: failures, counts of checked items, and the reason if it was skipped."""
 
     def __init__(self) -> None:
         self.failures: list[GateFailure] = []
@@ -99,13 +99,13 @@ class SelftestFindings:
 
     @property
     def outcome(self) -> Outcome:
-        """The outcome of the self-test. If it was skipped after it found failures, it has failed."""
+        """The outcome of the self-test. A self-test that was skipped after it found failures counts as failed."""
         if self.failures_count:
             return "failed"
         return "skipped" if self.skipped else "passed"
 
     def count(self, noun: str, number: int = 1) -> None:
-        """Add to the number of checked things of a kind. `noun` names the kind."""
+        """Add to the number of checked items of a kind. `noun` names the kind."""
         self.details[noun] = self.details.get(noun, 0) + number
 
     def fail(
@@ -132,9 +132,9 @@ class SelftestFindings:
 
     @contextlib.contextmanager
     def recording_damage(self, location: str) -> Iterator[None]:
-        """Record a StoreError of the block as a failure at a location, and continue.
+        """Record a StoreError that the block raises as a failure at a location, and continue.
 
-        An UnknownId is ignored: garbage collection removed the batch or snapshot in the meantime.
+        An UnknownId is ignored: garbage collection removed the batch or snapshot during the self-test.
         """
         try:
             yield

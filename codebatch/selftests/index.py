@@ -1,6 +1,7 @@
 """The self-tests of the index.
 
-Queries give equal answers with and without it, a rebuilt index has equal content, and building it writes nothing else.
+They check three properties: queries return equal answers with and without the index, a rebuilt index has equal content,
+and building an index changes no other files.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def _matching_records(records: BatchRecords, filter_: RecordFilter) -> Iterator[
 
 
 def check_optional(subject: Subject, findings: SelftestFindings) -> None:
-    """Check that queries without an index return as many records as were counted.
+    """Check without an index that the number of records found by queries equals the stored counts.
 
     Each kind and a sample of rule IDs is queried.
     """
@@ -90,7 +91,7 @@ def check_optional(subject: Subject, findings: SelftestFindings) -> None:
 
 
 def check_rebuilt(subject: Subject, findings: SelftestFindings) -> None:
-    """Check that an index that is built from the records has the same keys and values. Nothing is written."""
+    """Build an index from the records in memory, and check that the stored index has the same keys and values."""
     verified = verify_index(subject.store, subject.batch, subject.listener.note)
     findings.count("shard files", verified.shard_files)
     findings.count("terms", verified.terms)
@@ -121,7 +122,7 @@ def check_writes(subject: Subject, findings: SelftestFindings) -> None:
 def _state(store: StoreDir) -> dict[str, tuple[int, ...]]:
     """Return the state of each file and directory of the store outside of indexes/, by relative path.
 
-    The state is mode, inode, length and time of change.
+    The state is mode, inode, length and time of change. So two equal results mean that no file was changed.
     """
     status_by_name: dict[str, tuple[int, ...]] = {}
     for directory, directories, files in os.walk(store.root):

@@ -20,13 +20,13 @@ from codebatch.system.files.os_errors import wrap_read_errors
 Leaf = Literal["file", "link", "anything"]
 """An expected file type.
 
-`anything` is a directory whose content is not checked, because it can be removed at any time.
+A directory of type `anything` can be removed at any time, so its content is not checked.
 """
 
 Names = Mapping[str, Union[Leaf, "Names"]]
-"""The allowed names in a directory, each with its file type or content.
+"""The allowed names in a directory. A key is a regular expression that must match a whole name.
 
-The keys are regular expressions that must match a whole name.
+The value is the expected file type or, for a directory, the names that it may contain.
 """
 
 _DIGEST = "[0-9a-f]{64}"
@@ -35,7 +35,7 @@ _BATCH = r"batch-\d{8}-\d{6}-\d{6}-[0-9a-f]{6}"
 _SNAPSHOT = "snap-[0-9a-f]{16}"
 _SHARD = f"(?:{SHARD_ID_PATTERN})"
 _TASK = "[a-z][a-z0-9_-]{0,63}"
-# No process reads temporary files. If they are orphaned, the next writer removes them.
+# No process reads temporary files. If a process dies and leaves some behind, the next writer removes them.
 _UNFINISHED = re.compile(r"\..*\.tmp\Z", re.DOTALL)
 
 _BATCH_NAMES: Names = {

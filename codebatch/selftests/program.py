@@ -13,7 +13,7 @@ from codebatch.selftests.subject import Subject
 
 COMMON_OPTIONS = frozenset(("--store", "--json", "--quiet"))
 
-# In help, a command line is in backquotes, or it starts a line.
+# In help, a command line is enclosed in backquotes, or it begins a line.
 _COMMAND_IN_HELP = re.compile(r"(?:^\s*|`)codebatch ([a-z][a-z-]*)", re.MULTILINE)
 
 

@@ -51,11 +51,11 @@ def check_covered(subject: Subject, findings: SelftestFindings) -> None:
 
 
 def _check_rows(plan: Plan, outputs: Outputs, findings: SelftestFindings) -> None:
-    """Check that the shard files of each file task have one row for each item of their shard."""
+    """Check that the shard files of each file task have one row for each item that the plan assigns to the shard."""
     for task in outputs.manifest.tasks:
         if task.scope != "file":
             continue
-        # If a batch has no files, each task has one empty piece (`Ledger.pieces`).
+        # If a batch has no files, each task has one empty shard file (`Ledger.pieces`).
         planned = [(shard.id, shard.items) for shard in plan.shards] or [(ProjectWork(task.task).id, 0)]
         if len(task.shards) != len(planned):
             findings.fail(
@@ -102,7 +102,7 @@ def check_order(subject: Subject, findings: SelftestFindings) -> None:
 def check_outputs(subject: Subject, findings: SelftestFindings) -> None:
     """Verify every byte of the outputs.
 
-    Frames are compared with rows, counts with records, and everything with digests.
+    Frames are compared with the rows of the item table, counts with records, and files with their digests.
     """
     batch = subject.batch
     outputs = current_outputs(batch)
@@ -147,7 +147,7 @@ def _check_task(outputs: Outputs, task: TaskOutput, findings: SelftestFindings) 
 
 
 def check_reproducible(subject: Subject, findings: SelftestFindings) -> None:
-    """Check that a sample of the files gives the same bytes if it is executed again without reuse."""
+    """Execute a sample of the files again without reuse, and check that the results have the same bytes."""
     batch = subject.batch
     verified = verify(subject.execution, subject.store, batch, SAMPLE_SHARE, subject.listener)
     if verified.signal_status:

@@ -54,7 +54,10 @@ def run_gate(gate: Gate, subject: Subject) -> GateResult:
 
 
 def run_all(name: str, subject: Subject, *, is_stopping: bool) -> BundleResult:
-    """Run all self-tests in order. With `is_stopping`, end after the first failure. Raises Stopped."""
+    """Run all self-tests in order. `name` is the group that the user named. Raises Stopped.
+
+    With `is_stopping`, end after the first failure.
+    """
     began_ns = running_ns()
     results: list[GateResult] = []
     for gate in GATES:

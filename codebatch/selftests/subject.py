@@ -17,7 +17,7 @@ from codebatch.store.batches.store import StoreDir
 
 
 class SubjectCommand(NamedTuple):
-    """A command of the command line: its words, help and options, and whether the answer of `api --json` has it."""
+    """A command of the command line: its words, help and options, and whether `api --json` lists it."""
 
     name: str
     help: str
@@ -28,8 +28,8 @@ class SubjectCommand(NamedTuple):
 class Subject:
     """The subject of self-tests. Each part is opened when it is first used.
 
-    `reference` names the batch, by default the latest. `execution` and `commands` are functions that are only called
-    for self-tests that need their results.
+    `reference` names the batch, by default the latest. `execution` and `commands` are functions that return the
+    settings and the commands. They are called only for self-tests that need these results.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Subject:
     def _batch(self) -> BatchDir | CodebatchError:
         """The batch, or the error that was raised when it was opened.
 
-        It is opened only once. So all self-tests check the same batch, and notes are not repeated.
+        The batch is opened only once. So all self-tests check the same batch, and notes are not repeated.
         """
         try:
             return resolve_batch(self.store, self.reference, self.listener.note)
@@ -96,7 +96,10 @@ class Subject:
         return self._commands()
 
     def context(self, *, with_batch: bool) -> GateContext:
-        """Return what was checked, for the result of a self-test. The batch is included only with `with_batch`."""
+        """Return the store, batch and snapshot that a self-test checked, for its result.
+
+        The batch and snapshot are included only with `with_batch`.
+        """
         store: StoreDir | None = None
         batch: BatchDir | None = None
         with contextlib.suppress(CodebatchError):  # The self-test has already reported the error.

@@ -39,7 +39,7 @@ def run_task(
         file_path = tree / name
         file_path.parent.mkdir(parents=True, exist_ok=True)
         file_path.write_bytes(content.encode() if isinstance(content, str) else content)
-    # The store makes the tree a project, so that settings in directories above it have no effect.
+    # The store makes the tree a project of its own, so settings in directories above the tree have no effect.
     create_store(RealFiles(), tree / ".codebatch")
     batch = msgspec.json.decode(_codebatch(project, "run", "../tree", "-j", "1"), type=_Batch)
     answer = _codebatch(project, "query", "outputs", "--task", _NAME, "--batch", batch.batch_id)

@@ -78,7 +78,7 @@ _NAMES = {
 }
 """Public names by module."""
 
-if not TYPE_CHECKING:  # If `__getattr__` existed for type checkers, they would not report names that do not exist.
+if not TYPE_CHECKING:  # If type checkers saw `__getattr__`, they would not report names that do not exist.
 
     def __getattr__(name: str) -> object:
         for module, names in _NAMES.items():

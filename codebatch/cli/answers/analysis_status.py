@@ -43,7 +43,7 @@ class StatusAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def answer_analysis_status(context: CommandContext, store: StoreDir, batch: BatchDir, name: str = "status") -> bool:
-    """Print the status of an analysis. Return whether it is stalled: work is left and no process does it.
+    """Print the status of an analysis. Return whether the analysis is stalled: work is left but no process does it.
 
     `name` is as in `CommandContext.print`.
     """

@@ -25,9 +25,9 @@ SHOWN: tuple[State, ...] = (
     "added",
     "removed",
 )
-"""States whose rows are shown, in display order."""
+"""States whose changes are listed, in display order."""
 COUNTED: tuple[State, ...] = ("moved", "unchanged", "suppressed", "not_comparable")
-"""States of which only the number of rows is shown."""
+"""States whose changes are only counted, not listed."""
 
 _REASONS = {
     "not_checked": "not checked in the other batch",
@@ -122,10 +122,10 @@ def state_text(state: State) -> str:
 
 
 def change_row(change: Change, *, is_old: bool = False) -> JsonRecord:
-    """Return a change as one record.
+    """Return a change as one record: the newer record or, if `is_old` is set, the older record.
 
-    It is the newer record. If there is none, or `is_old` is set, it is the older record. The other record, if it
-    exists, is its member `old` or `new`.
+    If the change has only one record, this record is returned. The member `old` or `new` is added, with the record of
+    the other batch if there is one.
     """
     first, second, name = (change.old, change.new, "new") if is_old else (change.new, change.old, "old")
     if first is None:
@@ -149,7 +149,7 @@ def changed_record(change: Change) -> ChangedRecord:
 def difference_lines(changes: Sequence[Change], states: Iterable[State], *, with_pass: bool) -> Iterator[str]:
     """Yield the lines of changes, grouped by state.
 
-    With `with_pass`, each line has the rule by which the records were matched.
+    With `with_pass`, each line names the pass of matching (by line, text, message, …) that matched the records.
     """
     for state in states:
         changes_in_state = [change for change in changes if change.state == state]
@@ -169,7 +169,10 @@ def difference_line(change: Change) -> str:
 
 
 def counts_line(comparison: Comparison, states: Iterable[State]) -> str:
-    """Return the number of changes in each state as text, and the reasons why findings are not comparable."""
+    """Return the number of changes in each state as text.
+
+    The text includes the reasons why findings are not comparable.
+    """
     counts = comparison.counts
     parts = [f"{counts[state]:,} {state_text(state)}" for state in states if counts[state]]
     not_comparable = comparison.differences({"not_comparable"}) if counts["not_comparable"] else ()

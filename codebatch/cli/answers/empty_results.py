@@ -1,4 +1,4 @@
-"""Notes for empty results. They say how much was searched."""
+"""Notes for empty results, with the number of records and files that were searched."""
 
 from __future__ import annotations
 

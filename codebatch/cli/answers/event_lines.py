@@ -18,7 +18,7 @@ _FOLLOWS = {
     "none": "it is not restarted",
 }
 _UNPRINTED = (events.TaskQueued, events.TaskStarted, events.BatchProgress)
-"""Events that `follow` does not print, because the progress line shows them."""
+"""Events that `follow` does not print as lines, because the progress line has their information."""
 
 
 def is_printed(event: events.AnyEvent) -> bool:

@@ -91,7 +91,7 @@ def _finding(finding: OverviewFinding) -> Iterator[str]:
 
 
 def _columns(diagnostic: JsonRecord, length: int) -> tuple[int, int]:
-    """Return the start and the end column of a finding in its line, counted from 0."""
+    """Return the columns of a finding in its line, counted from 0: its start and its end."""
     first, last = diagnostic["column"], diagnostic["end_column"]
     assert isinstance(first, int)
     assert isinstance(last, int)

@@ -1,4 +1,4 @@
-"""Findings as lines: the location, the source line, and a caret below it."""
+"""Findings as lines: the location, the source line, and a caret below the place of the finding."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def location_text(record: JsonRecord) -> str:
 
 
 def source_lines(record: JsonRecord, source: SourceText | None, width: int | None) -> Iterator[str]:
-    """Yield the source line of a finding. If there is room, yield a line with a caret below it.
+    """Yield the source line of a finding. If the terminal is wide enough, yield a line with a caret below it.
 
     If the source is not available, yield nothing.
     """

@@ -50,7 +50,7 @@ def headline_lines(
     """
 
     def with_command(text: str, command: str) -> str:
-        """Return a line that ends with a command. If the command does not fit, it is left out."""
+        """Return a line that ends with a command. If the line would be too long, leave out the command."""
         complete = suggest(f"{text}: {command}")
         return fit_line(text, width) if fit_line(complete, width) != complete else complete
 
@@ -84,7 +84,7 @@ def next_command(headline: Headline) -> str | None:
 
 
 def _sections(headline: Headline, question: BatchQuery, width: int | None) -> tuple[_Section, ...]:
-    # If there are no findings, the other sections show more lines.
+    # If there are no findings, the other sections may have more lines.
     free = not headline.findings_count
     return (
         _Section(
@@ -119,9 +119,9 @@ def _sections(headline: Headline, question: BatchQuery, width: int | None) -> tu
 
 
 def _unparsed(counts: Mapping[str, int]) -> str:
-    """Return the number of unparsed files by reason as text.
+    """Return as text how many files were not parsed, for each reason.
 
-    Reasons that a user can avoid come first, then the most frequent reasons.
+    Reasons that a user can remove come first, then the most frequent reasons.
     """
     ranked = sorted(counts, key=lambda reason: reason not in ("huge", "minified"))
     texts = [f"{counts[reason]:,} {reason}" for reason in ranked[:_UNPARSED_SHOWN]]
@@ -132,7 +132,7 @@ def _unparsed(counts: Mapping[str, int]) -> str:
 
 
 def _hotspots(headline: Headline) -> str:
-    """Return the command that ranks functions by the metric that this screen uses."""
+    """Return the command that ranks functions by the same metric as this screen."""
     is_cognitive = not headline.hotspots or headline.hotspots[0].cognitive is not UNSET
     return HOTSPOTS if is_cognitive else f"{HOTSPOTS} --by complexity"
 
@@ -166,9 +166,9 @@ def _hotspot_lines(functions: Iterable[Hotspot], width: int | None) -> Iterator[
 
 
 def _dependents_text(function: Hotspot) -> str:
-    """Return the number of files that depend on a function's file.
+    """Return as text how many files depend on the file of a function.
 
-    A plus sign means that other files may use the file without an import.
+    A plus sign means that the number may be higher, because files can use this file without an import.
     """
     if not function.dependents:
         return "?" if function.dependents is None else "-"

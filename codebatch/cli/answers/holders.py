@@ -20,7 +20,7 @@ class HolderRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def instant(at_ns: int) -> str:
-    """Return a time in UTC, to the second."""
+    """Return a time in UTC as text, to the second."""
     return datetime.datetime.fromtimestamp(at_ns / 1e9, tz=datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

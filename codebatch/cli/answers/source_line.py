@@ -37,7 +37,8 @@ def _lines(inspected: InspectedLine) -> Iterator[str]:
     yield from _source_lines(inspected.source, inspected.line)
     for record in inspected.inspected.records:
         text = record_line(record)
-        # The text of a symbol has only its start line. Its end line shows that it encloses the inspected line.
+        # A symbol's text has only its first line. The added last line shows that the symbol encloses the inspected
+        # line.
         yield f"{text}, ends at line {record['end_line']}" if record["kind"] == "symbol" else text
 
 

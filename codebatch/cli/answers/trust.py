@@ -1,4 +1,4 @@
-"""The list of commands that are not run because the store is untrusted."""
+"""The display of commands that did not run because their store is untrusted."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Result = TypeVar("Result")
 
 
 def explaining_untrusted_commands(context: CommandContext, function: Callable[[], Result]) -> Result:
-    """Return the result of a function.
+    """Call a function and return its result.
 
-    If it raises ForeignCommands, the commands that it would have run are reported first.
+    If the function raises ForeignCommands, first print the commands that did not run.
     """
     try:
         return function()

@@ -30,7 +30,7 @@ _MERMAID = str.maketrans(
 def answer_work_analysis(context: CommandContext, listed: WorkList, form: Form, written: Path | None) -> None:
     """Print the analysis of a task list.
 
-    If `written` is set, the inferred dependencies are also written to this new file.
+    If `written` is set, also write the inferred dependencies to this file, which must not exist.
     """
     for text in listed.notes:
         context.note(text)
@@ -42,9 +42,9 @@ def answer_work_analysis(context: CommandContext, listed: WorkList, form: Form, 
 
 
 def confirm_inferred(context: CommandContext, work: Work, rejected: Sequence[RejectedEdge], *, is_sure: bool) -> bool:
-    """Print inferred dependencies, and return whether to run with them.
+    """Print inferred dependencies, and return whether the run may use them.
 
-    On a terminal, the user is asked, unless `is_sure` is set. Otherwise, the result is True.
+    On a terminal, the user is asked, unless `is_sure` is set. Otherwise, return True.
     """
     if not (is_sure and context.quiet):
         _report_inferred(context, work.inferred, rejected)
@@ -64,7 +64,7 @@ def _answer(context: CommandContext, analysis: Analysis, form: Form) -> None:
 
 
 def _write_needs(path: Path, analysis: Analysis) -> None:
-    """Write inferred dependencies to a new file. Raises InvalidInput if it exists or cannot be written."""
+    """Write inferred dependencies to a new file. Raises InvalidInput if the file exists or cannot be written."""
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(edges_as_toml(analysis.edges))
@@ -75,7 +75,7 @@ def _write_needs(path: Path, analysis: Analysis) -> None:
 def _report_inferred(
     context: CommandContext, inferred: Sequence[InferredEdge], rejected_edges: Sequence[RejectedEdge]
 ) -> None:
-    """Print the accepted and the rejected inferred dependencies. This is done before anything runs."""
+    """Print the accepted and the rejected inferred dependencies, so that users see them before any task runs."""
     if inferred or rejected_edges:
         context.report(f"inferred: {count_text(len(inferred), 'dependency', 'dependencies')}")
         rows = ((edge.task, edge.on, f"{edge.confidence:.2f}", edge.evidence) for edge in inferred[:_EDGES_SHOWN_MAX])
@@ -157,7 +157,7 @@ def _dot(analysis: Analysis) -> Iterator[str]:
 
 
 def _dot_text(text: str) -> str:
-    """Return a text as a quoted string of Graphviz. There, only backslashes and quotes are special."""
+    """Return a text as a quoted string of Graphviz. Backslashes and quotes are escaped."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     text_lines = "\\n".join(_printable(line) for line in escaped.split("\n"))
     return f'"{text_lines}"'
@@ -177,7 +177,7 @@ def _mermaid(analysis: Analysis) -> Iterator[str]:
 
 
 def _mermaid_text(text: str) -> str:
-    """Return a text for a quoted string of Mermaid. Special characters become character codes."""
+    """Return a text for a quoted string of Mermaid. Special characters are written as character codes."""
     return _printable(" ".join(text.split("\n"))).translate(_MERMAID)
 
 

@@ -29,7 +29,10 @@ def answer_run(context: CommandContext, result: WorkRunResult, name: str | None 
 
 
 def report_all_done(context: CommandContext, nothing_left: NothingLeft) -> int:
-    """Report that all selected tasks are done, and print the latest batch of the list. Return the exit status."""
+    """Report that all selected tasks are already done, and print the latest batch of the list.
+
+    Return the exit status.
+    """
     store = context.place.for_directory(Path(os.fsdecode(nothing_left.root))).open()
     answer_work(context, load_work_batch(store, open_batch(store, nothing_left.batch)), [])
     context.report(nothing_left.message)

@@ -212,7 +212,7 @@ def summary(work_batch: WorkBatch) -> str:
 
 
 def why_failed(reason: str | None, exit_status: int | None) -> str:
-    """Return as text why an attempt failed. The text is empty if it succeeded."""
+    """Return the reason why an attempt failed as text, or an empty text if it succeeded."""
     if reason == "signal" and exit_status is not None and exit_status < 0:
         try:
             return f"signal {signal.Signals(-exit_status).name}"
@@ -236,18 +236,18 @@ def closed_pool_texts(closed: Mapping[str, int]) -> list[str]:
 
 
 def wait_text(pools: Sequence[str], until_ns: int) -> str:
-    """Return a text with the pools that wait for the end of a rate limit, and the time when it ends."""
+    """Return a text about pools that wait for the end of a rate limit, with the time `until_ns` when it ends."""
     closed = f"pool {', '.join(pools)} closed" if pools else "waiting"
     return f"{closed} until {clock_time(until_ns)}"
 
 
 def stop_reason(cause: str, detail: str) -> str:
-    """Return as text why attempts were stopped early."""
+    """Return the reason why attempts were stopped early as text."""
     return _STOPS[cause].format(detail)
 
 
 def why_stopped(cause: str, detail: str) -> str:
-    """Return the reason that `stop_reason` returns, in a form to append to the word "stopped"."""
+    """Return the reason of `stop_reason` as text that follows the word "stopped"."""
     return f"{' by ' if cause == 'signal' else ': '}{stop_reason(cause, detail)}"
 
 
@@ -384,6 +384,6 @@ def _holder_text(holder: HolderFile) -> str:
 
 
 def parallelism_text(strategy: str, max_parallel: int, planned: int) -> str:
-    """Return a text with the number of tasks, and the number of tasks that run at the same time."""
+    """Return as text how many tasks there are, and how many run at the same time."""
     mode = f"{strategy}, {max_parallel} at a time" if strategy != "serial" else "one at a time"
     return f"{count_text(planned, 'task')}, {mode}"

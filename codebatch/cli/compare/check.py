@@ -1,4 +1,4 @@
-"""The command `check`: a quality gate. It compares a change with its base and evaluates conditions."""
+"""The command `check`: a quality gate. It compares a batch with its base and evaluates conditions on the changes."""
 
 from __future__ import annotations
 
@@ -144,13 +144,13 @@ def check(
 
 
 def _annotate(context: CommandContext, base: NoBase) -> None:
-    """Print an annotation for GitHub Actions.
+    """Print a warning that there is no base, as an annotation that GitHub Actions shows.
 
-    With `--json`, it is printed on standard error, which GitHub's runner reads too.
+    With `--json`, it is printed on standard error. GitHub's runner reads both streams.
     """
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return
-    from codebatch.interchange.github import workflow_command  # Other CI systems do not need this import.
+    from codebatch.interchange.github import workflow_command  # Only GitHub Actions need this import.
 
     line = workflow_command("warning", _no_base_text(base), {"title": "codebatch check"})
     if context.as_json:
@@ -206,7 +206,7 @@ def _checked_batch(about: object) -> CheckedBatch:
 
 
 def _list_command(context: CommandContext, checked: CheckResult, baseline: Path | None) -> str | None:
-    """Return the command that lists all regressions. Return None if nothing was compared."""
+    """Return the command that lists all regressions. Return None if there was no base to compare with."""
     compared = checked.comparison
     if compared is not None:
         kinds = [word for kind in compared.kinds for word in ("--kind", kind)]

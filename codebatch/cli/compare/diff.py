@@ -69,7 +69,7 @@ class DiffOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def comparing(function: F) -> F:
-    """Add the options of comparisons to a command. It receives them as one argument, `options`."""
+    """Add the options of comparisons to a command. The command receives them as one argument, `options`."""
 
     def wrapped(**arguments: object) -> object:
         values = {name: arguments.pop(name) for name in DiffOptions.__struct_fields__ if name in arguments}
@@ -186,7 +186,7 @@ def _rerun(context: CommandContext, before: Batch, after: Batch) -> Batch:
     Raises BatchIncomplete if this is not possible.
     """
     from codebatch.cli.run.run import RunListener
-    from codebatch.operations.gate.base_runs import rerun_with_head_tasks  # Other comparisons do not need this import.
+    from codebatch.operations.gate.base_runs import rerun_with_head_tasks  # Only this comparison needs the import.
 
     store = after.question.store
     try:
@@ -219,7 +219,7 @@ def open_both_batches(
     A commit without a batch is analysed first, unless it is in another store. With `of_files`, a snapshot needs no
     batch.
     """
-    from codebatch.operations.comparison.revisions import (  # Commands without a comparison do not need these imports.
+    from codebatch.operations.comparison.revisions import (  # Only commands that compare need these imports.
         NamedCommit,
     )
     from codebatch.operations.gate.revision_runs import find_revisions
@@ -248,7 +248,11 @@ def _answer(
     *,
     first: str = "",
 ) -> int:
-    """Print a comparison and return the exit status. In text output, only the states `states_shown` are shown."""
+    """Print a comparison and return the exit status.
+
+    In text output, only changes in `states_shown` are listed. `document` makes the JSON answer from the changes.
+    `first` is a line to print before them.
+    """
     form, context = resolve_form(context, options.form)
     displayed = [change for state in states_shown for change in changes_found if change.state == state]
     cut = displayed[: options.limit or LINES_SHOWN] if options.form is None else displayed[: options.limit]
@@ -280,9 +284,9 @@ def _answer(
 def _undisplayed_lines(
     comparison: Comparison, displayed: Sequence[Change], states_shown: Sequence[State]
 ) -> Iterator[str]:
-    """Yield a line about what is not shown: the number of changes in each other state.
+    """Yield a line with the number of changes in each state that is not listed.
 
-    If no change is shown, the line begins with `none`.
+    If no change is listed, the line begins with `none`.
     """
     other_states = [state for state in (*SHOWN, *COUNTED) if state not in states_shown and comparison.counts[state]]
     parts = ["none"] * (not displayed) + [f"not shown: {counts_line(comparison, other_states)}"] * bool(other_states)
@@ -331,7 +335,7 @@ def _improvements_answer(comparison: Comparison, changes: Sequence[Change]) -> I
 
 
 def _head(comparison: Comparison) -> ComparedBatches:
-    """Return the members of an answer that identify the two batches and describe their completeness."""
+    """Return the members of an answer that name the two batches and describe how complete their results are."""
     old, new = comparison.old, comparison.new
     return ComparedBatches(
         old_batch_id=old.question.batch.id,

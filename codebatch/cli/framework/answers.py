@@ -1,8 +1,8 @@
 """Output of answers. It includes reports of answers that are incomplete, stale, or of another project.
 
 `emit_rows` and `emit_document` report three facts on standard error: the batch belongs to another project, the answer
-is incomplete, or the tree has changed. JSON answers contain the same facts. `-q` hides none of these reports. Both
-functions return the exit status.
+is incomplete, or the source tree has changed. JSON answers contain the same facts. `-q` suppresses none of these
+reports. Both functions return the exit status.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def scope_members(answer: Answer[object]) -> dict[str, object]:
 def open_queried_batch(context: CommandContext, reference: str | None) -> Batch:
     """Return the batch that a command queries.
 
-    It may be incomplete; in this case, the output of the answer reports it.
+    The batch may be incomplete. The functions that emit the answer then report this.
     """
     batch = Store(context.place.open(), context.note, context.report).batch(reference, partial=True)
     batch.question.on_phase = context.phase
@@ -88,7 +88,8 @@ def emit_rows(
 ) -> int:
     """Print rows and return the exit status. In JSON, the rows are the member `records`, and `members` are added.
 
-    If there are no rows, the note `if_none` is printed, also for JSON. `name` is as in `CommandContext.print`.
+    If there are no rows, the note `if_none` is printed on standard error, also for JSON. `name` is as in
+    `CommandContext.print`.
     """
     question, completeness = answer.question, answer.whole
     _report_state(context, question, completeness)
@@ -104,9 +105,9 @@ def emit_rows(
 def emit_formatted(
     context: CommandContext, answer: Answer[object], write: Callable[[], object], *, if_none: str = ""
 ) -> int:
-    """Print an answer in a format of its own and return the exit status. `write` writes it to standard output.
+    """Print an answer in a special format and return the exit status. `write` writes the answer to standard output.
 
-    `if_none` is a note that nothing was found. It is empty if something was found.
+    `if_none` is a note to print if nothing was found, otherwise empty.
     """
     _report_state(context, answer.question, answer.whole)
     context.display.make_way()
@@ -164,10 +165,10 @@ def report_missing_contents(context: CommandContext, comparison: Comparison) -> 
 def rerun(store: StoreDir, batch: BatchDir, changes: Changes | None = None, *, of_all: bool = False) -> str:
     """Return the command that runs a batch again. With `of_all`, the command has no path restrictions.
 
-    `changes` has the source patterns of the batch. It is None if the caller did not read the tree.
+    `changes` has the include and exclude patterns of the batch. It is None if the caller did not compare the tree with
+    the batch.
     """
     # Imported here, because a command is rarely suggested.
-
     from codebatch.operations.project.configuration import ProjectSettings, load_configuration
     from codebatch.snapshotting.staleness import read_source_rules
 

@@ -1,4 +1,4 @@
-"""Commands and options. The help of each is made from a single definition. This module imports only click.
+"""Commands and options. The help of a command is made from their definitions. This module imports only click.
 
 An option has a short text and, if needed, details. Help shows the details of the options that only one command has.
 Common options, which many commands have, come last and without details. `codebatch help options` describes them.
@@ -25,8 +25,8 @@ DETAILS_NOTE = "Details of common options: codebatch help options"
 class HelpfulOption(click.Option):
     """An option with a short text, `help`, and optional `details` in full sentences.
 
-    `default_text` is shown as the default if the value alone would be unclear. Help lists common options after other
-    options. Global options, which every command has, come last.
+    Help shows `default_text` as the default if the value itself would be unclear. Help lists common options after the
+    options of a single command, and global options, which every command has, last.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class HelpfulOption(click.Option):
             self.shown_default = str(attributes.get("default"))
 
     def text(self, *, is_detailed: bool = False) -> str:
-        """Return the text of the option for help: the short text and, with `is_detailed`, the details.
+        """Return the text that help shows for the option: the short text and, with `is_detailed`, the details.
 
         The text also says whether the option is required or repeatable, and its default.
         """
@@ -68,7 +68,7 @@ def option(*declarations: str, **attributes: Any) -> Callable[[F], F]:
 
 
 class HelpfulCommand(click.Command):
-    """A command. Its help lists the common options after its own options."""
+    """A command. Its help lists the common options after the options that only this command has."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         write_options(self, ctx, formatter)
@@ -103,7 +103,7 @@ def help_row(ctx: click.Context, option: click.Option) -> Row | None:
 
 
 def _rank(option: click.Option) -> int:
-    """Return the rank of an option in help. The order is: own, common and global options, then `--help` of click."""
+    """Return the position of an option's group in help: own, common, global options, then `--help`."""
     return option.is_common + option.is_global if isinstance(option, HelpfulOption) else 3
 
 

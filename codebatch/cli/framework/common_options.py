@@ -17,7 +17,7 @@ Form = Literal["table", "json", "jsonl", "csv", "md", "plain"]
 
 
 class OptionDefinition(NamedTuple):
-    """An option that several commands have. The arguments are those of HelpfulOption."""
+    """The definition of an option that several commands have: its names, and arguments of HelpfulOption."""
 
     declarations: tuple[str, ...]
     arguments: Mapping[str, Any]

@@ -1,6 +1,6 @@
 """Shell completion of batch references, and of files and commands of a batch.
 
-If an error occurs, nothing is suggested.
+An error is never shown: nothing is suggested then.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from codebatch.store.batches.resolution import resolve_batch
 from codebatch.store.batches.store import StoreDir
 
 _TYPED = re.compile(r"[\w./+@][\w./+@-]*")
-"""Words that need no quoting in any shell.
+"""A pattern of words that need no quoting in any shell.
 
-Only such words are suggested: paths of a tree are untrusted, and they become part of a command line.
+Only such words are suggested. Paths of a tree are untrusted and would become part of a command line.
 """
 
 
@@ -60,7 +60,7 @@ def complete_command(ctx: click.Context, _: click.Parameter, word: str) -> list[
 
 
 def _store(ctx: click.Context) -> StoreDir:
-    """Return the store that the incomplete command line names, otherwise the default store."""
+    """Return the store that is named on the incomplete command line, otherwise the default store."""
     options = (context.params.get("store") for context in (ctx, ctx.parent, ctx.find_root()) if context is not None)
     named = next(filter(None, options), None) or os.environ.get(STORE_VARIABLE)
     return StorePlace(Path(str(named)) if named else None).open()

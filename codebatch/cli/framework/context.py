@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., object])
 
-# Matches a complete command line in a hint: after a colon, or between backquotes.
+# A complete command line in a hint: after a colon, or between backquotes.
 _COMMAND = re.compile(r"(?<=: )codebatch [^;`]*[^;` ]|(?<=`)codebatch [^`]+(?=`)")
 _WITH_TRUST = (
     "codebatch resume",
@@ -61,7 +61,7 @@ _WITHOUT_STORE = ("codebatch init", "codebatch pipeline", "codebatch config")
 
 
 class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
-    """The options, the store and the output of a command. `command` are the words of the command.
+    """The options, the store and the output of a command. `command` are the words that name the command.
 
     - `files`: counts what is read, for `-v` and `--explain`.
     - `questions`: the queries whose reads `--explain` reports.
@@ -95,14 +95,14 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def painter(self) -> Painter | None:
-        """The painter for lines on standard output. None if these lines are not coloured."""
+        """The painter that colours lines on standard output, or None if they are not coloured."""
         if not is_colored(self.color):
             return None
         sources = self.batches[-1].about.sources if self.batches else ()
         return Painter(sources[0] if len(sources) == 1 else None, has_links=is_linked())
 
     def batch(self, reference: str | None, kind: BatchKind = "analysis") -> tuple[StoreDir, BatchDir]:
-        """Return the store and the batch that a reference names. By default, it is the latest batch of a kind."""
+        """Return a batch and its store. Without a reference, return the latest batch of a kind."""
         store = self.place.open()
         batch = resolve_batch(store, reference, self.report, kind=kind)
         self.batches.append(batch)
@@ -110,13 +110,13 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
         return store, batch
 
     def report_other_project(self, store: StoreDir, batch: BatchDir) -> None:
-        """If a batch does not belong to the current project, report it."""
+        """If a batch does not belong to the project of the current directory, print a message on standard error."""
         if store.project is not None and belongs_to_other_project(store, batch):
             project, current = map(display_path, (batch.about.project_root, store.project.root))
             self.report(f"batch {batch.id} belongs to project {project}, not to the current project {current}")
 
     def use_store_of(self, batch: BatchDir) -> None:
-        """Make suggested commands name the store of a batch. If it is the default store, do nothing."""
+        """Add `--store` with the store of a batch to commands in hints. If it is the default store, do nothing."""
         root = batch.root.parent.parent
         if self.place.named is None and self.place.root() != root:
             self.other_stores.append(root)
@@ -124,7 +124,7 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
     def note(self, text: str) -> None:
         """Print a note on standard error, unless `-q` was given.
 
-        Commands in the note are completed as `suggest` describes.
+        Commands in the note are completed by `suggest`.
         """
         if not self.quiet:
             self.report(text)
@@ -137,7 +137,7 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
     def report(self, text: str) -> None:
         """Print a message on standard error, even with `-q`.
 
-        It is for messages without which an answer would be misleading.
+        Use this method if an answer would be misleading without the message.
         """
         with self.display.aside():
             print(printable(self.suggest(text)), file=sys.stderr, flush=True)
@@ -148,7 +148,7 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
         return is_colored(self.color, sys.stderr)
 
     def relay(self, line: str) -> None:
-        """Print a line that comes from ProgramOutput without escaping it, unless `-q` was given."""
+        """Print a line from ProgramOutput, unless `-q` was given. ProgramOutput has already escaped the line."""
         if not self.quiet:
             with self.display.aside():
                 write_with_colors(sys.stderr, f"{line}\n")
@@ -175,7 +175,7 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
         self.display.show_stage(Stage(phase, done, planned, unit))
 
     def suggest(self, hint: str) -> str:
-        """Return a hint in which commands can be executed as they are. `--store` and `--trust` are added if needed."""
+        """Return a hint whose commands can be run as they are. `--store` and `--trust` are added to them if needed."""
         named = self.store_path or next(map(str, self.other_stores), None)
         if not (named or self.is_trusted):
             return hint
@@ -194,8 +194,8 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
     def print(self, document: object, lines: Iterable[str], *, if_none: str = "", name: str | None = None) -> None:
         """Print the answer: the document as JSON, or the lines. If there are no lines, print the note `if_none`.
 
-        A JSON object has a member `schema` with the schema of the command or, if `name` is given, of that name. If
-        `name` is empty, there is no such member, because then the names of the members are data.
+        A JSON object gets a member `schema`. It names the schema of the command or, if `name` is given, the schema
+        `name`. If `name` is empty, the names of the object's members are data, so `schema` is not added.
         """
         if self.as_json:
             encoded = _json(_titled(document, self.command if name is None else name)) + b"\n"
@@ -217,7 +217,7 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def with_common_options(function: F) -> F:
-    """Add the common options to a command. It receives them as one argument, `context`.
+    """Add the common options to a command. The command receives them as one argument, `context`.
 
     On the command line, these options may precede or follow the name of the command.
     """
@@ -258,7 +258,7 @@ def with_common_options(function: F) -> F:
 
 
 def _color(given: GlobalOptions) -> Color:
-    """Return the colour mode: that of the last `--color`. Without one, `--no-color` means `never`."""
+    """Return the colour mode: the value of the last `--color`. Without `--color`, `--no-color` means `never`."""
     match given.get("color"):
         case "always" | "never" | "auto" as mode:
             return mode
@@ -270,7 +270,7 @@ class SourcePath(click.Path):
     """A path argument that names a source file.
 
     An empty path is rejected, because it usually comes from an unset variable. If no file has the given name, the name
-    is taken as the display form of a path and decoded (model/text/displayed_paths.py).
+    may be the display form of a path, with escapes. It is then decoded (model/text/displayed_paths.py).
     """
 
     def __init__(self) -> None:
@@ -297,7 +297,7 @@ path_option = common_option("path")
 
 
 def _titled(document: object, name: str) -> object:
-    """Return an object with a member `schema`, and with its members sorted. Return any other value unchanged."""
+    """Return an object with an added member `schema` and sorted members. Return any other value unchanged."""
     members = msgspec.to_builtins(document) if isinstance(document, msgspec.Struct) else document
     if not isinstance(members, dict) or not name:
         return document
@@ -307,7 +307,8 @@ def _titled(document: object, name: str) -> object:
 def _json(document: object) -> bytes:
     try:
         return msgspec.json.format(msgspec.json.encode(document), indent=2)
-    # A path is not valid UTF-8. Python's json module writes it with lone surrogates, which Python decodes again.
+    # The document has a path that is not valid UTF-8. Python's json module writes it with lone surrogates, from which
+    # Python can restore the bytes.
     except UnicodeEncodeError:
         import json
 

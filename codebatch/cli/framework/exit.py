@@ -1,4 +1,7 @@
-"""The end of a command. Each error becomes an exit status, and `error:` and `hint:` on standard error, or JSON."""
+"""The end of a command.
+
+Each error becomes an exit status, with `error:` and `hint:` lines on standard error, or JSON.
+"""
 
 from __future__ import annotations
 
@@ -44,9 +47,9 @@ _OTHER_OPTIONS = {
     "--top": ("--limit",),
     "--workers": ("--jobs",),
 }
-"""Options of other programs, each with equivalent options here.
+"""Options of other programs, each with the options of codebatch that may have the same effect.
 
-If a command has none of the equivalents, nothing is suggested.
+An option is only suggested if the command has it.
 """
 
 
@@ -101,7 +104,7 @@ def wants_json(arguments: Sequence[str]) -> bool:
 
 
 def refuse_completing_nothing(environment: Mapping[str, str]) -> None:
-    """Raise InvalidInput if the environment requests shell completion but does not have the words to complete."""
+    """Raise InvalidInput if the environment requests shell completion but lacks the words to complete."""
     if not environment.get(COMPLETE_VARIABLE, "").endswith("_complete"):
         return
     for name, form in (("COMP_WORDS", ""), ("COMP_CWORD", r"-?[0-9]{1,9}")):
@@ -115,7 +118,10 @@ def refuse_completing_nothing(environment: Mapping[str, str]) -> None:
 
 
 def join_names(environment: MutableMapping[str, str]) -> None:
-    """Join `@` and the name after it to one word. bash splits them, because it treats `@` as a word break."""
+    """Join `@` and the name after it to one word in the variables for completion.
+
+    bash splits them, because it treats `@` as a word break.
+    """
     if environment.get(COMPLETE_VARIABLE) != "bash_complete":
         return
     current = int(environment["COMP_CWORD"])
@@ -146,7 +152,7 @@ def _usage_message(error: click.ClickException) -> tuple[str, str | None]:
 
 
 def _similar_option(name: str, command: click.Command) -> str | None:
-    """Return the option of a command that is similar or equivalent to an unknown option.
+    """Return the option of a command that has a similar name or the same effect as an unknown option.
 
     Return None if there is none.
     """
@@ -157,10 +163,13 @@ def _similar_option(name: str, command: click.Command) -> str | None:
 
 
 def _as_environment_error(error: OSError) -> CodebatchError | None:
-    """Return the error for an OSError that the environment caused. Return None for any other OSError."""
+    """Return the error to report for an OSError with a known cause in the environment, such as a full disk.
+
+    Return None for any other OSError.
+    """
     if isinstance(error, FileNotFoundError) and error.filename is None and not _has_directory():
         return InvalidInput("the current directory no longer exists", hint="change to a directory that exists")
-    # If a system call was given a file descriptor, the file name in the error is a number.
+    # If the failed system call had a file descriptor as its argument, the file name in the error is a number.
     name = error.filename if isinstance(error.filename, str | bytes) else b""
     is_process = isinstance(error, ProcessRefused)
     place = "cannot start a process" if is_process else os.fsdecode(name) or "the disk"
@@ -185,14 +194,14 @@ def _has_directory() -> bool:
 
 
 def _normalise_message(message: str) -> str:
-    """Return a message of click in the form of all other messages: one line, lower case, no full stop."""
+    """Return a message of click in the style of all other messages: one line, lower case, no full stop."""
     message = re.sub(r"\s*\n\s*", " ", message)
     lowered = message[:1].lower() + message[1:] if message[1:2].islower() else message
     return lowered.removesuffix(".")
 
 
 def _report(code: str, message: str, hint: str | None, status: int, *, as_json: bool, lines: Sequence[str] = ()) -> int:
-    """Print an error and return its exit status. For a long message, `lines` are its lines."""
+    """Print an error and return its exit status. If a message has several lines, they are `lines`."""
     if as_json:
         import json  # Only JSON errors need this import.
 

@@ -138,7 +138,7 @@ EXPLAINED = frozenset(_READS)
 
 
 def explain(command: str) -> ExplainedCommand:
-    """Return the files that a command reads. Raises InvalidInput if the command does not only read the store."""
+    """Return which files a command reads. Raises InvalidInput unless it is a command that only reads the store."""
     name = command.replace(" ", "-")
     if name not in _READS:
         raise InvalidInput(

@@ -1,4 +1,4 @@
-"""Options by name: those that filter records, and those that set the order and the format of the output."""
+"""Options of `query` by name: filters of records, the order of rows, and the output format."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ ESCAPE_FORMULAS = "escape_formulas"
 
 
 def resolve_form(context: CommandContext, form: Form | None) -> tuple[Form | None, CommandContext]:
-    """Return the output format, or None for the default, and the adapted context. `-o json` has the effect of `--json`.
+    """Return the output format, or None for the default, and the context. With `-o json`, the context prints JSON.
 
     Raises InvalidInput if `--json` and another format are given.
     """

@@ -26,7 +26,7 @@ STREAMED = ("jsonl", "csv", "md")
 """Formats whose first rows are written before all records are read."""
 
 _ANY_WIDTH = 1 << 30
-"""The width of a table if output to a pipe is explicitly requested as a table."""
+"""The width of a table in a pipe if the user explicitly requested a table. So no cell is wrapped."""
 
 _FORMULA_STARTS = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"
 """Characters with which a formula begins in a spreadsheet (OWASP, "CSV Injection")."""
@@ -49,7 +49,7 @@ _COLUMNS = {
 def default_columns(form: Form, kinds: Iterable[str]) -> tuple[str, ...]:
     """Return the default columns for records of some kinds.
 
-    Formats for programs have all columns, other formats have the most useful ones.
+    For a format for programs, these are all columns, otherwise the most useful ones.
     """
     ordered = [kind for kind in KINDS if kind in frozenset(kinds)]
     if form in FOR_PROGRAMS:
@@ -101,7 +101,7 @@ def write_rows(
 
 
 def write_painted(records: Iterable[JsonRecord], paint: Painter) -> None:
-    """Write records as plain lines with coloured severities, names and paths."""
+    """Write records to standard output as plain lines with coloured severities, names and paths."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     from codebatch.cli.output.records import record_parts  # Other formats do not need this import.
@@ -114,7 +114,7 @@ def write_painted(records: Iterable[JsonRecord], paint: Painter) -> None:
 def escaped_formula(value: Json) -> str:
     """Return a value as text that no spreadsheet takes for a formula.
 
-    Numbers are unchanged, even negative ones.
+    A text that begins like a formula gets a prefix. Numbers are unchanged, even negative ones.
     """
     text = cell(value)
     is_number = isinstance(value, int | float)

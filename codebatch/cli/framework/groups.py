@@ -1,6 +1,6 @@
 """Command groups, and the options that may precede or follow the name of a command.
 
-Apart from click, this module imports little.
+To start fast, this module imports little besides click.
 """
 
 from __future__ import annotations
@@ -26,15 +26,21 @@ FLAGS = {
 
 
 def answer_schema_name(name: str) -> str:
-    """Return the value of the member `schema` of an answer. The schema is schemas/NAME-answer.json."""
+    """Return the name that the member `schema` of an answer has. The schema is in schemas/NAME-answer.json."""
     return f"codebatch.{name}/1"
 
 
 class GlobalOptions(dict[str, object]):
-    """The values of the global options that the command line has had so far: `store`, `color` and those of FLAGS."""
+    """The values of the global options that were parsed so far.
+
+    They are `store`, `color` and the options of FLAGS.
+    """
 
     def take(self, store: str | None, color: str | None, flags: Mapping[str, bool]) -> None:
-        """Merge further options. The last store and the last colour apply. A flag that was given once stays set."""
+        """Merge the values of options that were parsed later. They replace `store` and `color`, if given.
+
+        A flag that was given once stays set.
+        """
         for name, value in (("store", store), ("color", color)):
             if value is not None:
                 self[name] = value
@@ -43,7 +49,7 @@ class GlobalOptions(dict[str, object]):
 
 
 def get_global_options(ctx: click.Context) -> GlobalOptions:
-    """Return the values of the global options that this command line has had so far."""
+    """Return the values of the global options on the command line, as far as it was parsed."""
     root = ctx.find_root()
     if not isinstance(root.obj, GlobalOptions):
         root.obj = GlobalOptions()
@@ -83,12 +89,12 @@ class Group(click.Group):
 
     command_class = HelpfulCommand
     other_words: Mapping[str, str] = {}
-    """Names of commands in other programs, each with the name of the command here."""
+    """Names of commands in other programs, each with the command of this group that does the same."""
 
     def find_similar(self, ctx: click.Context, word: str, others: Collection[str] = ()) -> str | None:
-        """Return a command that is similar or equivalent to an unknown word, or a similar word of `others`.
+        """Return a command with a name similar to an unknown word, or with the same purpose.
 
-        Return None if there is none.
+        `others` are further names that can be returned. Return None if there is none.
         """
         word = self.other_words.get(word, word)
         if word in self.other_words.values():
@@ -117,7 +123,7 @@ class Group(click.Group):
 
 
 def group_with_common_options(function: Callable[[], None]) -> Callable[..., None]:
-    """Add the global options to a group. They apply to the command that follows."""
+    """Add the global options to a group. They also apply to the command of the group that is called."""
 
     @add_global_options
     @click.pass_context

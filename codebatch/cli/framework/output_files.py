@@ -1,4 +1,4 @@
-"""Output files of commands. Their targets are checked, and they are written atomically."""
+"""Output files of commands: checks of their paths, and atomic writing."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ STANDARD_OUTPUT = "-"
 def resolve_output(output: str, example: str) -> Path:
     """Return the path of an output file, with symbolic links resolved.
 
-    Raises InvalidInput if it cannot be a regular file. The hint has `example`, a command with a valid file.
+    Raises InvalidInput if the path cannot be a regular file. The hint has `example`, a command with a valid path.
     """
     target = Path(os.path.realpath(output))
     if not output or target.is_dir():
         raise InvalidInput(f"{output!r} is not a file name", hint=f"for example: {example}")
-    # The resolved path of a pipe such as /dev/fd/3 does not exist. So the type of the unresolved path is checked.
+    # A pipe such as /dev/fd/3 resolves to a path that does not exist. So the type of the unresolved path is checked.
     named = Path(output)
     if named.exists() and not stat.S_ISREG(named.stat().st_mode) and not is_null_device(named):
         command = example.partition(" -o ")[0]
@@ -42,13 +42,13 @@ def is_null_device(path: Path) -> bool:
 def write_target(target: Path, data: bytes) -> None:
     """Create or replace a file atomically.
 
-    Nothing is written to the null device, because the device file would be replaced.
+    If it is the null device, write nothing. Otherwise, the device itself would be replaced.
     """
     if not is_null_device(target):
         RealFiles().write_atomic(target, data)
 
 
 def refuse_in_store(target: Path, store_root: Path) -> None:
-    """Raise InvalidInput if a target is inside a store."""
+    """Raise InvalidInput if an output file is inside a store."""
     if target.is_relative_to(os.path.realpath(store_root)):
         raise InvalidInput(f"{str(target)!r} is in the store", hint="choose a file outside the store")

@@ -21,7 +21,7 @@ def path_restriction(batch: Batch, paths: Sequence[str], path: str) -> str | tup
 
 
 def path_clause(path: str | tuple[str, ...]) -> str:
-    """Return the path restriction as text to append to a message. It is empty if there is no restriction."""
+    """Return the path restriction as text that is appended to a message. Return "" if there is no restriction."""
     if isinstance(path, tuple):
         return f" in {', '.join(restriction.removeprefix('/') or 'the project' for restriction in path)}"
     return f" whose path contains {path!r}" if path else ""

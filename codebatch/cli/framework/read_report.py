@@ -1,4 +1,4 @@
-"""The option `--explain`: a report of what a run has read, from its counters."""
+"""The option `--explain`: a report of which data a command has read, from counters."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _enable_report(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 
 
 explain_option = common_option("explain", expose_value=False, callback=_enable_report)
-"""The option for every command that reads. It can be added before or after `with_common_options`."""
+"""The option for each command that queries records. It can be added before or after `with_common_options`."""
 
 
 def read_report_lines(question: BatchQuery) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """The record types of `query`.
 
-All of them have one parser of options, but each type has only the options that apply to it.
+The same code parses the options of all types, but each type accepts only the options that apply to it.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class RecordTypeCommand(HelpfulCommand):
 def filtering(noun: str) -> Callable[[F], F]:
     """Return a decorator that adds the options of a record type to a command.
 
-    It receives them as one argument, `query`.
+    The command receives them as one argument, `query`.
     """
 
     def decorate(function: F) -> F:

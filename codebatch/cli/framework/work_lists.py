@@ -85,7 +85,7 @@ _NAMES = tuple(TaskListOptions.__annotations__)
 
 
 def list_options(function: F) -> F:
-    """Add the options of this module to a command. It receives them as the arguments `paths` and `listing`."""
+    """Add the options of this module to a command. The command receives them as the arguments `paths` and `listing`."""
 
     @functools.wraps(function)
     def wrapped(*arguments: object, paths: tuple[Path, ...], **options: object) -> object:

@@ -1,4 +1,4 @@
-"""Options of task-list commands that other commands have too.
+"""Options that commands for task lists share with other commands.
 
 This module does not import the code that runs batches.
 """
@@ -15,7 +15,7 @@ from codebatch.cli.framework.common_options import common_option
 
 Output = Literal["failed", "all", "none"]
 OUTPUTS: tuple[Output, ...] = get_args(Output)
-"""Which output of tasks to show: the last lines of failed tasks, all lines, or nothing."""
+"""Values of `--output`: show the last lines of failed tasks, all lines, or nothing."""
 
 trust_option = option(
     "--trust",

@@ -1,9 +1,9 @@
 """Colours and links in output for people. Severities, names and paths are coloured.
 
-Plain lines are parsed. A severity is recognised by its position (`path:line:column: error …`, `2 error`, a table cell).
-A path is recognised if it exists in the queried tree.
+The painter finds them by parsing plain lines. A severity is recognised by its position (`path:line:column: error …`, `2
+error`, a table cell). A path is recognised if it exists in the queried tree.
 
-Links (OSC 8) are only written to terminals. They are `file://` URLs with the host name, so that a terminal on another
+Links (OSC 8) are written only to terminals. They are `file://` URLs with the host name, so that a terminal on another
 machine does not open one of its own files.
 """
 
@@ -55,7 +55,10 @@ class Painter:
     """A painter of printable lines. It adds colours, and links for paths. The text itself is unchanged."""
 
     def __init__(self, tree: bytes | None, *, has_links: bool) -> None:
-        """Create the painter. `tree` is the absolute path of the queried tree, or None if it is unknown."""
+        """Create the painter.
+
+        `tree` is the absolute path of the tree whose files are recognised, or None if unknown.
+        """
         self._tree = tree
         self._url = b"file://" + os.fsencode(os.uname().nodename) if has_links else None
         self._resolved = functools.lru_cache(1024)(self._resolve)
@@ -82,7 +85,7 @@ class Painter:
         return f"\x1b]8;;{quote(self._url + self._resolved(path), safe=':/')}\x1b\\{painted}{line}\x1b]8;;\x1b\\"
 
     def _resolve(self, path: str) -> bytes:
-        """Return the absolute path of a path in the tree. Return an empty string if it does not exist."""
+        """Return the absolute path of a path in the tree. Return an empty string if no such file exists."""
         if self._tree is None or os.path.isabs(path) or ".." in path.split("/"):
             return b""
         try:

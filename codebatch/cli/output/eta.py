@@ -1,4 +1,4 @@
-"""The remaining time as text, and the pace of a phase, from which the remaining time is estimated."""
+"""The remaining time as text. For phases, it is estimated from the pace: the share of work done over time."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ _UNITS = (("h", 3600), ("m", 60), ("s", 1))
 def eta_text(eta: tuple[float, float, float] | None, *, unknown: int = 0, blocked: int = 0, past: float = 0.0) -> str:
     """Return the remaining time as text: `12-19 m left`. Return an empty text if it is unknown.
 
-    `eta` are estimates that were made `past` seconds ago. If `blocked` tasks wait for answers, the text is `12-19 m
-    left once questions are answered`, because the time until an answer is unknown.
+    `eta` are estimates that were made `past` seconds ago. `unknown` is the number of tasks without an estimate. If
+    `blocked` tasks wait for answers, the text is `12-19 m left once questions are answered`, because the time until an
+    answer is unknown.
     """
     if eta is None:
         return ""
@@ -45,8 +46,8 @@ def _rounded(seconds: float) -> str:
 class Pace:
     """The pace of a phase: samples of the share of its work that was done at different times.
 
-    One thread adds samples while another reads them. No lock is needed: a sample is a single object, and when samples
-    are thinned out, a new list is made.
+    One thread adds samples while another thread reads them. No lock is needed, because a sample is added as one object,
+    and thinning out the samples makes a new list.
     """
 
     def __init__(self) -> None:
@@ -57,7 +58,10 @@ class Pace:
         return len(self._samples)
 
     def note(self, now: float, share: float) -> None:
-        """Record the share that is done now. At most `SAMPLES_MAX` samples are kept, at about equal intervals."""
+        """Record the share of work that is done at the time `now`.
+
+        At most `SAMPLES_MAX` samples are kept, at about equal intervals.
+        """
         if self._samples and now - self._samples[-1][0] < self._gap:
             return
         self._samples.append((now, share))

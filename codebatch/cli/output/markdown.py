@@ -71,9 +71,9 @@ def page_lines(text: str, columns: int) -> Iterator[str]:
 
 
 def _blocks(lines: list[str]) -> Iterator[list[str]]:
-    """Yield the blocks of a page: paragraphs, items, tables, headings and code.
+    """Yield the blocks of a page as lines: paragraphs, items, tables, headings and code.
 
-    A block of code has its first fence and its lines.
+    A block of code includes its opening fence, but not its closing fence.
     """
     block: list[str] = []
     for line in lines:

@@ -1,4 +1,4 @@
-"""Output of the user's programs on a terminal. Colours are passed on, and all other control characters are escaped."""
+"""Output of the user's programs on a terminal. Colours are kept, and all other control characters are escaped."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _OPEN_MAX = 16
 class ProgramOutput:
     """The output of one program, line by line.
 
-    If a line ends with a colour turned on, the colour is turned off there, and on again in the next line of this
-    program. So it does not affect lines of others.
+    If a line ends while a colour is on, the colour is turned off there. It is turned on again in the next line of this
+    program. So it does not affect lines of other programs.
     """
 
     def __init__(self, *, is_colored: bool) -> None:
@@ -39,9 +39,9 @@ class ProgramOutput:
         return "".join([*previous_lines, _RESET] if self._open else previous_lines)
 
     def _note(self, sequence: str) -> None:
-        """Record which colours are on after a sequence.
+        """Record which colours are on after a control sequence.
 
-        If its first parameter is 0 or empty, it turns all of them off.
+        A sequence whose first parameter is 0 or empty turns all colours off.
         """
         parameters = sequence[2:-1]
         if not parameters.partition(";")[0].strip("0"):
@@ -63,7 +63,10 @@ def shorten_line(text: str) -> str:
 
 
 def _show(lines: list[str], text: str, columns: int) -> int:
-    """Append text that begins at a column to `lines`. Return the column at which it ends."""
+    """Append a piece of a line to `lines`, with tabs expanded and control characters escaped.
+
+    `columns` is the column at which the piece begins. Return the column at which it ends.
+    """
     before = columns % 8
     spaced = (" " * before + text).expandtabs()[before:] if "\t" in text else text
     lines.append(printable(spaced))

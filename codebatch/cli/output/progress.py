@@ -33,10 +33,10 @@ _BETWEEN = "  "
 
 
 class Stage(msgspec.Struct, frozen=True):
-    """A phase and its progress: `done` of `planned` things, both 0 if unknown.
+    """A phase and its progress: `done` of `planned` units of work, both 0 if unknown.
 
-    - `share`: the share of the work that is done. It is set if the things have different weights.
-    - `is_even`: False if things differ so much that the remaining time cannot be estimated from their number.
+    - `share`: the share of the work that is done. It is set if the units have different weights.
+    - `is_even`: False if the units differ so much that the remaining time cannot be estimated from their number.
     - `remaining_text`: the remaining time as text, if the caller knows it.
     """
 
@@ -58,10 +58,10 @@ class Stage(msgspec.Struct, frozen=True):
 
 
 def advance(current: Stage, reported: Stage) -> Stage:
-    """Return the stage to show next. `current` is the present one, and `reported` the new one.
+    """Return the stage to show next. `current` is the stage that is shown, and `reported` the new one.
 
-    In a phase, neither counts nor share may decrease. A retry or the death of a worker can make them smaller. The
-    display then does not change until they are reached again.
+    Within a phase, the shown count and share never decrease. A retry or the death of a worker can make the reported
+    values smaller. The display then does not change until the shown values are reached again.
     """
     if reported.phase != current.phase:
         return reported
@@ -102,13 +102,13 @@ class Display:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Erase the line and do not draw it while the block writes other output to the terminal."""
+        """Erase the progress line, and do not draw it while the block writes other output to the terminal."""
         with self._lock:
             self._erase()
             yield
 
     def make_way(self) -> None:
-        """Close the display if the answer will be written to a terminal."""
+        """Close the display if standard output is a terminal, so that the answer is not mixed with progress."""
         if self._has_terminal_for_answers:
             self.close()
 
@@ -117,13 +117,13 @@ class Display:
         return sys.stdout.isatty()  # Cached, because each check is a system call and an answer may have many lines.
 
     def close(self) -> None:
-        """Erase the line and stop the display. Further calls have no effect."""
+        """Erase the progress line and stop the display. Further calls have no effect."""
         self._is_over.set()
         with self._lock:
             self._erase()
 
     def draw(self) -> None:
-        """Draw the current progress."""
+        """Draw the progress line."""
         now = running_ns()
         with self._lock:
             if self._is_over.is_set():
@@ -146,7 +146,7 @@ class Display:
 
     @property
     def _marks(self) -> str:
-        """The characters for the done part and the remaining part of a bar."""
+        """The two characters of a progress bar: for its done part and for its remaining part."""
         return "━─" if (self._stream.encoding or "").lower().replace("-", "") == "utf8" else "#-"
 
     def _remaining_text(self, now: float) -> str:
@@ -170,9 +170,10 @@ class Display:
 
 
 def live_line(stage: Stage, seconds: float, remaining_text: str, columns: int, marks: str) -> str:
-    """Return a line of at most `columns` - 1 characters.
+    """Return the progress line for a terminal, with at most `columns` - 1 characters.
 
-    It has the parts that fit, and a bar in the remaining space.
+    It has the parts that fit, and a bar in the remaining space. `seconds` is the elapsed time, `marks` the characters
+    of the bar.
     """
     parts = [stage.phase]
     room = columns - 1 - len(stage.phase)  # Some terminals wrap the line after a character in the last column.
@@ -180,8 +181,8 @@ def live_line(stage: Stage, seconds: float, remaining_text: str, columns: int, m
     percent = f"{100 * stage.done // stage.planned}%" if stage.planned else ""
     if len(counted) + len(_BETWEEN) > room:
         counted = percent
-    # There may be room for only one time. A known remaining time has priority over the elapsed time, and this over an
-    # estimate.
+    # There may be room for only one time. A remaining time that the caller knows comes first, then the elapsed time,
+    # then an estimate of the remaining time.
     times = (remaining_text, f"{seconds:.0f} s") if stage.remaining_text else (f"{seconds:.0f} s", remaining_text)
     for part in (counted, *times, stage.more):
         if part and len(part) + len(_BETWEEN) <= room:

@@ -23,14 +23,15 @@ CODES_SHOWN_MAX = 8
 
 
 def record_line(record: JsonRecord) -> str:
-    """Return a record as `path:line:col: …`. Editors and grep use this format."""
+    """Return a record as `path:line:col: …`, the format of grep, which editors can parse."""
     return "".join(record_parts(record))
 
 
 def record_parts(record: JsonRecord) -> tuple[str, str, str]:
     """Return the line of a record in three parts.
 
-    They are the text before its severity or name, this severity or name, and the rest.
+    The second part is its severity or name, which is coloured. The first and third part are the text before and after
+    it.
     """
     path = record_path(record)
     match record["kind"]:
@@ -90,7 +91,7 @@ def summary_lines(summary: Summary, worst: Iterable[JsonRecord]) -> Iterator[str
 
 
 def _line_table(lines: Mapping[str, LanguageLines]) -> Iterator[str]:
-    """Yield a table of lines by language, most code first.
+    """Yield a table of lines by language. The language with the most code comes first.
 
     Languages beyond LANGUAGES_SHOWN_MAX share a row. The last row has the sums.
     """

@@ -1,4 +1,4 @@
-"""Standard streams. They work even if they are closed, on a full disk, or without a reader.
+"""Standard streams that work even if they are closed, on a full disk, or without a reader.
 
 Standard output has the answer. If it cannot be written, the command ends with a storage error. Standard error is only
 for information. If it cannot be written, the error is ignored.
@@ -35,13 +35,13 @@ class OutputPipeClosed(Exception):
 class _StandardOutput(io.FileIO):
     def write(self, data: Buffer, /) -> int:
         try:
-            # Another process has made the pipe non-blocking, so wait until it is writable.
+            # Another process has made the pipe non-blocking. So wait until the pipe is writable.
             while (written := super().write(data)) is None:
                 from select import select  # Only non-blocking output needs this import.
 
                 select((), (self,), ())
             return written
-        except BrokenPipeError as error:  # click would end the process if it received a BrokenPipeError.
+        except BrokenPipeError as error:  # click would end the process at a BrokenPipeError.
             raise OutputPipeClosed from error
         except OSError as error:
             raise OSError(error.errno, error.strerror, "standard output") from error
@@ -116,8 +116,8 @@ def set_up_streams() -> None:
         try:
             os.fstat(descriptor)
         except OSError:
-            # open(2) returns the lowest free descriptor, the closed one. It is read-only, so that writing an answer to
-            # it fails.
+            # open(2) returns the lowest free descriptor, which is the closed one. It is opened read-only, so that
+            # writing an answer to it fails.
             os.open(os.devnull, os.O_RDONLY)
     sys.stdout = _text(_StandardOutput(STDOUT, "wb", closefd=False), sys.stdout, errors="strict")
     sys.stderr = _text(_StandardError(STDERR, "wb", closefd=False), sys.stderr, errors="backslashreplace")

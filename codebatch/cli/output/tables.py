@@ -1,7 +1,7 @@
 """Text tables. On a terminal, a table is not wider than the terminal, and no word is broken or left out.
 
-Only paths in the given columns are shortened, at the front. In a pipe or file, there is no limit: each row is one line,
-and a very long cell does not make other rows wider.
+Only paths in the given columns are shortened, at their beginning. In a pipe or file, the width is not limited: each row
+is one line, and a very long cell does not make other rows wider.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def table(
 def _cells(row: Iterable[object]) -> list[str]:
     cells = [cell if type(cell) is str else _cell(cell) for cell in row]
     joined = "".join(cells)
-    # Almost every row is printable. One check of the joined row is much faster than a check of each cell.
+    # Almost every row is printable. To check the joined row once is much faster than to check each cell.
     return cells if joined.isascii() and joined.isprintable() else list(map(printable, cells))
 
 
@@ -70,7 +70,7 @@ def align_rows(rows: Sequence[Sequence[str]], columns: int | None, paths: Collec
 def wrap_text(text: str, columns: int, indent: str = "") -> list[str]:
     """Wrap text to lines of at most `columns` characters.
 
-    All lines but the first are indented. A word that is longer than a line gets its own line.
+    All lines except the first begin with `indent`. A word that is longer than a line gets a line of its own.
     """
     lines: list[str] = []
     line = ""
@@ -86,8 +86,8 @@ def wrap_text(text: str, columns: int, indent: str = "") -> list[str]:
 def _widths(rows: Sequence[Sequence[str]], columns: int, paths: Collection[int]) -> list[int]:
     """Return the widths of the columns of a table. If the longest cells do not fit, the widest columns are narrowed.
 
-    Columns of paths are narrowed first, to the last parts of the paths. No column becomes narrower than its words.
-    Words that are longer than a quarter of the terminal do not count; they overflow.
+    Columns of paths are narrowed first, to the last parts of the paths. No column becomes narrower than its longest
+    word. But words longer than a quarter of the terminal are ignored; they may exceed their column.
     """
     words = [
         [len(shortest_path(row[at])) for row in rows]
@@ -116,8 +116,8 @@ def _row_lines(
 ) -> list[str]:
     """Return the lines of one row.
 
-    A long cell is wrapped inside its column. After a word that overflows its column, the next cells begin on a new
-    line. If a word does not fit between its column and the edge of the terminal, it ends at the edge.
+    A long cell is wrapped inside its column. If a word is wider than its column, the next cells begin on a new line. If
+    the word would also exceed the right edge of the terminal, it is moved to the left, so that it ends at the edge.
     """
     lines = [""]
     at = 0

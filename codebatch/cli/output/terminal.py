@@ -1,7 +1,7 @@
-"""Escapes for terminals. Names and messages come from untrusted trees.
+"""Escapes for text on terminals. Names and messages come from untrusted trees.
 
-Lines for people are made `printable` where they are created, wherever they are written. In addition, all output to a
-terminal is made `escape_controls` (streams.py). So no untrusted text reaches a terminal without an escape.
+Lines for people pass through `printable` where they are created, wherever they are written. In addition, all output to
+a terminal passes through `escape_controls` (streams.py). So all untrusted text on a terminal is escaped.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 # C0, DEL and C1 control a terminal or end a line, and Zl and Zp end a line. Characters of Cf are invisible or reorder a
-# line. A regular expression is faster than a lookup of the category of each character.
+# line. To search with a regular expression is faster than to look up the category of each character.
 _UNSEEN = (
     "[\x00-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"

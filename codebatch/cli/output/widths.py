@@ -1,4 +1,4 @@
-"""Lines that are fitted to the width of the terminal. Without a terminal, lines are not shortened."""
+"""Lines that are cut to the width of the terminal. Without a terminal, lines are not cut."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def terminal_width(stream: TextIO | None = None) -> int | None:
 
 
 def fit_line(line: str, width: int | None) -> str:
-    """Return a printable line with as many whole words as fit. The first word is never cut."""
+    """Return as many whole words of a printable line as fit into `width`. The first word is never cut."""
     line = printable(line)
     if width is None or len(line) <= width:
         return line
@@ -42,9 +42,9 @@ def fit_line(line: str, width: int | None) -> str:
 
 
 def fit_path(path: str, width: int | None, before: int) -> str:
-    """Return a path to print after `before` characters.
+    """Return a path to print on a line after `before` characters.
 
-    If it does not fit, its first directories are replaced by `…`.
+    If the path does not fit into `width`, its first directories are replaced by `…`.
     """
     if width is None or before + len(path) <= width:
         return path
@@ -60,7 +60,10 @@ def shortest_path(path: str) -> str:
 
 
 def hide_repeated_directories(paths: list[str]) -> list[str]:
-    """Return paths. If a path is in the directory of the path before it, only its name is returned."""
+    """Return paths for consecutive lines.
+
+    If a path has the same directory as the path before it, only its name is returned.
+    """
     named = [path.rpartition("/") for path in paths]
     return [
         name if place and directory == named[place - 1][0] else f"{directory}{slash}{name}"

@@ -70,7 +70,7 @@ def _call(row: JsonRecord) -> str:
 
 
 def _nested(symbols: Iterable[JsonRecord]) -> Iterator[str]:
-    """Yield a line for each symbol, indented by the number of symbols that enclose it."""
+    """Yield a line for each symbol, indented by the depth of its nesting in other symbols."""
     enclosing: list[object] = []
     for symbol in symbols:
         while enclosing and symbol["scope"] != enclosing[-1]:

@@ -87,9 +87,9 @@ def _total(impact: Impact) -> str:
 
 
 def _answer_tests(context: CommandContext, answer: Answer[Impact]) -> int:
-    """Print the test files of an impact as words for a command line.
+    """Print the test files of an impact as words of a command line.
 
-    If a path needs quoting, it is left out, with a note.
+    A path that needs quoting is left out, with a note.
     """
     tests = answer.found.tests
     sources = answer.question.batch.about.sources
@@ -111,8 +111,8 @@ _SPLIT = re.compile(r"[^\w./:@%+=,~-]|^~")
 def _relative_to_current(path: str, sources: Sequence[bytes]) -> str:
     """Return a path of the project relative to the current directory.
 
-    It stays relative to the project if there are several sources, or if the current directory is neither inside nor
-    above the source.
+    The path is returned relative to the project in two cases: there are several sources, or the current directory is
+    neither inside nor above the source.
     """
     current = os.getcwd()
     root = os.fsdecode(sources[0]) if len(sources) == 1 else ""

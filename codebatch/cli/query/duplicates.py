@@ -34,10 +34,10 @@ _BLOCKS_SHOWN = 10
 _PLACES_LISTED = 3
 _FIRST_LINES = 12
 _SIDE_COLUMNS = 40
-"""Minimum width of each of the two sides. If the terminal is narrower, one side is printed below the other."""
+"""Minimum width of each of the two sides in columns. In a narrower terminal, one side is printed below the other."""
 _BETWEEN = " | "
 _PLACE_COLUMNS_MIN = 24
-"""Minimum width of a location. If locations would become narrower, they are wrapped to the next line."""
+"""Minimum width of a location in columns. If locations would become narrower, they are wrapped to the next line."""
 _TAB_COLUMNS = 4
 
 
@@ -129,7 +129,10 @@ def _lines(batch: Batch, blocks: DuplicateBlocks, *, is_alone: bool) -> Iterator
 
 
 def _block_lines(block: DuplicateBlock, listed: int) -> list[str]:
-    """Return a block as one line. On a terminal, the line is wrapped and paths are shortened. No path is broken."""
+    """Return a block as lines with its first `listed` locations.
+
+    On a terminal, lines are wrapped and paths are shortened, but no path is broken.
+    """
     head = f"{block.number:>4}  {count_text(block.lines, 'line')}  "
     hidden = len(block.locations) - listed
     more = f" (and {hidden:,} more)" if hidden > 0 else ""
@@ -140,7 +143,7 @@ def _block_lines(block: DuplicateBlock, listed: int) -> list[str]:
         return [line]
     room = (width - len(head) - len(more) - len(" = ") * (len(places) - 1)) // len(places)
     fitted = [fit_path(place, max(room, _PLACE_COLUMNS_MIN), 0) for place in places]
-    # If the short forms of two paths are equal, show more directories to tell them apart.
+    # If the short forms of two paths are equal, more directories are shown to distinguish them.
     if len({*fitted}) < len(fitted):
         fitted = [fit_path(place, width - len(head), 0) for place in places]
     first, *further = wrap_text(f"{' = '.join(fitted)}{more}", width - len(head))
@@ -153,7 +156,7 @@ def _place_text(place: DuplicateLocation) -> str:
 
 
 def _source(batch: Batch, block: DuplicateBlock, lines_max: int | None) -> Iterator[str]:
-    """Yield the source of a block at its locations, side by side. If there is no room, yield one below the other."""
+    """Yield the source of a block at its locations, side by side or, without enough room, one below the other."""
     sides = [(_place_text(place), _number_lines(lines, lines_max)) for place, lines in batch.copy_sources(block)]
     columns = terminal_width()
     width = 0 if columns is None else (columns - len(_BETWEEN)) // 2

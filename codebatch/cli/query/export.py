@@ -112,14 +112,17 @@ def export(
 
 
 class _ExportTargets(NamedTuple):
-    """The targets of an export. `export` is None for standard output. `summary` is None if there is no summary."""
+    """The paths to which an export is written.
+
+    `export` is None for standard output. `summary` is None if not requested.
+    """
 
     export: Path | None
     summary: Path | None
 
 
 def _places(form: Form, output: str, summary: str | None, *, as_json: bool) -> _ExportTargets:
-    """Return the targets. Raises InvalidInput if one is invalid."""
+    """Return the paths to which to write. Raises InvalidInput if one is invalid."""
     if as_json and output == STANDARD_OUTPUT:
         raise InvalidInput("--json cannot be used with an export to standard output; write it to a file with -o FILE")
     example = f"codebatch export {form} -o FILE"
@@ -172,7 +175,10 @@ def _refuse(
 
 
 def _add_summary(context: CommandContext, target: Path, export: Export) -> None:
-    """Append the summary to a file. Other commands of the same step may have written their summaries to it."""
+    """Append the summary to a file.
+
+    Other commands may already have written summaries to this file, so it is not replaced.
+    """
     if is_null_device(target):
         return
     with target.open("ab") as file:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SHOWN = 50
 _FLOOD_MIN = 20
-"""If a rule has more findings than this, all with equal messages, only the first ones are shown by default."""
+"""If a rule has more findings than this number, all with equal messages, only the first ones are shown by default."""
 _FLOOD_SHOWN_MAX = 3
 _NONE = "no findings"
 
@@ -108,7 +108,7 @@ def cut(findings: FindingsByRule, limit: int | None) -> FindingsByRule:
 
 
 def hide_message_floods(findings: FindingsByRule) -> FindingsByRule:
-    """Return the rules with fewer findings, if there are too many.
+    """Return the rules with fewer findings, for rules with too many equal messages.
 
     If a rule has more than _FLOOD_MIN findings, all with equal messages, only the first _FLOOD_SHOWN_MAX are kept.
     """

@@ -153,7 +153,7 @@ def _lines(rows: tuple[Hotspot, ...]) -> Iterable[str]:
 
 
 def _dependents_text(hotspot: Hotspot) -> object:
-    """Return the number of dependents. If there may be more than are known, a plus sign is appended."""
+    """Return the number of dependents for display. If it may be higher than known, a plus sign is appended."""
     return f"{hotspot.dependents:,}+" if hotspot.dependents_partial is True else hotspot.dependents
 
 

@@ -57,7 +57,7 @@ def inspect(
 
 
 def _explained(question: BatchQuery, file_records: FileRecords) -> tuple[dict[str, object], list[str]]:
-    """Return where the records of a file come from, as JSON and as lines."""
+    """Return from which files of the store the records of a file were read, as JSON and as lines."""
     records, batch = question.records, question.batch
     shard = next(shard for shard in records.plan.shards if shard.start <= file_records.item < shard.end)
     where = records.source.place

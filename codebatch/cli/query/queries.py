@@ -110,7 +110,7 @@ _NOUN_HELP = {
 class RecordTypeGroup(Group):
     """The group of record types.
 
-    The command of a type is created when it is called, because a process calls only one.
+    A process calls only one of these commands, so each command is created only when it is called.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -216,7 +216,7 @@ def _answer_counts(context: CommandContext, batch: Batch, query: RecordQuery, fo
 def _code_lines(batch: Batch, ranked: list[tuple[str, int]], task: str | None) -> list[str]:
     """Return a table of rules: count, ID, severity and description.
 
-    The description is the summary of the rule. If the rule is unknown, it is the message of its first finding.
+    The description is the summary of the rule or, for an unknown rule, the message of its first finding.
     """
     from codebatch.plugins.worker_services import language_services  # Other answers do not need this import.
 
@@ -228,7 +228,7 @@ def _code_lines(batch: Batch, ranked: list[tuple[str, int]], task: str | None) -
 
 
 def _merged_failures(rows: Iterable[JsonRecord]) -> list[tuple[JsonRecord, int]]:
-    """Return rows with counts: failures first, then all other rows. Equal failures are one row."""
+    """Return rows with their number of occurrences: failures first, then all other rows. Equal failures are one row."""
     from codebatch.operations.queries.failure_evidence import group_equal_failures
 
     all_rows = list(rows)

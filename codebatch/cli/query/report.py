@@ -29,7 +29,7 @@ from codebatch.store.layout import REPORT_FILE
 
 _MARK = b'<meta name="generator" content="codebatch report">'
 _HEAD_BYTES = 4096
-"""Number of bytes at the start of a page that contain its mark."""
+"""Number of bytes to read at the start of a file to find _MARK, which shows that the file is a report."""
 _EXAMPLE = "for example: codebatch report -o report.html latest~1 latest"
 
 
@@ -80,7 +80,10 @@ def report(context: CommandContext, pair: tuple[str, ...], batch_reference: str 
 
 
 def _refuse_other_file(target: Path) -> None:
-    """Raise InvalidInput if a file exists at the default name and is not a report. It would be overwritten."""
+    """Raise InvalidInput if the file at the default name exists and is not a report.
+
+    Without this check, the report would replace a file that the user did not name.
+    """
     try:
         with target.open("rb") as file:
             head = file.read(_HEAD_BYTES)
@@ -96,5 +99,5 @@ def _refuse_other_file(target: Path) -> None:
 def _open_named_batches(
     context: CommandContext, pair: tuple[str, ...], reference: str | None
 ) -> tuple[Batch | None, Batch]:
-    """Return the older batch and the batch of the report. The older batch is None if the user named none."""
+    """Return the older batch and the batch of the report. The older batch is None unless the user named it."""
     return open_both_batches(context, *pair) if pair else (None, open_queried_batch(context, reference))

@@ -25,12 +25,12 @@ from codebatch.operations.queries.sql import Rows
 from codebatch.query.fields import JsonRecord
 
 _INTEGER_BITS = 64
-"""Number of bits of the integers that JSON readers support. DuckDB has integers of up to 128 bits."""
+"""Number of bits that JSON readers support in integers. DuckDB has integers of up to 128 bits."""
 _COMMENT = re.compile(r"--[^\s=]*\s")
 
 
 class StatementCommand(HelpfulCommand):
-    """A command whose argument may begin with an SQL comment. Such an argument looks like an option."""
+    """A command whose argument may begin with an SQL comment (`--`), although options begin in the same way."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, [f"\n{argument}" if _COMMENT.match(argument) else argument for argument in args])
@@ -81,7 +81,7 @@ def _answer(context: CommandContext, answer: Answer[Rows], form: Form) -> int:
 def _json_value(value: object) -> Json:
     """Return a value of DuckDB as JSON.
 
-    If it has no form in JSON, return it as text, in the form that DuckDB prints.
+    If JSON cannot represent the value, return the text that DuckDB prints for it.
     """
     match value:
         case None | str() | bool():
@@ -89,7 +89,7 @@ def _json_value(value: object) -> Json:
         case int():
             return value if value.bit_length() < _INTEGER_BITS else str(value)
         case float():
-            return value if value - value == 0 else None  # Infinity and NaN have no form in JSON.
+            return value if value - value == 0 else None  # JSON cannot represent infinity and NaN.
         case Decimal():
             return float(value)
         case list() | tuple():
@@ -109,7 +109,7 @@ def _printed_cell(row: JsonRecord, column: str) -> Json:
 
 @contextlib.contextmanager
 def _exiting_on_signals() -> Iterator[None]:
-    """Make SIGHUP and SIGTERM raise SystemExit, so that temporary copies of records are removed."""
+    """Make SIGHUP and SIGTERM raise SystemExit, so that temporary copies of records are removed at the end."""
 
     def end(number: int, _: FrameType | None) -> None:
         raise SystemExit(128 + number)

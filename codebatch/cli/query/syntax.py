@@ -62,7 +62,7 @@ def ast(context: CommandContext, path: Path, batch_reference: str | None, langua
 
 
 class _Rules(Group):
-    """The group of `rules`. If a rule ID is given instead of a command, it suggests `rules show`."""
+    """The group of commands `rules`. If the user gives a rule ID instead of a command, it suggests `rules show`."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -131,7 +131,7 @@ def show(context: CommandContext, code: str, batch_reference: str | None) -> int
 
 
 def _rule_lines(rule: dict[str, object]) -> list[str]:
-    """Return the lines that describe a rule: a summary, then an explanation or an example."""
+    """Return the lines that describe a rule: its summary, followed by an explanation or an example."""
     lines = [
         f"{rule['code']} {rule['name']}".rstrip(),
         f"{rule['severity']}, {'on' if rule['enabled'] else 'off'}, from {rule['tool']}",
@@ -204,7 +204,7 @@ def test(context: CommandContext, paths: tuple[Path, ...]) -> int:
 
 
 def _trial_text(file: JsonRecord) -> str:
-    """Return a line about the test of custom rules on a file."""
+    """Return a line with the result of testing custom rules on a file."""
     displayed_file = display_path(path_bytes(file))
     if file["skip_reason"]:
         return f"{displayed_file}: skipped, {file['skip_reason']}"
@@ -237,7 +237,7 @@ def _every_rule() -> list[dict[str, object]]:
 
 
 def _lint_settings(configuration: Configuration | None = None) -> dict[str, Json]:
-    """Return the validated settings of lint. The default is the configuration of the current project.
+    """Return the validated settings of the task `lint`. The default is the configuration of the current project.
 
     Raises InvalidConfiguration.
     """

@@ -137,16 +137,16 @@ class DescribedApi(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _NOTES = ("notes", tuple[str, ...])
-"""Notes about results that may be missing because files were only partially parsed."""
+"""A member `notes`, which some answers have: results may be missing because files were only partially parsed."""
 
 
 def _rows(name: str, type_: object, *members: tuple[str, object]) -> type[msgspec.Struct]:
-    """Return the type of an answer that has rows. The rows are the member `records`. `members` are added."""
+    """Return the type of an answer with rows, in the member `records`. `members` are added to the type."""
     return _answer_type(name, AnswerScope, [("records", type_), *members])
 
 
 def _scoped(name: str, content: type[msgspec.Struct], *members: tuple[str, object]) -> type[msgspec.Struct]:
-    """Return the type of an answer that has the members of `content` and of AnswerScope. `members` are added."""
+    """Return the type of an answer with the members of `content`, those of AnswerScope, and additional `members`."""
     scope = [(field.name, field.type) for field in msgspec.structs.fields(AnswerScope)]
     new_members = [member for member in scope if member[0] not in content.__struct_fields__]
     return _answer_type(name, content, [*new_members, *members], content.__doc__)
@@ -277,10 +277,10 @@ ANSWERS: dict[str, object] = {
     "work-status": WorkStatus,
     "work-unpause": WorkStatus,
 }
-"""The type of each answer, by the words of its command, or by another name that its member `schema` has."""
+"""The type of each answer, by its schema name: the words of the command, or another name."""
 
 _ANSWERS_OF_BOTH_KINDS = {"cancel"}
-"""Answers of commands that work on both kinds of batches. The member `pipeline` shows the kind."""
+"""Commands whose answer depends on the kind of the batch. The member `pipeline` shows the kind."""
 
 
 def answer_schema(name: str) -> dict[str, object]:
@@ -305,7 +305,7 @@ def schema_head(name: str) -> dict[str, object]:
 def describe(group: click.Group) -> DescribedApi:
     """Return the description of the command line.
 
-    It is made from the commands themselves. It is always the same for the same program.
+    It is made from the command objects, so it is always the same for the same program.
     """
     listed = [(words, command) for words, command in iter_commands(group) if not isinstance(command, click.Group)]
     names: dict[int, list[str]] = {}
@@ -352,7 +352,7 @@ def _describe_command(names: list[str], command: click.Command) -> DescribedComm
 
 
 def _answer_names(names: list[str]) -> list[str]:
-    """Return the names that the answer of a command can have: the names of the command, with words joined by `-`."""
+    """Return the names that the schema of an answer can have: the command's names, with words joined by `-`."""
     return [name.replace(" ", "-") for name in names]
 
 

@@ -15,7 +15,7 @@ _OPTIONS = "Options of many commands"
 
 def commands_page(root: click.Group) -> str:
     """Return the page that lists all commands by section."""
-    from codebatch.cli import SECTIONS  # A circular import: `codebatch.cli` imports this module.
+    from codebatch.cli import SECTIONS  # Imported late, because `codebatch.cli` imports this module.
 
     context = click.Context(root)
     lines = [f"# {_COMMANDS}", "", "`codebatch help COMMAND` describes a command.", ""]
@@ -55,7 +55,7 @@ GENERATED: dict[str, tuple[str, Callable[[click.Group], str]]] = {
 
 
 def _below(name: str, command: click.Command | None) -> Iterator[Row]:
-    """Yield the commands of a group, each with its summary."""
+    """Yield the commands of a group, each with its summary. If `command` is not a group, yield nothing."""
     if isinstance(command, click.Group):
         context = click.Context(command)
         for word in command.list_commands(context):

@@ -137,7 +137,7 @@ def list_program_commands() -> list[SubjectCommand]:
 
     Raises ImportError or AttributeError if one cannot be loaded.
     """
-    from codebatch.cli import cli  # A circular import: `codebatch.cli` imports this module.
+    from codebatch.cli import cli  # Imported late, because `codebatch.cli` imports this module.
     from codebatch.cli.reference.interface import describe, iter_commands
 
     described = {name for command in describe(cli).commands for name in (command.name, *command.aliases)}
@@ -153,7 +153,7 @@ def list_program_commands() -> list[SubjectCommand]:
 
 
 def _with_store_in_hints(context: CommandContext, result: GateResult) -> GateResult:
-    """Return a result in which suggested commands name the store, if the user named one."""
+    """Return the result of a self-test. If the user named a store, commands in its hints name this store."""
     failures = tuple(
         replace(failure, suggestion=failure.suggestion and context.suggest(failure.suggestion))
         for failure in result.failures
@@ -175,7 +175,7 @@ def _result_lines(result: GateResult) -> Iterator[str]:
 
 
 def _status(context: CommandContext, results: Sequence[GateResult]) -> int:
-    """Return the exit status of self-tests. Skipped self-tests are reported even with `-q`."""
+    """Return the exit status for the results of self-tests. Skipped self-tests are reported even with `-q`."""
     skipped_ids = [result.gate_id for result in results if result.outcome == "skipped"]
     if skipped_ids:
         context.report(f"incomplete: skipped {', '.join(skipped_ids)}")

@@ -130,7 +130,7 @@ def batch_show(context: CommandContext, named: str | None, batch_reference: str 
     if context.as_json:
         context.print(BatchOutputs(outputs=directory), (), name="batch-outputs")
         return
-    # The path is written as bytes, because a shell must get exactly these bytes to open it.
+    # A shell needs exactly the bytes of the path to open it, so they are not converted to text.
     context.display.make_way()
     sys.stdout.buffer.write(os.fsencode(directory) + b"\n")
     sys.stdout.flush()
@@ -159,7 +159,7 @@ def _show(context: CommandContext, store: StoreDir, batch_dir: BatchDir) -> None
 
 
 def _batch_row(listed_batch: ListedBatch, names: Mapping[str, str]) -> BatchRow:
-    """Return a row about a batch. If the batch is unreadable, only its ID is known."""
+    """Return a row about a batch. If the batch is unreadable, the row has only its ID."""
     about = None if listed_batch.batch is None else listed_batch.batch.about
     return BatchRow(
         batch_id=listed_batch.id,
@@ -266,5 +266,5 @@ def _names(batch_id: str, names: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _prefix_at_signs(names: Iterable[str]) -> str:
-    """Return names of batches as users type them, with `@`."""
+    """Return the names of batches as users type them: each with `@` before it."""
     return ", ".join(f"@{name}" for name in names)

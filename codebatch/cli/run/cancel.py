@@ -1,6 +1,7 @@
 """The command `cancel`.
 
-The request should take effect as soon as possible. So modules that are needed later are imported after it.
+The request should take effect as soon as possible. So modules that are needed only later are imported after the request
+was written.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _RUNNING_SHOWN = 3
 class EndListener(WorkListener):
     """A listener for a cancellation.
 
-    It shows on standard error which processes and tasks the cancellation waits for.
+    While the command waits for processes and tasks to end, it prints them on standard error.
     """
 
     def __init__(self, context: CommandContext) -> None:
@@ -47,7 +48,7 @@ class EndListener(WorkListener):
 
 
 def _finite(_: click.Context, __: click.Parameter, seconds: float | None) -> float | None:
-    # For NaN, `seconds <= SECONDS_MAX` is false, so NaN is refused too.
+    # For NaN, `seconds <= SECONDS_MAX` is false, so this condition refuses NaN too.
     if seconds is not None and not seconds <= SECONDS_MAX:
         raise InvalidInput(f"--grace must be from 0 to {SECONDS_MAX:,}, not {seconds}")
     return seconds

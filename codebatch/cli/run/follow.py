@@ -103,7 +103,7 @@ def _print(context: CommandContext, event: AnyEvent, *, only_printed: bool) -> N
 
 
 class _ProgressLine:
-    """The progress line of `follow`."""
+    """The line of `follow` that shows the progress of the batch."""
 
     def __init__(self, context: CommandContext, batch: BatchDir) -> None:
         self._context = context
@@ -145,7 +145,7 @@ class _ProgressLine:
     def _remaining(self) -> str:
         """Return the remaining time as text.
 
-        It decreases with the local clock, unless a task waits for an answer.
+        Between two events, the time decreases with the local clock, unless a task waits for an answer.
         """
         if self._progress is None:
             return ""

@@ -109,7 +109,7 @@ def import_(
 
 
 def _omission_lines(excluded: ExcludedRecords | None) -> Iterator[str]:
-    """Yield lines about the findings that were not imported: their number for each reason."""
+    """Yield lines with the number of findings that were not imported, for each reason."""
     if excluded is None:
         yield "the number of ignored findings is no longer known"
         return

@@ -134,7 +134,7 @@ class RunListener(Listener):
 
 
 def executing(function: Callable[..., int]) -> Callable[..., int]:
-    """Add the options that every execution has to a command. It receives them as one argument, `execution`."""
+    """Add the options of commands that execute tasks. The command receives them as one argument, `execution`."""
 
     @common_option("jobs")
     @common_option("file-seconds")
@@ -248,7 +248,7 @@ def run(
 
 
 def _refuse_with_batch(options: list[str]) -> None:
-    """Raise InvalidInput if one of `options` was given. They apply only to a new batch."""
+    """Raise InvalidInput if one of `options` was given together with `--batch`. They apply only to a new batch."""
     if options:
         raise InvalidInput(
             f"{options[0]} cannot be used with --batch, because a batch keeps its settings",
@@ -390,7 +390,7 @@ def _answer(context: CommandContext, result: RunResult) -> int:
 
 
 def _is_default(context: CommandContext, result: RunResult) -> bool:
-    """Return whether a query without `--batch`, in the current directory, uses the batch of a run."""
+    """Return whether a query without `--batch`, in the current directory, uses the batch of this run."""
     store = replace(result.store, project=context.place.project)
     try:
         return resolve_batch(store, None, is_unrestricted=True).id == result.batch.id

@@ -52,9 +52,9 @@ def init(context: CommandContext, path: Path | None) -> None:
 
 
 def _is_project(path: Path) -> bool:
-    """Return whether the store for a directory is created below the directory instead of in it.
+    """Return whether the store for a path is created below the path instead of at it.
 
-    This is so if it is the current directory, or if it contains files but no store.
+    This is so if the path is the current directory, or a directory that contains files but no store.
     """
     is_store = (path / layout.STORE_FILE).exists() and (path / layout.OBJECTS).is_dir()
     if is_store or not path.is_dir():

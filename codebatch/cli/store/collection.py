@@ -1,4 +1,4 @@
-"""The commands `gc`, `pin`, `unpin` and `store-stats`: the removal of unused data, and the size of a store."""
+"""The commands `gc`, `pin`, `unpin` and `store-stats`: garbage collection, and the size of a store."""
 
 from __future__ import annotations
 

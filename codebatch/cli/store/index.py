@@ -1,4 +1,4 @@
-"""The commands `index build` and `index-build`. They build the index, with which queries read less."""
+"""The commands `index build` and `index-build`. They build the index, so that queries read less data."""
 
 from __future__ import annotations
 

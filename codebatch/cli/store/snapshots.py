@@ -55,7 +55,7 @@ class SnapshotGroup(Group):
     """The group of `snapshot`. `snapshot DIR` means `snapshot take DIR`, unless DIR is the name of a command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Insert `take` before the first word that is not a global option, unless this word is a command."""
+        """Insert `take` before the first word that is not a global option, unless it is a command of the group."""
         place = 0
         while place < len(args) and args[place].startswith(("--store", "--color", *_FLAGS)):
             place += 2 if args[place] in ("--store", "--color") else 1
@@ -146,7 +146,7 @@ def snapshot_show(context: CommandContext, reference: str, with_files: bool) -> 
 
 
 def _snapshot_row(context: CommandContext, store: StoreDir, snapshot_id: str) -> SnapshotListRow:
-    """Return a row about a snapshot. If the snapshot is unreadable, its status is DAMAGED."""
+    """Return a row about a snapshot. If the snapshot is unreadable, the row has the status DAMAGED."""
     try:
         document = load_snapshot(store.files, store.root, snapshot_id).document
     except (StoreCorrupt, UnknownId) as error:
@@ -251,7 +251,7 @@ def _answer_why(context: CommandContext, path: Path, include: tuple[str, ...], e
 
 
 def _file_row(entry: Entry, properties: JsonRecord) -> FileRow:
-    """Return a row about an entry of a snapshot. If a batch has the properties of the entry, they are added."""
+    """Return a row about an entry of a snapshot. `properties` are the entry's `file` record, or empty."""
     known_properties = {name: properties[name] for name in ("lang", "lines", "class", "parse") if name in properties}
     row: dict[str, object] = msgspec.to_builtins(entry_line(entry))
     return msgspec.convert(row | known_properties, FileRow)

@@ -1,4 +1,7 @@
-"""The command `ask`. With it, a task asks a person a question."""
+"""The command `ask`: a running task asks a person a question.
+
+With `--human`, answers of rules or programs are not accepted.
+"""
 
 from __future__ import annotations
 

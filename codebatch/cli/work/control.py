@@ -88,7 +88,7 @@ def retry(
     store, batch = context.batch(batch_reference, "work")
     if batch_reference is None and context.place.named is not None and not no_run:
         refuse_unnamed(batch)
-    # This is checked before the request, because a running batch would start the task with its old definition.
+    # This check must precede the request: a running batch would start the task with its old definition at once.
     if reloads:
         run.refuse_running(load_work_batch(store, batch))
     work_batch = requests.retry_tasks(store, batch, tasks, dependents=dependents)

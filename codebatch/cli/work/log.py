@@ -109,7 +109,7 @@ def _lines(pieces: Iterator[bytes]) -> Iterator[str]:
 
 
 def _prefixed(prefix: bytes, pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield the lines of some pieces, each with a prefix. An incomplete line is joined with the next piece."""
+    """Yield the lines in some pieces of output, each with a prefix. A line can continue in the next piece."""
     begun = b""
     for piece in pieces:
         *lines, begun = (begun + piece).split(b"\n")

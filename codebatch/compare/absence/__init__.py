@@ -1,1 +1,1 @@
-"""Reasons why a finding is absent from the other batch."""
+"""Reasons why a finding of one batch is absent from the other batch."""

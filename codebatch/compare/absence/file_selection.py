@@ -1,6 +1,6 @@
 """Detection of files that a batch lacks because of its selection rules, although they may have existed.
 
-The rules are the include and exclude patterns of both runs, and the ignore files in their snapshots.
+Selection rules are the include and exclude patterns of a run, and the ignore files in its snapshot.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _IGNORE_FILES = (IGNORE_FILE, GITIGNORE)
 
 
 class FileSelectionDiff:
-    """The differences between the file selections of two batches."""
+    """The differences between the rules by which two batches select files."""
 
     def __init__(self, trees: TreeComparison) -> None:
         self._trees = trees
 
     def is_excluded_by(self, side: Side, path: bytes) -> bool:
-        """Return whether a path is excluded from one batch but not from the other, according to their selection rules.
+        """Return whether the rules of one batch exclude a path that the rules of the other batch include.
 
         `side` is the batch that excludes it. Raises StoreCorrupt.
         """
@@ -52,9 +52,9 @@ class FileSelectionDiff:
 
     @cached_property
     def _patterns(self) -> tuple[SourceRules, SourceRules]:
-        """The patterns of both batches.
+        """The include and exclude patterns of the older and the newer batch.
 
-        If those of one batch are unknown, they are assumed to equal those of the other.
+        If the patterns of one batch are unknown, they are assumed to equal those of the other batch.
         """
         batches = self._trees.old, self._trees.new
         old, new = (
@@ -65,11 +65,12 @@ class FileSelectionDiff:
 
 
 class FileSelection:
-    """The file selection of one batch."""
+    """The rules by which one batch selects files."""
 
     def __init__(self, records: BatchRecords, patterns: SourceRules) -> None:
         self._records = records
-        # Rules of .gitignore files are kept separately from the others. A file is excluded if either kind excludes it.
+        # The rules of .gitignore files are separate from all other rules. A file is excluded if either set of rules
+        # excludes it.
         self._rules = {
             IGNORE_FILE: SelectionRules(patterns, None, None),
             GITIGNORE: SelectionRules(SourceRules(), None, None),
@@ -78,12 +79,15 @@ class FileSelection:
 
     @classmethod
     def from_records(cls, records: BatchRecords) -> FileSelection:
-        """Return the selection of a batch. If its patterns are no longer stored, only its ignore files are used."""
+        """Return the selection of a batch.
+
+        If its patterns are no longer stored, only the rules of its ignore files are used.
+        """
         store, batch = records.store, records.batch
         return cls(records, read_source_rules(store.files, store.root, batch.about.stat_cache) or SourceRules())
 
     def leaves_out(self, path: bytes) -> bool:
-        """Return whether the rules of the batch exclude a path. Raises StoreCorrupt."""
+        """Return whether the selection rules exclude a path. Raises StoreCorrupt."""
         directory = parent_directory(path)
         while directory not in self._directories:
             self._directories.add(directory)

@@ -1,4 +1,4 @@
-"""Reasons why one batch lacks a finding of the other, apart from changes of the source (`states.Reason`)."""
+"""Reasons, other than changes of the source, why one batch lacks a finding of the other (`states.Reason`)."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from codebatch.scheduling.outcome_counts import OutcomeCounts
 
 _PARSE = "parse"
 _NONE: FindingsByPath = {}
-# Files of these classes are checked by few rules or by none.
+# Only few rules, or none, check files of these classes.
 _RARELY_CHECKED_CLASSES = frozenset(("binary", "huge", "minified", "generated", "vendored"))
 
 
 class Absence(NamedTuple):
-    """A finding that the other batch lacks, and the reason. If a change of the source removed it, `reason` is None.
+    """A finding that the other batch lacks, and the reason. If a change of the source removed the finding, it is None.
 
     `is_suppressed` is set if a comment in the other batch suppresses the finding, or if its rule is off there.
     """
@@ -44,8 +44,8 @@ class Absence(NamedTuple):
 class AbsenceReasons:
     """The reasons why the other batch lacks records of one batch (`side`).
 
-    For findings, `left` are those of this batch without a match. `there` are the findings of the other batch, by path,
-    in files whose findings differ. For other records, `paths` are the paths of their files.
+    For findings, `left` are the findings of this batch without a match. `there` are the findings of the other batch by
+    path, in files whose findings differ. For records that are not findings, `paths` are the paths of their files.
     """
 
     def __init__(
@@ -116,9 +116,9 @@ class AbsenceReasons:
         return mine is not None and other is not None and (_is_broken(mine, other) or _is_broken(other, mine))
 
     def _missing_file_reason(self, path: bytes, matching_path: bytes | None) -> Reason | None:
-        """Return the reason why the other batch may lack a file although it existed, or None.
+        """Return the reason why the other batch may lack a file although the file existed, or None.
 
-        `matching_path` is the path of the matching file in the other batch, or None if there is none.
+        `matching_path` is the path of the matching file in the other batch, or None if no file matches.
         """
         if not self._other.covers(path if matching_path is None else matching_path):
             return "not_checked"
@@ -129,8 +129,8 @@ class AbsenceReasons:
     def _is_skipped(self, path: bytes, matching_path: bytes, has_line: Callable[[], bool]) -> bool:
         """Return whether the other batch checks a finding's file with fewer rules or with other rules.
 
-        Fewer rules check rarely checked classes. Other rules check a file of another language. This matters only for
-        lines that both files have, or if the other language is not supported.
+        Files of some classes are checked with fewer rules, files of another language with other rules. A different
+        language counts in two cases: both files have the line of the finding, or the other language is not supported.
         """
         mine, other = self._mine.file(path), self._other.file(matching_path)
         if mine is None or other is None:
@@ -175,7 +175,7 @@ class AbsenceReasons:
     def _is_off(self, finding: ReportedFinding, matching_path: bytes) -> bool:
         """Return whether the rule of a finding is off for the file in the other batch.
 
-        If the other configuration does not know the rule, it counts as off if this configuration knows it.
+        A rule that only the configuration of this batch knows counts as off in the other batch.
         """
         is_off = self._other.has_off(finding.task, finding.code, matching_path)
         return self._mine.has_off(finding.task, finding.code, finding.path) is not None if is_off is None else is_off
@@ -183,7 +183,7 @@ class AbsenceReasons:
     def _has_line_changed(self, finding: ReportedFinding, matching_path: bytes, place: MatchedLine) -> bool:
         """Return whether the other batch used another version of the tool.
 
-        For a finding whose line is unchanged, a difference in the configuration counts too.
+        If the line of a finding is unchanged, another configuration of the tool counts too.
         """
         if self._has_tool_changed(finding.task) or not place.is_same:
             return self._has_tool_changed(finding.task)
@@ -217,7 +217,7 @@ class BatchContext:
     def covers(self, path: bytes) -> bool:
         """Return whether the batch covers a path.
 
-        A batch that is restricted covers only files at or below one of its paths.
+        If a batch is restricted to paths, it covers only these paths and everything below them.
         """
         paths = self.records.batch.about.paths
         return not paths or any(path == scope or path.startswith(scope + b"/") for scope in paths)
@@ -261,13 +261,16 @@ class BatchContext:
         return self._needed[task]
 
     def contexts(self, task: str, path: bytes) -> Mapping[str, bytes]:
-        """Return the contexts of a file that a task, or a task that it needs, uses."""
+        """Return the contexts of a file that a task, or a task that it needs, uses.
+
+        A context is a value computed from the snapshot that a task's result may depend on (SPEC.md "Context").
+        """
         every_context = self.every_context(path)
         names = {name for planned in self.needed_for(task).values() for name in planned.contexts}
         return {name: every_context.get(name, b"") for name in names}
 
     def every_context(self, path: bytes) -> Mapping[str, bytes]:
-        """Return the contexts of a file that are not empty."""
+        """Return the contexts of a file, except empty ones."""
         return self.records.plan.item_contexts(self._item(path))
 
     @cached_property
@@ -309,5 +312,5 @@ def is_partially_checked(file: File) -> bool:
 
 
 def _is_broken(file: File, other: File) -> bool:
-    """Return whether a file is partially parsed and its counterpart is fully parsed."""
+    """Return whether a file is partially parsed and the matching file of the other batch is fully parsed."""
     return file.parse in ("errors", "partial") and other.parse == "ok"

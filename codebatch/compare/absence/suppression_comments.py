@@ -1,4 +1,4 @@
-"""Locations of findings in the other batch, and suppression comments at these locations."""
+"""Search for the line of a finding in the other batch, and for a comment there that suppresses the finding."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from codebatch.compare.rules import has_notes
 from codebatch.errors import CodebatchError
 from codebatch.plugins.worker_services import absence_services
 
-# A function that returns the contexts of a file of a batch, by its path.
+# A function that returns the contexts of a file by its path: values from the snapshot that results may depend on.
 ContextsOf = Callable[[bytes], Mapping[str, bytes]]
 
-# The maximum number of lines to search for an edited line.
+# The maximum number of lines in which an edited line is searched.
 _LINES_MAX = 200
 
 
 class MatchedLine(NamedTuple):
     """The location of a line in the other batch.
 
-    `line` is its number from 1, or 0 if there is none. `is_same` is set if the line is unchanged.
+    `line` is its number from 1, or 0 if the other batch does not have the line. `is_same` is set if the line is
+    unchanged.
     """
 
     line: int
@@ -38,8 +39,8 @@ def matching_lines(
 ) -> list[MatchedLine]:
     """Return the locations of lines of a file in the matching file of the other batch. Raises StoreCorrupt.
 
-    Lines are numbered from 1. If a line was edited, its location is the first line in the same gap that begins with its
-    text. So a line is found even if a suppression comment was appended.
+    Lines are numbered from 1. An edited line is searched between the two unchanged lines around it. Its location is the
+    first line there that begins with its text. So a line is found even if a suppression comment was appended.
     """
     paired = trees.lines(side, path, matching_path)
     if paired is None:
@@ -89,7 +90,7 @@ def silenced(
 
 
 class _UnmatchedLines:
-    """The lines of a file without an equal line in the other file.
+    """The lines of a file that have no equal line in the matching file of the other batch.
 
     Results are cached, because neighbouring lines are queried in sequence.
     """
@@ -102,7 +103,7 @@ class _UnmatchedLines:
         self._cached_lines = lru_cache(1)(self._stripped_lines)
 
     def edited_line(self, line: int) -> int:
-        """Return the number of the line in the other file to which a line was edited, or 0.
+        """Return the number that an edited line has in the other file, or 0 if it is not found.
 
         Lines are numbered from 1.
         """
@@ -111,7 +112,7 @@ class _UnmatchedLines:
         return self._edited_to[line]
 
     def _find(self, line: int) -> int:
-        # The content may have been lost since its lines were matched. It then has no lines.
+        # If the content became unreadable after its lines were matched, the file has no lines here.
         text = b"".join(self._ours[line - 1].split()) if line <= len(self._ours) else b""
         if not text:
             return 0

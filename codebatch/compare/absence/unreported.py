@@ -1,4 +1,4 @@
-"""Findings that lint does not report in one batch although the code is the same, and the reason."""
+"""Findings that the task `lint` does not report in one batch although the code is the same, and the reason."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _FILES_MAX = 200
 
 
 class UnreportedFindings:
-    """The findings of one batch without a match in the other. `there` are the findings of the other batch, by path.
+    """Findings of one batch without a match in the other batch. `there` are the findings of the other batch, by path.
 
-    After `compute_reasons`, `reasons` has the reason for each finding that lint of the other batch did not report
-    although the code is the same.
+    After `compute_reasons`, `reasons` maps findings to reasons. It has each finding that the task `lint` did not report
+    in the other batch although the code is the same.
     """
 
     def __init__(self, trees: TreeComparison, side: Side, other_findings: FindingsByPath) -> None:
@@ -44,7 +44,7 @@ class UnreportedFindings:
         """Add findings of a file, each with its location in the matching file of the other batch. Raises StoreCorrupt.
 
         A finding on an edited line is ignored, unless the edit may have appended a suppression comment. `has_errors` is
-        set if the other file may have syntax errors.
+        set if the matching file may have syntax errors.
         """
         other = opposite_side(self._side)
         is_same = self._trees.object(self._side, path) == self._trees.object(other, matching_path)
@@ -65,7 +65,10 @@ class UnreportedFindings:
             self._may_be_noted_or_broken[path, matching_path] = may_be_noted or has_errors
 
     def compute_reasons(self, task: PlannedTask | None, contexts_of: ContextsOf) -> None:
-        """Determine the reasons for the added findings. Raises StoreCorrupt."""
+        """Determine the reasons for the added findings. Raises StoreCorrupt.
+
+        `task` is the task `lint` of the other batch, or None. `contexts_of` returns the contexts of a file.
+        """
         remaining = iter(self._places.items() if task is not None else ())
         while task is not None and (chunk := list(islice(remaining, _FILES_MAX))):
             requests = [self._make_request(*each, contexts_of(each[0][1])) for each in chunk]
@@ -78,11 +81,11 @@ class UnreportedFindings:
     def _still_undecided(
         self, matching_path: bytes, places: Mapping[ReportedFinding, MatchedLine]
     ) -> dict[ReportedFinding, MatchedLine]:
-        """Return the findings for which the other findings of the file do not show whether lint checked them.
+        """Return the findings whose line lint may have checked or not, according to the findings that it reported.
 
-        If there are none, the file need not be parsed. Lint reports a limited number of findings of a rule in a file.
-        If there are fewer findings of the rule, lint has reported all of them. Otherwise, lint has not checked the
-        lines after the last one.
+        If all are decided, the file need not be parsed. Lint reports a limited number of findings of a rule in a file.
+        If it reported fewer, it has reported all of them. If it reached the limit, it has not checked the lines after
+        the last one.
         """
         lines: dict[tuple[str, str], list[int]] = defaultdict(list)
         for finding in self._there.get(matching_path, ()):

@@ -1,12 +1,13 @@
 """Matching of the files of two trees: by path, by content, or by common lines.
 
-First, files with equal paths match. Then files with equal content match, those with the nearest paths first. Then files
-with common lines match, if they have the same extension, or the same name without the extension. The pair with the most
-common lines comes first. At least half of the lines of the longer file must be common. Of equally good pairs, the first
-by path wins.
+1. Files with equal paths match.
+2. Files with equal content match, those with the nearest paths first.
+3. Files with common lines match, if they have the same extension, or the same name without the extension. The pair with
+   the most common lines comes first. At least half of the lines of the longer file must be common. Of equally good
+   pairs, the first by path is taken.
 
-If the two trees are exchanged, the result is the same: the side with the lesser paths is always matched against the
-other side.
+If the two trees are exchanged, the pairs are the same: the tree with the lesser paths is always matched against the
+other tree.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ from typing import Literal, NamedTuple
 
 How = Literal["path", "content", "lines"]
 
-# The maximum number of files on each side whose lines are compared. They are the first remaining files by path.
+# The maximum number of files on each side whose lines are compared. The first files by path without a match are taken.
 CANDIDATES_MAX = 2_000
-# A line in more files than this, such as a bracket or a licence, is ignored in the search for candidates.
+# A line that occurs in more files than this, such as a bracket or a licence, is not used to find candidates.
 _FILES_OF_A_LINE = 16
-# The number of candidates whose lines are compared with those of a file. They have the most rare lines in common.
+# The number of candidates whose lines are compared with the lines of a file. Those with the most rare lines in common
+# are taken.
 _COMPARED = 8
 
 Lines = Mapping[bytes, int]
@@ -42,9 +44,9 @@ def pair_files(
 ) -> tuple[list[FilePair], bool]:
     """Match the files of two trees. `old` and `new` map paths to the digests of contents.
 
-    Return the pairs, sorted by old path, and whether all remaining files were compared. `lines_of` returns the number
-    of occurrences of each line in a content, given its digest. It is called only for files without a match of equal
-    content.
+    Return the pairs, sorted by old path. Also return whether all files without a match were compared by lines.
+    `lines_of` returns the number of occurrences of each line in a content, given its digest. It is called only for
+    files that have no match by path or content.
     """
     pairs = [FilePair(path, path, "path") for path in old if path in new]
     removed = {path: digest for path, digest in sorted(old.items()) if path not in new}
@@ -86,9 +88,9 @@ def _pair_equal_contents(ones: Mapping[bytes, str], contents: Mapping[bytes, str
 
 
 def _nearest_first(removed: Sequence[bytes], added: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """Match paths of files with equal content, the nearest first.
+    """Match paths of files with equal content, the nearest paths first.
 
-    If there are too many pairs, match files of the same name in sorted order, then the other files.
+    If there are too many pairs to compare, match files with the same name in sorted order, then the remaining files.
     """
     if len(removed) * len(added) <= CANDIDATES_MAX:
         yield from _choose_pairs((-_nearness(*pair), *pair) for pair in product(removed, added))
@@ -108,7 +110,7 @@ def _nearest_first(removed: Sequence[bytes], added: Sequence[bytes]) -> Iterator
 def _nearness(one: bytes, other: bytes) -> int:
     """Return how near two paths are: the number of equal components at their beginnings and at their ends.
 
-    Paths with the same file name are nearer than all others.
+    Two paths with the same file name are nearer than two paths with different file names.
     """
     left_parts, right_parts = one.split(b"/"), other.split(b"/")
     equal_prefix = _count_equal(left_parts[:-1], right_parts[:-1])
@@ -140,9 +142,9 @@ def _pair_similar_contents(
 def _candidates(
     removed: Mapping[bytes, str], added: Mapping[bytes, str], contents: Mapping[str, Lines]
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Yield pairs of files that may match, those with the most rare lines in common.
+    """Yield pairs of a removed and an added file that may match. Pairs with the most rare lines in common come first.
 
-    They have the same extension, or the same name without the extension.
+    The two files have the same extension, or the same name without the extension.
     """
     files_with: dict[bytes, dict[bytes, list[bytes]]] = defaultdict(lambda: defaultdict(list))
     for path, digest in added.items():
@@ -164,7 +166,7 @@ def _candidates(
 
 
 def _name_and_extension(path: bytes) -> tuple[bytes, bytes]:
-    """Return the parts of a file name that are compared: `name.`, up to the first dot, and `.extension`."""
+    """Return a file name up to its first dot and its extension, for example `a.` and `.gz` for `a.tar.gz`."""
     name = path.rpartition(b"/")[2]
     first, *extensions = name[1:].split(b".")
     return name[:1] + first + b".", b"." + b"".join(extensions[-1:])
@@ -177,7 +179,7 @@ def _common(left: Lines, right: Lines) -> int:
 
 
 def _choose_pairs(ranked: Iterable[tuple[int, bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the best pairs by rank, then by path. Each path is in at most one pair."""
+    """Yield the pairs with the highest rank, then by path. Each path is in at most one pair."""
     ones: set[bytes] = set()
     paired_new: set[bytes] = set()
     for _, one, other in sorted(ranked):

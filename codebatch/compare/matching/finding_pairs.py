@@ -80,7 +80,7 @@ def match_findings(trees: TreeComparison, old: FindingsByPath, new: FindingsByPa
 
 
 def _overlapping_tasks(*sides: FindingsByPath) -> list[str]:
-    """Return the tasks that report findings of a rule that another task reports too."""
+    """Return the tasks that report findings of a rule of which another task reports findings too."""
     findings = [*chain.from_iterable(chain.from_iterable(side.values()) for side in sides)]
     if len({finding.task for finding in findings}) < 2:
         return []
@@ -102,14 +102,14 @@ def _exclude_findings(by_path: FindingsByPath, excluded: Collection[ReportedFind
 
 
 class _Findings(NamedTuple):
-    """Findings, and their data for matching in the same order."""
+    """Findings, and in the same order the data by which they are matched."""
 
     reported: list[ReportedFinding]
     matchable: list[MatchableFinding]
 
 
 class _Pairing:
-    """The state of the matching.
+    """The state of the matching of findings.
 
     `_left` has the unmatched findings of each side by path, in the order in which the task reported them. A path
     without unmatched findings stays, with an empty list.
@@ -143,7 +143,7 @@ class _Pairing:
         return _codes(self._left["old"][old]) & _codes(self._left["new"][new])
 
     def _pair_on_lines(self, old: bytes, new: bytes) -> None:
-        """Match findings whose lines match. The texts of the lines are not needed."""
+        """Match the findings of two files that are on matching lines. The texts of the lines are not needed."""
         old_findings, new_findings = self._left["old"][old], self._left["new"][new]
         if self._is_exchanged_for(old, new):
             lines = self._trees.lines("new", new, old)
@@ -163,7 +163,7 @@ class _Pairing:
         self._left["new"][new] = [finding for index, finding in enumerate(new_findings) if index not in matched_indexes]
 
     def _pair_in_file(self, old: bytes, new: bytes) -> None:
-        """Match the remaining findings of a file by text and by message."""
+        """Match the unmatched findings of two matching files by text and by message."""
         codes = self._common(old, new)
         old_findings, new_findings = self._file_findings("old", old, codes), self._file_findings("new", new, codes)
         lines = None if old in self._without_lines else ()
@@ -174,10 +174,11 @@ class _Pairing:
         self._accept(old_findings.reported, new_findings.reported, pairing)
 
     def _pair_once(self, old: bytes, new: bytes) -> None:
-        """Match findings of rules that lint reports once per file, or once per name in a file.
+        """Match findings of rules that lint reports only once per file, or once per name in a file.
 
-        If the reported finding is fixed, lint reports the next one, at another line. Such findings match. They do not
-        match if the other file has the line of neither finding: then one was fixed and another was introduced.
+        If the reported occurrence is fixed, lint reports the next occurrence, at another line. The two findings then
+        match. They do not match if neither line exists in the other file: then one problem was fixed and another was
+        introduced.
         """
         codes = self._common(old, new)
         old_findings, new_findings = (
@@ -203,10 +204,10 @@ class _Pairing:
         self._accept(old_findings, new_findings, Pairing(pairs, [], []))
 
     def _is_exchanged_for(self, old: bytes, new: bytes) -> bool:
-        """Return whether the old and the new file are exchanged for matching.
+        """Return whether the new file is matched against the old file, not the old against the new.
 
-        The file with the lesser digest is always matched against the other. So the result does not depend on which is
-        old.
+        The file with the lesser digest is always matched against the other file. So the result does not depend on which
+        file is older.
         """
         if (old, new) not in self._is_exchanged:
             old_key, new_key = (self._trees.object("old", old), old), (self._trees.object("new", new), new)
@@ -226,9 +227,9 @@ class _Pairing:
         )
 
     def _file_findings(self, side: Side, path: bytes, codes: Codes) -> _Findings:
-        """Return the findings of a file with some rules, and their data for matching.
+        """Return the findings of a file for some rules, and the data by which they are matched.
 
-        If there are none, the file is not read.
+        If the file has no findings of these rules, its content is not read.
         """
         findings = [finding for finding in self._left[side][path] if finding.code in codes]
         unknown = [finding for finding in findings if finding not in self._matchables]
@@ -274,7 +275,10 @@ def _exchanged(pairing: Pairing) -> Pairing:
 def _once_key(
     finding: ReportedFinding, of_names: frozenset[str], of_files: frozenset[str]
 ) -> tuple[str, str, str] | None:
-    """Return the key of a finding that lint reports only once per file or name. Return None for other findings."""
+    """Return a key of a finding that lint reports only once per file or name. Findings with equal keys may match.
+
+    Return None for all other findings.
+    """
     if finding.about.code in of_names:
         return *finding.code, finding.about.message
     return (*finding.code, "") if finding.about.code in of_files else None

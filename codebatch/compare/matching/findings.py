@@ -27,15 +27,15 @@ K = TypeVar("K", bound=Hashable)
 Pass = Literal["line", "text", "message", "once", "context"]
 
 _NUMBER = re.compile(r"\d+")
-# If a line has more candidate pairs than this, its findings are matched in column order.
+# If more pairs of findings than this are possible on a line, its findings are matched in column order.
 _PAIRS_MAX = 10_000
 
 
 class MatchableFinding(NamedTuple):
-    """The data of a finding that matching uses.
+    """The data by which a finding is matched.
 
     `line` is 1-based. `text` is the line of the finding. `before` and `behind` are the nearest non-blank lines. All
-    three are without white space. `scope` is the qualified name of the innermost symbol that encloses the line.
+    three texts are without white space. `scope` is the qualified name of the innermost symbol that encloses the line.
     """
 
     tool: str
@@ -50,7 +50,7 @@ class MatchableFinding(NamedTuple):
 
 
 class OnLine(Protocol):
-    """The data of a finding that matching by line uses. A `MatchableFinding` has it, and so has a record."""
+    """The data of a finding by which it is matched on a line. Both MatchableFinding and records have these members."""
 
     @property
     def tool(self) -> str:
@@ -82,19 +82,19 @@ class FindingPair(NamedTuple):
 
 
 class Pairing(NamedTuple):
-    """The matching pairs, in order of the passes, and the indexes of the findings without a match."""
+    """The matching pairs, in order of the passes, and the indexes of the old and the new findings without a match."""
 
     pairs: list[FindingPair]
     old: list[int]
     new: list[int]
 
 
-# A function that matches the remaining findings of both sides, given by index. It returns pairs of indexes.
+# A pass of matching. Its arguments are the unmatched findings of both sides by index. It returns pairs of indexes.
 _Matcher = Callable[[Mapping[int, MatchableFinding], Mapping[int, MatchableFinding]], Iterable[tuple[int, int]]]
 
 
 def pair_on_lines(old: Sequence[OnLine], new: Sequence[OnLine], paired_lines: Sequence[int]) -> dict[int, int]:
-    """Match findings on matching lines, the first pass of `pair_in_file`. Return the new index for each old index.
+    """Match findings on matching lines, the first pass of `pair_in_file`. Map old indexes to new indexes.
 
     This pass needs no texts, and it matches most findings.
     """
@@ -120,9 +120,9 @@ def pair_in_file(
 
 
 def pair_anywhere(old: Sequence[MatchableFinding], new: Sequence[MatchableFinding]) -> Pairing:
-    """Match the remaining findings of two batches by their line and the adjacent lines.
+    """Match the unmatched findings of two batches by their line and the adjacent lines.
 
-    A pair matches only if these texts are unique on both sides.
+    Two findings match only if these texts occur once on each side.
     """
     return _pair(old, new, {"context": _match_unique_contexts})
 
@@ -176,9 +176,9 @@ def _match_on_lines(
 def _match_unmoved(
     left: Mapping[int, OnLine], right: Mapping[int, OnLine], paired_lines: Sequence[int]
 ) -> dict[int, int]:
-    """Match findings in the same column of matching lines with equal message, if they are unique.
+    """Match findings in the same column of matching lines with equal message, if there is one on each side.
 
-    No match can be nearer. Nearly all findings match in this way.
+    No other match can be nearer. Nearly all findings match in this way.
     """
     lines = len(paired_lines)
     right_indexes = _unique_indexes(
@@ -199,7 +199,7 @@ def _match_unmoved(
 
 
 def _unique_indexes(keys: Iterable[K]) -> dict[K, int]:
-    """Return for each key that occurs exactly once its index in `keys`."""
+    """Return the index of each key that occurs exactly once in `keys`."""
     all_keys = [*keys]
     index_by_key = dict(zip(all_keys, count()))
     if len(index_by_key) < len(all_keys):
@@ -259,7 +259,7 @@ def _match_unique_contexts(
 
 
 def _group(findings: Mapping[int, MatchableFinding], key: Callable[[MatchableFinding], K]) -> dict[K, list[int]]:
-    """Return the indexes of findings for each key, in the order of the findings."""
+    """Return the indexes of findings by key, in the order of the findings."""
     groups: dict[K, list[int]] = defaultdict(list)
     for index, finding in findings.items():
         groups[key(finding)].append(index)

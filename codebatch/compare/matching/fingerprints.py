@@ -18,7 +18,7 @@ _DIGITS = 32
 
 
 def fingerprints(findings: Sequence[MatchableFinding]) -> list[str]:
-    """Return the fingerprint of each finding of a file: 32 hex digits. All of them are different."""
+    """Return the fingerprint of each finding of a file: 32 hex digits. No two findings get the same fingerprint."""
     numbers: Counter[tuple[str, str, str, bytes]] = Counter()
     digests = [""] * len(findings)
     for index in sorted(range(len(findings)), key=lambda index: (findings[index].line, findings[index].column, index)):

@@ -1,8 +1,8 @@
 """A histogram diff of gaps between two texts (Shawn Pearce, JGit; `git diff --histogram`).
 
-In each gap, one run of equal lines is matched: the longest, or the one with the rarest line. The lines before and after
-the run are then matched in the same way. A run is searched only around rare lines. A line is rare if it occurs at most
-as often as the rarest line of the best run so far. If a gap has no rare line, nothing in it is matched.
+In each gap, one run of equal lines is matched: the longest run, or the run with the rarest line. The lines before and
+after the run are then matched in the same way. Runs are searched only around rare lines. A line is rare if it occurs at
+most as often as the rarest line of the best run so far. If a gap has no rare line, none of its lines are matched.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-# If a line occurs more often than this in a gap, no run is searched around it.
+# If a line occurs more often than this in a gap, no run is searched around the line.
 _PLACES_MAX = 64
-# The maximum number of lines that are compared. When it is reached, the remaining lines stay unmatched.
+# The maximum number of comparisons of lines. Once this number is reached, the remaining lines stay unmatched.
 _STEPS_MAX = 4_000_000
 
 
 class Gap(NamedTuple):
-    """Unmatched lines: [start, end) of one text and [other, other_end) of the other."""
+    """Unmatched lines: [start, end) of one text and [other, other_end) of the other text."""
 
     start: int
     end: int
@@ -47,7 +47,7 @@ def pair_runs(old: Sequence[Hashable], new: Sequence[Hashable], paired: array[in
 
 
 class _Search:
-    """The search for the best run of a gap. A run is represented as a Gap."""
+    """The search for the best run of equal lines in a gap. A run is represented as a Gap."""
 
     def __init__(self, old: Sequence[Hashable], new: Sequence[Hashable], gap: Gap) -> None:
         self._old = old
@@ -87,7 +87,7 @@ class _Search:
         return next_other
 
     def _run(self, place: int, other: int, rarity: int) -> tuple[Gap, int]:
-        """Return the run around a pair of equal lines, and the number of occurrences of its rarest line."""
+        """Return the run of equal lines around two equal lines, and how often its rarest line occurs."""
         old, new, gap = self._old, self._new, self._gap
         start, other_start = place, other
         while start > gap.start and other_start > gap.other_start and old[start - 1] == new[other_start - 1]:

@@ -1,11 +1,11 @@
 """Matching of the lines of two texts: a patience diff (Bram Cohen, 2003), and a histogram diff of its gaps.
 
-First, common lines at the start and at the end are matched. Of the remaining lines, anchors are matched. These are
-lines that occur once in each text, and that are in the same order in both (a longest increasing subsequence, Fredman
+First, common lines at the start and at the end are matched. Among the lines between them, anchors are matched. Anchors
+are lines that occur once in each text and are in the same order in both (a longest increasing subsequence, Fredman
 1975). From each anchor, matching continues in both directions while lines are equal.
 
-Between anchors, unique lines say little, so runs of lines are matched (histogram_diff.py). Texts are split after each
-LF, and lines are compared without it. The time is O(n log n), plus a bounded time for runs.
+The lines between anchors are rarely unique, so runs of lines are matched there (histogram_diff.py). Texts are split
+after each LF, and lines are compared without it. The time is O(n log n), plus a bounded time for runs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from codebatch.compare.matching.histogram_diff import Gap, pair_runs
 
 L = TypeVar("L", bytes, int)
 
-# If a text exceeds a limit, only its start and end are matched. Such a text is data or generated code.
+# If a text exceeds one of these limits, only lines at its start and end are matched. Such a text is data or generated
+# code.
 BYTES_MAX = 8 << 20
 LINES_MAX = 200_000
 
@@ -36,7 +37,7 @@ class SplitText(NamedTuple):
 
 
 def split_text(text: bytes) -> SplitText:
-    """Split a text into lines. There is one line more than there are LFs."""
+    """Split a text at each LF into lines. A text that ends with LF has an empty last line."""
     return SplitText(text.split(b"\n"), len(text))
 
 
@@ -50,9 +51,9 @@ def pair_lines(old: SplitText, new: SplitText) -> array[int]:
 
 
 def pair_sequences(left: Sequence[bytes], right: Sequence[bytes], *, is_whole: bool = True) -> array[int]:
-    """Match two sequences of lines, like `pair_lines`.
+    """Match two sequences of lines. Return the same as `pair_lines`.
 
-    If `is_whole` is not set, only the start and the end are matched.
+    If `is_whole` is not set, only lines at the start and the end are matched.
     """
     paired = array("l", [NOWHERE]) * len(left)
     gap = _pair_ends(left, right, paired, Gap(0, len(left), 0, len(right)))
@@ -63,10 +64,10 @@ def pair_sequences(left: Sequence[bytes], right: Sequence[bytes], *, is_whole: b
 
 
 def _number_lines(left: Sequence[bytes], right: Sequence[bytes], gap: Gap) -> tuple[list[int], list[int]]:
-    """Return the lines of both sides as integers, which compare faster than bytes.
+    """Return the lines of both sides as integers, which are compared faster than bytes.
 
-    Equal lines have the same integer: the index of the first of them in the left gap. Lines before the gap, and lines
-    that only the right gap has, are NOWHERE.
+    Equal lines get the same integer: the index of their first occurrence in the left gap. Lines before the gap, and
+    lines that only the right gap has, get NOWHERE.
     """
     head = [NOWHERE] * gap.start
     first: dict[bytes, int] = {}
@@ -75,9 +76,10 @@ def _number_lines(left: Sequence[bytes], right: Sequence[bytes], gap: Gap) -> tu
 
 
 def _between_anchors(old: Sequence[int], new: Sequence[int], paired: array[int], gap: Gap) -> Iterator[Gap]:
-    """Match the anchors of a gap, and the equal lines around each anchor. Yield the gaps that remain.
+    """Match the anchors of a gap, and the equal lines around each anchor. Yield the gaps that stay unmatched.
 
-    Most adjacent anchors have the same distance in both texts. The lines between such anchors are compared in one step.
+    If two adjacent anchors have the same distance in both texts, the lines between them are compared in one step. This
+    is the usual case.
     """
     anchors, new_anchors = _anchors(old, new, gap)
     offsets = [*map(sub, new_anchors, anchors)]
@@ -96,10 +98,10 @@ def _between_anchors(old: Sequence[int], new: Sequence[int], paired: array[int],
 def _pair_stretch(
     old: Sequence[int], new: Sequence[int], paired: array[int], gap: Gap, anchors: Sequence[int]
 ) -> Iterator[Gap]:
-    """Match two stretches of equal length. Yield the gaps that remain.
+    """Match a stretch of `old` with a stretch of `new` that has the same length. Yield the gaps that stay unmatched.
 
-    A stretch begins and ends with an anchor. Its lines are matched one to one, except between two anchors with
-    different lines.
+    A stretch begins and ends with an anchor. Its lines are matched one to one, unless the lines between two anchors
+    differ.
     """
     old_lines, new_lines = old[gap.start : gap.end], new[gap.other_start : gap.other_end]
     paired[gap.start : gap.end] = array("l", range(gap.other_start, gap.other_end))
@@ -115,7 +117,7 @@ def _pair_stretch(
 
 
 def _pair_ends(old: Sequence[L], new: Sequence[L], paired: array[int], gap: Gap) -> Gap:
-    """Match equal lines at the start and the end of a gap. Return the gap that remains."""
+    """Match equal lines at the start and the end of a gap. Return the gap between them."""
     start, end, other, other_end = gap
     if start == end or other == other_end:
         return gap
@@ -129,9 +131,9 @@ def _pair_ends(old: Sequence[L], new: Sequence[L], paired: array[int], gap: Gap)
 
 
 def _anchors(old: Sequence[int], new: Sequence[int], gap: Gap) -> tuple[list[int], list[int]]:
-    """Return the indexes of the anchors in `old` and in `new`: lines that occur once on both sides.
+    """Return the indexes of the anchors in `old` and in `new`: lines that occur once in each text.
 
-    Only anchors that are in the same order on both sides are returned, as many as possible.
+    Only anchors that are in the same order in both texts are returned, as many as possible.
     """
     old_lines, new_lines = old[gap.start : gap.end], new[gap.other_start : gap.other_end]
     index_of = dict(zip(new_lines, count(gap.other_start)))
@@ -146,7 +148,8 @@ def _anchors(old: Sequence[int], new: Sequence[int], gap: Gap) -> tuple[list[int
 def _longest_ascending(numbers: Sequence[int]) -> Sequence[int]:
     """Return the indexes of a longest increasing subsequence of distinct numbers (patience sorting).
 
-    Numbers at the start and the end that are already in their sorted position belong to it, so they are not searched.
+    Numbers at the start and the end that are already at their sorted position are part of it, so only the rest is
+    searched.
     """
     ordered = sorted(numbers)
     head = next(compress(count(), map(ne, numbers, ordered)), len(numbers))

@@ -22,7 +22,8 @@ _WITHOUT_STATEMENTS: frozenset[SymbolType] = frozenset(
 class _DefinitionLines(NamedTuple):
     """The lines of a definition. `begins` is the negative first line, `last` the last line.
 
-    Of the definitions that enclose a line, the least is the innermost: it begins last and, of several, ends first.
+    Of the definitions that enclose a line, the innermost compares as the least: it begins last or, of several that
+    begin there, ends first.
     """
 
     begins: int
@@ -31,7 +32,7 @@ class _DefinitionLines(NamedTuple):
 
 
 class Scopes:
-    """The scopes of the lines of a file."""
+    """The scope of each line of a file."""
 
     def __init__(self, symbols: Iterable[Symbol]) -> None:
         spans = sorted(
@@ -47,7 +48,7 @@ class Scopes:
         self._lines: list[int] = []
         """The lines at which the innermost symbol changes.
 
-        `_around` has the name of the new one, or an empty text if none.
+        `_around` has the name of the symbol from each of these lines on, or an empty text outside of symbols.
         """
         self._around: list[str] = []
         within: list[_DefinitionLines] = []
@@ -74,7 +75,7 @@ NO_SCOPES = Scopes(())
 def have_scopes(*batches: BatchRecords) -> bool:
     """Return whether all batches have symbols.
 
-    If one batch has none, scopes are not used, because its findings would have no scopes.
+    If one batch has none, scopes are not compared, because its findings would have no scope.
     """
     return all(_TASK in records.task_names for records in batches)
 

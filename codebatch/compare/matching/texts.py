@@ -1,4 +1,4 @@
-"""The texts that identify a finding: its line, and the nearest non-blank lines around it. They have no white space."""
+"""The texts by which a finding is matched: its line, and the nearest non-blank lines around it, without white space."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Texts:
         self._around: dict[int, tuple[bytes, bytes]] = {}
 
     def finding(self, about: Diagnostic, scope: str) -> MatchableFinding:
-        """Return the data that is needed to match a finding of this file."""
+        """Return the data by which a finding of this file is matched."""
         before, behind = self._nearest_texts(about.line)
         return MatchableFinding(
             tool=about.tool,

@@ -15,12 +15,12 @@ from codebatch.query.sources.records import BatchRecords
 
 Side = Literal["old", "new"]
 
-# More lines than any file has.
+# A range of line numbers that includes the lines of any file.
 _ALL_LINES = range(1 << 31)
 
 # The maximum total size of cached contents, in bytes.
 _KEPT_BYTES_MAX = 32 << 20
-# The maximum total size in bytes of cached lines, including an overhead of _LINE_BYTES for each line.
+# The maximum total size of cached lines in bytes. Each line counts _LINE_BYTES more than its text.
 _KEPT_WRITTEN_BYTES_MAX = 64 << 20
 _LINE_BYTES = 48
 # The maximum total number of lines in cached line matches.
@@ -28,18 +28,18 @@ _KEPT_LINES_MAX = 4_000_000
 
 
 class TreeComparison:
-    """The files of two batches. `lost` has side and path of each file whose content was needed but is missing."""
+    """The files of two batches. `lost` has the side and path of each file whose needed content is missing."""
 
     def __init__(self, old: BatchRecords, new: BatchRecords) -> None:
         self.old = old
         self.new = new
         self.lost: set[tuple[Side, bytes]] = set()
-        # A content is needed twice: to match its lines, and later for findings without a match.
+        # A content is needed twice: first to match lines, and again for findings without a match.
         self._contents: dict[tuple[Side, bytes], bytes] = {}
         self._cached_bytes = 0
         self._written: dict[tuple[Side, bytes], SplitText] = {}
         self._written_bytes = 0
-        # Line matches are needed twice: to match records, and later to explain unmatched records.
+        # Line matches are needed twice: first to match records, and again to explain unmatched records.
         self._paired: dict[tuple[str, str], Sequence[int]] = {}
         self._paired_lines = 0
         # Several lines of a file are usually queried in sequence, so the last result is cached.
@@ -47,9 +47,9 @@ class TreeComparison:
 
     @cached_property
     def differing_files(self) -> tuple[Mapping[bytes, Entry], Mapping[bytes, Entry]]:
-        """The files of the old and of the new tree that the other tree lacks or has with other content.
+        """The files of the old and of the new tree without an equal file in the other tree, each as a mapping by path.
 
-        Both are mappings by path. Raises StoreCorrupt.
+        Another path or another content makes a file differ. Raises StoreCorrupt.
         """
         old, new = self.old.snapshot.differing_entries(self.new.snapshot)
         old_files = {path: entry for path, entry in old.items() if entry.kind == "file" and new.get(path) != entry}
@@ -86,7 +86,7 @@ class TreeComparison:
 
     @property
     def may_have_moved(self) -> bool:
-        """Whether matches of files may have been missed, because the content of an added or removed file is lost.
+        """Whether file matches may have been missed, because the content of an added or removed file is lost.
 
         Raises StoreCorrupt.
         """
@@ -117,7 +117,7 @@ class TreeComparison:
     def object(self, side: Side, path: bytes) -> str:
         """Return the digest of a file's content.
 
-        Return an empty text if the other tree has the same file with the same content. Raises StoreCorrupt.
+        Return an empty text if the file is the same in both trees. Raises StoreCorrupt.
         """
         entry = self.differing_files[side == "new"].get(path)
         return "" if entry is None else entry.object
@@ -160,7 +160,7 @@ class TreeComparison:
     def lines(self, side: Side, path: bytes, matching_path: bytes) -> Sequence[int] | None:
         """Return the matching lines of two files, like `lines.pair_lines`. Return None if a content is lost.
 
-        The file with the lesser digest is always matched against the other, so the result does not depend on the side.
+        The file with the lesser digest is always matched against the other file, so both sides get the same matches.
         Raises StoreCorrupt.
         """
         if self._last_lines[0] != (side, path, matching_path):
@@ -193,7 +193,7 @@ class TreeComparison:
         self._paired[key] = paired
 
     def batch(self, side: Side) -> BatchRecords:
-        """Return the batch of a side."""
+        """Return the batch of one side of the comparison."""
         return self.old if side == "old" else self.new
 
     def has_line(self, side: Side, path: bytes, matching_path: bytes, line: int) -> bool:
@@ -222,18 +222,20 @@ class TreeComparison:
 
 
 def opposite_side(side: Side) -> Side:
-    """Return the opposite side."""
+    """Return `new` for `old`, and `old` for `new`."""
     return "new" if side == "old" else "old"
 
 
 def _invert(paired: Sequence[int], lines: int) -> Sequence[int]:
     """Invert a match of lines.
 
-    Return for each of the `lines` lines of the second text the matching line of the first.
+    `paired` maps lines of the first text to lines of the second. Return for each of the `lines` lines of the second
+    text the matching line of the first.
     """
     inverted = [NOWHERE] * (lines + 1)
     for line, other_line in enumerate(paired):
-        # For unmatched lines, `other_line` is NOWHERE (-1). So they write to the additional last element.
+        # For an unmatched line, `other_line` is NOWHERE (-1), the index of the last element. This element is removed
+        # later.
         inverted[other_line] = line
     inverted.pop()
     return inverted

@@ -1,8 +1,9 @@
 """Reuse of results of older batches. It is decided before any work begins.
 
-There are two cases. If an older batch has exactly the items of a shard, its shard file is committed under a new name,
-by hard link or copy. If it has only some of the items, their results are scheduled for reuse. The worker of the shard
-copies them from the older batch, executes the other items, and commits all results at once.
+There are two cases. If an older batch has exactly the items of a shard, its shard file is linked or copied into the new
+batch and committed. If an older batch has only some of the items, their results are scheduled for reuse. The worker of
+the shard copies these results from the older batch, executes the tasks for the other items, and commits all results at
+once.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from codebatch.store.results.shard_adoption import adopt_shard
 from codebatch.store.snapshots.snapshots import Snapshot
 
 _OUTCOMES_A_COMMIT = 10_000
-# Reading another base costs reading its plan and snapshot. It is worth this only if at least this share of results is
+# To read another base, its plan and snapshot must be read. This is done only if at least this share of results is
 # missing.
 _MISSES_WORTH_A_BASE = 1 / 256
 # The cost of copying a result from an older batch, relative to the cost of computing it.
@@ -42,19 +43,19 @@ _COST_OF_SERVING = 0.05
 
 
 class PendingReuse(msgspec.Struct):
-    """Results that workers copy from older batches, so the tasks are not executed for them.
+    """Results that workers copy from older batches instead of executing the tasks.
 
     `runs` maps a shard and a task to ranges of items, sorted by start. `projects` maps a project task to an older
-    batch. The task may update the result of that batch incrementally.
+    batch. The task may compute its result by updating the result of that batch.
     """
 
     runs: dict[tuple[ShardId, str], list[Served]] = msgspec.field(default_factory=dict)
     projects: dict[ShardId, Served] = msgspec.field(default_factory=dict)
 
     def for_unit(self, unit: Unit) -> tuple[Served, ...]:
-        """Return the ranges that overlap a unit.
+        """Return the ranges of reused results that overlap a unit.
 
-        For round 2 and later there are none, because these rounds must execute the tasks again.
+        For round 2 and later, return nothing, because these rounds must execute the tasks again.
         """
         if unit.round > 1:
             return ()
@@ -107,7 +108,7 @@ class Reuse(msgspec.Struct, frozen=True):
         tasks: frozenset[str] | None,
         shards: frozenset[ShardId] | None,
     ) -> PendingReuse:
-        """Commit every shard that an older batch has completely. Return the other results that can be reused.
+        """Commit every shard whose results an older batch has completely. Return the other results that can be reused.
 
         `tasks` and `shards` restrict the work; None means all. On return, the commits are durable. A base that is
         missing or damaged is skipped. Raises StoreUnwritable.
@@ -137,8 +138,8 @@ class Reuse(msgspec.Struct, frozen=True):
     def _is_usable(self, plan: Plan, task: PlannedTask) -> bool:
         """Return whether results of a task may be reused.
 
-        The task must allow reuse. Its result key must be trusted. For a project task, so must the keys of all tasks
-        that it needs.
+        This needs two conditions: the task allows reuse, and its result key is trusted. For a project task, the keys of
+        all tasks that it needs must be trusted too.
         """
         needed = plan.needed_for(task.name) if task.scope == "project" else {task.name}
         keys = {result_key(planned) for planned in plan.tasks if planned.name in needed}
@@ -154,7 +155,10 @@ class Reuse(msgspec.Struct, frozen=True):
 
 
 class _BaseSearch:
-    """A search for missing results in the bases. It collects shards to commit and ranges to reuse."""
+    """A search for missing results in the bases, the older batches.
+
+    It collects shards to commit and ranges to reuse.
+    """
 
     def __init__(
         self,
@@ -188,7 +192,7 @@ class _BaseSearch:
 
     @property
     def is_worth_a_base(self) -> bool:
-        """Whether enough results are missing that reading another base is worth its cost."""
+        """Whether enough results are missing to read another base."""
         missing = sum(self._open.values())
         return missing > 0 and missing >= self._pairs * _MISSES_WORTH_A_BASE
 
@@ -230,7 +234,7 @@ class _BaseSearch:
                 if self._adopt(shard, task, candidate.file):
                     self.promised.runs.pop(key, None)
                     del self._open[key]
-                return  # If the shard file is damaged, nothing is taken, because another base may have an intact one.
+                return  # Nothing is taken from a damaged shard file: another base may have an intact one.
         known_items = {item for run in known for item in range(run.start, run.end)}
         missing = [-1 if item in known_items else place for item, place in enumerate(places)]
         fresh = list(_runs(missing, base_results[max(first, 0) :], base.id, task)) if known_items else runs
@@ -238,9 +242,9 @@ class _BaseSearch:
         self._open[key] = max(0, self._open[key] - sum(run.end - run.start for run in fresh))
 
     def adopt_project_result(self, base: ReuseBase, task: PlannedTask) -> None:
-        """Take the result of a project task if the base has the same snapshot, and results for all its files.
+        """Take the result of a project task if the base has the same snapshot, and results for all files.
 
-        If the snapshot differs, schedule the result for an incremental update by the task.
+        If the snapshot differs, the task gets the older result, so that it can update this result.
         """
         work = ProjectWork(task.name)
         needed = sorted(self._plan.needed_for(task.name) - {task.name})
@@ -255,7 +259,7 @@ class _BaseSearch:
         ):
             return
         if base.plan.snapshot_digest != self._plan.snapshot_digest:
-            # If the batch is restricted to paths, changes of files outside these paths are unknown.
+            # For a batch that is restricted to paths, changes of files outside these paths are unknown.
             if not self._plan.paths:
                 served = Served(task=task.name, start=0, end=1, base=base.id, first=0)
                 self.promised.projects[work.id] = served
@@ -305,9 +309,9 @@ def _start(result: BaseResults) -> int:
 
 
 def _runs(places: Sequence[int], base_results: Sequence[BaseResults], base: str, task: str) -> Iterator[Served]:
-    """Yield the longest ranges of items that are consecutive in the base and have results there.
+    """Yield ranges of items that a base has consecutively and with results. Each range is as long as possible.
 
-    `places` has for each item of a shard its index in the base, or -1.
+    `places` has for each item of a shard its index in the base, or -1 if the base does not have the item.
     """
     ranges = iter(base_results)
     at = next(ranges, None)

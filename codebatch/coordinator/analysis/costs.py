@@ -1,4 +1,6 @@
-"""Estimated cost of the work, in bytes of source. It determines the order of units and the initial number of workers.
+"""Estimates of the cost of work, in bytes of source.
+
+They determine the order of units and the initial number of workers.
 
 The time per byte is unknown until workers are observed (codebatch/scheduling/analysis/throughput.py).
 """
@@ -16,13 +18,13 @@ COST_PER_FILE = 2048
 """Cost of a file, in addition to its size in bytes."""
 
 COST_PER_WORKER = 1_500_000
-"""Amount of work for which one more worker is started, as long as no worker has been observed."""
+"""Amount of work for which one more worker is started. It applies until the speed of a worker has been observed."""
 
 PARSED_BYTES_MAX = 8 << 20
 """Size above which the built-in tasks do not parse a file."""
 
 PROJECT_SHARE = 0.02
-"""Cost of a project task, relative to the cost of all files."""
+"""Cost of a project task, as a fraction of the cost of all files."""
 
 _PROJECT_SHARES = {"duplicates": 0.08}
 
@@ -34,10 +36,10 @@ _BINARY_SUFFIXES = frozenset(
 
 
 def estimate(plan: Plan, items: Sequence[Entry], shuffle_seed: int | None) -> dict[ShardId, list[float]]:
-    """Return the cumulative costs of the items of each shard.
+    """Return for each shard the cumulative costs of its items.
 
     With a seed, costs are multiplied by random numbers, so the order of shards is random. The cost of a project task is
-    a share of the cost of all files. The shares were measured for the built-in tasks.
+    a fraction of the cost of all files. These fractions were measured for the built-in tasks.
     """
     chance = None
     if shuffle_seed is not None:

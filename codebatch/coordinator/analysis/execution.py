@@ -114,7 +114,7 @@ def execute(
 def run_and_merge(
     coordinator: Coordinator, batch: BatchDir, plan: Plan, watcher: Watcher | None = None
 ) -> Outputs | None:
-    """Run the coordinator and merge the outputs. Return None if work is left, for example after a drain.
+    """Run the coordinator and merge the outputs. Return None if work is left, for example because of a stop signal.
 
     Raises the errors of `Coordinator.run`. The coordinator is closed in every case.
     """

@@ -1,8 +1,8 @@
 """The event loop of the coordinator of an analysis, in one thread.
 
-It translates messages of workers, deaths of workers, and commits of other coordinators into events for the session. The
-session makes all scheduling decisions and returns actions. The loop executes these: it sends messages, starts workers
-and commits outcomes. The worker backend owns processes, signals and limits.
+The loop reads messages of workers, deaths of workers, and commits of other coordinators. It passes them as events to
+the session. The session makes all scheduling decisions and returns actions. The loop executes these actions: it sends
+messages, starts workers and commits outcomes. The worker backend owns processes, signals and limits.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Watcher(Protocol):
 
 
 class Coordinator:
-    """One run over one batch, with its own worker backend."""
+    """One run of one batch in this process, with its own worker backend."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class Coordinator:
         wall_ns: Callable[[], int],
         reuse: Reuse | None = None,
     ) -> None:
-        """Register as a holder, reuse older results and load the ledger.
+        """Register as a holder, adopt older results and load the ledger.
 
         `items` are the items of the plan, in plan order. `about` is the holder file of this process. `costs` are as in
         Session.
@@ -149,7 +149,7 @@ class Coordinator:
         self._counter = ProgressCounter(plan, self.ledger, open_costs, scope)
 
     def run(self) -> None:
-        """Run until this process can do nothing more, or until a drain is requested.
+        """Run until this process can do nothing more, or until a drain: no more units start, and running units end.
 
         Raises EnvironmentBroken, or the error with which a worker gave up. Committed outcomes are kept, and the next
         run continues with them.
@@ -176,10 +176,10 @@ class Coordinator:
             )
 
     def close(self) -> None:
-        """Release the leases and the holder.
+        """Release the leases, and unregister this process as a holder.
 
-        This must be called after merging. If it were called before, other processes would see a batch without a process
-        but with work left.
+        Call this method after merging. Otherwise, other processes would see a batch with work left but without a
+        process.
         """
         # If a file cannot be removed now, the next coordinator removes it.
         with self._opened, contextlib.suppress(OSError, StoreError):
@@ -201,7 +201,7 @@ class Coordinator:
         self._journal.write(journal.Merged(records=records))
 
     def _turn(self) -> None:
-        """Wait at most one tick for events, and handle them."""
+        """Process all events of one turn. Wait at most 0.1 s for the first event."""
         for event in self._backend.wait():
             match event:
                 case MessageReceived(worker, message):
@@ -280,8 +280,8 @@ class Coordinator:
             case messages.Committed(commit=commit, lost=lost):
                 self._handle(OutcomesCommitted((commit,)))
                 if lost:
-                    # Another process committed this unit earlier. If its commit is not read here, the unit stays open
-                    # here forever.
+                    # Another process committed this unit earlier. Without reading its commit, this process would count
+                    # the unit as open forever.
                     self._read_commits()
             case messages.Returned() | messages.Delayed():
                 pass  # Only workers of work batches send these messages.
@@ -292,7 +292,7 @@ class Coordinator:
                 self._drain()
 
     def _idle(self, worker: WorkerId, event: Ready | LeaseRefused | UnitDone) -> None:
-        """Pass the event to the session. If the session has ended, stop the worker instead."""
+        """Pass an event of a worker without work to the session. If the session has ended, stop the worker instead."""
         if self._driver.end is None:
             self._handle(event)
         else:
@@ -303,7 +303,7 @@ class Coordinator:
         self._handle(DrainRequested())
 
     def _send_drain(self) -> None:
-        """Ask the workers to stop after their current item. Finishing a whole unit could take minutes."""
+        """Ask the workers to stop after their current item. To finish a whole unit could take minutes."""
         for worker in self._workers:
             self._backend.send(worker, messages.Drain())
 
@@ -356,17 +356,17 @@ class Coordinator:
             self._read_commits()
 
     def _read_commits(self) -> None:
-        """Handle the commits on disk that no message reported: those of other coordinators and of dead workers."""
+        """Process the commits on disk that no message reported: commits of other coordinators and of dead workers."""
         scanned = scan(self.ledger, self._outcomes)
         self._commits_read += len(scanned.commits)
         if scanned.commits or scanned.unreadable:
             self._handle(OutcomesCommitted(tuple(scanned.commits), tuple(scanned.unreadable)))
 
     def _check_other_processes(self) -> None:
-        """Check units that other processes have leased.
+        """Check the units that other processes have leased.
 
-        Read the commits of these processes, and release units of dead and stuck holders. This is called while all
-        remaining work is leased by other processes.
+        This is called while other processes have leased all remaining work. It reads the commits of these processes,
+        and releases the units of dead and stuck processes.
         """
         self._read_commits()
         if not self._session.leased_elsewhere or self._driver.end is not None:

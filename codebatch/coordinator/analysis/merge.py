@@ -1,7 +1,8 @@
 """Merging: the outcomes of each shard are concatenated in item order.
 
-If a shard has a single adopted outcome, its file is linked or copied without decoding. If it has several outcomes, they
-are encoded again. So the bytes of the shard file do not depend on how the work was divided.
+If the results of a shard were all adopted from one older batch, its file is linked or copied without decoding. If the
+shard has several outcomes, their records are encoded again. So the bytes of a shard file do not depend on how the work
+was divided into units.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ def merge_outputs(batch: BatchDir, plan: Plan, ledger: Ledger) -> Outputs:
             tasks=tasks,
         )
         files.write_new(building / layout.MANIFEST_FILE, encode_document(manifest))
-        # The outcomes must be as durable as the outputs that are derived from them. The process that linked a register
-        # may have died before its fsync.
+        # The outcomes must be as durable as the outputs that are made from them. The process that linked an outcome may
+        # have died before its fsync.
         files.make_directory(batch.root / layout.OUTCOMES)
         files.sync_directory(batch.root / layout.OUTCOMES)
         target = batch.root / layout.OUTPUTS / digest
@@ -115,7 +116,7 @@ def _merge_task(
 
 
 def _adopted_outcome(links: Sequence[Link]) -> Outcome | None:
-    """Return the outcome of a shard if it is the only one and is stored as a shard file. Otherwise return None."""
+    """Return the outcome of a shard if there is only one and it is stored as a shard file. Otherwise return None."""
     return links[0].outcome if len(links) == 1 and links[0].outcome.file else None
 
 
@@ -131,7 +132,8 @@ def make_shard_file(
 def _assemble(outcomes: Outcomes, frame_writer: FrameWriter, items: int, links: list[Link]) -> tuple[bytes, bytes, int]:
     """Return the frames, the item table and the size in bytes of the records of a shard.
 
-    If a project task failed, its failure is stored at the first item, and the other items are empty.
+    If a project task failed, its failure is recorded at the first item of the batch, and all other items have no
+    records.
     """
     ends = [0, *(link.end for link in links)]
     assert ends[:-1] == [link.start for link in links], "a chain with a hole"

@@ -1,4 +1,4 @@
-"""Planning: a snapshot and a pipeline are resolved to tasks with keys, contexts and shards."""
+"""Planning: a snapshot and a pipeline are turned into a plan with tasks, cache keys, contexts and shards."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ from codebatch.store.snapshots.snapshots import Snapshot
 
 
 def find_pipeline(name: str, configured: Iterable[str] = ()) -> Pipeline:
-    """Return a pipeline by name. The pipeline `full` also contains every configured task. Raises InvalidInput."""
+    """Return a pipeline by name. The pipeline `full` also contains every custom task of the configuration.
+
+    Raises InvalidInput if there is no such pipeline. `configured` are the names of the custom tasks.
+    """
     pipeline = PIPELINES.get(name)
     if pipeline is None:
         raise InvalidInput(f"unknown pipeline {name!r}", hint=did_you_mean(name, PIPELINES))
@@ -35,7 +38,10 @@ def find_pipeline(name: str, configured: Iterable[str] = ()) -> Pipeline:
 
 
 def check_overrides(catalogue: TaskCatalogue, overrides: Mapping[str, Mapping[str, Json]]) -> None:
-    """Check settings by task. Raises InvalidConfiguration for an unknown task or setting, or for an invalid value."""
+    """Raise InvalidConfiguration if settings name an unknown task or setting, or have an invalid value.
+
+    `overrides` maps tasks to their settings.
+    """
     if catalogue.isolated is not None:
         catalogue.isolated.prefetch(overrides)
     for name, settings in overrides.items():
@@ -60,7 +66,7 @@ def prepare_tasks(
     *,
     is_project: bool,
 ) -> tuple[dict[str, Mapping[str, Json]], list[str]]:
-    """Return the settings to plan with, by task, and notes for the user about changes of the given settings.
+    """Return for each task the settings to plan with, and notes for the user if they differ from the given settings.
 
     `is_project` is set if the planned tree is the project to which the settings belong. Raises InvalidConfiguration.
     """
@@ -80,9 +86,9 @@ def prepare_tasks(
 def resolve_tasks(
     catalogue: TaskCatalogue, names: Sequence[str], overrides: Mapping[str, Mapping[str, Json]] | None = None
 ) -> tuple[PlannedTask, ...]:
-    """Return the tasks as this installation would run them, in dependency order.
+    """Return the tasks as this installation would execute them, in dependency order.
 
-    Raises InvalidConfiguration or InvalidInput.
+    `overrides` maps tasks to settings. Raises InvalidConfiguration or InvalidInput.
     """
     declarations = {name: describe_task(catalogue, name) for name in names}
     try:
@@ -122,7 +128,10 @@ def resolve_tasks(
 
 
 def _context_names(catalogue: TaskCatalogue, name: str, config: Mapping[str, Json]) -> Iterable[str]:
-    """Return the names of the contexts that a task declares with this configuration."""
+    """Return the names of the contexts that a task with this configuration uses.
+
+    A context is a value computed from the snapshot that a task's result may depend on.
+    """
     isolated = catalogue.task_isolation(name)
     if isolated is not None:
         return isolated.context_names(name, config)
@@ -130,7 +139,7 @@ def _context_names(catalogue: TaskCatalogue, name: str, config: Mapping[str, Jso
 
 
 def missing_tools(catalogue: TaskCatalogue, tasks: Sequence[PlannedTask]) -> dict[str, str]:
-    """Return the optional distributions that are not installed, by the purpose for which a task needs each of them."""
+    """Map each optional distribution that is not installed to the purpose for which a task needs it."""
     return {
         purpose: tool
         for task in tasks
@@ -147,9 +156,9 @@ def make_plan(
     rule: ShardRule,
     paths: tuple[bytes, ...] = (),
 ) -> Plan:
-    """Return a plan. It depends only on the arguments and on the declared contexts.
+    """Return a plan. It depends only on the arguments and on the contexts that the tasks declare.
 
-    `paths` restrict the items. Contexts are still computed from the whole snapshot.
+    `paths` restrict the items. Contexts are computed from the whole snapshot nevertheless.
     """
     items = plan_items(snapshot.entries, paths)
     functions: dict[str, Context] = {}
@@ -186,7 +195,7 @@ def check_tools(catalogue: TaskCatalogue, plan: Plan) -> None:
         describe_task(catalogue, task.name)
         try:
             effective_config(catalogue, task.name, task.config)
-        # The configuration was made by another version of the task, not by the user. So it is a mismatch.
+        # The configuration comes from another version of the task, not from the user. So it is a mismatch of tools.
         except InvalidConfiguration as error:
             raise mismatch(task.name, ["config"]) from error
     installed = {task.name: task for task in resolve_tasks(catalogue, plan.task_names, configs)}

@@ -1,4 +1,7 @@
-"""Worker backend with processes on this machine. One selector waits for channels, standard errors and signals."""
+"""The worker backend of an analysis: processes on this machine.
+
+One selector waits for channels, standard errors and signals.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +33,11 @@ _TICK_EVERY_NS = 100_000_000
 
 
 class ProcessWorkerBackend:
-    """Implementation of WorkerBackend. It must be used in one thread. Signals are handled only in the main thread.
+    """Implementation of WorkerBackend with processes. It must be used in one thread.
 
-    The first signal is reported as DrainRequest. The second signal terminates the process groups of the workers and the
-    third kills them. A Cancel request of the batch is also reported as DrainRequest.
+    Signals are handled only in the main thread. The first signal is reported as DrainRequest. The second signal
+    terminates the process groups of the workers and the third kills them. A Cancel request of the batch is also
+    reported as DrainRequest.
     """
 
     def __init__(
@@ -77,7 +81,7 @@ class ProcessWorkerBackend:
     def end(self) -> None:
         """Kill all workers, and the detached processes that tasks started.
 
-        If one step fails, the others run nevertheless.
+        If one step fails, the remaining steps are executed nevertheless.
         """
         with contextlib.ExitStack() as ending:
             ending.callback(self._channels.close)
@@ -159,9 +163,9 @@ class ProcessWorkerBackend:
         return [DrainRequest(self._signals.first.name)]
 
     def _read_requests(self) -> list[Heard]:
-        """Return a drain request if a Cancel request of the batch was found.
+        """Return a drain request if the batch has a Cancel request.
 
-        A new run withdraws earlier Cancel requests, so any that is found is current.
+        Each run withdraws earlier Cancel requests when it starts, so any request that is found is current.
         """
         if self._is_cancelled or self._running_ns() - self._requests_looked_ns < _REQUESTS_EVERY_NS:
             return []

@@ -27,7 +27,7 @@ class RunScope(msgspec.Struct, frozen=True, kw_only=True):
     """The part of a batch to execute, and options of the execution.
 
     With `retry_failed`, failed work is executed again. `shuffle_seed` selects a random order of units. With
-    `take_over`, the run also claims units that processes on other hosts hold.
+    `take_over`, the run also executes units that processes on other hosts have leased.
     """
 
     tasks: frozenset[str] | None = None
@@ -68,7 +68,7 @@ class RunningUnit(NamedTuple):
 class ProgressCounter:
     """Counter of the committed work in a ledger.
 
-    An outcome counts only if the outcomes before it form a chain without holes.
+    An outcome counts only if all items before it, in its shard and task, have an outcome too.
     """
 
     def __init__(self, plan: Plan, ledger: Ledger, costs: Mapping[ShardId, Sequence[float]], scope: RunScope) -> None:
@@ -103,13 +103,16 @@ class ProgressCounter:
             )
 
     def note(self, commits: Iterable[Commit]) -> None:
-        """Record the chains that commits change. The next call of `progress` counts these chains again."""
+        """Record which chains of outcomes have new commits.
+
+        Only these are counted again by the next call of `progress`.
+        """
         for commit in commits:
             for outcome in commit.outcomes:
                 self._changed[outcome.shard, outcome.task] = None
 
     def progress(self, running: Iterable[RunningUnit], *, workers: int) -> RunProgress:
-        """Return the current counts. `running` are the units that workers currently execute."""
+        """Return the progress. `running` are the units that workers execute now; their finished items count too."""
         for shard, task in self._changed:
             links = [
                 link
@@ -151,6 +154,6 @@ class ProgressCounter:
                 self._cost_done += sign * self._cost(shard, link.start, link.end)
 
     def _cost(self, shard: ShardId, start: int, end: int) -> float:
-        """Return the estimated cost of one task over items [start, end) of its work."""
+        """Return the estimated cost of one task for the items [start, end) of a shard or project."""
         tasks = 1 if shard in self._projects else self._file_tasks
         return (self._costs[shard][end] - self._costs[shard][start]) / tasks

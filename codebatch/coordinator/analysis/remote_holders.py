@@ -1,4 +1,4 @@
-"""The error for work that is leased by holders on other hosts. It cannot be checked here whether they are alive."""
+"""The error for work that processes on other hosts have leased. This host cannot check whether they are alive."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _SHOWN_MAX = 3
 
 
 def blocked_by_remote_holders(batch_id: str, holders_by_unit: Mapping[UnitKey, HolderFile]) -> BatchIncomplete:
-    """Return the error of a run that waited for other hosts without success.
+    """Return the error of a run that waited in vain for processes on other hosts to finish their units.
 
-    It lists the holders, each with its host, start time and number of units.
+    It lists these processes, each with its host, start time and number of units.
     """
     holders = {holder.holder: holder for holder in holders_by_unit.values()}
     counts = {name: sum(holder.holder == name for holder in holders_by_unit.values()) for name in holders}

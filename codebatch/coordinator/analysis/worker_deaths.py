@@ -21,10 +21,11 @@ def last_error_line(died: WorkerExited) -> str:
 
 
 def items_at_death(died: WorkerExited, unit: Unit | None) -> tuple[int, int] | None:
-    """Return the range of items that may have caused the death of a worker, or None if no item can be the cause."""
+    """Return the range of items that may have caused the death of a worker, or None if no item can have caused it."""
     if unit is None:
         return None
-    # The item that wrote to the channel may already be finished, so any item of the unit may be the cause.
+    # A task wrote other data to the channel. Its item may already be finished, so any item of the unit may be the
+    # cause.
     if died.killed_for == NONSENSE:
         return unit.start, unit.end
     if died.step is None or died.step.phase == PHASE_COMMIT or died.killed_for == "interrupted":
@@ -33,7 +34,7 @@ def items_at_death(died: WorkerExited, unit: Unit | None) -> tuple[int, int] | N
 
 
 def task_at_death(died: WorkerExited, plan: Plan) -> str | None:
-    """Return the task that a worker ran when it died, according to its progress cell."""
+    """Return the task that a worker executed when it died, according to its progress cell, a small shared file."""
     if died.step is None or died.step.task == NO_TASK:
         return None
     return plan.task_names[died.step.task]
@@ -50,7 +51,8 @@ def death_entry(
 ) -> journal.Lost:
     """Return the journal entry for the death of a worker.
 
-    `work` is the shard or project task of its unit; `entries` are the items of the plan.
+    `unit` is the unit that it executed, and `work` the shard or project task of this unit. `entries` are the items of
+    the plan.
     """
     path = None
     if work is not None and items is not None and items[1] == items[0] + 1:

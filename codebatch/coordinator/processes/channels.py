@@ -54,7 +54,7 @@ class Channels:
     def receive(self) -> tuple[list[MessageReceived | WorkerProcess], bool]:
         """Wait at most 0.1 s for messages.
 
-        Return a list, and whether any descriptor was ready. The list has the received messages in order, then the
+        Return a list, and whether there was anything to read. The list has the received messages in order, then the
         workers that have ended.
         """
         ready = self._selector.select(TICK_SECONDS)
@@ -75,7 +75,7 @@ class Channels:
 
     @staticmethod
     def _receive(worker: WorkerProcess, events: list[MessageReceived | WorkerProcess]) -> bool:
-        """Append the messages that a worker sent to `events`. Return False if the worker will send no more."""
+        """Append the messages of a worker to `events`. Return False if the worker will send no more messages."""
         received = worker.receive()
         events += [MessageReceived(worker.id, message) for message in received or ()]
         return received is not None

@@ -13,7 +13,7 @@ from codebatch.protocol.launch import WORKER_DESCRIPTORS_MIN
 from codebatch.system.files.os_errors import FILES_OPEN
 
 DESCRIPTORS_PER_WORKER = 3
-"""Descriptors of the coordinator for each worker: channel, standard error, progress cell."""
+"""Descriptors that the coordinator needs for each worker: channel, standard error, progress cell."""
 
 SPARE_DESCRIPTORS = 16
 """Descriptors that the coordinator opens for a short time, to start a process, to read or to commit."""
@@ -58,5 +58,5 @@ def _is_enough(limit: int, needed: int) -> bool:
 def _open_descriptors() -> int:
     try:
         return len(os.listdir("/dev/fd"))
-    except OSError:  # Without /proc, /dev/fd is missing. Listing it also fails if no descriptor is free.
+    except OSError:  # Without /proc, there is no /dev/fd. To list it also fails if no descriptor is free.
         return _USUALLY_OPEN

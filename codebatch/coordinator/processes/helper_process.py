@@ -1,4 +1,4 @@
-"""A helper program that runs beside a coordinator, with limits of time and output.
+"""A helper program of the user that runs beside a coordinator, with limits of time and output.
 
 The program is untrusted: it may print anything, and it may hang. Output beyond the limit is not read. When the program
 ends, its whole session is killed.

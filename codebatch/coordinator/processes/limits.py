@@ -1,4 +1,7 @@
-"""Limits of time and memory for workers, and detection of stuck and silent holders."""
+"""Limits of time and memory for workers.
+
+The module also detects stuck processes on this machine, and processes on other hosts that make no progress.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +40,8 @@ def default_memory_bytes(jobs: int) -> int:
 class ResourceLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Limits for one file or project task: seconds, and resident bytes of the worker with its child processes.
 
-    `host_seconds` is the minimum time to wait for a silent holder on another host. Limits are not part of a plan
-    digest.
+    `host_seconds` is the minimum time to wait for a process on another host that makes no progress. Plans do not
+    contain limits.
     """
 
     file_seconds: float
@@ -49,7 +52,7 @@ class ResourceLimits(msgspec.Struct, frozen=True, kw_only=True):
     def seconds_for(self, step: Step) -> float:
         """Return the time limit of a step in seconds.
 
-        If a step executes several files as a batch, each file after the first adds a tenth of the limit of one file.
+        If a step executes several files at once, each file after the first adds a tenth of the limit of one file.
         """
         if step.phase == PHASE_PROJECT:
             return self.project_seconds
@@ -58,7 +61,7 @@ class ResourceLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Guard:
-    """Enforces the limits of workers, determines the causes of their deaths, and detects stuck and silent holders."""
+    """Enforces the limits of workers, determines why they died, and detects stuck and silent holders of leases."""
 
     def __init__(self, limits: ResourceLimits) -> None:
         self._limits = limits
@@ -80,7 +83,7 @@ class Guard:
         """Kill the workers that exceed a limit."""
         for worker in workers:
             torn = worker.buffer.torn_bytes
-            # This is called in each turn, even if no message is incomplete, so that the stopwatch restarts.
+            # This is called in each turn, even if no message is incomplete. Otherwise, the stopwatch would not restart.
             torn_seconds = self._partial_messages.seconds(worker.id, torn)
             if torn and not worker.killed_for and torn_seconds > PATIENCE_SECONDS:
                 worker.kill(NONSENSE)
@@ -94,9 +97,9 @@ class Guard:
             self._enforce_memory({worker.process.pid: worker for worker in workers})
 
     def death_reason(self, worker: WorkerProcess, death: Death) -> tuple[FailureReason, bool]:
-        """Return the cause of a worker's death, and whether another process killed it.
+        """Return the reason for a worker's death, and whether another process killed it.
 
-        This is assumed for SIGKILL that neither the coordinator nor the OOM killer sent.
+        Another process is assumed for a SIGKILL that neither the coordinator nor the kernel's OOM killer sent.
         """
         if worker.killed_for == "timeout":
             return "timeout", False
@@ -119,8 +122,8 @@ class Guard:
     def is_silent(self, batch: BatchDir, holder: HolderFile, commits: int) -> bool:
         """Return whether a holder on another host has made no progress for too long.
 
-        New commits, and a new step in its progress cell, are progress. `commits` is the number of commits of other
-        coordinators so far. During a step nothing changes, so the wait is at least the time limit of the step.
+        Progress is a new commit, or a new step in the holder's progress cell. `commits` is the number of commits of
+        other coordinators so far. Within a step nothing changes, so the wait is at least the time limit of the step.
         """
         step = _read_step(batch, holder)
         of_step = 0.0 if step is None else self._limits.seconds_for(step) + PATIENCE_SECONDS

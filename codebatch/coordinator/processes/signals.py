@@ -1,7 +1,8 @@
 """Stop signals of a coordinator.
 
-The first requests a drain, the second terminates process groups, the third kills them. Ctrl-Z (SIGTSTP) suspends the
-coordinator and its workers. Workers have their own sessions, so the terminal sends the signal only to the coordinator.
+The first signal requests a drain, the second terminates the process groups of workers, the third kills them. Ctrl-Z
+(SIGTSTP) suspends the coordinator and its workers. Workers have their own sessions, so the terminal sends signals only
+to the coordinator.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ class SignalCounter:
     def __init__(self, *, hears_hangup: bool = True) -> None:
         """Create the counter.
 
-        Without `hears_hangup`, SIGHUP is neither counted nor ends this process. Child processes still have the default
-        action.
+        Without `hears_hangup`, SIGHUP has no effect on this process and is not counted. Programs that it starts have
+        the default action for SIGHUP.
         """
         self._hears_hangup = hears_hangup
         self.count = 0
@@ -64,7 +65,8 @@ class SignalCounter:
     def _pass(self, number: int, frame: FrameType | None) -> None:
         """Do nothing.
 
-        Unlike SIG_IGN, a handler is reset by execve(2), so programs that are started do not ignore the signal.
+        This handler is installed instead of SIG_IGN: execve(2) resets handlers, but not SIG_IGN. So programs that are
+        started do not ignore the signal.
         """
 
     def _handle(self, number: int, frame: FrameType | None) -> None:

@@ -28,11 +28,11 @@ from codebatch.system.processes.progress_cell import (
 KilledFor = Literal["", "timeout", "memory", "interrupted", "abandoned", "stopped", "nonsense on its channel"]
 """The reason why the coordinator killed a worker. It is empty if the coordinator did not kill it."""
 NONSENSE: Final = "nonsense on its channel"
-"""The reason to kill a worker if a task wrote to its channel."""
+"""The reason to kill a worker whose task wrote to the worker's channel to the coordinator."""
 
 
 class WorkerHandle(msgspec.Struct, frozen=True, kw_only=True):
-    """A started worker: its holder ID, used for leases, and its process ID, shown to people."""
+    """A started worker: its holder ID, with which it takes leases, and its process ID, for display."""
 
     holder: HolderId
     pid: int
@@ -48,7 +48,8 @@ class MessageReceived(msgspec.Struct, frozen=True):
 class WorkerExited(msgspec.Struct, frozen=True, kw_only=True):
     """The end of a worker. All its messages have been returned before, and its orphaned processes have been killed.
 
-    `how` and `stderr` are for people. `step` is the last step in its progress cell, or None if it never wrote one.
+    `how` and `stderr` are texts for display. `step` is the last step in its progress cell, or None if it never wrote
+    one.
     """
 
     worker: WorkerId
@@ -72,7 +73,7 @@ class Tick(msgspec.Struct, frozen=True):
 
 
 class DrainRequest(msgspec.Struct, frozen=True):
-    """A request to begin no further units. `reason` is for people."""
+    """A request to start no more units. `reason` is a text for display."""
 
     reason: str
 
@@ -81,10 +82,10 @@ Heard = MessageReceived | WorkerExited | DrainRequest
 
 
 class WorkerBackend(Protocol):
-    """The workers of one coordinator. A call for a worker that has died does nothing."""
+    """The interface to the workers of one coordinator. A call for a worker that has died does nothing."""
 
     def begin(self) -> None:
-        """Start the backend. It is called once, before all other methods except `kill_left_of`.
+        """Start the backend. It is called once, before all other methods except `kill_orphans`.
 
         The caller must call `end` in every case.
         """
@@ -113,7 +114,8 @@ class WorkerBackend(Protocol):
     def is_silent(self, holder: HolderFile, commits: int) -> bool:
         """Return whether a holder on another host has made no progress for too long.
 
-        New commits, and a new step in its progress cell, are progress.
+        Progress is a new commit, or a new step in the holder's progress cell. `commits` is the number of commits of
+        other coordinators so far.
         """
 
     def kill_orphans(self, dead: set[HolderId]) -> None:
@@ -121,10 +123,10 @@ class WorkerBackend(Protocol):
 
 
 def position(step: Step | None, unit: Unit, units: int) -> int:
-    """Return the item of `unit` at which a worker is. If all items have begun, return the end of the unit.
+    """Return the item of `unit` that a worker executes. If all items have begun, return the end of the unit.
 
     `units` is the number of units that were assigned to the worker so far, `unit` being the last. If the step of the
-    worker is unknown, the unit counts as finished.
+    worker is unknown, return the end of the unit too.
     """
     if step is None:
         return unit.end
@@ -136,7 +138,7 @@ def position(step: Step | None, unit: Unit, units: int) -> int:
 def positions(
     crew: WorkerBackend, running: Iterable[tuple[WorkerId, Unit | None, int]]
 ) -> tuple[tuple[WorkerId, int], ...]:
-    """Return the positions of the workers that have begun their unit: they have leased it and set it up.
+    """Return the positions of the workers that have begun their unit: they have leased and prepared it.
 
     `running` has each worker with its unit and the number of units that were assigned to it so far. Workers with
     unknown steps are omitted.
@@ -156,7 +158,7 @@ def _is_begun(step: Step, units: int) -> bool:
 def finished_items(step: Step | None, unit: Unit, units: int) -> int:
     """Return the number of items of `unit` that its worker has finished. They may not be committed yet.
 
-    `units` is the number of units that were assigned to the worker so far, `unit` being the last.
+    `units` is as in `position`.
     """
     if step is None or step.unit != units:
         return 0

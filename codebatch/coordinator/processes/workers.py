@@ -1,4 +1,4 @@
-"""Worker processes as their coordinator sees them: start, messages, progress cell, standard error, end."""
+"""Worker processes from the coordinator's side: start, messages, progress cell, standard error, end."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class WorkerProcess(msgspec.Struct):
     def receive(self) -> list[FromWorker] | None:
         """Return the messages that have arrived.
 
-        Return None if there will be no more: the channel or the worker has ended.
+        Return None if no more messages can arrive, because the channel or the worker has ended.
         """
         try:
             data = self.channel.recv(RECEIVE_BYTES, socket.MSG_DONTWAIT)
@@ -120,7 +120,7 @@ class WorkerProcess(msgspec.Struct):
 
     @property
     def has_ended(self) -> bool:
-        """Whether the process is dead. Its channel may still be open, if orphaned child processes have it."""
+        """Whether the process is dead. Its channel may still be open in orphaned child processes."""
         return has_ended(self.process)
 
     def bury(self) -> Death:
@@ -158,7 +158,7 @@ def start_worker(worker: WorkerId, batch: BatchDir, settings: WorkerSettings) ->
     """
     holder = new_holder_id()
     scratch = batch.root / layout.SCRATCH / holder
-    # If the batch directory was removed, creating it again would leave an empty batch in the store.
+    # If the batch directory was removed, it must not be created again: an empty batch would be in the store.
     if batch.files.size(batch.root) is None:
         raise StoreCorrupt(f"another process removed {batch.root}", hint=NEW_BATCH_HINT)
     batch.files.make_directory(scratch)

@@ -1,4 +1,4 @@
-"""The context of an attempt for its worker: the previous attempt, and the states of the commands that it needs."""
+"""The information that an attempt gets: its previous attempt, and the states of the commands that it needs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from codebatch.store.work.attempts import CommandPlaces
 def make_assign(conductor: Conductor, start: StartCommand, places: CommandPlaces) -> Assign:
     """Return the message that assigns an attempt to a worker.
 
-    It includes the attempts that the worker starts afterwards.
+    It includes further attempts, which the worker starts one after another when the attempt has ended.
     """
     shard, item = places.place(start.item)
     return Assign(
@@ -28,7 +28,7 @@ def make_assign(conductor: Conductor, start: StartCommand, places: CommandPlaces
 
 
 def make_brief(conductor: Conductor, start: StartCommand, places: CommandPlaces) -> Brief:
-    """Return the brief of an attempt that is about to start."""
+    """Return the Brief of an attempt that is about to start: the values that its command can use."""
     previous = conductor.previous(start.item)
     return Brief(
         tried=start.failed_tries,

@@ -38,9 +38,9 @@ from codebatch.system.processes.progress_cell import Child
 class ProcessCommandBackend:
     """The workers of one coordinator of a work batch. It must be used in one thread.
 
-    Signals are handled only in the main thread. The first signal is reported as DrainRequest. The second terminates
-    commands, with their grace period, and the third kills them. SIGHUP is ignored, so a batch continues without a
-    terminal. It has many methods.
+    Signals are handled only in the main thread. The first signal is reported as DrainRequest. The second signal
+    terminates commands, with their grace period, and the third kills them. SIGHUP is ignored, so a batch continues
+    without a terminal. It has many methods.
     """
 
     def __init__(self, batch: BatchDir, settings: WorkerSettings) -> None:
@@ -65,7 +65,7 @@ class ProcessCommandBackend:
         return self._signals.exit_status
 
     def begin(self) -> None:
-        """Start the backend. It is called once, before all other methods except `kill_left_of` and `take_on`.
+        """Start the backend. It is called once, before all other methods except `kill_orphans` and `adopt`.
 
         The caller must call `end` in every case.
         """
@@ -98,7 +98,7 @@ class ProcessCommandBackend:
                 attempt_mark(holder, one.unit.shard, one.unit.start, one.epoch) for one in (message, *message.then)
             }
         if isinstance(message, Terminate) and worker in self._channels.workers:
-            # A stopped process must be continued first, otherwise it would not receive the message.
+            # A stopped process must be continued first. Otherwise, it could not read the message.
             _signal(self._channels.workers[worker].process.pid, signal.SIGCONT)
         self._channels.send(worker, message)
 
@@ -111,9 +111,9 @@ class ProcessCommandBackend:
         return events + self._read_signals() + self._read_timers() + self._read_helper() + self._check_stopped()
 
     def wake(self, item: int, round_: int, seconds: float, until_ns: int = 0) -> None:
-        """Schedule a TimerFired for an attempt.
+        """Schedule the event TimerFired for an attempt.
 
-        It comes after `seconds` of running time or, if `until_ns` is set, at this wall-clock time.
+        It is reported after `seconds` of running time or, if `until_ns` is set, at this wall-clock time.
         """
         if until_ns:
             heapq.heappush(self._alarms, (until_ns, item, round_))
@@ -177,7 +177,10 @@ class ProcessCommandBackend:
                 self._adopted.append(self._watch(holder.holder, holder.pid))
 
     def kill_orphans(self, marks: Collection[str], dead: Collection[HolderId]) -> None:
-        """Kill orphans of dead workers: the process groups of their commands, and all processes with one of `marks`."""
+        """Kill orphans of dead workers: the process groups of their commands, and all processes with one of the marks.
+
+        A mark is an environment variable that identifies an attempt. Child processes inherit it.
+        """
         for holder in dead:
             self._signal_child(read_running_child(self._batch, holder), signal.SIGKILL)
         if marks:
@@ -187,7 +190,8 @@ class ProcessCommandBackend:
         self._channels.remove(worker)
         marks = self._marks.pop(worker.id, None)
         child = read_running_child(self._batch, worker.holder)
-        # The command may trace the worker (ptrace). Then the worker cannot be reaped before the command is killed.
+        # The command may trace the worker with ptrace(2). The worker can then be reaped only after the command is
+        # killed.
         if worker.killed_for == "stopped":
             self._kill_command(child, marks)
         death = worker.bury()

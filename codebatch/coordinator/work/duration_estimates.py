@@ -1,4 +1,4 @@
-"""Estimates of the durations of commands. They are based on this batch and on earlier batches of the same directory."""
+"""Estimates of the durations of commands. They are based on this batch and on earlier batches in the same directory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from codebatch.store.work.durations import CommandDuration, Durations, program_n
 from codebatch.store.work.work_batches import iter_reloads
 
 PROGRAMS_READ_MAX = 500
-"""Maximum number of commands with unknown durations whose definitions are read for their program names.
+"""Maximum number of commands of unknown duration for which the name of their program is read from the definition.
 
 If there are more such commands, none of their definitions is read.
 """
@@ -64,7 +64,7 @@ class Estimator:
     def lengths(self) -> list[float]:
         """The estimated seconds of each item.
 
-        If the duration of an item is unknown, it is the mean of the known ones.
+        An unknown duration is estimated by the mean of the known durations.
         """
         known = [_median(durations) for durations in self._known if durations]
         other = sum(known) / len(known) if known else 1.0
@@ -73,7 +73,7 @@ class Estimator:
     def expected(self, item: int) -> float | None:
         """Return the estimated seconds of an item.
 
-        Return None if the duration of the item is unknown and no command has finished yet.
+        Return None if no duration is recorded for the item and no command has finished yet.
         """
         samples = self._known[item] or self._seen_seconds
         return round(_median(samples), 3) if samples else None
@@ -91,7 +91,7 @@ class Estimator:
         self._durations.save()
 
     def forecast(self, agenda: CommandPlan, waiting: Sequence[int], running: Mapping[int, float]) -> Forecast | None:
-        """Return an estimate of the remaining time for waiting and running items. Return None if nothing is known.
+        """Return an estimate of the remaining time of waiting and running items. Return None if no duration is known.
 
         `running` maps items to the seconds since their start.
         """

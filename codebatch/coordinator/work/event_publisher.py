@@ -4,7 +4,7 @@ The projector translates scheduler events into happenings. From each happening, 
 its fields, and passes the event to the event file and to the notifier. The module is one unit, long as it is, because
 the fields of an event are best read together.
 
-Events have no effect on scheduling. If the disk refuses an event, the event is written later or never. If earlier
+Events have no effect on scheduling. If an event cannot be written to disk, it is written later or never. If earlier
 events are damaged, they are treated as missing. In both cases, the batch continues, and the states of commands are
 unaffected.
 """
@@ -91,10 +91,10 @@ class EventPublisher:
         estimator: Estimator | None = None,
         notifier: Notifier | None = None,
     ) -> None:
-        """Read earlier events. Emit events for everything that has happened without an event.
+        """Read earlier events. Emit the missing events for everything that has happened so far.
 
         The caller must hold the lease of the batch. `concluded`, `requests` and `leases` (by item) are the state of the
-        batch on disk. `running_ns` is a clock that stops in suspend.
+        batch on disk. `running_ns` is a clock that stops while the system is suspended.
         """
         self._batch = batch
         self._work = work
@@ -157,9 +157,9 @@ class EventPublisher:
         self._projector.start(start)
 
     def record_use(self, ended: Sequence[Conclusion], used: Sequence[ResourceUsage]) -> None:
-        """Record the resources that ended attempts used.
+        """Record the resources that ended attempts used, for the fields of their end events.
 
-        This must be called before the ends of the attempts are handled.
+        Call this method before the ends of the attempts are handled.
         """
         self._used.update({(one.item, one.round): each for one, each in zip(ended, used, strict=False)})
 
@@ -171,7 +171,7 @@ class EventPublisher:
         self._emit_all(self._projector.effects(event))
 
     def on_turn_end(self) -> None:
-        """Finish a turn: write the events. If they are due, emit a progress event and save durations."""
+        """Finish a turn: write the events. At intervals, also emit a progress event and save durations."""
         now = self._running_ns()
         if now >= self._next_progress_ns and (self._conductor.running or self._conductor.closed_pools):
             self._update_progress(now)
@@ -222,7 +222,7 @@ class EventPublisher:
         self._signal = reason
 
     def end(self, how: Complete | Drained | Break | None, why: str = "") -> None:
-        """Emit the last event. `why` is the error with which the coordinator ends, or empty."""
+        """Emit the last event. `how` is the way in which the run ended, `why` the coordinator's error or empty."""
         self._emit_all(self._projector.remaining())
         if isinstance(how, Complete) and self._conductor.verdict().is_final:
             self._emit_batch_end()
@@ -299,7 +299,7 @@ class EventPublisher:
                     self._emit_request(request)
 
     def _emit_state(self, happening: CommandMarked | CommandSkipped) -> None:
-        """Emit the event for a command whose state changed although no attempt ended."""
+        """Emit the event for a command whose state changed without the end of an attempt."""
         match happening:
             case CommandMarked(item, round_, is_done=True):
                 self._emit_task(events.TaskCompleted, item, round_, marked_done=True)
@@ -369,7 +369,7 @@ class EventPublisher:
                 self._emit_task(events.TaskCancelled, conclusion.item, conclusion.round, seconds=seconds)
 
     def _wait_fields(self, conclusion: Conclusion) -> dict[str, object]:
-        """Return the event fields that describe how long a failed command waits before its next try."""
+        """Return the event fields with the time that a failed command waits before its next try."""
         item = conclusion.item
         is_last = self._conductor.conclusion(item) is conclusion
         if not is_last or self._conductor.state(item) is not CommandState.WAITING:
@@ -455,7 +455,7 @@ class EventPublisher:
     def _critical_path(self) -> list[int]:
         """Return the critical path: the chain of commands, each needed by the next, that ended last.
 
-        The order is that of execution. Only commands that ended under this coordinator are included.
+        The commands are in order of execution. Only commands that ended under this coordinator are included.
         """
         path: list[int] = []
         heads = list(self._ended)

@@ -27,7 +27,7 @@ from codebatch.system.processes.garbage_collector import collector_paused
 
 
 class WorkRunOutcome(NamedTuple):
-    """The result of an execution.
+    """The result of an execution of a work batch.
 
     `exit_status` is the exit status for the signal that ended the execution early, otherwise 0.
     """

@@ -18,14 +18,14 @@ from codebatch.store.batches.holders import HolderFile
 
 
 class TimerFired(msgspec.Struct, frozen=True):
-    """The end of the wait before an attempt."""
+    """The end of the wait before an attempt. It may start now."""
 
     item: int
     round: int
 
 
 class HelperExited(msgspec.Struct, frozen=True):
-    """The end of the helper program.
+    """The end of a helper program, which answers questions.
 
     `output` is its output. It is None if the program failed, printed too much, or exceeded its time limit.
     """
@@ -46,7 +46,7 @@ class ForcedStopRequested(msgspec.Struct, frozen=True):
 class StoppedWorker(msgspec.Struct, frozen=True):
     """A worker that another process had stopped or traced.
 
-    The coordinator has continued it or, if `is_killed` is set, killed it.
+    The coordinator has continued the worker or, if `is_killed` is set, killed it.
     """
 
     holder: HolderId
@@ -59,10 +59,13 @@ CommandHeard = Heard | TimerFired | HelperExited | ForcedStopRequested | Stopped
 
 
 class CommandBackend(Protocol):
-    """The workers that run commands for one coordinator. A call for a worker that has died does nothing."""
+    """The interface to the workers that run commands for one coordinator.
+
+    A call for a worker that has died does nothing.
+    """
 
     def begin(self) -> None:
-        """Start the backend. It is called once, before all other methods except `kill_left_of` and `take_on`.
+        """Start the backend. It is called once, before all other methods except `kill_orphans` and `adopt`.
 
         The caller must call `end` in every case.
         """
@@ -80,9 +83,9 @@ class CommandBackend(Protocol):
         """Wait at most 0.1 s. Return the events since the last call, in order."""
 
     def wake(self, item: int, round_: int, seconds: float, until_ns: int = 0) -> None:
-        """Schedule a TimerFired for an attempt.
+        """Schedule the event TimerFired for an attempt.
 
-        It comes after `seconds` of running time or, if `until_ns` is set, at this wall-clock time.
+        It is reported after `seconds` of running time or, if `until_ns` is set, at this wall-clock time.
         """
 
     def help(self, arguments: Sequence[str], input_bytes: bytes, seconds: float) -> None:
@@ -92,19 +95,22 @@ class CommandBackend(Protocol):
         """
 
     def adopt(self, holders: Collection[HolderFile]) -> None:
-        """Adopt live workers of an earlier coordinator. Those that are stopped are continued."""
+        """Adopt live workers of an earlier coordinator. Stopped workers are continued."""
 
     def kill_orphans(self, marks: Collection[str], dead: Collection[HolderId]) -> None:
-        """Kill orphans of dead workers: their commands, and all processes with one of the attempt marks in `marks`."""
+        """Kill orphans of dead workers: their commands, and all processes with one of the attempt marks in `marks`.
+
+        A mark is an environment variable that identifies an attempt. Child processes inherit it.
+        """
 
 
 class CommandWatcher(Protocol):
     """Receiver of the progress of a work batch."""
 
     def on_start(self, conductor: Conductor) -> None:
-        """Receive the conductor. This is called once, at the start.
+        """Receive the conductor, which has the states of all commands. This is called once, at the start.
 
-        The state of the conductor may be read at any time.
+        The watcher may read the conductor at any time.
         """
 
     def on_event_handled(self, event: CommandEvent) -> None:

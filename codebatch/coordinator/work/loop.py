@@ -75,10 +75,10 @@ from codebatch.store.work.requests import Requests
 from codebatch.system.clock import running_ns
 
 _KEPT_OPEN = (layout.OUTCOMES, layout.LEASES, layout.HOLDERS, layout.REQUESTS)
-# Leases of other processes are checked after this many turns. A turn without events (0.1 s) counts as _QUIET_TURN.
+# Number of turns after which the leases of other processes are checked. A turn without events counts as _QUIET_TURN.
 _LOOK_EVERY = 100
 _QUIET_TURN = 20
-_READ_NS = 20_000_000  # While events keep arriving, requests and questions are read only at this interval.
+_READ_NS = 20_000_000  # Requests and questions are read at most once in this interval while events keep arriving.
 
 
 def _action_message(action: RecallQueued | TerminateCommand | DeliverAnswer | Retire) -> messages.ToWorker:
@@ -94,7 +94,7 @@ def _action_message(action: RecallQueued | TerminateCommand | DeliverAnswer | Re
 
 
 class WorkCoordinator:
-    """One run over one work batch, with its own worker backend. A batch has at most one coordinator at a time."""
+    """One run of one work batch, with its own worker backend. A batch has at most one coordinator at a time."""
 
     def __init__(
         self,
@@ -168,7 +168,7 @@ class WorkCoordinator:
         self._error: CodebatchError | None = None
 
     def run(self) -> None:
-        """Run until no command can start any more, or until a drain.
+        """Run until no command can start any more, or until a drain: no more commands start, and running ones end.
 
         Raises EnvironmentBroken, or the error with which a worker gave up. Running commands then outlive this process.
         """
@@ -194,7 +194,7 @@ class WorkCoordinator:
             raise failure
 
     def _failure(self) -> CodebatchError | None:
-        """Return the error that this coordinator ends with, or None."""
+        """Return the error that ends this run, or None if the run may continue."""
         if self._error is not None:
             return self._error
         if self._inodes() != self._places:
@@ -213,7 +213,7 @@ class WorkCoordinator:
 
     @property
     def has_unseen_requests(self) -> bool:
-        """Whether new requests arrived. To avoid a race, check this after the lease was released."""
+        """Whether requests arrived that were not read. To avoid a race, check this after the lease was released."""
         return len(self._requests.read()) > self.conductor.handled_request_count
 
     def close(self) -> None:
@@ -224,7 +224,7 @@ class WorkCoordinator:
             leftovers.sweep(self._leases.holders(), self._holder.id)
 
     def _inodes(self) -> list[tuple[int, int] | None]:
-        """Return device and inode of the directories with outcomes. They change if a directory is replaced."""
+        """Return device and inode of the directories with outcomes. They differ after a replacement."""
         places = (self._batch.root, self._batch.root / layout.OUTCOMES)
         stats = [self._batch.files.stat(place) for place in places]
         return [None if stat is None else (stat.st_dev, stat.st_ino) for stat in stats]
@@ -293,7 +293,7 @@ class WorkCoordinator:
             self._watcher.on_note(stopped_worker_text(stopped, ids[0] if ids else ""))
 
     def _consult_rules(self, consult: Callable[[], Consulted | None]) -> None:
-        """Ask the answering rules or program. If the disk refuses access, drain; the question is left to people."""
+        """Ask the answering rules or program. On a disk error, drain, and leave the question to people."""
         try:
             consulted = consult()
         except StoreError as error:
@@ -308,16 +308,16 @@ class WorkCoordinator:
             return
         try:
             requests = self._requests.read()
-        # It is unknown what was requested, so nothing may start. Running commands continue.
+        # The requests are unreadable, so nothing may start. Running commands continue.
         except StoreCorrupt as error:
             self._give_up(error)
             return
-        while self._end is None and self._requests_handed < len(requests):  # The next coordinator handles the others.
+        while self._end is None and self._requests_handed < len(requests):  # The next coordinator handles the rest.
             self._requests_handed += 1
             self._handle(Requested(requests[self._requests_handed - 1]))
 
     def _handle(self, event: CommandEvent) -> None:
-        """Pass an event to the conductor and execute its actions. Events that these cause are handled afterwards."""
+        """Pass an event to the conductor and execute its actions. Then handle the events that the actions cause."""
         self._events.append(event)
         if len(self._events) > 1:
             return
@@ -356,7 +356,7 @@ class WorkCoordinator:
                 self._end = action
 
     def _request(self, append: Callable[[Mapping[CommandId, int]], None], *, ends: bool) -> None:
-        """Append requests. If the disk refuses them and `ends` is set, attempts end anyway and count as interrupted."""
+        """Append requests. If `ends` is set and the disk fails, attempts end anyway and count as interrupted."""
         ids = self.conductor.agenda.ids
         try:
             append({ids[item]: epoch for item, (epoch, _) in self.conductor.leased_items.items()})
@@ -421,15 +421,15 @@ class WorkCoordinator:
         self._handle(DrainRequested())
 
     def _idle(self, worker: WorkerId, event: Ready | LeaseRefused | UnitDone) -> None:
-        """Pass the event to the conductor. If the batch has ended, stop the worker."""
+        """Pass an event of a worker without work to the conductor. If the batch has ended, stop the worker."""
         self._handle(event)
         if self._end is not None:
             self._backend.send(worker, messages.Stop())
 
     def _handle_exit(self, died: WorkerExited) -> None:
         self._append_waiting_stops()
-        self._read_requests()  # The worker may have died because of a stop request.
-        concluded = self.attempts.read()  # It may have died after link(2), before its report.
+        self._read_requests()  # A request to stop may be the reason why the worker died.
+        concluded = self.attempts.read()  # The worker may have died between link(2) and its report.
         leases = {} if self._end is not None else read_leases(self._leases, self.attempts.places).leases
         ended = self._advance_dead(died.worker, leases, concluded)
         if ended or concluded.unreadable:
@@ -454,7 +454,7 @@ class WorkCoordinator:
                 self._handle(WorkerDied(died.worker, "it" if lease.holder.holder == member.holder else "another"))
 
     def _advance_dead(self, worker: WorkerId, leases: Mapping[int, Lease], concluded: Concluded) -> list[Conclusion]:
-        """Record which queued commands a dead worker began, by its leases. Return the conclusions left to handle."""
+        """Record which queued commands a dead worker began, by its leases. Return the remaining conclusions."""
         ended = list(concluded.conclusions)
         holder = self._workers[worker].holder
         while (item := self.conductor.next_item(worker)) is not None:
@@ -478,13 +478,13 @@ class WorkCoordinator:
             self._read_commits()
 
     def _read_commits(self) -> None:
-        """Handle the commits on disk that no message reported: those of adopted workers and of dead workers."""
+        """Process the commits on disk that no message reported: commits of adopted workers and of dead workers."""
         concluded = self.attempts.read()
         if concluded.conclusions or concluded.unreadable:
             self._handle(concluded)
 
     def _check_adopted_workers(self) -> None:
-        """Handle commits of adopted workers. If an adopted worker is dead, kill its command and release its item."""
+        """Process commits of adopted workers. If an adopted worker is dead, kill its command and release its item."""
         leases = read_leases(self._leases, self.attempts.places).leases
         dead = {item: leases[item] for item in self.conductor.adopted if item in leases and not leases[item].is_live}
         self._kill_orphans(dead)

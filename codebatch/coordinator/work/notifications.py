@@ -26,9 +26,12 @@ from codebatch.model.work.event import BatchDrained, BatchEnded, BatchEvent, eve
 from codebatch.model.work.work_batch import Notify
 
 WAITING_MAX = 1000
-"""Maximum number of waiting events, not counting last events. If there are more, the oldest are dropped."""
+"""Maximum number of waiting events. If there are more, the oldest are dropped.
+
+The last events of coordinators are not counted or dropped.
+"""
 _GRACE_SECONDS = 1.0
-"""Seconds that are added to the time limit of the command, so that a killed command can be reaped."""
+"""Time in seconds that is added to the time limit of the command. It suffices to reap a killed command."""
 
 
 class Notifier:
@@ -41,7 +44,7 @@ class Notifier:
         self._directory = directory
         self._environment = environment
         self._thread = threading.Thread(target=self._deliver_all, name="notify", daemon=True)
-        # This lock guards all attributes below.
+        # The lock of this condition guards all attributes below.
         self._changed = threading.Condition()
         self._waiting: deque[BatchEvent] = deque()
         self._last: deque[BatchEvent] = deque()
@@ -61,7 +64,7 @@ class Notifier:
             return problems
 
     def begin(self) -> None:
-        """Start the thread. If this fails, `problems` has the reason, and nothing is delivered."""
+        """Start the thread. If this fails, `problems` has the reason, and no events are delivered."""
         try:
             self._thread.start()
         except RuntimeError as error:
@@ -84,16 +87,16 @@ class Notifier:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Deliver waiting events for at most the time limit of one command, and drop the rest.
+        """Deliver waiting events for at most the time limit of one command, and drop the remaining events.
 
-        Last events are always tried.
+        A delivery of each last event is tried in any case.
         """
         seconds = self._notify.timeout_seconds + _GRACE_SECONDS
         with self._changed:
             self._deadline = deadline = time.monotonic() + seconds
             self._changed.notify_all()
             if self._thread.is_alive():
-                # A last event must wait for the running command, and its own command may then take as long again.
+                # The delivery of a last event must wait for the running command, and may then take as long itself.
                 self._changed.wait_for(lambda: not self._last_untried, seconds * (1 + self._last_untried))
         if self._thread.is_alive():
             self._thread.join(max(0.0, deadline - time.monotonic()))
@@ -116,7 +119,8 @@ class Notifier:
     def _next(self) -> BatchEvent | None:
         """Wait for the next event to deliver.
 
-        Return None after `close`, if no last event is left, and all others are delivered or their time is over.
+        After `close`, return None as soon as all last events were tried, and all other events are delivered or their
+        time is over.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._last or self._waiting or self._deadline is not None)

@@ -1,7 +1,7 @@
 """Questions of the commands of a work batch, and their automatic answers (SPEC.md "Questions").
 
-Rules are tried first, then a program. If neither answers a question, a person must. The program can do nothing except
-answer.
+The answering rules of the task list are tried first, then its answering program. If neither answers a question, a
+person must. The program can only return an answer; it cannot change the batch in another way.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class QuestionInbox:
     ) -> None:
         """Set up the inbox.
 
-        `read_text` returns the text of a command. `start` runs a program in the background. The output of the program
-        is passed to `handle_output` later.
+        `read_text` returns the text of a command. `start` runs the answering program in the background. When this
+        program has ended, the caller passes its output to `handle_output`.
         """
         self._batch = batch
         self._work = work
@@ -84,9 +84,9 @@ class QuestionInbox:
         self._current_question: Question | None = None
 
     def read(self) -> list[QuestionAsked]:
-        """Return the live questions that are new since the last call.
+        """Return the live questions that were asked since the last call.
 
-        Commands keep running while a live question is open.
+        A question is live if the command keeps running while it waits for the answer.
         """
         self._read_new()
         questions, self._new_questions = self._new_questions, []
@@ -110,10 +110,10 @@ class QuestionInbox:
         return None if known is None else known[1]
 
     def consult(self, consult: Consult) -> Consulted | None:
-        """Try to answer a question by the rules.
+        """Try to answer a question by the answering rules.
 
-        Return None if the program must run first; then `handle_output` returns the result. Raises StoreUnwritable or
-        StoreCorrupt.
+        Return None if the answering program must run first; then `handle_output` returns the result. Raises
+        StoreUnwritable or StoreCorrupt.
         """
         question = self.question(consult.question)
         if question is None or self._answering is None or question.is_human:
@@ -135,7 +135,9 @@ class QuestionInbox:
         return None
 
     def handle_output(self, output: bytes | None) -> Consulted | None:
-        """Answer the pending question with the output of the program. Start the program for the next question.
+        """Answer the pending question with the output of the answering program.
+
+        Start the program for the next question.
 
         Raises StoreUnwritable or StoreCorrupt.
         """
@@ -166,7 +168,7 @@ class QuestionInbox:
         )
 
     def _start_answering_program(self) -> None:
-        """Start the program for the next question, unless the program is already running."""
+        """Start the answering program for the next question, unless the program is already running."""
         if self._current_question is not None or not self._waiting or self._answering is None:
             return
         self._current_question = self._waiting.popleft()

@@ -1,10 +1,11 @@
 """Stop requests of a coordinator. A request names only attempts that have taken their lease.
 
-An attempt that was sent to a worker may never take its lease. A later attempt then gets the same epoch, perhaps from
-another coordinator. If the request named the earlier attempt, it would also apply to the later one. The command could
-then be executed once more than its policy allows.
+An attempt that was sent to a worker may never take its lease. A later attempt of the command then gets the same epoch,
+perhaps from another coordinator. A request that names the earlier attempt would also stop the later attempt. The
+command could then be executed once more than its policy allows.
 
-So a request waits: as soon as an attempt has its lease, a further request names it.
+So a request for such an attempt waits. As soon as the attempt has its lease, a further request is written that names
+it.
 """
 
 from __future__ import annotations
@@ -42,19 +43,19 @@ class StopRequests:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether requests for attempts without a lease are still waiting."""
+        """Whether requests wait for attempts that have not taken their lease yet."""
         return bool(self._waiting)
 
     def append(self, stop: Stop, leased_epochs: Mapping[CommandId, int]) -> None:
         """Append a request. On return, it is durable. Raises StoreUnwritable or StoreCorrupt.
 
-        `leased_epochs` maps each command to the epoch that a live worker of this coordinator holds or may still lease.
-        Any other attempt without a lease has never begun, so no request is needed for it.
+        `leased_epochs` maps each command to the epoch that a live worker of this coordinator has leased or may still
+        lease. If an attempt has no lease and is not in this mapping, it never began, so it needs no request.
         """
         self._append(stop, leased_epochs, is_due=stop.cause == "timeout")
 
     def append_waiting(self, leased_epochs: Mapping[CommandId, int]) -> None:
-        """Append the waiting requests for attempts that have taken their lease in the meantime.
+        """Append the waiting requests whose attempts have taken their lease by now.
 
         Raises the errors of `append`.
         """

@@ -1,8 +1,8 @@
 """Detection of stopped (SIGSTOP) or traced (ptrace(2)) workers. Such workers do not enforce limits.
 
-A worker enforces the limits of its command. It does not count the time in which it was stopped, because Ctrl-Z stops
-both. So once a second, the coordinator looks for stopped workers and continues them. A worker that stays stopped, or is
-stopped again and again, is killed. Its death is handled like any other.
+A worker enforces the limits of its command. The time in which the worker was stopped does not count, because Ctrl-Z
+stops both. So once a second, the coordinator looks for stopped workers and continues them. A worker that stays stopped,
+or is stopped repeatedly, is killed. Its death is handled like the death of any worker.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from codebatch.system.processes.processes import kill_holder
 
 LOOK_NS = 1_000_000_000
 LOOKS_MAX = 3
-"""A worker is killed if this many consecutive checks find it stopped.
+"""Number of consecutive checks that must find a worker stopped before it is killed.
 
-A single check is not enough, because a tracer stops a worker briefly at each system call.
+One check is not enough, because a tracer stops a worker briefly at each system call.
 """
 STOPS_MAX = 5
-"""How often a stopped worker is continued before it is killed."""
+"""How often a worker is continued before it is killed, if it is stopped repeatedly."""
 
 
 class WatchedWorker(NamedTuple):

@@ -1,4 +1,4 @@
-"""Public methods that return records: one for each record type. They take the filters of `query` (RecordOptions)."""
+"""Public methods that return records: one method for each record type. Their filters are those of `codebatch query`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ class Records(Answer[Iterable["JsonRecord"]], Generic[R]):
     ) -> None:
         """Wrap an answer and its complete records. `record_filter` is the filter that these records pass.
 
-        In `answer`, the records may have only some of their fields. In `records`, they have all fields.
+        The records in `answer` have only the fields that the caller requested. `records` has the same records with all
+        fields.
         """
         super().__init__(question=answer.question, result=answer.found, completeness=answer.whole)
         self.asked = record_filter
@@ -197,7 +198,7 @@ class RecordQueries(ABC):
 
 
 class _RepeatableIterable(Iterable["JsonRecord"]):
-    """An iterable that can be iterated several times. Each pass calls `begin`."""
+    """An iterable that can be iterated several times. Each iteration starts with a new iterator from `begin`."""
 
     def __init__(self, begin: Callable[[], Iterator[JsonRecord]]) -> None:
         self._begin = begin

@@ -83,12 +83,12 @@ class Store:
         return self.open_batch(self.open_query(reference), partial=partial)
 
     def open_query(self, reference: str | None = None) -> batch_query.BatchQuery:
-        """Return the internal query object of a batch. `reference` and the errors are the same as in `batch`."""
+        """Return the internal query object of a batch. `reference` and the errors are those of the method `batch`."""
         self.check_open()
         return batch_query.open_batch_query(self._store, reference, self._note, self._passed_over)
 
     def open_batch(self, question: batch_query.BatchQuery, *, partial: bool = False) -> Batch:
-        """Return an open batch for a query object that `ask` returned."""
+        """Return an open batch for a query object that `open_query` returned."""
         return Batch(question, self.check_open, partial=partial)
 
     def side(self, reference: str, *, partial: bool = False, of_files: bool = False) -> Batch:

@@ -91,7 +91,10 @@ class Comparison:
         return {state: state_counts[state] for state in STATES}
 
     def _count_untouched(self, kind: str, changes: Sequence[Change]) -> int:
-        """Return the number of unchanged records of a type in the new batch: all requested ones, without `changes`."""
+        """Return the number of unchanged records of a type in the new batch.
+
+        This is the number of all requested records, minus the new records in `changes`.
+        """
         new, record_filter = self.trees.new, msgspec.structs.replace(self._record_filter, kinds=(kind,))
         names = new.choose_tasks(self._task)
         if kind == "file":
@@ -183,15 +186,19 @@ class Comparison:
 
 
 def compared_kinds(record_filter: RecordFilter) -> tuple[str, ...]:
-    """Return the record types that a filter selects, by name or through a field that only some types have.
+    """Return the record types that a filter selects.
 
-    The default is `diagnostic`.
+    A filter selects record types by name, or by a field that only some types have. Without either, it selects
+    `diagnostic`.
     """
     return record_filter.named_kinds or ("diagnostic",)
 
 
 def compares_only_files(kinds: Collection[str]) -> bool:
-    """Return whether only files are compared. A snapshot lists them, so no batch is needed."""
+    """Return whether `file` is the only record type in `kinds`.
+
+    Files can be compared without a batch, because a snapshot lists them.
+    """
     return {*kinds} == {"file"}
 
 
@@ -205,7 +212,8 @@ def compare(
 ) -> Comparison:
     """Compare two batches for some record types. `new` is the newer one. Raises InvalidInput or StoreCorrupt.
 
-    The result has the rows with a record that passes the filter. Call `refuse_unrelated_batches` before using it.
+    The result has only the changes with a record that passes the filter `asked`. Call `refuse_unrelated_batches` with
+    the result before using it.
     """
     refuse_unknown("kind", kinds, KINDS)
     record_filter = (asked or RecordFilter()).check()
@@ -234,7 +242,7 @@ def refuse_unrelated_batches(comparison: Comparison) -> None:
 
 
 def _comparison_completeness(question: BatchQuery, kinds: Collection[str], task: str | None) -> Answer[None]:
-    """Return the completeness of the results of a batch that a comparison of some record types needs."""
+    """Return how complete the results of a batch are: only the results that a comparison of some record types reads."""
     records = question.records
     names = records.choose_tasks(task)
     kinds = [kind for kind in kinds if kind != "file"]

@@ -113,7 +113,7 @@ def _open_snapshot_query(store: StoreDir, reference: str, ask: OpenQuery, note: 
 
 
 def _query_without_batch(store: StoreDir, snapshot: Snapshot, note: Note) -> BatchQuery:
-    """Return a query of a placeholder batch over a snapshot. This batch is not in the store and has no tasks."""
+    """Return a query of a placeholder batch over a snapshot. The placeholder has no tasks and is not stored."""
     document = snapshot.document
     about = BatchFile(
         batch_id=BatchId(snapshot.id),
@@ -141,7 +141,7 @@ def _current_repository() -> Repository | None:
 
 
 def _unknown_revision(reference: str, repository: Repository, error: InvalidId | NotInStore) -> InvalidId | UnknownId:
-    """Return the error for a reference that names no batch and no commit, with a hint."""
+    """Return the error, with a hint, for a reference that names neither a batch nor a commit."""
     kind: type[InvalidId | UnknownId] = InvalidId if isinstance(error, InvalidId) else UnknownId
     hint = "list batches with: codebatch batch list; list commits with: git log --oneline"
     first, dots, second = reference.partition("..")

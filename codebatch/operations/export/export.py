@@ -77,8 +77,9 @@ def make_export(
 class _ExportInput(NamedTuple):
     """The findings to export, with what is known about their completeness.
 
-    `answer` has the completeness, `lost` are files with missing content, and `omission_notes` are notes on omitted
-    findings.
+    - `answer`: the findings with their completeness.
+    - `lost`: files whose content is missing.
+    - `omission_notes`: notes on omitted findings.
     """
 
     findings: list[ExportedFinding]

@@ -44,11 +44,13 @@ def worst_first(records: BatchRecords, outgoing: Iterable[ExportedFinding]) -> l
 def with_fingerprints(
     records: BatchRecords, tasks: Iterable[str], outgoing: Sequence[ExportedFinding], sources: BatchSources
 ) -> list[ExportedFinding]:
-    """Return the findings with fingerprints. Files with missing content are added to `sources`. Raises StoreCorrupt.
+    """Return the findings with fingerprints, by which other programs recognise a finding in a later export.
 
-    Equal findings of a file are numbered. All findings of `tasks` in the file are numbered, not only exported ones. So
-    a fingerprint does not depend on the selection of findings to export. Suppressed findings have no fingerprint,
-    because `tasks` do not report them.
+    Equal findings of a file are numbered, to give them different fingerprints. All findings of `tasks` in the file are
+    numbered, not only exported ones. So a fingerprint does not depend on the selection of findings to export.
+
+    Suppressed findings have no fingerprint, because `tasks` do not report them. Files with missing content are added to
+    `sources`. Raises StoreCorrupt.
     """
     files: dict[bytes, list[int]] = defaultdict(list)
     for index, finding in enumerate(outgoing):
@@ -71,7 +73,10 @@ def with_fingerprints(
 
 
 def _finding_fingerprints(every: Sequence[Diagnostic], texts: Texts, scopes: Scopes) -> dict[Diagnostic, list[str]]:
-    """Return the fingerprints of the findings of a file. Equal findings are one key with several fingerprints."""
+    """Return the fingerprints of the findings of a file.
+
+    Equal findings are one key of the result; its list has a fingerprint for each of them.
+    """
     by_finding: dict[Diagnostic, list[str]] = defaultdict(list)
     findings = [texts.finding(diagnostic, scopes.at(diagnostic.line)) for diagnostic in every]
     for diagnostic, fingerprint in zip(every, fingerprints(findings), strict=True):

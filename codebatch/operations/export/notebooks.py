@@ -1,8 +1,9 @@
 """Export of findings in notebooks, for programs that know only lines of files.
 
-Such a program shows a notebook as its JSON text. So a finding is moved to the line of the JSON file that contains its
-line of code. Its message names the cell. In a notebook without line breaks, no JSON line contains only this code. The
-finding is then moved to line 1, as ruff does.
+Such a program shows a notebook as its JSON text. So a finding in a cell gets the number of the JSON line that contains
+the same code. Its message names the cell.
+
+A notebook without line breaks has no JSON line with only this code. The finding then gets line 1, as in ruff.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ _Notebook = tuple[list[bytes], list[list[str]]]
 
 
 def relocate_notebook_findings(outgoing: Sequence[ExportedFinding], sources: BatchSources) -> list[ExportedFinding]:
-    """Move findings in notebooks to lines of the notebook files. Return all findings. Raises StoreCorrupt."""
+    """Replace the cell lines of findings in notebooks by lines of the notebook files. Raises StoreCorrupt.
+
+    Return all findings, including those in other files.
+    """
     notebooks: dict[bytes, _Notebook] = {}
     for path in {finding.path for finding in outgoing if finding.diagnostic.cell is not UNSET}:
         content = sources.content(path) or b""
@@ -48,7 +52,7 @@ def _relocate(diagnostic: Diagnostic, lines: list[bytes], cells: list[list[str]]
 
 
 def _holds_its_code(diagnostic: Diagnostic, lines: list[bytes], cells: list[list[str]]) -> bool:
-    """Return whether the JSON line of a finding contains its line of code, and no other code."""
+    """Return whether the JSON line of a finding contains exactly the line of code to which the finding refers."""
     cell, line = diagnostic.cell, diagnostic.cell_line
     if cell is UNSET or line is UNSET or not 0 < cell <= len(cells) or not 0 < line <= len(cells[cell - 1]):
         return False

@@ -1,4 +1,7 @@
-"""Exports of a comparison: the regressions of the newer batch and, for SARIF, its suppressed findings."""
+"""Exports of a comparison: the regressions of the newer batch and its suppressed findings.
+
+Only SARIF has suppressed findings.
+"""
 
 from __future__ import annotations
 
@@ -54,15 +57,18 @@ def not_comparable(comparison: Comparison) -> Iterator[str]:
 
 
 def _is_changed(lines: Sequence[int] | None, line: int) -> bool:
-    """Return whether a line is new: the older file has no matching line.
+    """Return whether a line of the newer file is new: the older file has no matching line.
 
-    `lines` maps line indexes of the newer file to those of the older file. None means that all lines are new.
+    `lines` maps line indexes of the newer file to line indexes of the older file. None means that all lines are new.
     """
     return lines is None or _counterpart_line(lines, line) == 0
 
 
 def _counterpart_line(lines: Sequence[int] | None, line: int) -> int:
-    """Return the line number that `lines` maps a line to, counted from 1. Return 0 if the line has no match."""
+    """Return the number of the line that `lines` maps a line to. Return 0 if the line has no match.
+
+    Both line numbers are counted from 1.
+    """
     has_counterpart = lines is not None and 0 < line <= len(lines) and lines[line - 1] != NOWHERE
     return lines[line - 1] + 1 if lines is not None and has_counterpart else 0
 

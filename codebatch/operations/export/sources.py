@@ -11,7 +11,7 @@ from codebatch.query.sources.records import BatchRecords
 
 
 class BatchSources:
-    """A reader of the files of a batch. `lost` collects the paths of files whose content is missing."""
+    """A reader of the files of a batch. `lost` collects the paths of files whose content could not be found."""
 
     def __init__(self, records: BatchRecords, lost: Collection[bytes] = ()) -> None:
         """Wrap the records of a batch. `lost` are paths whose content is already known to be missing."""

@@ -16,10 +16,10 @@ from codebatch.store.batches.batches import open_batch
 
 
 def possible_tools(batch: Batch, task: str | None, reported_tools: Collection[str]) -> dict[str, str]:
-    """Return the versions of the tools that may have reported findings in a batch, by tool. Unknown versions are empty.
+    """Return the tools that may have reported findings in a batch. Map each tool to its version, or to "" if unknown.
 
-    `task` and `reported_tools` restrict the tools. For custom tasks, tools are known only from findings: those of this
-    batch, and those of its bases that were not imported. Raises InvalidInput or StoreCorrupt.
+    `task` and `reported_tools` restrict the tools. The tools of a custom task are known only from its findings: those
+    of this batch, and those of its bases. Imported findings of bases do not count. Raises InvalidInput or StoreCorrupt.
     """
     records = batch.question.records
     planned = {planned_task.name: planned_task for planned_task in records.plan.tasks}
@@ -36,7 +36,10 @@ def possible_tools(batch: Batch, task: str | None, reported_tools: Collection[st
 
 
 def _tools_in_bases(batch: Batch, task: str) -> Collection[str]:
-    """Return the tools of a task's findings in the bases of a batch. Bases that no longer exist are skipped."""
+    """Return the tools that findings of a task name in the bases of a batch: the older batches whose results it reused.
+
+    A base is skipped if it is damaged or no longer exists, or if its findings of the task were imported.
+    """
     store = batch.question.store
     names: set[str] = set()
     for base in batch.question.batch.about.bases:
@@ -48,7 +51,7 @@ def _tools_in_bases(batch: Batch, task: str) -> Collection[str]:
 
 
 def rule_summaries(tools: Collection[str]) -> dict[tuple[str, str], str]:
-    """Return the summaries of the rules of this installation by tool and rule ID. `tools` are the tools to include."""
+    """Return the summaries of rules of this installation by tool and rule ID. Only rules of `tools` are included."""
     summaries: dict[tuple[str, str], str] = {}
     if OURS in tools:
         rows = language_services().list_rules({})

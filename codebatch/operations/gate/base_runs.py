@@ -53,9 +53,9 @@ def run_snapshot_as(
 ) -> BatchDir:
     """Return the finished batch of a snapshot with the tasks of `head`. Create or continue the batch if necessary.
 
-    The imported findings of `head` belong to another tree. So imports are taken from `known`, an older batch of the
-    same snapshot, if it is given. Raises ToolMismatch if this installation would execute the tasks differently. Raises
-    Stopped at a signal, and StoreError.
+    The imported findings of `head` belong to another tree. So if `known`, an older batch of the same snapshot, is
+    given, imported findings are taken from `known`. Raises ToolMismatch if this installation would execute the tasks
+    differently. Raises Stopped at a signal, and StoreError.
     """
     plan = head.plan()
     catalogue = execution.configuration.catalogue.with_imports(head.about.imports)
@@ -136,8 +136,8 @@ def obtain_commit_batch(
     """Return a finished batch of a named commit. If no batch comparable to `head` exists, the commit is analysed.
 
     A batch with the tasks of `head` is preferred. If the commit cannot be analysed, any batch of the commit is
-    returned, with a note. If there is none, the error depends on the reason: BatchIncomplete if the tasks of `head`
-    cannot be executed here, otherwise UnknownId. Raises Stopped at a signal, and StoreError.
+    returned, with a note. If the commit has no batch, BatchIncomplete is raised if the tasks of `head` cannot be
+    executed here, otherwise UnknownId. Raises Stopped at a signal, and StoreError.
     """
     ended = [batch for batch in list_commit_batches(store, head, commit.id) if has_ended(batch)]
     if ended:
@@ -164,9 +164,10 @@ def obtain_commit_batch(
 
 
 def list_commit_batches(store: StoreDir, head: BatchDir, commit: str) -> list[BatchDir]:
-    """Return the batches of a commit without uncommitted changes that are comparable to `head`, latest first.
+    """Return the comparable batches of a commit, latest first.
 
-    A batch is comparable if its sources, paths, file patterns and submodules are those of `head`. It may be unfinished.
+    A batch is comparable if its sources, paths, file patterns and submodules are equal to those of `head`. The tree of
+    the batch must be the commit without uncommitted changes. The batch may be unfinished.
     """
     patterns = ("", _similar_stat_cache(store, head))
     return [
@@ -181,7 +182,7 @@ def list_commit_batches(store: StoreDir, head: BatchDir, commit: str) -> list[Ba
 
 
 def have_same_submodules(store: StoreDir, left: BatchDir, right: BatchDir) -> bool:
-    """Return whether two batches have the same checked-out submodules.
+    """Return whether the same submodules were checked out when two batches were made.
 
     Otherwise, all files of a submodule that only one batch has would be reported as new or deleted.
     """
@@ -218,17 +219,17 @@ def freeze_commit(
 
 
 def _similar_stat_cache(store: StoreDir, head: BatchDir) -> str:
-    """Return the name of a stat cache that has the file patterns of `head`, or an empty string.
+    """Return the name of a stat cache that was written with the file patterns of `head`, or an empty string.
 
-    A batch that was created for a comparison has no stat cache. For such a batch, the stat cache of the latest batch
-    with the same sources and paths is used.
+    A stat cache has the size and times of each file, so unchanged files need not be read. A batch that was created for
+    a comparison has none. For such a batch, the stat cache of the latest batch with equal sources and paths is used.
     """
     caches = (batch.about.stat_cache for batch in iter_batches(store) if batch.about.place == head.about.place)
     return head.about.stat_cache or next(filter(None, caches), "")
 
 
 def has_ended(batch: BatchDir) -> bool:
-    """Return whether a batch is readable and all its work has ended."""
+    """Return whether a batch is readable, all its work has ended, and its outputs are merged."""
     try:
         batch.plan()
         return read_current_state(batch).is_settled_and_merged

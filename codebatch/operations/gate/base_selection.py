@@ -1,4 +1,7 @@
-"""Choice of the base of a comparison if the user gave none (SPEC.md "Quality gate"). The reason is reported."""
+"""Choice of the base of a comparison if the user named no base (SPEC.md "Quality gate").
+
+The choice comes with its reason, which is shown to the user.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +28,8 @@ _IS_FIRST = "first run: the store has no other batch of this source"
 class ComparisonBase(NamedTuple):
     """A batch to compare with, and the reason for its choice.
 
-    `change_begins` is set if the batch is older than the commit at which the change begins. It is that commit.
-    Differences between the two commits are not part of the change.
+    `change_begins` is the commit at which the change under review begins. It is set only if the batch is of an older
+    commit. Differences between the two commits are not part of the change.
     """
 
     batch: BatchDir
@@ -47,9 +50,9 @@ class NoBase(NamedTuple):
 def choose_base(
     store: StoreDir, head: BatchDir, execution: ExecutionSettings, listener: Listener, environment: Mapping[str, str]
 ) -> ComparisonBase | NoBase:
-    """Return the base of a comparison with `head`: a batch with the same sources, paths and file patterns.
+    """Return the base of a comparison with `head`: a batch with the same sources, paths and file patterns as `head`.
 
-    The first batch of a source usually has no base. In a pull request on GitHub, its base is searched for nevertheless:
+    The first batch of a source usually has no base. In a pull request on GitHub, a base is searched for nevertheless:
     if CI lost its cache, every change would pass otherwise. Raises StoreError, and Stopped at a signal while the base
     is analysed.
     """
@@ -72,10 +75,11 @@ def choose_base(
 
 
 def _was_elsewhere(store: StoreDir, head: BatchDir, repository: Repository) -> bool:
-    """Return whether the store has a batch of this repository in another directory.
+    """Return whether the store has a batch of this repository that was made in another directory.
 
-    CI restores caches in any directory. Such a batch is recognised by its commit, which this repository has too. A
-    shallow clone has few commits. So there, a batch also counts if `head` has more than half of its paths.
+    CI can restore a cached store in another directory. A batch belongs to the repository if the repository has the
+    batch's commit. A shallow clone has few commits. There, a batch also belongs to it if `head` has more than half of
+    the batch's paths.
     """
     other_batches = [
         batch
@@ -133,7 +137,10 @@ def _find_base_at_commit(
 
 
 def _nearest(head: BatchDir, candidates: list[BatchDir], repository: Repository, commit: str) -> Iterator[BatchDir]:
-    """Yield the ended batches of a commit or its ancestors that have the tasks of `head`, nearest commit first."""
+    """Yield the ended batches of a commit, then those of its ancestors, nearest ancestor first.
+
+    Only batches with the same tasks as `head` are yielded.
+    """
     by_commit: dict[str, list[BatchDir]] = defaultdict(list)
     for batch in candidates:
         if batch.about.is_clean and batch.about.commit:
@@ -150,7 +157,10 @@ def _nearest(head: BatchDir, candidates: list[BatchDir], repository: Repository,
 
 
 def _find_previous_batch(head: BatchDir, candidates: list[BatchDir]) -> ComparisonBase | NoBase:
-    """Return the previous finished batch of the same sources, paths and pipeline. Outside of git, this is the base."""
+    """Return the previous finished batch with the sources, paths and pipeline of `head`.
+
+    Outside of git, it is the base.
+    """
     comparable = (
         batch
         for batch in candidates
@@ -177,8 +187,8 @@ def _has_same_tasks(batch: BatchDir, plan: Plan) -> bool:
 
 
 def _task_keys(plan: Plan) -> set[str]:
-    """Return the cache keys of the tasks of a plan.
+    """Return the cache keys of the tasks of a plan. An import is represented by its name instead.
 
-    Imports are represented by their names, because the cache key of an import differs for each tree.
+    The cache key of an import differs for each tree, so it would never match.
     """
     return {task.name if is_import(task) else task.key for task in plan.tasks}

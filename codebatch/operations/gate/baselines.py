@@ -1,4 +1,4 @@
-"""Baselines: files that list the findings a team accepts, for CI without a store (compare/baselines.py)."""
+"""Baselines: files with the accepted findings of a project, for CI without a store (compare/baselines.py)."""
 
 from __future__ import annotations
 
@@ -122,10 +122,7 @@ def _open_nonblocking(path: str, flags: int) -> int:
 
 
 def ignore_baseline_file(batch: Batch, path: Path) -> None:
-    """Exclude a baseline file from the staleness check of a batch.
-
-    It is not source code, so its changes do not matter.
-    """
+    """Exclude a baseline file from the files whose changes make a batch stale. It is not source code."""
     directory, name = os.path.split(os.path.abspath(os.fsencode(path)))
     batch.question.ignored_paths = (os.path.join(os.path.realpath(directory), name),)
 
@@ -177,7 +174,7 @@ def update_baseline(batch: Batch, path: Path, *, accept_new: bool = False) -> An
 
 
 def count_by_rule(entries: Sequence[BaselineEntry]) -> list[tuple[str, str, int, int]]:
-    """Return the numbers of findings and of files for each tool and code of a baseline, most findings first."""
+    """Return (tool, code, number of findings, number of files) for each rule of a baseline, most findings first."""
     by_rule: dict[tuple[str, str], list[BaselineEntry]] = defaultdict(list)
     for entry in entries:
         by_rule[entry.tool, entry.code].append(entry)
@@ -209,9 +206,9 @@ def diff_baseline(batch: Batch, entries: Sequence[BaselineEntry]) -> tuple[Answe
 def _not_comparable(
     batch: Batch, lines: Sequence[BaselineEntry], pairs: Sequence[BaselineEntryPair]
 ) -> list[BaselineEntry]:
-    """Return the unmatched entries of a baseline that are not known to be fixed, because the batch did not check them.
+    """Return the entries without a matching finding whose absence does not mean that they were fixed.
 
-    Raises StoreCorrupt.
+    They are entries for which the batch did not perform the same check. Raises StoreCorrupt.
     """
     matched = {pair.line for pair in pairs}
     unmatched: dict[bytes, list[BaselineEntry]] = defaultdict(list)
@@ -225,7 +222,7 @@ def _not_comparable(
 
 
 class _Reach:
-    """The tools and rules that a batch checked in some files."""
+    """The tools and rules with which a batch checked some files."""
 
     def __init__(self, question: BatchQuery, paths: Iterable[bytes]) -> None:
         self._records = question.records
@@ -239,9 +236,9 @@ class _Reach:
 
         Raises StoreCorrupt. Possible reasons:
 
-        - The path is not covered by the batch or is excluded.
+        - The batch does not cover the path, or excludes it.
         - No task reports findings of the tool.
-        - A task that does has no result for the file, or has the rule disabled.
+        - A task that reports findings of the tool has no result for the file, or its rule is disabled.
         - The file was checked only in part, and it still contains the line of the entry.
         """
         entry = self._records.snapshot.entry(path)
@@ -257,7 +254,10 @@ class _Reach:
         return [entry for entry in lines if entry.hash in hashes or not self._is_checked(entry)]
 
     def _is_checked(self, entry: BaselineEntry) -> bool:
-        """Return whether all tasks that could report a finding have checked its file with its rule enabled."""
+        """Return whether the finding of an entry would be known if it still existed.
+
+        This is true if every task that could report the finding has checked the file with the rule enabled.
+        """
         if entry.tool not in self._tasks_of_tools:
             self._tasks_of_tools[entry.tool] = self._tasks_by_tool.reporting_tasks(entry.tool)
         tasks = self._tasks_of_tools[entry.tool]

@@ -1,6 +1,7 @@
-"""The lines that the change under review touched.
+"""The lines that the change under review added or modified.
 
-They are needed if the base of a comparison is older than the commit at which the change begins.
+They are needed if the batch to compare with is older than the commit at which the change begins. Findings in other
+lines are not part of the change.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class TouchedLines(NamedTuple):
     lines: Mapping[bytes, list[range]]
 
     def has(self, diagnostic: Diagnostic) -> bool:
-        """Return whether a finding covers at least one of these lines."""
+        """Return whether the range of a finding includes at least one of these lines."""
         first, last = diagnostic.line, max(diagnostic.end_line or diagnostic.line, diagnostic.line)
         return any(lines.start <= last and first < lines.stop for lines in self.lines.get(diagnostic.path_bytes, ()))
 

@@ -48,12 +48,12 @@ from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.resolution import resolve_batch
 from codebatch.store.batches.store import StoreDir
 
-# Metrics that a batch may lack, because it has no import cycles or duplicates.
+# Metrics that a batch may lack. Their value is then 0, because there are no import cycles or duplicates.
 _KNOWN = frozenset({*FILE_METRICS, *FUNCTION_METRICS, *UNLESS_0})
 
 
 class BaselineReference(NamedTuple):
-    """A baseline file as the base of a comparison. `why` describes it."""
+    """A baseline file as the base of a comparison. `why` is the reason to use it, as text for the user."""
 
     why: str
 
@@ -195,7 +195,7 @@ class Checker(NamedTuple):
         return obtain_commit_batch(store, head, commit, self.execution, self.listener)
 
     def _rerun_base(self, store: StoreDir, head: BatchDir, base: ComparisonBase) -> ComparisonBase:
-        """Return the base. If its tasks differ from those of HEAD, analyse its tree again with the tasks of HEAD."""
+        """Return the base with the tasks of HEAD: if its tasks differ, analyse its tree again."""
         try:
             reanalysed = rerun_with_head_tasks(store, head, base.batch, self.execution, self.listener)
         except ToolMismatch as error:
@@ -211,9 +211,9 @@ class Checker(NamedTuple):
 
 
 def _refuse_newer_part(store: StoreDir, head: BatchDir) -> None:
-    """Raise BatchIncomplete if `head` is outdated.
+    """Raise BatchIncomplete if `head`, which covers the whole project, is outdated.
 
-    `head` covers the whole project. It is outdated if the latest run is restricted to paths and has another tree.
+    It is outdated if a later run was restricted to paths and had another tree.
     """
     latest = resolve_batch(store, None)
     if latest.about.snapshot_id == head.about.snapshot_id:
@@ -262,7 +262,7 @@ def check(
 
 
 class _ChangeFilter:
-    """A filter for changes. It passes changes that may be part of the change under review, and counts the others."""
+    """A filter for changes. It passes changes that may be part of the change under review, and counts all others."""
 
     def __init__(self, comparison: Comparison, touched: TouchedLines | None, *, changed_lines_only: bool) -> None:
         self.not_of_change = 0
@@ -291,7 +291,7 @@ class _ChangeFilter:
 
 
 def _check_metric(batch: Batch, metric: str) -> None:
-    """Raise InvalidInput if the batch does not have a metric. A condition on such a metric could never be violated."""
+    """Raise InvalidInput if a batch does not have a metric: a condition on the metric could never be violated."""
     if metric in ("", *_KNOWN) or any(True for _ in batch.metrics(metric=metric, limit=1)):
         return
     known = [name for name, _ in batch.stats("metric", kind="metric").found.counts]

@@ -13,17 +13,16 @@ from codebatch.store.batches.batches import BatchDir
 from codebatch.store.batches.store import StoreDir
 
 RunCommit = Callable[[StoreDir, BatchDir, NamedCommit], BatchDir]
-"""A function that returns the finished batch of a commit.
+"""A function that returns the finished batch of a commit. Parameters: a store, a batch, the commit.
 
-Its second argument is another batch. If the commit has no batch, the tree of the commit is analysed with the tasks of
-that batch.
+If the commit has no batch, its tree is analysed with the tasks of the given batch.
 """
 
 
 def name_revision(opened: Store, reference: str, *, of_files: bool = False) -> Batch | NamedCommit:
-    """Return the batch that a reference names, otherwise the commit. The batch is opened with `partial`.
+    """Return the batch that a reference names. If it names no batch, return the commit that it names.
 
-    Raises the errors of `Store.batch`.
+    The batch is opened with `partial`. Raises the errors of `Store.batch`.
     """
     batch_or_commit = revisions.name_revision(
         opened.store, reference, opened.open_query, opened.note, of_files=of_files
@@ -72,15 +71,15 @@ def find_revisions(
 def open_commit(opened: Store, commit: NamedCommit, head: BatchDir, run_commit: RunCommit) -> Batch:
     """Return the batch of a commit with the sources and paths of `head`, opened with `partial`.
 
-    Raises the errors of `run_commit`.
+    If there is none, `run_commit` makes it. Raises the errors of `run_commit`.
     """
     return opened.batch(run_commit(opened.store, head, commit).id, partial=True)
 
 
 def _head_for(opened: Store, side: Batch | NamedCommit | None) -> BatchDir:
-    """Return the batch whose tasks are used to analyse a commit.
+    """Return the batch whose tasks are used to analyse one side of a comparison, a commit. `side` is the other side.
 
-    It is the batch of the other side. If that side is a commit or a snapshot without tasks, it is the latest batch.
+    This batch is `side`. If `side` is a commit or a snapshot without tasks, it is the latest batch.
     """
     if isinstance(side, Batch) and side.question.batch.about.pipeline:
         return side.question.batch

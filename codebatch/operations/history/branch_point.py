@@ -25,8 +25,8 @@ class BranchPoint(NamedTuple):
 def find_branch_point(head: BatchDir, repository: Repository, environment: Mapping[str, str]) -> BranchPoint:
     """Return the commit at which the change in a batch begins.
 
-    If `environment` has the variables of a GitHub job, they determine the branch. Raises GitError if the commit is
-    unknown. For a shallow clone, the message says what to fetch.
+    In a GitHub job, variables in `environment` name the branch that the change will be merged into. Raises GitError if
+    the commit is unknown. For a shallow clone, the message says what to fetch.
     """
     commit = head.about.commit
     if not is_commit(commit):

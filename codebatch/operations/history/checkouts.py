@@ -18,7 +18,7 @@ from codebatch.store.batches.batches import NO_CHECKOUT, Checkout
 def find_source_repository(sources: Sequence[bytes]) -> tuple[str, bytes] | None:
     """Return the path of the git executable and the source directory of a batch.
 
-    Return None if the batch has several sources, or if git or a work tree is missing.
+    Return None if the batch has several sources, if git is not installed, or if the source is not in a work tree.
     """
     directory = sources[0] if len(sources) == 1 else b""
     if not (directory and os.path.isdir(directory) and is_in_repository(directory)):
@@ -37,10 +37,9 @@ def find_commit(sources: Sequence[bytes]) -> str:
 
 @contextlib.contextmanager
 def comparing_checkout(frozen: ProjectSnapshot, commit: str, note: Note) -> Iterator[Callable[[], Checkout]]:
-    """Yield a function that returns whether a snapshot equals a commit.
+    """Start to compare a snapshot with a commit. Yield a function that waits for git and returns the result.
 
-    git works in the background until the function is called. If git fails, the checkout counts as not clean, and a note
-    has the reason.
+    If git fails, the result is a checkout that is not clean, and a note has the reason.
     """
     repository_and_directory = find_source_repository(frozen.sources) if commit else None
     if repository_and_directory is None:

@@ -7,8 +7,8 @@ followed.
 A merge does not count as a change. If a parent has the same lines, tracing continues only in the first such parent,
 otherwise in all parents. So most merges are compared only with their first parent.
 
-`count_changes` also returns which hunks it lacks. To find many of them in one pass, it assumes that the lines did not
-change in versions with missing hunks.
+Hunks are the differences between two versions. `count_changes` also returns the pairs of versions whose hunks it lacks.
+To find many such pairs in one pass, it assumes that the lines did not change between these versions.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class CommitChanges(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def is_counted(self) -> bool:
-        """Whether the commit counts as a change of its files: it is not a merge and has a name."""
+        """Whether the commit counts as a change of its files. Merges and uncommitted changes do not count."""
         return self.name != b"" and len(self.parents) < 2
 
 
@@ -47,9 +47,9 @@ class LineRange(msgspec.Struct, frozen=True):
 
 
 def count_file_changes(commits: Iterable[CommitChanges]) -> dict[bytes, int]:
-    """Return for each file the number of commits, except merges, that changed it under its present or an earlier name.
+    """Return for each file the number of commits that changed it under its present or an earlier name.
 
-    `commits` must be sorted from newest to oldest.
+    Merges are not counted. `commits` must be sorted from newest to oldest.
     """
     counts: Counter[bytes] = Counter()
     later_names: dict[bytes, frozenset[bytes]] = {}
@@ -70,7 +70,10 @@ def count_file_changes(commits: Iterable[CommitChanges]) -> dict[bytes, int]:
 def select_changes(
     commits: Iterable[CommitChanges], heads: Iterable[Version]
 ) -> tuple[tuple[CommitChanges, ...], frozenset[bytes]]:
-    """Return the changes that may have led to some versions of files, and all past and present paths of these files."""
+    """Return the changes that may have led to the given versions of files.
+
+    Also return all past and present paths of these files.
+    """
     paths = {change.path for change in heads}
     selected: list[CommitChanges] = []
     for commit in commits:
@@ -85,14 +88,14 @@ FunctionKey = tuple[Version, LineRange]
 
 
 class ChangeCount(NamedTuple):
-    """The number of known changes, and whether it is exact."""
+    """A number of changes. If it is not exact, the function may have changed more often."""
 
     known: int
     is_exact: bool
 
 
 class ChangeCounts(NamedTuple):
-    """The change counts by function, and the pairs of versions that must be compared to make all counts exact."""
+    """The change count of each function, and the pairs of versions whose differences would make all counts exact."""
 
     counts: dict[FunctionKey, ChangeCount]
     missing: dict[Pair, CommitComparison]
@@ -124,7 +127,7 @@ def count_changes(
 
 
 class _FollowedLines(msgspec.Struct, frozen=True):
-    """Traced lines in a version.
+    """The lines of a version to which the lines of a function were traced.
 
     `ahead` is the number of merges with missing hunks through which tracing may continue.
     """
@@ -189,7 +192,10 @@ class _Walk:
     def _foresee(
         self, commit: CommitChanges, change: FileVersionChange, number: int, key: FunctionKey, place: _FollowedLines
     ) -> None:
-        """Record missing hunks. Continue tracing as if the change had left the lines unchanged."""
+        """Record that hunks are missing, and continue with the same lines in the older version.
+
+        This finds further missing hunks, so that all can be read at once. The count is marked as not exact.
+        """
         self.inexact.add(key)
         # If a parent lacks the file, `change.old` is shorter than `parents`. Then the parent of a version is unknown.
         has_all_parents = len(change.old) == len(commit.parents)
@@ -208,7 +214,7 @@ class _Walk:
 
 
 class _Origin(NamedTuple):
-    """The lines of an older version that correspond to some lines. If the older version has none, `lines` is None."""
+    """The lines of an older version from which some lines originate. `lines` is None if the lines are new."""
 
     lines: LineRange | None
     is_changed: bool

@@ -44,9 +44,10 @@ __all__ = ["CommitHistory", "GitError", "find_history", "find_newest"]
 
 _MAGIC = b"cbchurn\3"
 _MERGES_AHEAD = 16
-"""Initial number of merges through which functions are traced ahead, to read many hunks at once.
+"""Initial limit for the number of merges with missing hunks through which a function is traced.
 
-It is doubled in each step. It is low, because functions are changed in few merges.
+Beyond missing hunks, tracing is a guess, but shows which other hunks will be needed. They are then read at once. The
+limit is low because few merges change a function. It is doubled in each step.
 """
 
 
@@ -99,7 +100,7 @@ class CommitHistory:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the history of the year is complete: all commits were read, and the clone is not too shallow."""
+        """Whether all commits of the year were read. A shallow clone may lack some of them."""
         return not self.is_cut and not (self._head.is_shallow and any(not commit.parents for commit in self.commits))
 
     @property
@@ -113,9 +114,10 @@ class CommitHistory:
         edits: CommitChanges,
         edited: Mapping[Pair, tuple[Hunk, ...]],
     ) -> tuple[dict[FunctionKey, ChangeCount], bool]:
-        """Return the number of commits that changed each function, and whether the time limit left counts inexact.
+        """Count the commits that changed each function. Return the counts, and whether git ran out of time.
 
-        `edits` are the uncommitted changes, and `edited` the hunks of these changes. Raises GitError.
+        If git ran out of time, some counts are not exact. `edits` are the uncommitted changes, and `edited` the hunks
+        of these changes. Raises GitError.
         """
         commits, paths = select_changes((edits, *self.commits), functions)
         merges_ahead = _MERGES_AHEAD
@@ -140,7 +142,7 @@ class CommitHistory:
     def read_committed(self, paths: Collection[bytes]) -> dict[bytes, bytes]:
         """Return the content of files in the newest commit.
 
-        Files that it does not have are omitted. Raises GitError.
+        Files that do not exist in this commit are omitted. Raises GitError.
         """
         return read_committed(_git(), self._directory, self._head, paths) if paths else {}
 
@@ -184,9 +186,9 @@ class CommitHistory:
 def _read_until_unknown(
     listed: list[ListedCommit], known: Mapping[bytes, tuple[FileVersionChange, ...]]
 ) -> list[CommitChanges]:
-    """Return the commits before the first one whose changes are unknown, newest first.
+    """Return the commits before the first commit whose changes are unknown, newest first.
 
-    Older commits are omitted, because without the unknown commit, renames could not be followed.
+    Older commits are omitted: renames cannot be followed past the unknown commit.
     """
     commits = []
     for commit in listed:

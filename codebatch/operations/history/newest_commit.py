@@ -1,4 +1,4 @@
-"""The newest commit of a batch's work tree."""
+"""The commit at HEAD of a batch's work tree."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from codebatch.git.history import Head
 
 
 def find_newest_commit(sources: Sequence[bytes]) -> Head | str:
-    """Return the newest commit of the work tree of a batch's sources, or the reason why it is unknown."""
+    """Return the commit at HEAD of the work tree with a batch's sources, or the reason why it is unknown."""
     if not sources:
         return "change frequency unknown: the files of the batch are not in a git work tree"
     directory = os.path.commonpath(sources)
@@ -17,7 +17,10 @@ def find_newest_commit(sources: Sequence[bytes]) -> Head | str:
         return "change frequency unknown: the directory of the batch does not exist"
     if not is_in_repository(directory):
         return "change frequency unknown: the directory is not in a git repository"
-    from codebatch.operations.history.history_cache import GitError, find_newest  # Deferred: rarely needed.
+    from codebatch.operations.history.history_cache import (
+        GitError,
+        find_newest,
+    )  # Deferred: rarely needed.
 
     try:
         return find_newest(directory)

@@ -19,7 +19,10 @@ from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.query.answers.function_lines import FunctionLines, FunctionLocation
 
 _COMPARED_LINES_MAX = 3_000
-"""Maximum number of differing lines to compare in detail. If more lines differ, all of them count as changed."""
+"""Maximum number of lines that may differ between two contents to be compared in detail.
+
+If more lines differ, all of them count as changed.
+"""
 
 
 class FunctionChanges:
@@ -46,7 +49,7 @@ class FunctionChanges:
         versions: dict[FunctionLocation, tuple[Version, LineRange]] = {}
         functions: dict[Version, list[LineRange]] = {}
         for location in uncounted:
-            # If no commit has the path, the file was never changed. This is certain only if the history is complete.
+            # If no commit changed the path, the count is 0. It is exact only if the history is complete.
             self._counts[location] = ChangeCount(0, location.path not in self._paths and self._history.is_complete)
             if location.path not in self._paths:
                 continue
@@ -74,10 +77,10 @@ class FunctionChanges:
         return frozenset(version.path for version in self._versions)
 
     def _find_versions(self, paths: Collection[bytes]) -> None:
-        """Find for each file the version in the history that has its content.
+        """Find for each file the version in the history that has the file's content.
 
-        For a file with uncommitted changes, this is its version in the newest commit. It is None if the content of the
-        file is missing.
+        For a file with uncommitted changes, find its version in the newest commit. The version is None if the content
+        of the file is missing.
         """
         edited: dict[bytes, bytes] = {}
         for path in paths:

@@ -6,8 +6,8 @@ all files import would always be first:
 
     cognitive complexity x (1 + changes in the last year) x log2(2 + files that depend on it)
 
-The changes of a function are its own, not those of its file (function_changes.py). A value that is unknown, for example
-without history, counts as 0 in the product and is null in answers.
+Changes of a function are counted only in the lines of the function, not in its whole file (function_changes.py). A
+value that is unknown, for example without history, counts as 0 in the product and is null in answers.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ HOTSPOTS_MAX = 1_000
 OF_FUNCTIONS: tuple[HotspotBy, ...] = ("hotspot", "cognitive", "complexity")
 """Rankings of functions. All other rankings are of files."""
 _METRIC = {"hotspot": "cognitive", "duplication": "duplicated_lines", "churn": "code"}
-"""The metric of each ranking whose name is not the name of its metric."""
+"""Rankings whose name is not the name of the metric that they need, with this metric."""
 _DEPENDENTS = "dependents"
 _OF_FILES = ("cognitive", "complexity", "code", "duplicated_lines")
 _SPARE = 20
-"""Number of additional candidates to rank. Some may be doubtful, or changed less often than their files."""
+"""Number of additional candidates to read. Some are excluded later, as doubtful or because they rarely changed."""
 
 
 class Hotspot(PathMembers, frozen=True, kw_only=True):
@@ -179,7 +179,7 @@ _ExcludedCounts = dict[SecondaryCategory | Literal["doubtful"], int]
 
 
 class _FunctionChangeCounts:
-    """The change counts of functions that have been read so far."""
+    """The number of changes of each function whose history was read with `read`."""
 
     def __init__(self, question: BatchQuery, history: Churn) -> None:
         from codebatch.operations.hotspots.function_changes import FunctionChanges
@@ -190,7 +190,7 @@ class _FunctionChangeCounts:
         self._note = ""
 
     def read(self, candidates: Iterable[HotspotCandidate]) -> None:
-        """Read the change counts of some functions. Raises StoreCorrupt."""
+        """Count the changes of some functions, for `change_count` and `known_change_count`. Raises StoreCorrupt."""
         if self._changes is None:
             return
         from codebatch.operations.history.history_cache import GitError
@@ -204,28 +204,28 @@ class _FunctionChangeCounts:
 
     @property
     def is_cut(self) -> bool:
-        """Whether git needs more time."""
+        """Whether git exceeded its time limit, so that some counts are not exact."""
         return self._changes is not None and self._changes.is_cut
 
     def describe_missing_history(self, candidates: Iterable[HotspotCandidate]) -> str:
-        """Return a note on functions with unknown change counts. Empty if another note reports the reason."""
+        """Return why change counts of functions are unknown, or "" if all are known or another note has the reason."""
         if (
             self._note
             or self._changes is None
             or all(self.change_count(candidate) is not None for candidate in candidates)
         ):
             return self._note
-        if not self._is_whole:  # The history itself is incomplete, which another note reports.
+        if not self._is_whole:  # Another note reports that the history is incomplete.
             return ""
         return "change frequency of some functions unknown: git cannot compare all versions of their files line by line"
 
     def change_count(self, candidate: HotspotCandidate) -> int | None:
-        """Return the number of changes of a function, or None if it may be incomplete."""
+        """Return the exact number of changes of a function, or None if the exact number is unknown."""
         count = self._counts.get(_place(candidate))
         return count.known if count is not None and count.is_exact else None
 
     def known_change_count(self, candidate: HotspotCandidate) -> int:
-        """Return the known number of changes of a function, a lower bound."""
+        """Return the number of changes of a function that were found so far. The exact number can be higher."""
         count = self._counts.get(_place(candidate))
         return 0 if count is None else count.known
 
@@ -247,7 +247,7 @@ def _place(candidate: HotspotCandidate) -> FunctionLocation:
 
 
 class _FunctionSearch(NamedTuple):
-    """The search for the highest-ranked functions. `rank(n)` ranks the n best, each by the changes of its file."""
+    """A search for the best functions. `rank(n)` returns n candidates, ranked by the changes of their files."""
 
     rank: Callable[[int], Ranking]
     limit: int
@@ -255,7 +255,7 @@ class _FunctionSearch(NamedTuple):
     changes: _FunctionChangeCounts
 
     def find(self) -> tuple[list[HotspotCandidate], _ExcludedCounts]:
-        """Return the best functions, and the number of excluded functions among them by category."""
+        """Return the best functions, and how many excluded functions rank before the last of them, by category."""
         spare = self.limit + _SPARE
         while True:
             ranking = self.rank(spare)
@@ -276,9 +276,9 @@ class _FunctionSearch(NamedTuple):
         return best, excluded_counts
 
     def _best(self, ranking: Ranking, highest: list[HotspotCandidate]) -> tuple[list[HotspotCandidate], int]:
-        """Return the best candidates, and the number of doubtful ones that rank before the last.
+        """Return the best candidates, ranked by their own changes, and the number of doubtful ones before the last.
 
-        Few counts are read.
+        `highest` is ranked by changes of files, an upper bound. So changes are counted only while they may matter.
         """
         scored: list[HotspotCandidate] = []
         best: list[HotspotCandidate] = []
@@ -291,11 +291,11 @@ class _FunctionSearch(NamedTuple):
         return best, doubtful
 
     def _is_settled(self, best: list[HotspotCandidate], candidate: HotspotCandidate) -> bool:
-        """Return whether a candidate, and all candidates ranked after it, cannot be among the best."""
+        """Return whether `best` is full, and neither a candidate nor any candidate ranked after it can enter it."""
         return len(best) == self.limit and best[-1] <= candidate
 
     def _score(self, ranking: Ranking, candidates: list[HotspotCandidate]) -> list[HotspotCandidate]:
-        """Rank candidates by their own changes instead of those of their files. Only rankings of hotspots change."""
+        """Rank candidates for `hotspot` by their own changes, not those of their files. Ignore other rankings."""
         if ranking.by != "hotspot":
             return candidates
         self.changes.read(candidates)
@@ -345,8 +345,8 @@ def _files(
 def _fix_dependents(records: BatchRecords, rows: tuple[Hotspot, ...]) -> tuple[Hotspot, ...]:
     """Return the hotspots with corrected `dependents`.
 
-    Some files can be used without an import, so their number of dependents is only a lower bound. If it is 0, it is
-    replaced with None. Otherwise `dependents_partial` is set.
+    Some files can be used without an import, so their number of dependents is only a lower bound. If this number is 0,
+    it is replaced with None. Otherwise `dependents_partial` is set.
     """
     if "parse" not in records.task_names:
         return rows

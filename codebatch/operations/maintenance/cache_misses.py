@@ -1,4 +1,4 @@
-"""Explanation of cache misses: why results of a batch were executed instead of reused from older batches."""
+"""Explanation of cache misses: why codebatch executed tasks although older batches exist."""
 
 from __future__ import annotations
 
@@ -164,11 +164,14 @@ _MISSING = (FieldDifference(field="base", old="gone"),)
 
 
 _Compared = Sequence[tuple[str, Differences]]
-"""The differences of an item or project from each base, by base ID. If there are none, the base has the result."""
+"""Pairs of a base ID and the inputs in which an item or project differs from this base.
+
+If no inputs differ for a base, that base has the result.
+"""
 
 
 def _has_result(compared: _Compared) -> bool:
-    """Return whether at least one base has the result."""
+    """Return whether at least one base has the result of the compared item or project."""
     return any(not differences for _, differences in compared)
 
 
@@ -230,9 +233,10 @@ class _MissExplainer:
         return self._make_misses(task.name, 0, [_Miss(base, differences, None)], is_of_one=True)
 
     def _links(self, work: Shard | ProjectWork, task: str) -> list[Link]:
-        """Return the present outcomes of a task for a shard or the project.
+        """Return the existing outcomes of a task for a shard or the project.
 
-        A settled batch has no separate outcomes. For such a batch, one outcome is made from the counts of its outputs.
+        A settled batch keeps only merged outputs, no outcomes. For such a batch, one outcome is made from the counts of
+        its outputs.
         """
         links = list(self._ledger.walk(work.id, task))
         output = self._outputs.manifest.task(task) if self._outputs is not None else None
@@ -244,9 +248,9 @@ class _MissExplainer:
         return links
 
     def _outcome_misses(self, task: PlannedTask, first: int, link: Link, comparison: _PlanComparison) -> list[_Miss]:
-        """Return the items of an outcome that were executed.
+        """Return the items whose results in an outcome were executed, not reused.
 
-        `first` is the index of the outcome's first item in the plan.
+        `first` is the index in the plan of the first item of the outcome.
         """
         reused = link.outcome.reused
         items = range(first, first + link.end - link.start)
@@ -264,7 +268,7 @@ class _MissExplainer:
         ]
 
     def _choose_reason(self, task: PlannedTask, link: Link, compared: _Compared) -> tuple[str, Differences]:
-        """Return the base and the differences that explain why a result was executed."""
+        """Return the base and the differing inputs that best explain why a result was executed."""
         if not self._records.batch.about.bases:
             return "", _NO_BASES
         if task.name in self._never_reused:
@@ -336,14 +340,20 @@ class _PlanComparison:
         self._same_items = [same_items(items, old.items, contexts) for old in bases]
 
     def compare_item(self, item: int) -> _Compared:
-        """Compare an item with each base by cache key and recorded state, without reading results."""
+        """Compare an item with each base, by cache key and by the state that the base recorded for the item.
+
+        No results are read.
+        """
         return [
             (old.id, self._compare_item(old, plan_differences, same[item], item))
             for old, plan_differences, same in zip(self._bases, self._task_differences, self._same_items, strict=True)
         ]
 
     def read(self, item: int, compared: _Compared) -> _Compared:
-        """Add damage to a comparison: if a base should have the result but it cannot be read, this is a difference."""
+        """Read the result of an item from each base without differences.
+
+        If the result cannot be read, add the damage as a difference. Return the completed comparison.
+        """
         return [
             (base, differences or self._read_damage(old, same[item]))
             for (base, differences), old, same in zip(compared, self._bases, self._same_items, strict=True)

@@ -1,6 +1,6 @@
 """A determinism check of a task. The task runs twice, and both runs must have equal output.
 
-The runs have different shards, orders of work and hash seeds.
+The two runs use different shards, orders of work and hash seeds.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def _differences(task: str, first: BatchRecords, second: BatchRecords) -> Iterat
 
 
 def first_difference(entry: Entry, first_lines: bytes, second_lines: bytes) -> OutputDifference:
-    """Return the first pair of lines that differ. The two contents must differ."""
+    """Return the first pair of lines that differ. The two contents must not be equal."""
     pairs = zip_longest(first_lines.splitlines(), second_lines.splitlines(), fillvalue=b"")
     first, second = next((pair for pair in pairs if pair[0] != pair[1]), (first_lines, second_lines))
     return OutputDifference(

@@ -92,7 +92,7 @@ def repair(execution: ExecutionSettings, store: StoreDir, listener: Listener) ->
     """Read all bytes of the store, repair damaged shard files, and rebuild damaged indexes.
 
     Return the diagnosis, and the exit status of the signal that stopped the repair, or 0. On return the repaired files
-    are durable. Raises StoreUnwritable. Only some files are repaired in this case.
+    are durable. Raises StoreUnwritable; some files may then already be repaired.
     """
     with store.writing() as lock:
         state = _StoreState(store, is_full=True)
@@ -109,7 +109,7 @@ def repair(execution: ExecutionSettings, store: StoreDir, listener: Listener) ->
 
 
 class _StoreState:
-    """The state of a store at the time of the check."""
+    """The snapshots, batches and shard files of a store at the time of the check, and the damage found in them."""
 
     def __init__(self, store: StoreDir, *, is_full: bool, choose: Choose = lambda _: ()) -> None:
         self._store = store
@@ -120,8 +120,8 @@ class _StoreState:
         self.batches: list[BatchDir] = []
         with self._recording_damage(store.root / layout.UNTRUSTED_FILE):
             load_untrusted(store)
-        # Batches are listed before snapshots. A snapshot is published before its batch, so the snapshot of each batch
-        # is listed.
+        # Batches are listed before snapshots. A snapshot is published before its batch. So for each listed batch, its
+        # snapshot is listed too.
         names = [name for batch_id in reversed(batch_ids(store)) for name in self._names_in(batch_id)]
         self._snapshots = snapshot_ids(store.files, store.root)
         for snapshot_id in self._snapshots:
@@ -146,7 +146,7 @@ class _StoreState:
     def _is_directory(self, path: Path) -> bool:
         """Return whether a path is a directory or does not exist.
 
-        Otherwise, nothing can be written below the path, and damage is recorded.
+        Otherwise, no file can be created below the path; this is recorded as damage.
         """
         status = self._store.files.stat(path)
         if status is None or stat.S_ISDIR(status.st_mode):
@@ -221,7 +221,7 @@ class _StoreState:
         return names
 
     def _check_attempts(self, batch: BatchDir, commands: Sequence[CommandId]) -> None:
-        """Record damage for each attempt whose outcome is unreadable. No other file records how an attempt ended."""
+        """Record damage for each attempt whose outcome file is unreadable. No other file has the outcome."""
         for item in unreadable_last(Attempts(batch.plan(), Outcomes(batch.files, batch.root)).read()):
             problem = (
                 f"the outcome of the last attempt of {commands[item]} cannot be read; "
@@ -232,9 +232,9 @@ class _StoreState:
 
     @contextlib.contextmanager
     def _recording_damage(self, path: Path) -> Iterator[None]:
-        """Record a StoreError of the block as damage.
+        """Record a StoreError that the block raises as damage.
 
-        Errors are ignored if prune has deleted the batch or snapshot in the meantime.
+        Ignore the error if `prune` has deleted the batch or snapshot in the meantime.
         """
         try:
             yield
@@ -254,7 +254,7 @@ class _StoreState:
     ) -> Diagnosis:
         """Return the diagnosis.
 
-        After a repair, `before` is the damage that was found, and `remaining` is the damage that is left.
+        After a repair, `before` is the damage that was found before it, and `remaining` is the damage that is left.
         """
         remaining = self.survey.faults if remaining is None else remaining
         remaining_digests = {fault.digest for fault in remaining}

@@ -56,7 +56,7 @@ def try_file(execution: ExecutionSettings, name: str, path: Path, listener: List
         records, status = run_new_batch(execution, planner, store, listener)
         question = BatchQuery(store, records.batch, is_named=True, note=listener.note)
         failures = [row for row in find_errors(question).found if row.get("kind") == "failure"]
-        # The failure may be that of a dependency. The task itself then has no failure.
+        # If a dependency failed, the requested task has no failure of its own.
         failure = next(iter(failures), {})
         records_of_task = [row for row in records.item_records(task, 0) or () if row.get("kind") != "failure"]
         evidence = str(failure.get("evidence") or "")

@@ -1,4 +1,7 @@
-"""Verification of a batch. A sample of its results is computed again and compared (SPEC.md "Reuse")."""
+"""Verification of a batch: a sample of its results is computed again and compared with the stored results.
+
+See SPEC.md "Reuse".
+"""
 
 from __future__ import annotations
 
@@ -90,9 +93,9 @@ def sample(items: Sequence[Entry], plan: Digest, share: float) -> list[Entry]:
 def _restricted_rerun(
     catalogue: TaskCatalogue, original: BatchRecords, paths: tuple[bytes, ...], *, is_whole: bool
 ) -> AbstractContextManager[BatchDir]:
-    """Create a temporary hidden batch with the same snapshot and tasks, restricted to `paths`.
+    """Create a temporary hidden batch that executes the tasks of `original` again, only for `paths`.
 
-    Project tasks are included only if `is_whole` is set.
+    Its snapshot is that of `original`. Project tasks are included only if `is_whole` is set.
     """
     plan, store = original.plan, original.store
     tasks = [task for task in plan.tasks if is_whole or task.scope == "file"]

@@ -50,7 +50,10 @@ class IndexSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class ProjectSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The settings of a configuration file. None: the value is determined on use. `work`: see SPEC.md "Work files"."""
+    """The settings of a configuration file. If a setting is None, its value is determined on use.
+
+    For `work`, see SPEC.md "Work files".
+    """
 
     jobs: int | None = None
     pipeline: str = "full"

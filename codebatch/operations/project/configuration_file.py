@@ -22,7 +22,7 @@ _OWN_TABLE = ("tool", "codebatch")
 
 
 class ConfigurationFile:
-    """The configuration file of the project. If there is none, it stands for the file to create."""
+    """The configuration file of the project. If the project has none, the file that would be created."""
 
     def __init__(self, configuration: Configuration, start: Path) -> None:
         self.path = configuration.file or start / NEW_NAME
@@ -94,7 +94,7 @@ class ConfigurationFile:
 
 
 def _toml(value: Json) -> str:
-    """Return a text or a list of texts as TOML. TOML strings are JSON strings, except that DEL must be escaped."""
+    """Return a text or a list of texts as TOML. A TOML string is written as JSON, except that DEL is escaped too."""
     if isinstance(value, list):
         return f"[{', '.join(map(_toml, value))}]"
     return msgspec.json.encode(value).decode().replace("\x7f", "\\u007f")

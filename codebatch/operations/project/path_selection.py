@@ -1,4 +1,4 @@
-"""Explanation of why a path of the current tree is included or excluded."""
+"""Explanation of why a path of the present source tree is included or excluded."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from codebatch.snapshotting.selection import SourceRules
 
 
 def explain(path: Path, rules: SourceRules, place: StorePlace) -> PathExplanation:
-    """Return whether a path is included in the current tree, and the rule that decides this.
+    """Return whether the source tree includes a path, and the rule that decides this.
 
-    Raises InvalidInput if the path is in no such tree.
+    Raises InvalidInput if the path is neither in the current directory nor in the project.
     """
     return explain_path([_tree_with(path)], path, rules, store_root=place.root())
 

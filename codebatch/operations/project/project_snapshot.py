@@ -30,9 +30,12 @@ from codebatch.system.clock import wall_ns
 class ProjectSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """A snapshot of a project, and the paths in the project to which a run is restricted.
 
-    Planning and execution share this object, so the entries of the snapshot are decoded only once. `files` is the
-    number of files to analyse and `size_bytes` their total size. `read_files` is the number of files that were read for
-    the snapshot. `stat_cache` is the name of the stat cache with the lstat results of the tree, or empty if unknown.
+    Planning and execution share this object, so the entries of the snapshot are decoded only once.
+
+    - `files`: the number of files to analyse.
+    - `size_bytes`: the total size of these files.
+    - `read_files`: the number of files that were read for the snapshot.
+    - `stat_cache`: the name of the stat cache with the lstat results of the tree, or empty if unknown.
     """
 
     snapshot: Snapshot
@@ -121,8 +124,12 @@ def take_project_snapshot(
 def _project_root(path: bytes, project: ProjectRoot, known: Collection[bytes]) -> bytes | None:
     """Return the root of the project whose snapshot includes a path. Return None if the path needs its own snapshot.
 
-    A path needs its own snapshot in two cases: git ignores it, or only a store makes it part of a project and the
-    project has no batch. `known` are the roots of projects with batches.
+    A path needs its own snapshot in two cases:
+
+    - git ignores the path.
+    - No git work tree and no settings define the project, only a store, and the project has no batch.
+
+    `known` are the roots of projects with batches.
     """
     root = project.root_among(known)
     if project.kind == "ignored" and root == project.root and os.path.isdir(path):

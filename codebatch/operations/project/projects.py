@@ -32,7 +32,7 @@ def find_project(start: Path | bytes) -> ProjectRoot:
     top = work_tree_around(directory)
     if top is not None and not is_ignored(directory, top):
         return ProjectRoot(top, directory, "git")
-    # Settings are read only here, because in a git work tree, the usual case, they make no difference.
+    # Imported only here: in a git work tree, the usual case, settings do not determine the project.
     from codebatch.operations.project.configuration import has_settings
 
     parent = directory
@@ -68,6 +68,9 @@ def new_store_place(project: ProjectRoot) -> Path:
 
 
 def find_store_above(project: ProjectRoot) -> Path | None:
-    """Return the nearest store above the project, or None. Commands use such a store only if the user names it."""
+    """Return the nearest store in a directory above the project, or None.
+
+    Commands use such a store only if the user names it.
+    """
     parents = Path(os.fsdecode(project.root)).parents
     return next(filter(looks_like_store, (parent / layout.STORE_DIRECTORY for parent in parents)), None)

@@ -44,7 +44,7 @@ class NewTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def new_rule(start: Path, rule_id: str, language: str | None) -> NewRule:
-    """Write an example of a custom rule, by default for the most frequent language below `start`.
+    """Add an example of a custom rule to the configuration, by default for the most frequent language below `start`.
 
     Raises InvalidInput, InvalidConfiguration or OSError; then nothing is written.
     """

@@ -43,7 +43,7 @@ class StorePlace:
             return None
 
     def for_projects(self, projects: Iterable[ProjectRoot]) -> StorePlace:
-        """Return the location for work on paths of some projects. It is the store of their common project.
+        """Return the location of the store for work on paths of some projects: the store of their common project.
 
         The current project is used instead in two cases: the paths are in several projects, or they have no project and
         are below the current directory.
@@ -56,7 +56,7 @@ class StorePlace:
         return self.for_directory(Path(os.fsdecode(first.start)))
 
     def for_directory(self, start: Path) -> StorePlace:
-        """Return the location for work in the project of a directory."""
+        """Return the location of the store for work in the project of a directory."""
         return StorePlace(self.named, self._files, start=start)
 
     def root(self) -> Path | None:
@@ -69,7 +69,7 @@ class StorePlace:
         return None if self.project is None else find_store(self.project)
 
     def exists(self) -> bool:
-        """Return whether the store exists. If not, `open_or_make` creates it."""
+        """Return whether the store exists. If not, `open_or_create` creates it."""
         path = self.root()
         return path is not None and path.exists()
 
@@ -98,7 +98,7 @@ class StorePlace:
         return self._with_project(store)
 
     def new_place(self, *, is_asked: bool = False) -> Path:
-        """Return the path for a new store if none is named.
+        """Return the path at which a new store is created if the user named no path.
 
         `is_asked` is set if the user explicitly asked for a store. Outside git, this makes the current directory a
         project. Raises UnsafeStoreLocation and StoreNotFound.

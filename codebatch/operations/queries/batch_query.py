@@ -37,9 +37,9 @@ NEAR_SHOWN_MAX = 5
 
 
 class BatchQuery:
-    """A batch that is queried. `is_named` is set if the caller selected the batch by ID. It may be an older batch then.
+    """A query of one batch. `is_named` is set if the caller selected the batch by ID, so newer batches may exist.
 
-    `ignored_paths` are absolute paths of files that the caller writes itself. Changes of these files do not make the
+    `ignored_paths` are absolute paths of files that the caller itself writes. Changes of these files do not make the
     batch stale.
     """
 
@@ -67,9 +67,9 @@ class BatchQuery:
 
     @property
     def non_production_files(self) -> SecondaryFiles:
-        """The categories of the batch's non-production files. Raises StoreCorrupt.
+        """The batch's files that are not production code, by category. Raises StoreCorrupt.
 
-        Cached as soon as the batch is merged.
+        The result is cached if the outputs of the batch are merged.
         """
         if self._secondary_files is None or not self.records.source.is_done:
             from codebatch.query.secondary_files import SecondaryFiles
@@ -90,7 +90,7 @@ class BatchQuery:
 
     @cached_property
     def changes(self) -> Changes | None:
-        """The changes of the tree since the batch was made.
+        """The changes of the source tree since the batch was made.
 
         None if they are unknown, or if the caller selected the batch by ID and a newer batch exists.
         """
@@ -105,14 +105,14 @@ class BatchQuery:
 
     @cached_property
     def newest_commit(self) -> Head | str:
-        """The newest commit of the batch's work tree, or the reason why it is unknown, as text for people."""
+        """The commit at HEAD of the batch's work tree, or the reason why it is unknown, as text for people."""
         from codebatch.operations.history.newest_commit import find_newest_commit
 
         return find_newest_commit(self.batch.about.sources)
 
     @property
     def is_stale(self) -> bool | None:
-        """Whether the tree has changed since the batch; None if unknown."""
+        """Whether the source tree has changed since the batch was made; None if unknown."""
         return None if self.changes is None else self.changes.is_stale
 
     def find_snapshot_batch(self, snapshot_id: str | None) -> BatchDir | None:
@@ -199,7 +199,7 @@ def check_reference(reference: object) -> None:
 def find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, int]:
     """Return the path and number of the item that `path` names, relative to the project or the current directory.
 
-    Raises InvalidInput for an unknown path. Its hint suggests files whose paths end with `path`, or with the most
+    If there is no such item, raises InvalidInput. The hint suggests files whose paths end with `path`, or with the most
     similar file name.
     """
     found_item = try_find_item(records, path, note)
@@ -228,7 +228,10 @@ def unknown_path(records: BatchRecords, path: str, noun: str) -> InvalidInput:
 
 
 def _near(paths: list[bytes], target: bytes) -> list[bytes]:
-    """Return the paths that end with `target`. If there are none, return the paths with the most similar file name."""
+    """Return the paths that end with `target`.
+
+    If there are none, return the paths with the file name most similar to it.
+    """
     similar = [path for path in paths if path.endswith(b"/" + target)]
     name = os.path.basename(target)
     if similar or not name:
@@ -265,7 +268,7 @@ def try_find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, 
 
 
 def path_candidates(records: BatchRecords, path: str) -> list[bytes]:
-    """Return the paths in the snapshot that a given path may mean, the most likely first."""
+    """Return the paths in the snapshot to which a given path may refer, the most likely first."""
     path_bytes = os.fsencode(path)
     candidates: list[bytes] = []
     parent, name = os.path.split(os.path.abspath(path))

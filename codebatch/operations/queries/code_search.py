@@ -22,7 +22,7 @@ from codebatch.query.sources.records import BatchRecords
 from codebatch.system.processes.forks import ForkFailure, map_forked
 
 FORKED_FILES_MIN = 64
-"""Minimum number of files for which an additional process is started."""
+"""Number of files for each search process: another process is started only for this many additional files."""
 FOUND_MAX = 1_000_000
 """Maximum number of rows of an answer. They are kept in memory."""
 _SKIPS_NOTED_MAX = 5
@@ -77,7 +77,7 @@ class _SearchNotes:
 
 
 def find(question: BatchQuery, search_options: CodeSearch, progress: Progress) -> Answer[list[JsonRecord]]:
-    """Return the matches, sorted by path and position. Raises InvalidInput or StoreCorrupt."""
+    """Return the matches of a search, sorted by path and position. Raises InvalidInput or StoreCorrupt."""
     refuse_below_one(limit=search_options.limit, jobs=search_options.jobs)
     if not search_options.file_seconds > 0:
         raise InvalidInput(f"`file_seconds` must be more than 0, not {search_options.file_seconds}")

@@ -12,7 +12,7 @@ from codebatch.store.batches.resolution import resolve_batch
 from codebatch.store.batches.store import StoreDir
 
 IDS_MAX = 50
-"""Maximum number of batch IDs to complete. The newest are used."""
+"""Maximum number of batch IDs to suggest. The newest batches are suggested."""
 
 
 def batches_beginning(store: StoreDir, word: str) -> list[str]:
@@ -25,8 +25,9 @@ def batches_beginning(store: StoreDir, word: str) -> list[str]:
 def files_beginning(store: StoreDir, reference: str | None, word: str) -> list[str]:
     """Return the files and directories of a batch that begin with a word. Directories end with a slash.
 
-    Paths are relative to the current directory if it is in the batch's tree, otherwise to the project. Paths that are
-    not UTF-8 are omitted. The default is the latest batch. Raises the errors of `resolve_batch`, and StoreCorrupt.
+    `reference` names the batch, by default the latest one. Paths are relative to the current directory if it is in the
+    batch's tree, otherwise to the project. Paths that are not UTF-8 are omitted. Raises the errors of `resolve_batch`,
+    and StoreCorrupt.
     """
     batch = resolve_batch(store, reference, is_unrestricted=True)
     current_directory = _current_directory_in(batch)

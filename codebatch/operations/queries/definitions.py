@@ -25,7 +25,7 @@ class Caller(msgspec.Struct, frozen=True):
 
     @property
     def row(self) -> JsonRecord:
-        """The caller as a dictionary with `path` or `path_b64`, `scope`, `line`, `target` and `calls`."""
+        """The caller as a dictionary. Its keys are `path` or `path_b64`, `scope`, `line`, `target` and `calls`."""
         place = select_fields(self.call, ("path",), NO_LANGUAGES)
         call_fields = {"scope": self.call["source"], "line": self.call["line"], "target": self.call["target"]}
         return {**place, **call_fields, "calls": self.calls}
@@ -61,7 +61,10 @@ def callers(question: BatchQuery, name: str) -> Answer[list[Caller]]:
 
 
 def outline(question: BatchQuery, path: str) -> Answer[FileRecords]:
-    """Return the definitions of a file in source order, without imports. Raises InvalidInput or StoreCorrupt."""
+    """Return the definitions of the file that `path` names in source order, without imports.
+
+    Raises InvalidInput or StoreCorrupt.
+    """
     answer = records.inspect(question, path, kinds=("symbol",))
     notes = note_partial_file(question, answer.found.path, answer.found.item)
     definitions = [record for record in answer.found.records if record["symbol_type"] != "import"]

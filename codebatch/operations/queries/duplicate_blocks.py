@@ -26,7 +26,7 @@ class DuplicateLocation(PathMembers, frozen=True, kw_only=True):
 
     @property
     def end(self) -> int:
-        """The line after the last line, or the line after the first line if the end is unknown."""
+        """The number after the last line of the block. If it is unknown, the number after the first line."""
         return self.end_line if isinstance(self.end_line, int) else self.line + 1
 
 

@@ -1,9 +1,9 @@
 """Completion of duplicate blocks: missing locations are found, and blocks that are parts of longer blocks are joined.
 
-A `duplicate` record begins at each location, except where a longer block covers the location. So a block can have
-locations without a record. Such a location is inside one record of its file, or inside two consecutive records. These
-records have at least as many lines as the block. So only files with such records are searched for the code lines of the
-block.
+The batch has a `duplicate` record for each location of a block, unless a longer block covers the location. Locations
+without a record must be found. Such a location is inside one record of its file, or inside two consecutive records.
+These records have at least as many lines as the block. So only files with such records are searched for the code lines
+of the block.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ from codebatch.query.filters.decoding import decode_lines
 from codebatch.query.sources.records import BatchRecords
 
 _LINES_MIN = 10
-"""Minimum number of code lines of a block (workers/TASKS.md "Duplicates"). Blocks are located by these first lines."""
+"""Minimum number of code lines of a block (workers/TASKS.md "Duplicates").
+
+A block is searched for by this number of first lines.
+"""
 
 
 _GROUP_DIGITS = 16
@@ -38,17 +41,17 @@ class _CodeLines(NamedTuple):
     numbers: Sequence[int]
 
     def group(self, start: int, lines: int) -> str:
-        """Return the group of the block of `lines` code lines that begins at the index `start` in `self.lines`."""
+        """Return the group ID of the block of `lines` code lines that begins at the index `start` in `self.lines`."""
         digest = hashlib.sha256(b"\n".join(self.lines[start : start + lines])).hexdigest()
         return digest[:_GROUP_DIGITS]
 
     def head(self, start: int) -> bytes:
-        """Return the first code lines of the block that begins at the index `start`, joined by newlines."""
+        """Return the first _LINES_MIN code lines from the index `start` on, joined by newlines."""
         return b"\n".join(self.lines[start : start + _LINES_MIN])
 
 
 class _AnalyzeRecord(msgspec.Struct, gc=False):
-    """A partial record of the task `analyze`.
+    """The fields of a record of the task `analyze` that locate code lines.
 
     In records of kind `fingerprints`, `comments` locates the file's comments.
     """
@@ -63,7 +66,7 @@ _decoder = msgspec.json.Decoder(_AnalyzeRecord)
 def complete_places(question: BatchQuery, blocks: Sequence[DuplicateBlock]) -> list[DuplicateBlock]:
     """Return the blocks with all their locations, each with its end line.
 
-    If the content of a file is missing, its locations are left as in the records, and a note is added. Raises
+    If the content of a file is missing, its locations stay as they are in the records, and a note is added. Raises
     StoreCorrupt.
     """
     incomplete = [block for block in blocks if block.copies > len(block.complete_locations)]
@@ -120,7 +123,8 @@ def join_blocks(blocks: Iterable[DuplicateBlock]) -> list[DuplicateBlock]:
 def _index_of_span(spans: Sequence[tuple[int, int, int]], place: DuplicateLocation) -> int | None:
     """Return the index of the first span that contains a location, or None. Spans are sorted by first line.
 
-    A location may exceed the span by fewer than _LINES_MIN lines, if at least half of the location is within the span.
+    A location is also contained if fewer than _LINES_MIN of its lines are outside the span, and at least half are
+    inside.
     """
     size = place.end - place.line
     for start, end, index in spans[: bisect_left(spans, (place.end,))]:
@@ -131,7 +135,7 @@ def _index_of_span(spans: Sequence[tuple[int, int, int]], place: DuplicateLocati
 
 
 class _CodeReader:
-    """A reader of the code lines of files. It caches the last file."""
+    """A reader of the code lines of files. The lines of the last file are cached."""
 
     def __init__(self, question: BatchQuery) -> None:
         self._question = question
@@ -146,7 +150,7 @@ class _CodeReader:
         return self._last[1]
 
     def note_unreadable(self) -> None:
-        """Note the number of files that could not be read."""
+        """Add a note with the number of files that could not be read."""
         if self._lost:
             lost = count_text(self._lost, "file")
             self._question.note(
@@ -174,7 +178,7 @@ class _CodeReader:
 
 
 def _files_with_lines(records: BatchRecords, least: int) -> Iterator[bytes]:
-    """Yield the files with one record, or two consecutive records, that have at least `least` code lines in total."""
+    """Yield the files in which one record, or two consecutive records, have at least `least` code lines in total."""
     path, lines, last = b"", 0, b""
     for duplicates in iter_duplicates(records):
         for record in duplicates:
@@ -201,7 +205,10 @@ def _iter_places(
 
 
 def _with_places(block: DuplicateBlock, new_locations: Iterable[DuplicateLocation]) -> DuplicateBlock:
-    """Return a block with additional locations. Locations that overlap a recorded whole location are left out."""
+    """Return a block with additional locations.
+
+    A new location that overlaps a recorded location of the block is left out.
+    """
     places = {(place.path_bytes, place.line): place for place in block.locations}
     for place in new_locations:
         is_known = any(

@@ -27,7 +27,7 @@ from codebatch.query.filters.paths import PathFilter, Paths
 PLACES_WITH_SOURCE_MAX = 2
 SOURCE_LINES_SHOWN_MAX = 200
 _SPARE = 10
-"""Number of additional blocks to read, because some blocks may turn out to be parts of others."""
+"""Number of blocks to read beyond the requested number. Some blocks may turn out to be parts of others."""
 
 
 class DuplicateBlocks(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +80,7 @@ def find_copies(
 def _longest_blocks(
     question: BatchQuery, *, least: int = 1, number: int | None, path: Paths = "", everything: bool = False
 ) -> MostLines:
-    """Return the longest blocks as the records describe them, before completion.
+    """Return a collector with the longest blocks, with only those locations that records have.
 
     Raises InvalidInput or StoreCorrupt.
     """
@@ -123,28 +123,27 @@ def read_copies(question: BatchQuery, block: DuplicateBlock) -> list[tuple[Dupli
 
 _REQUESTED, _PLAIN = 1, 2
 _RELEVANT = _REQUESTED | _PLAIN
-"""Flags of a path: it is requested, and it is production code.
+"""The two flags of a relevant path or group.
 
-A group of duplicates has the first flag if at least one of its paths is requested. It has the second flag if at least
-two of its locations are in production code.
+For a path: it is requested, and it is production code. For a group of duplicates: at least one of its paths is
+requested, and at least two of its locations are in production code.
 """
 
 
 class MostLines:
     """A collector of the groups of duplicates with the most lines.
 
-    The records of all other groups are dropped. Only their IDs and flags are kept, because there can be 100,000 of
-    them.
+    Only records of these groups are kept. For all other groups, which can be 100,000, only IDs and flags are kept.
     """
 
     def __init__(
         self, number: int | None, is_requested: Callable[[bytes], bool], is_secondary: Callable[[bytes], bool]
     ) -> None:
-        """Keep at most `number` groups, or all if it is None.
+        """Keep at most `number` groups, or all groups if it is None.
 
         A group without a requested location is ignored. A group is excluded if fewer than two of its locations are in
-        production code, because duplicates in tests or vendored code are not merged. `is_secondary` returns whether a
-        path is non-production.
+        production code, because such duplicates are rarely worth merging. `is_secondary` returns
+        whether a path is not production code.
         """
         self._number = number
         self._is_requested = is_requested

@@ -12,9 +12,9 @@ _INTERNAL_PATHS = ("/codebatch/", "/codebatch_workers/", "/msgspec/")
 
 
 class ParsedTraceback(NamedTuple):
-    """A parsed traceback: the lines of the exception, and the frames from the task's own code on.
+    """A parsed traceback: the lines of the exception, and the frames of the task's own code.
 
-    Each frame is one or more lines.
+    Frames of codebatch before the first frame of the task are left out. A frame is a text of one or more lines.
     """
 
     exception_lines: tuple[str, ...]

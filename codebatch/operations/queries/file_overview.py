@@ -93,7 +93,7 @@ def overview(question: BatchQuery, path: str) -> Answer[Overview]:
 
 
 def _covers_project(question: BatchQuery, tasks: Collection[str]) -> bool:
-    """Return whether the batch covers the whole project and has complete results of some tasks."""
+    """Return whether the batch covers the whole project and has all results of the given tasks."""
     records = question.records
     if question.batch.about.paths or not {*tasks} <= {*records.task_names}:
         return False

@@ -97,9 +97,10 @@ def group_by_rule(diagnostics: Iterable[JsonRecord], secondary: SecondaryFiles) 
 
 
 def _sort_production_first(diagnostics: Sequence[JsonRecord], secondary: SecondaryFiles) -> list[JsonRecord]:
-    """Sort the findings of a rule by kind of file.
+    """Sort the findings of a rule by the kind of their file.
 
-    Files with at most FEW findings come first, then files with more, and non-production files last. The sort is stable.
+    Files with at most FEW findings come first, then files with more findings, and non-production files last. The sort
+    is stable.
     """
     in_file = Counter(path_bytes(record) for record in diagnostics)
     return sorted(

@@ -12,7 +12,7 @@ from codebatch.query.answers.test_names import is_test_file
 class Impact(msgspec.Struct, frozen=True, kw_only=True):
     """A file and its dependents, the nearest first.
 
-    If the language of the file allows uses without an import, `mentions` counts other files that may use the file in
+    In some languages, a file can be used without an import. `mentions` then counts the files that may use the file in
     this way.
     """
 

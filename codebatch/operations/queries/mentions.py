@@ -34,7 +34,7 @@ _USABLE = frozenset(
     {"class", "constant", "enum", "function", "interface", "struct", "trait", "type", "union", "variable"}
 )
 _NAMESPACES = frozenset({"module", "namespace"})
-# Names that every program or package defines for itself. A mention of them does not refer to another file.
+# Names that many programs or packages define. Occurrences of such a name do not show which file is used.
 _SPECIAL = frozenset({"_", "init", "main"})
 
 
@@ -50,7 +50,7 @@ class Mentions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def note(self) -> str:
-        """The reason why an answer is incomplete."""
+        """The reason why the answer may lack dependents, as text for the user."""
         verb = "file mentions" if self.files == 1 else "files mention"
         return (
             f"in {self.language}, references without an import are not resolved: {self.files:,} other {verb} "
@@ -95,7 +95,7 @@ def find_mentions(question: BatchQuery, path: bytes, item: int, known: Collectio
 
 
 def _mention(language: str, path: bytes, names: Sequence[str]) -> re.Pattern[bytes]:
-    """Return a regular expression for a mention of one of some names. Its group is the name.
+    """Return a regular expression that finds the names of a file in code that may use them. Its group is the name.
 
     In Rust, code without `use` must qualify the name with its module, as in `module::name`.
     """
@@ -115,10 +115,7 @@ def _either(names: Sequence[str]) -> bytes:
 
 
 def _outermost(language: str, symbols: Sequence[JsonRecord]) -> Iterator[str]:
-    """Yield the names of a file that other files can use, in source order.
-
-    These are the names of its outermost scope.
-    """
+    """Yield the names that a file defines in its outermost scope, in source order. Other files can use these names."""
     scopes = {symbol["qualified"] for symbol in symbols if symbol["symbol_type"] not in _NAMESPACES}
     scopes_with_symbols = {symbol.get("scope", "") for symbol in symbols if symbol["symbol_type"] in _USABLE}
     for symbol in symbols:
@@ -134,10 +131,10 @@ def _outermost(language: str, symbols: Sequence[JsonRecord]) -> Iterator[str]:
 
 
 def _nearness(language: str, path: bytes, symbols: Sequence[JsonRecord]) -> Callable[[bytes], bool]:
-    """Return a predicate for the directories whose files can use this file without an import.
+    """Return a predicate that is true for files from which a file at `path` can be used without an import.
 
-    In Go, it is true for the directory of the file. In Java, Kotlin and Scala, it is true for directories of the same
-    package. In other languages, it is always true.
+    In Go, they are in the directory of the file. In Java, Kotlin and Scala, they are in directories of the same
+    package. In other languages, the predicate is always true.
     """
     directory = path.rpartition(b"/")[0]
     if language == "go":

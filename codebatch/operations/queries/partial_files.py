@@ -1,4 +1,4 @@
-"""Notes about partially parsed files. They say what an answer about a name may miss in these files."""
+"""Notes about partially parsed files. A note warns that results from these files may be missing in an answer."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.query.sources.parsed_files import IN_PART
 
 _PATHS_SHOWN_MAX = 3
-# Maximum number of files whose content is searched. If there are more files, the note has only their number.
+# Maximum number of partially parsed files that are searched for a name. If there are more, the note has only their
+# number.
 _FILES_READ_MAX = 500
 
 
 def note_partial_file(question: BatchQuery, path: bytes, item: int) -> tuple[str, ...]:
-    """Note that a file is partially parsed, if it is. Return the note in a tuple, otherwise an empty tuple.
+    """If a file is partially parsed, return a note about this in a tuple. Otherwise, return an empty tuple.
 
     Raises StoreCorrupt.
     """
@@ -33,10 +34,10 @@ def note_partial_file(question: BatchQuery, path: bytes, item: int) -> tuple[str
 def note_partial_files(
     question: BatchQuery, name: str, missing: str, is_wanted: Callable[[bytes], bool] = lambda _: True
 ) -> tuple[str, ...]:
-    """Note the partially parsed files that contain a name. The answer may lack results there.
+    """Return a note, in a tuple, that names the partially parsed files that contain a name.
 
-    `missing` says which results, for example "calls". `is_wanted` restricts the files by path. Return the note in a
-    tuple, or an empty tuple if there is no such file. Raises StoreCorrupt.
+    The answer may lack results in these files. `missing` names these results, for example "calls". `is_wanted`
+    restricts the files by path. If there are no such files, return an empty tuple. Raises StoreCorrupt.
     """
     paths = [path for path in _partial_paths(question) if is_wanted(path)]
     if len(paths) > _FILES_READ_MAX:

@@ -34,7 +34,10 @@ def _find_path(records: BatchRecords, path: str, note: Note) -> str:
 
 
 def _find_directory(records: BatchRecords, path: str) -> bytes | None:
-    """Return the first existing directory that a path may mean, or None. The project directory is an empty path."""
+    """Return the first existing directory to which a path may refer, or None.
+
+    The project directory is an empty path.
+    """
     files = [entry.path for entry in records.items]
     for spelling in (path, *paths_displayed_as(path)):
         for candidate in path_candidates(records, spelling):

@@ -49,7 +49,10 @@ class FileRecords(msgspec.Struct, frozen=True):
 
 
 class FileContent(NamedTuple):
-    """The content of a file in a batch, and its context (SPEC.md "Context")."""
+    """The content of a file in a batch, and its context.
+
+    The context is a value computed from the snapshot that a task's result may depend on (SPEC.md "Context").
+    """
 
     path: bytes
     data: bytes
@@ -251,7 +254,7 @@ def inspect(
     by_task = {task: records.item_records(task, item) for task in tasks}
     place = path_row(name)
     languages = records.languages_for(record_filter)
-    # The failure of a project task is recorded at the first item of the batch, but it is not about that file.
+    # A failure of a project task is recorded at the first item of the batch, but is not about this item.
     matches = [
         r
         for task in by_task.values()
@@ -334,7 +337,7 @@ def _evidence(records: BatchRecords, lines: list[JournalLine]) -> dict[tuple[byt
 
 
 def _requested_kinds(record_filter: RecordFilter, kinds: Collection[str] | None) -> Collection[str]:
-    """Return the requested record types. Raises InvalidInput for an unknown type."""
+    """Return the record types in `kinds`, or those that the filter selects. Raises InvalidInput for an unknown type."""
     if kinds is None:
         return record_filter.named_kinds
     refuse_text(kinds=kinds)

@@ -88,10 +88,10 @@ class _Call(msgspec.Struct, frozen=True):
 
 
 def _recorded_calls(question: BatchQuery, name: str) -> dict[bytes, list[tuple[int, str, str]]]:
-    """Return the line, target and source of each call of a name, by path.
+    """Return the line, target and source of each recorded call of a name, by path.
 
-    Files that define the name are left out. If there is no index, return an empty dict: then searching the files is
-    faster than reading all records.
+    Files that define the name are left out. If the batch has no index, return an empty dict: searching the files is
+    then faster than reading all records.
     """
     records = question.records
     if _TASK not in records.task_names or name.endswith("*"):  # In a filter, `*` would match any suffix.
@@ -106,14 +106,14 @@ def _recorded_calls(question: BatchQuery, name: str) -> dict[bytes, list[tuple[i
             return {}
         for row in defining:
             known.pop(path_bytes(row), None)
-    # Queries of records report this damage. Here, the files can be searched instead.
+    # Queries of records report this damage. Here, the files can be searched for the name instead.
     except (StoreCorrupt, msgspec.ValidationError):
         return {}
     return known
 
 
 def _read_indexed(records: BatchRecords, record_filter: RecordFilter) -> list[JsonRecord] | None:
-    """Return the records that pass a filter. Return None if there is no index that can locate them."""
+    """Return the records that pass a filter, read through the index. Return None if no index can locate them."""
     pieces = records.pieces(_TASK, record_filter, index_lookups(record_filter))
     if any(piece.frames is None for piece in pieces):
         return None

@@ -71,14 +71,13 @@ def inspect_line(question: BatchQuery, path: str, line: int, *, kinds: tuple[str
     """Return the records about a line. `kinds` are the requested record types, by default all.
 
     The records are:
-
     - symbols that enclose the line, outermost first
     - findings and duplicates that include the line
     - edges that begin at the line
     - metrics of the enclosing functions
     - failures of the file
 
-    Raises InvalidInput, also if the file has no such line, or StoreCorrupt.
+    Raises InvalidInput, also if the file has fewer lines, or StoreCorrupt.
     """
     answer = questions.inspect(question, path, RecordFilter(), kinds=kinds)
     file_records, whole = answer.found, answer.whole
@@ -95,7 +94,7 @@ def inspect_line(question: BatchQuery, path: str, line: int, *, kinds: tuple[str
 
 
 def _source(question: BatchQuery, file_records: FileRecords, line: int) -> tuple[SourceLine, ...]:
-    """Return the source lines around a line. Raises ObjectMissing, and InvalidInput if the line does not exist."""
+    """Return the source lines around a line. Raises ObjectMissing, and InvalidInput if the file has fewer lines."""
     displayed_path = display_path(file_records.path)
     if line < 1:
         raise InvalidInput(f"{displayed_path} has no line {line}", hint="lines are numbered from 1")
@@ -164,7 +163,7 @@ def _first(record: JsonRecord) -> int:
 def _last(record: JsonRecord) -> int:
     """Return the last line of a record.
 
-    The end of a record is exclusive. So if it is in column 1, the record ends on the line before.
+    The end of a record is exclusive. So if the end is in column 1, the last line is the line before.
     """
     end = record.get("end_line")
     if not isinstance(end, int):

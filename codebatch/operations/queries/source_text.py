@@ -1,4 +1,4 @@
-"""The source lines of findings, from the snapshot of the batch."""
+"""The source lines in which findings begin, from the snapshot of the batch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from codebatch.query.sources.records import BatchRecords
 
 
 class SourceText(msgspec.Struct, frozen=True):
-    """A line without its line end, and the range of a finding in it: code points, counted from 0, end exclusive."""
+    """A source line without its line end, and the part of it that a finding covers.
+
+    The range is given in code points, counted from 0; its end is exclusive.
+    """
 
     text: str
     start: int
@@ -52,7 +55,7 @@ def source_texts(question: BatchQuery, records: Iterable[JsonRecord]) -> list[So
 
 
 def _contents(records: BatchRecords, paths: list[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the content of each readable file with its path. Missing and damaged files are skipped."""
+    """Yield the path and content of each readable file. Missing and damaged files are skipped."""
     for path in paths:
         with contextlib.suppress(ObjectMissing, StoreCorrupt):
             entry = records.snapshot.entry(path)
@@ -74,7 +77,7 @@ def _line(content: bytes, diagnostic: Diagnostic) -> SourceText | None:
 
 
 def notebook_cell_lines(content: bytes) -> list[list[str]]:
-    """Return the lines of each cell of a notebook, or an empty list if the notebook is invalid."""
+    """Return the lines of each code cell of a notebook, or an empty list if the notebook is invalid."""
     with contextlib.suppress(ValueError, KeyError, TypeError):
         sources = [cell["source"] for cell in json.loads(content)["cells"]]
         return [(source if isinstance(source, str) else "".join(source)).split("\n") for source in sources]
@@ -89,7 +92,7 @@ def _cell_line(cells: list[list[str]], diagnostic: Diagnostic) -> SourceText | N
 
 
 def _mark_range(text: str, diagnostic: Diagnostic) -> SourceText | None:
-    """Return a line with the range of a finding in it.
+    """Return a source line with the part of it that a finding covers.
 
     Return None if the line is blank or the column is out of range.
     """

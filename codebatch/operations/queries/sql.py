@@ -192,7 +192,7 @@ class _Session:
 
 
 def _copy(records: BatchRecords, kinds: Sequence[str], directory: Path) -> dict[str, list[Path]]:
-    """Copy the frames of all shards with records of some types. Return the paths of the copies by type."""
+    """Copy the shards' frames with records of the given types. Return the paths of the copies by record type."""
     paths: dict[str, list[Path]] = {kind: [] for kind in kinds}
     for number, (present_kinds, frames) in enumerate(_iter_frames(records, frozenset(kinds))):
         path = directory / f"{number}.jsonl.zst"
@@ -203,7 +203,7 @@ def _copy(records: BatchRecords, kinds: Sequence[str], directory: Path) -> dict[
 
 
 def _iter_frames(records: BatchRecords, kinds: frozenset[str]) -> Iterator[tuple[frozenset[str], bytes]]:
-    """Yield the frames of each shard with records of some types, and these types. Raises StoreCorrupt."""
+    """Yield the frames that contain records of the given types, and these types. Raises StoreCorrupt."""
     outputs = current_outputs(records.batch)
     if outputs is not None:
         for task in outputs.manifest.tasks:
@@ -235,7 +235,7 @@ def _is_undecodable(path: bytes) -> bool:
 def _completeness(question: BatchQuery, kinds: Sequence[str]) -> Completeness:
     """Return the completeness of the views of some record types.
 
-    A note names each type that no task of the batch produces.
+    If no task of the batch produces a type, a note names this type.
     """
     records, catalogue = question.records, question.catalogue
     if not kinds:
@@ -249,7 +249,7 @@ def _completeness(question: BatchQuery, kinds: Sequence[str]) -> Completeness:
 
 
 def _unique_names(names: Sequence[str]) -> list[str]:
-    """Return column names made unique. Repetitions of a name get numbers: `a`, `a` → `a`, `a_1`."""
+    """Return column names made unique. Repeated names get numbers: `a`, `a` → `a`, `a_1`."""
     unique: list[str] = []
     for name in names:
         chosen, number = name, 1

@@ -1,4 +1,4 @@
-"""The tools that findings of a batch name, and the tasks that report findings of a tool."""
+"""The tools that reported the findings of a batch, and the tasks that may report findings of a tool."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _FINDINGS = RecordFilter(kinds=("diagnostic",))
 def task_tools(records: BatchRecords, task: str) -> frozenset[str]:
     """Return the tools that findings of a task can name. Raises StoreCorrupt.
 
-    For a custom task, the result has its own name and all tools that its findings name, but it may report other tools
-    too. For an import, only the tools that its findings name are known.
+    For a custom task, these are the task's own name and all tools that its findings name, but the task may report other
+    tools too. For an import, these are only the tools that its findings name.
     """
     if task in _OUR_TASKS:
         return frozenset((OURS, RUFF) if task == LINT else (OURS,))
@@ -35,7 +35,7 @@ def tools_in_findings(records: BatchRecords, task: str) -> frozenset[str]:
 
 
 class ToolTasks:
-    """The tasks of a batch by the tools whose findings they may report."""
+    """The tasks of a batch that may report findings of a given tool."""
 
     def __init__(self, question: BatchQuery) -> None:
         self._records = question.records
@@ -45,7 +45,7 @@ class ToolTasks:
     def reporting_tasks(self, tool: str) -> list[str]:
         """Return the tasks that may report findings of a tool.
 
-        If the findings of a custom task or an import name no other tool, it may report any tool except codebatch and
+        For a custom task or an import whose findings name no other tool, this is true for any tool except codebatch and
         ruff.
         """
         return [name for name in self._names if self._may_report(name, tool)]

@@ -95,10 +95,10 @@ def _choose_all(store: StoreDir, keep: int, note: Note) -> CollectionPlan:
 def _work_ended(store: StoreDir, batch: BatchDir) -> BatchState | None:
     """Return the final state of a work batch that has no open tasks or questions and no live process.
 
-    Return None for all other batches, and if the state cannot be read.
+    Return None for all other batches, including batches whose state cannot be read.
     """
     from codebatch.query.status.work_status import (
-        read_work_status,  # 5 ms that a store without work batches does without
+        read_work_status,  # Deferred, because only stores with work batches need it and the import takes 5 ms.
     )
 
     try:
@@ -112,8 +112,8 @@ def _work_ended(store: StoreDir, batch: BatchDir) -> BatchState | None:
 def collect_garbage_after_run(store: StoreDir, *, keep: int, ran: BatchDir) -> CollectionResult | None:
     """Collect garbage at the end of a run, like `collect_garbage`, but only batches of the same source as `ran`.
 
-    Other sources may be configured to keep another number of batches. The batch `ran` and the latest batch are always
-    kept, even if the clock was set back. Objects are collected at most once a day.
+    For other sources, another number of batches to keep may be configured. The batch `ran` and the latest batch are
+    always kept, even if the clock was set back. Objects are collected at most once a day.
 
     Return None if another process writes to the store, or if this process may not write to it. Raises StoreError.
     """

@@ -29,7 +29,7 @@ from codebatch.system.processes.progress_cell import NO_TASK, ProgressCell, Step
 
 PROGRESS_SECONDS = 5.0
 _SHARE = 20
-"""Reading the batch takes at most 1/_SHARE of the time."""
+"""Reading the batch takes at most 1/_SHARE of the time of a follower."""
 _SPREAD = (0.75, 1.0, 1.25)
 
 
@@ -39,10 +39,10 @@ E = TypeVar("E", bound=events.BatchEvent)
 class BatchActivity(msgspec.Struct, frozen=True, kw_only=True):
     """The activity on a followed batch.
 
-    - `is_conducted`: whether a coordinator runs it.
+    - `is_conducted`: whether a coordinator runs the batch.
     - `orphaned_commands`: the number of commands that run without a coordinator.
-    - `counts`: None if the counts were not read.
-    - `shortfall`: if no process runs the batch, describes which results are missing.
+    - `counts`: the number of tasks in each state, or None if not read.
+    - `shortfall`: if no process runs the batch, the error that describes missing results.
     """
 
     is_conducted: bool
@@ -54,7 +54,7 @@ class BatchActivity(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(slots=True)
 class _CoordinatorLifetime:
-    """The lifetime of one coordinator, the number of its results, and the way in which it ended."""
+    """The time during which one coordinator ran, the number of its results, and how it ended."""
 
     began_ns: int
     last_ns: int = 0
@@ -63,7 +63,7 @@ class _CoordinatorLifetime:
 
 
 class AnalysisFollower:
-    """A followed analysis. It yields the events after a cursor."""
+    """A follower of an analysis. It returns the events after a cursor."""
 
     def __init__(self, batch: BatchDir, since: Cursor, *, now: Callable[[], float] = time.monotonic) -> None:
         """Open the batch. `now` is a monotonic clock in seconds."""
@@ -112,7 +112,7 @@ class AnalysisFollower:
         return new_events
 
     def read_activity(self, *, closely: bool) -> BatchActivity:
-        """Return the activity on the batch. `closely` has no effect for an analysis."""
+        """Return the activity on the batch. `closely` has no effect for an analysis, only for work batches."""
         state = self._state = read_current_state(self._batch)
         if state.holders:
             return BatchActivity(is_conducted=True, counts=count_pair_states(state))
@@ -207,7 +207,7 @@ class AnalysisFollower:
             cell.close()
 
     def _seconds(self, until_ns: int) -> float:
-        """Return the seconds from the start of the current coordinator, according to the journals, until `until_ns`."""
+        """Return the seconds from the start of the current coordinator until `until_ns`. Journals record the start."""
         return round(max(0, until_ns - self._lifetimes[-1].began_ns) / 1e9, 3) if self._lifetimes else 0.0
 
     def _all_seconds(self, until_ns: int) -> float:
@@ -237,9 +237,9 @@ def count_pair_states(state: CurrentState) -> dict[str, int]:
 
 
 def find_shortfall(batch: BatchDir, state: CurrentState) -> BatchIncomplete | None:
-    """Return an error that describes which results are missing, or None.
+    """Return an error that describes which results are missing, or None if none is missing.
 
-    It is only valid if no process runs the batch.
+    The caller must know that no process runs the batch: the result does not take running work into account.
     """
     if state.state is BatchState.COMPLETED:
         return None

@@ -48,7 +48,7 @@ class Listener:
         """Receive the snapshot that was taken."""
 
     def chosen(self, batch: BatchDir, action: Action) -> None:
-        """Receive the batch that will hold the results."""
+        """Receive the batch that the run uses, and what the run does with it."""
 
     def update(self, progress: RunProgress) -> None:
         """Receive the progress. This method is called whenever a worker reports, and at least ten times a second."""

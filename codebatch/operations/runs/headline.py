@@ -114,7 +114,7 @@ def _hard_functions(question: BatchQuery, *, everything: bool) -> tuple[tuple[Ho
 
 
 def _one_for_each_pair(blocks: Iterable[DuplicateBlock]) -> list[DuplicateBlock]:
-    """Return the first duplicate block of each pair of files. Each block has only its first two locations."""
+    """Return for each pair of files the first duplicate block in both. Each block has only its first two locations."""
     by_pair: dict[tuple[bytes, ...], DuplicateBlock] = {}
     for block in blocks:
         shortened = msgspec.structs.replace(block, locations=block.locations[:2])

@@ -81,8 +81,9 @@ def import_files(
 ) -> ImportResult:
     """Import the named files like `import_into`. `-` is standard input. Errors contain the file names.
 
-    If no batch is given, another import may finish first. This import is then repeated with the new batch as its start,
-    so both imports are kept. But if the new batch has another snapshot, BatchIncomplete is raised.
+    If no batch is given, the import starts from the latest one, and another import may replace it meanwhile. This
+    import is then repeated with the new latest batch, so both imports are kept. But if the new batch has another
+    snapshot, BatchIncomplete is raised.
     """
     if not names or names.count(STANDARD_INPUT) > 1:
         problem = "standard input was given twice" if names else "no file given"

@@ -2,7 +2,7 @@
 
 The findings become a task of a new batch over the same snapshot (SPEC.md "Imported findings"). The batch is hidden
 until the file was read completely. Only then it gets its name. So queries never find a batch with a failed import, and
-an unreadable file does not replace the latest batch.
+a file that cannot be read does not replace the latest batch.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _HINTS = {
 
 
 class InvalidImport(InvalidInput):
-    """A file to import that does not have the given format, or exceeds a limit.
+    """The error for a file to import that is not in the given format, or that exceeds a limit.
 
     The message does not contain the name of the file. Callers put the name before the message.
     """
@@ -142,7 +142,11 @@ def _index(store: StoreDir, batch: BatchDir, listener: Listener) -> None:
 def _current_batch(
     planner: Planner, batch: BatchDir, match: PlanMatch, start: BatchDir, check: Callable[[], None]
 ) -> BatchDir:
-    """Return the batch of the plan if it is the latest and of the same commit, otherwise a batch that adopts it."""
+    """Return the batch to use for the plan of an import.
+
+    It is `batch` if queries about the snapshot already use it and its commit is that of `start`. Otherwise, it is a new
+    batch that adopts the results of `batch`.
+    """
     if match.answers and _read_checkout(batch) == _read_checkout(start):
         return batch
     with planner.store.making_batch():
@@ -172,7 +176,10 @@ def _check(execution: ExecutionSettings, files: Sequence[bytes], form: str, task
 
 
 def _config(store: StoreDir, start: BatchDir, data: bytes, form: ImportFormat, root: bytes | None) -> ImportConfig:
-    """Store the file as an object and return the configuration of the import. On return the object is durable."""
+    """Store the file as an object. Return the configuration of the import task, which names the object.
+
+    On return the object is durable.
+    """
     with PackWriter(store.objects()) as objects:
         digest = objects.add(data)
         objects.seal()
@@ -252,7 +259,7 @@ def _import_result(store: StoreDir, batch: BatchDir, action: Literal["new", "up 
 
 
 def _find_excluded(store: StoreDir, batch: BatchDir, task: str) -> ExcludedRecords | None:
-    """Return the excluded records of an import, or None if they are unknown.
+    """Return the findings that an import left out, or None if they are unknown.
 
     If the batch reused the import, they are read from the older batch that recorded them.
     """
@@ -267,7 +274,7 @@ def _find_excluded(store: StoreDir, batch: BatchDir, task: str) -> ExcludedRecor
 
 
 def _read_excluded(batch: BatchDir, task: str) -> ExcludedRecords | None:
-    """Return the excluded records that the import task recorded in the journal, or None."""
+    """Return the findings that the import task left out, as recorded in the journal, or None."""
     for line in reversed(read_journal(batch.files, batch.root)):
         event = line.event
         if isinstance(event, Committed) and event.task == task and event.evidence:

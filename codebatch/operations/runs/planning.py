@@ -39,10 +39,10 @@ Decision = Literal["use", "adopt", "ignore"]
 class PlanMatch(msgspec.Struct, frozen=True, kw_only=True):
     """Facts about an existing batch of a plan.
 
-    - `answers`: it answers queries about the snapshot.
+    - `answers`: queries about the snapshot use this batch.
     - `has_commit`: it records the commit of the snapshot, or the commit is unknown.
     - `is_settled`: it has ended and is merged, and no process works on it.
-    - `is_adoptable`: cache keys cover all its results. For custom tasks this is known once it has ended.
+    - `is_adoptable`: cache keys cover all its results. For custom tasks this is known once the batch has ended.
     """
 
     answers: bool
@@ -54,7 +54,7 @@ class PlanMatch(msgspec.Struct, frozen=True, kw_only=True):
 def decide(match: PlanMatch) -> Decision:
     """Return the action for an existing batch of a plan.
 
-    Equal trees have equal results, unless tasks have inputs that their cache keys do not cover.
+    Equal trees have equal results, unless tasks have inputs that are not covered by their cache keys.
     """
     if not (match.answers or match.is_adoptable):
         return "ignore"
@@ -64,7 +64,7 @@ def decide(match: PlanMatch) -> Decision:
 
 
 class Planner(msgspec.Struct, frozen=True, kw_only=True):
-    """The inputs of a plan. The digest of the plan is known before the plan is created."""
+    """The inputs of a plan. Its digest is computed from these inputs, before the plan itself is created."""
 
     store: StoreDir
     frozen: ProjectSnapshot
@@ -81,7 +81,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
         return plan_digest(self.frozen.snapshot.digest, self.tasks, self.frozen.paths)
 
     def plan(self) -> Plan:
-        """Return the plan."""
+        """Create the plan and return it."""
         frozen = self.frozen
         return make_plan(self.catalogue, frozen.snapshot, self.pipeline, self.tasks, self.shard_rule, frozen.paths)
 
@@ -106,8 +106,8 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
 
         All these conditions must be true:
 
-        - The batch has the same sources and file patterns, and it is the latest batch of these sources.
-        - It is the default batch for queries. If the batch is restricted to paths, the default batch may instead be one
+        - The batch has the sources and file patterns of the snapshot, and no newer batch has these sources and paths.
+        - The batch is the default for queries. If the batch is restricted to paths, the default may instead be a batch
           that covers the whole project.
         """
         about = batch.about
@@ -119,7 +119,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
         return default.id == batch.id or (bool(about.paths) and not default.about.paths)
 
     def latest(self) -> BatchDir | None:
-        """Return the latest batch of the same sources and paths, or None."""
+        """Return the latest batch in the store with the sources and paths of the planned snapshot, or None."""
         place = self.frozen.sources, self.frozen.paths
         return next((batch for batch in iter_batches(self.store) if batch.about.place == place), None)
 
@@ -140,8 +140,8 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
     def find(self, note: Note = ignore_note) -> tuple[BatchDir, PlanMatch] | None:
         """Return a batch of the same plan that can be used or adopted, with facts about it, or None.
 
-        The batch that answers queries about the snapshot is preferred. Otherwise, it is the latest such batch of any
-        sources. Unreadable batches are skipped, and `note` receives a note about each.
+        The batch that queries about the snapshot use is preferred. Otherwise, the latest batch of the plan is returned,
+        with any sources. Unreadable batches are skipped, and `note` receives a note about each.
         """
         key = (self.digest, self.pipeline)
         latest: tuple[BatchDir, PlanMatch] | None = None
@@ -198,10 +198,10 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
         return self.answering_one(existing[0]), False
 
     def answering_one(self, batch: BatchDir) -> BatchDir:
-        """Return the batch that answers queries about the snapshot.
+        """Return the batch that queries about the snapshot will use.
 
         It is the given batch, or a new batch that adopts its results. A batch that has not ended, or that cannot be
-        adopted, is returned unchanged, even if its commit differs.
+        adopted, is returned unchanged, even if its commit differs from that of the snapshot.
         """
         if self._is_answered_by(batch) and self._has_commit(batch):
             return batch

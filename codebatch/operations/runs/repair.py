@@ -1,12 +1,12 @@
-"""Repair of damaged shard files. Each is replaced, under all its names, by a file equal to the original.
+"""Repair of damaged shard files. Each file is replaced, under all its names, by a file equal to the original.
 
-If another intact file with the same digest exists, it is the replacement. Otherwise, the tasks are executed again, by
-new workers, in a hidden batch of the same plan. This batch may reuse results even from the damaged file, because each
-reused result is verified against its checksum. A new file is used only if it has the digest in the manifest or commit
-file.
+If another intact file with the same digest exists, it is the replacement. Otherwise, new workers execute the tasks
+again in a hidden batch of the same plan. This batch may reuse results even from the damaged file, because each reused
+result is verified against its checksum. A new file is used only if it has the digest that the manifest or commit file
+records for the original.
 
 Runs may continue during a repair. A run that reuses a damaged shard verifies it first, and treats it as a cache miss. A
-run that adopts a whole batch, or merges, can give a damaged file new names, which the repair does not know. These names
+run that adopts a whole batch, or merges, can give a damaged file new names that the repair does not know. These names
 stay damaged until the next repair.
 """
 
@@ -77,11 +77,11 @@ def repair_shard_files(
 ) -> RepairFailures:
     """Repair the damaged files that a full survey found: replace them by intact files, or execute their tasks again.
 
-    `lock` is the lock that `Store.writing` returned. On return the repaired files are durable. After a kill at any
-    point, each name is in a state that `relink_names` describes. If a name cannot be replaced, the repair continues
-    with the others.
+    `lock` is the lock that `Store.writing` returned. On return the repaired files are durable. If the process is
+    killed, each name is in a state that `relink_names` describes. If a name cannot be replaced, the repair continues
+    with the other names.
 
-    Raises StoreUnwritable if the disk is full or fails, or if the store is read-only. Only some names are then
+    Raises StoreUnwritable if the disk is full or fails, or if the store is read-only. Some names may then already be
     repaired.
     """
     reasons: dict[Digest, RepairFailure] = {}
@@ -140,7 +140,7 @@ def _replace_with_equal(
 def repair_batch(
     execution: ExecutionSettings, store: StoreDir, lock: Lock, listener: Listener, batch: BatchDir
 ) -> bool:
-    """Repair the shard files of a batch, under all their names. Return False if no file is damaged.
+    """Repair the shard files of a batch, under all their names. Return True if a file was damaged and is repaired now.
 
     Raises StoreCorrupt if a file cannot be repaired, Stopped if a signal ended the repair, or StoreUnwritable.
     """
@@ -160,9 +160,10 @@ def repair_batch(
 
 
 class RepairSession(NamedTuple):
-    """A wrapper for actions. If an action finds damaged shard files, they are repaired, and the action is repeated.
+    """A wrapper for actions that read a batch.
 
-    One repetition is enough, because a repair ends with intact files or with an error.
+    If an action finds damaged shard files, they are repaired, and the action is repeated. One repetition is enough,
+    because a repair ends with intact files or with an error.
     """
 
     execution: ExecutionSettings
@@ -196,8 +197,8 @@ def iter_matching_names(batches: Iterable[BatchDir], digests: Collection[Digest]
 def relink_names(store: StoreDir, source: Path, paths: Iterable[Path]) -> RepairFailure | None:
     """Replace names by hard links to a durable file, or by copies of it.
 
-    If a name could not be replaced, return the reason, otherwise None. On return the other names are durable. After a
-    kill at any point, each name has its old or its new file. A name that was a directory can be missing. Raises
+    If a name could not be replaced, return the reason, otherwise None. On return all replaced names are durable. If the
+    process is killed, each name has its old or its new file. A name that was a directory can be missing. Raises
     StoreUnwritable.
     """
     refused: list[StoreError] = []
@@ -213,8 +214,8 @@ def relink_names(store: StoreDir, source: Path, paths: Iterable[Path]) -> Repair
                     files.replace(path, hidden / f"{number}.aside")
                 files.replace(link, path)
                 directories.add(path.parent)
-                # The next link is made to this file. If `source` has reached its link limit, `path` is a copy with its
-                # own limit.
+                # The next link is made to this file. If `source` has reached its link limit, `path` is a copy that can
+                # have further links.
                 source = path
         for directory in sorted(directories):
             files.sync_directory(directory)
@@ -223,7 +224,7 @@ def relink_names(store: StoreDir, source: Path, paths: Iterable[Path]) -> Repair
 
 @contextlib.contextmanager
 def _recording_failure(reasons: dict[Digest, RepairFailure], digests: Iterable[Digest]) -> Iterator[None]:
-    """Record a CodebatchError of the block as a failure for files with some digests.
+    """Record a CodebatchError that the block raises as the reason why files with some digests were not repaired.
 
     StoreUnwritable and Stopped propagate, because they end the whole repair.
     """

@@ -18,7 +18,7 @@ def request(batch: BatchDir, body: RequestBody) -> Request:
 
 
 def lift_cancel(batch: BatchDir) -> None:
-    """Reopen cancelled work of an analysis that is resumed. Raises like `request`."""
+    """Reopen the cancelled work of an analysis that is resumed. Raises the errors of `request`."""
     if is_cancelled(batch.files, batch.root):
         request(batch, Open())
 

@@ -111,7 +111,7 @@ def run_shards(
 
 
 class BatchRun(msgspec.Struct, frozen=True):
-    """The execution of a batch, followed by the creation of its RunResult."""
+    """The execution of a batch and the making of its RunResult."""
 
     repairing: RepairSession
     action: Action
@@ -128,7 +128,7 @@ class BatchRun(msgspec.Struct, frozen=True):
     ) -> RunResult:
         """Execute the open work in a scope, and return the result. If `scope` is None, execute nothing.
 
-        The result is that of the batch that answers queries after the execution.
+        `answering_one` returns the batch that queries use after the execution. The result is that of this batch.
         """
         execution, store, lock, listener = self.repairing
         executed = NOTHING_EXECUTED

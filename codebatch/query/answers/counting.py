@@ -22,7 +22,7 @@ _COUNTED = frozenset(("kind", "severity", "code", "lang"))
 
 
 class ShardCounts(msgspec.Struct, frozen=True):
-    """The number of matching records for each value of a field, and without a value, according to stored counts."""
+    """Counts of the matching records of a shard, from stored counts: for each value of a field, and without a value."""
 
     counts: Mapping[str, int]
     absent: int = 0
@@ -60,9 +60,9 @@ def count_records(records: BatchRecords, tasks: Iterable[str], record_filter: Re
 
 
 def count_from_totals(record_filter: RecordFilter, field: str, counts: Counts) -> ShardCounts | None:
-    """Return the number of records that pass a filter, by value of a field.
+    """Return the number of records that pass a filter, by value of a field. `counts` are the stored counts of a shard.
 
-    Return None if the counts do not suffice.
+    Return None if the numbers cannot be computed from `counts` only.
     """
     counted = RecordFilter(
         kinds=record_filter.kinds,
@@ -102,7 +102,10 @@ def _select(counts: Mapping[str, int], values: Collection[str]) -> Mapping[str, 
 def _count_decoded(
     records: BatchRecords, task: str, indexes: Collection[int], record_filter: RecordFilter, field: str
 ) -> Groups:
-    """Count matching records in some shards of a task. Only the members of record lines that are needed are decoded."""
+    """Count the matching records in some shards of a task.
+
+    Members of record lines that are not needed are not decoded.
+    """
     tally = make_tally(record_filter.fields_needed((field,)))
     languages = records.languages_for(record_filter, (field,))
     pieces = enumerate(records.source.iter_pieces(task, index_lookups(record_filter)))

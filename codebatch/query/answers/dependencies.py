@@ -24,10 +24,10 @@ TARGETS_LOOKED_UP_MAX = 100
 """The maximum number of targets that are looked up in the index. For more targets, all edges are read once."""
 
 _LOOKED_UP_OF = 5
-"""Frames are looked up only if the index names at most 1/_LOOKED_UP_OF of all frames.
+"""Frames are looked up one by one only if the index names at most 1/_LOOKED_UP_OF of all frames.
 
-Looking up a frame takes 1.5 times as long as reading it in sequence. The next import step may also look up as many
-frames again.
+To look up a frame takes 1.5 times as long as to read it in sequence. The next import step may also need as many
+look-ups.
 """
 
 
@@ -84,7 +84,7 @@ class Imports:
             )
         self._records = records
         self.every: Mapping[str, Sequence[FileImport]] | None = None
-        """All imports by imported file. None until all edges had to be read."""
+        """All imports by imported file, if all edges were read. Otherwise None."""
 
     def __iter__(self) -> Iterator[FileImport]:
         """Yield all imports, in path order. Raises StoreCorrupt."""
@@ -112,7 +112,7 @@ class Imports:
         return self.every
 
     def _is_lookup_cheap(self, pieces: Sequence[ShardRecords]) -> bool:
-        """Return whether the index lists the frames to read, and this costs less than reading all frames."""
+        """Return whether the index lists the frames to read, and looking them up is faster than reading all frames."""
         named = [piece.frames for piece in pieces]
         outputs = self._records.source.outputs
         if None in named or outputs is None:
@@ -139,7 +139,7 @@ class Imports:
 class _DependsEdge(
     FileImport, frozen=True, kw_only=True, gc=False, rename={"source": "path"}, tag_field="kind", tag="edge"
 ):
-    """The decoded part of a `depends` edge. `source` is empty if the path is not UTF-8."""
+    """The decoded part of a `depends` edge. `source` is empty if the path of the importing file is not UTF-8."""
 
     source: str = ""
 
@@ -149,9 +149,9 @@ def _as_import(edge: FileImport) -> FileImport:
 
 
 class _Metric(msgspec.Struct, gc=False, tag_field="kind", tag="metric"):
-    """A metric record, which is skipped.
+    """The type as which metric records are decoded. They are then skipped.
 
-    The task also reports metrics. Decoding them is faster than a search for edges.
+    The task emits both edges and metrics. To decode all its records is faster than to search their lines for edges.
     """
 
 
@@ -176,17 +176,17 @@ def _group_by_target(imports: Iterable[FileImport]) -> Mapping[str, Sequence[Fil
 
 
 def needed_tasks(records: BatchRecords) -> frozenset[str]:
-    """Return the tasks whose results the imports of a batch depend on."""
+    """Return the names of `dependencies` and of all tasks that it needs."""
     return records.plan.needed_for("dependencies")
 
 
 def impact(
     importers_of: Callable[[Sequence[str]], Mapping[str, Sequence[FileImport]]], path: str, depth: int | None = None
 ) -> list[Dependent]:
-    """Return the files that depend on a file, each once. The nearest come first, then they are sorted by path.
+    """Return the files that depend on a file, each once: the nearest first, then by path.
 
-    Each file is reported with its first import of a file that is one step nearer. With `depth`, only files at most this
-    number of steps away are returned. `importers_of` is a function like `Imports.importers_of`.
+    The result has for each file its first import of a file that is one step nearer. With `depth`, only files at most
+    this number of steps away are returned. `importers_of` is a function like `Imports.importers_of`.
     """
     dependents: dict[str, Dependent] = {}
     known = {path}
@@ -210,9 +210,9 @@ def impact(
 
 
 def find_cycles(records: BatchRecords, *, everything: bool = False) -> list[Cycle]:
-    """Return the import cycles of a batch, like `cycles`.
+    """Return the import cycles of a batch, in the order of the function `cycles`.
 
-    Raises InvalidInput if the batch has no dependencies, or StoreCorrupt.
+    `everything` is as in `cycles`. Raises InvalidInput if the batch has no dependencies, or StoreCorrupt.
     """
     imports = Imports(records)
     if everything:
@@ -279,7 +279,10 @@ def _shortest_way_back(graph: Mapping[str, Iterable[str]], files: list[str]) -> 
 def _importers_of(
     targets: Iterable[str], importers: Mapping[str, Sequence[FileImport]], known: Collection[str]
 ) -> dict[str, FileImport]:
-    """Return the files that import one of `targets`, except `known` files, each with the first of these imports."""
+    """Return the files that import one of `targets`. Map each to the first of these imports.
+
+    Files in `known` are left out.
+    """
     reached: dict[str, FileImport] = {}
     for target in targets:
         for edge in importers.get(target, ()):

@@ -18,7 +18,7 @@ class FunctionLocation(NamedTuple):
 class FunctionLines:
     """The end lines of functions.
 
-    The first query for a file reads one frame for each of the tasks.
+    The first request for a file reads the records of `analyze` and `symbols` for the file.
     """
 
     def __init__(self, records: BatchRecords) -> None:
@@ -26,7 +26,7 @@ class FunctionLines:
         self._ends: dict[bytes, dict[tuple[object, object], int]] = {}
 
     def function_end(self, place: FunctionLocation) -> int | None:
-        """Return the number of the line after a function, or None if it is unknown. Raises StoreCorrupt."""
+        """Return the number of the line after the end of a function, or None if it is unknown. Raises StoreCorrupt."""
         if place.path not in self._ends:
             self._ends[place.path] = self._read(place.path)
         return self._ends[place.path].get((place.symbol, place.line))
@@ -43,6 +43,6 @@ class FunctionLines:
                     and record.get("symbol_type") != "macro"
                     and isinstance(end, int)
                 ):
-                    # If the end is in column 1, the function does not include the line of its end.
+                    # The end is exclusive. So if it is in column 1, the last line of the function is the line before.
                     ends[name, record.get("line", 1)] = end + (record.get("end_column") != 1)
         return ends

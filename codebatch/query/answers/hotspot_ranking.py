@@ -1,4 +1,4 @@
-"""Ranking of functions and files as hotspots. Non-production files that rank as high are kept separately."""
+"""Ranking of functions and files as hotspots. Non-production files that would be in the list are kept separately."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HotspotBy = Literal["hotspot", "cognitive", "complexity", "churn", "dependents",
 
 
 class HotspotCandidate(NamedTuple):
-    """A function, or a file if `symbol` is empty. Candidates sort with the hottest first."""
+    """A function, or a file if `symbol` is empty. Candidates sort by descending score."""
 
     rank: float
     path: bytes
@@ -26,7 +26,8 @@ class HotspotCandidate(NamedTuple):
 class FileFacts(msgspec.Struct, frozen=True):
     """Facts about the files of a batch.
 
-    `changes` and `dependents` are numbers by path, or None if unknown. `secondary_files` has the non-production files.
+    `changes` and `dependents` map each path to the number of its changes and dependents, or are None if these numbers
+    are unknown. `secondary_files` has the non-production files.
     """
 
     changes: Mapping[bytes, int] | None
@@ -45,7 +46,7 @@ class FileFacts(msgspec.Struct, frozen=True):
 
 
 class Ranking:
-    """The `limit` highest ranked candidates. Non-production candidates are kept separately.
+    """The `limit` candidates with the highest scores. Non-production candidates are kept separately.
 
     A non-production candidate is kept only if it ranks before the last of the `limit` candidates.
     """
@@ -72,7 +73,7 @@ class Ranking:
             self._prune()
 
     def score(self, path: bytes, value: int) -> float:
-        """Return the score of a file with a metric value.
+        """Return the score of a file or function with a metric value.
 
         A function is scored as if it changed as often as its file.
         """
@@ -83,7 +84,7 @@ class Ranking:
     def best(self) -> tuple[list[HotspotCandidate], list[tuple[HotspotCandidate, SecondaryCategory]]]:
         """Return the ranked candidates, and the non-production candidates that rank before the last of them.
 
-        Both are sorted with the hottest first. If there are fewer than `limit` candidates, all non-production
+        Both lists are sorted by descending score. If there are fewer than `limit` candidates, all non-production
         candidates are returned.
         """
         self._prune()

@@ -1,4 +1,4 @@
-"""Languages in which a file can use another file without an import. In these, imports do not show all uses."""
+"""Languages in which a file can use another file without an import. Its known dependents are then incomplete."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ USERS_WITHOUT_IMPORT: Mapping[str, tuple[str, ...]] = {
     "scala": _JVM,
     "swift": ("swift",),
 }
-"""For each language of a file, the languages whose files can use its definitions without an import."""
+"""For the language of a file, the languages from which its definitions can be used without an import."""
 _IMPORT_ALL = frozenset(("python", "javascript", "typescript", "tsx", "lua", "bash", "zsh"))
 """Languages in which every use of another file needs an import, and in which imports are resolved."""
 HEADER_ENDINGS = (b".h", b".hh", b".hpp", b".hxx", b".inl", b".ipp")

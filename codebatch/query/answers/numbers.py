@@ -15,14 +15,14 @@ from codebatch.query.filters.line_prefilter import lines_with
 from codebatch.query.sources.records import BatchRecords
 
 IN_TASKS = {"dependents": "dependencies", "cycle": "dependencies", "duplicated_lines": "duplicates"}
-"""The task of each metric that is not computed by `analyze`."""
+"""For each metric that `analyze` does not compute, the task that computes it."""
 _ANALYZE = "analyze"
 
 
 class Number(RecordPath, frozen=True, kw_only=True, gc=False):
     """A metric of a file, or of a function, which is identified by its qualified name and its first line.
 
-    Records of other kinds are decoded as this type, too; their metric is empty.
+    Records of other types are decoded as this type too; their `metric` is empty.
     """
 
     metric: str = ""
@@ -60,7 +60,7 @@ def read_file_metrics(records: BatchRecords, metrics: Collection[str]) -> dict[s
 
 
 def iter_functions(records: BatchRecords, metric: str, least: int) -> Iterator[Number]:
-    """Yield the values of a metric of functions that are at least `least`. Raises StoreCorrupt."""
+    """Yield the metric records of functions for one metric, if the value is at least `least`. Raises StoreCorrupt."""
     for block in _blocks(records, metric_task(metric)):
         numbers = (number for number in decode_lines(_decoder(), block) if number.symbol and number.metric == metric)
         matching = [number for number in numbers if number.value >= least]

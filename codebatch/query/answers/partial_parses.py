@@ -1,9 +1,11 @@
 """Detection of functions with unreliable metrics in partially parsed files.
 
 If the parser misreads a brace, a function may include all code up to the end of the file. The parser may also take a
-macro for a function. It does not report such errors, but they show in two ways. Either no definition starts at the line
-of the function. Or the definition extends to the end of the file, beyond the first closing brace with the indentation
-of its first line.
+macro for a function. It reports neither error. A function is suspect in two cases:
+
+- No definition starts at the first line of the function.
+- The definition extends to the end of the file, although an earlier line has a closing brace with the indentation of
+  its first line.
 """
 
 from __future__ import annotations
@@ -27,9 +29,9 @@ class _Definitions(msgspec.Struct, frozen=True):
 
 
 class PartialParseCheck:
-    """A check whether the metrics of functions can be trusted.
+    """A check of functions for unreliable metrics.
 
-    It is meant for few functions, because it reads records of two tasks for each new file.
+    It reads records of two tasks for each new file, so it should be used for few functions only.
     """
 
     def __init__(self, records: BatchRecords) -> None:

@@ -1,7 +1,7 @@
 """SQL views of records: one view for each kind, and views that combine several kinds (SPEC.md "SQL"). No I/O.
 
-The columns are the fields of the record types. If a line lacks a field, the column has the field's default value.
-DuckDB reads the frames of shards as lines of JSON, and types are declared, not inferred.
+The columns are the fields of the record types. If a record line lacks a field, the column has the field's default
+value. DuckDB reads the frames of shards as lines of JSON. The types of columns are declared, not inferred by DuckDB.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _OF_FUNCTIONS = "('function', 'method', 'constructor', 'property')"
 _ANONYMOUS = "<anonymous>"
 _IS_ANONYMOUS = f"m.symbol LIKE '%{_ANONYMOUS}'"
 _OMITTED_IF_0 = ("cognitive", "max_cognitive", "max_nesting", "max_parameters", "nesting", "parameters")
-"""Metrics that `analyze` omits if they are 0, provided that it reports `complexity`."""
+"""Metrics that `analyze` omits if they are 0. A file or function without them counts as 0 if it has `complexity`."""
 
 
 class ViewColumn(NamedTuple):
@@ -37,7 +37,7 @@ class ViewColumn(NamedTuple):
 
 
 class View(NamedTuple):
-    """A view. `row` describes the meaning of a row, and `kinds` are the kinds of records that the view reads."""
+    """A view. `row` describes what a row stands for, and `kinds` are the kinds of records that the view reads."""
 
     row: str
     columns: tuple[ViewColumn, ...]
@@ -57,14 +57,15 @@ def sql_literal(text: str) -> str:
 
 
 def create_kind(kind: str, paths: Sequence[str], escaped_paths: Sequence[tuple[str, str]]) -> str:
-    """Return the statement that creates the view of a kind over files of frames.
+    """Return the statement that creates the view of a record kind. The view reads `paths`, files with frames.
 
     `escaped_paths` are the paths that are not valid UTF-8, as pairs of `path_b64` and display form.
     """
     if not paths:
         return create_empty(kind, "")
     written = ", ".join(f"{sql_literal(name)}: {sql_literal(type_)}" for name, type_ in _COLUMNS[kind])
-    # DuckDB treats a name with wildcards as a pattern, unless a file with exactly this name exists. These files exist.
+    # If a file name has wildcards, DuckDB uses it as a pattern, unless a file with exactly this name exists. Here, it
+    # always exists.
     listed = ", ".join(map(sql_literal, paths))
     path_expressions = {
         "path": _path_expression("path", escaped_paths),
@@ -82,7 +83,7 @@ def create_kind(kind: str, paths: Sequence[str], escaped_paths: Sequence[tuple[s
 
 
 def create_pivoted(name: str) -> str:
-    """Return the statement that creates a view over other views."""
+    """Return the statement that creates a view whose rows combine rows of other views."""
     columns = ", ".join(f'"{column.name}"' for column in VIEWS[name].columns)
     return f"CREATE VIEW {name} AS SELECT {columns} FROM ({VIEWS[name].select})"
 
@@ -106,7 +107,7 @@ def _value_or_default(kind: str, column: ViewColumn) -> str:
 
 
 def _fields(type_: type[Record]) -> Iterable[msgspec.structs.FieldInfo]:
-    """Return the fields of a record type, its paths first."""
+    """Return the fields of a record type. The fields with paths come first."""
     fields = msgspec.structs.fields(type_)
     return sorted(fields, key=lambda field: field.encode_name not in ("path", "path_b64"))
 
@@ -152,15 +153,15 @@ def _numbers(names: Iterable[str]) -> tuple[ViewColumn, ...]:
 
 
 def _displayed_columns(kind: str) -> tuple[ViewColumn, ...]:
-    """Return the columns of a record type without `path_b64` and `other_path_b64`.
+    """Return the columns of a kind's view, without `path_b64` and `other_path_b64`.
 
-    In views that combine kinds, `path` is always set: paths that are not UTF-8 are in display form.
+    They are used in views that combine kinds. There, `path` is always set: a path that is not UTF-8 is in display form.
     """
     return tuple(column for column in _COLUMNS[kind] if not column.name.endswith("_b64"))
 
 
 def _greatest(names: Iterable[str]) -> str:
-    """Return the select list with the greatest value of each metric."""
+    """Return SQL that selects, for each metric, the greatest value in a group of rows."""
     expressions = {name: f"max(value) FILTER (WHERE metric = '{name}')" for name in names}
     expressions_or_0 = {
         name: f"CASE WHEN {expressions['complexity']} IS NOT NULL THEN coalesce({expressions[name]}, 0) END"

@@ -61,7 +61,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def summarise(records: BatchRecords, task: str | None = None) -> Summary:
-    """Return the counts of a batch, or of one task."""
+    """Return the counts of a batch, for one task or for all tasks."""
     by_task: dict[str, Counts] = {name: records.counts(name) for name in records.choose_tasks(task)}
     total = add_counts(by_task.values())
     return Summary(
@@ -104,7 +104,7 @@ def worst_findings(records: BatchRecords, limit: int) -> list[JsonRecord]:
 def failures(records: BatchRecords, limit: int) -> list[JsonRecord]:
     """Return at most `limit` failures, sorted by task and path.
 
-    Failures that only follow from the failure of a needed task come last.
+    If a task failed only because a task that it needs failed, its failure comes last.
     """
     record_filter = RecordFilter(kinds=("failure",))
     records_of_failures = [

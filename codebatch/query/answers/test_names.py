@@ -1,4 +1,4 @@
-"""Recognition of test files by the names that test runners look for."""
+"""Recognition of test files by the name patterns of test runners."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def refuse_text(**arguments: Iterable[str]) -> None:
 def path_argument(given: str | Path) -> Path:
     """Return a path argument as a Path. Raises InvalidInput if it is not a valid path.
 
-    An empty path is refused, because its cause is more likely an unset variable than a wish for the current directory.
+    An empty path is refused: it is more likely an unset variable than a name for the current directory.
     """
     text = str(given)
     if not text:

@@ -1,8 +1,8 @@
 """Detection of comparisons in a `--where` condition that have the same result for every record. No I/O.
 
 For example, `name > 3` matches no record, because names are text. Such a condition is a mistake and is refused. The
-possible values of a field are known from the record types. If those of an operand are unknown, the comparison is
-accepted.
+possible values of a field are known from the record types. If the possible values of an operand are unknown, the
+comparison is accepted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SHOWN_CHARACTERS = 80
 
 
 class Values(msgspec.Struct, frozen=True):
-    """The possible values of an operand.
+    """The possible values of an operand of a comparison.
 
     `sorts` are their types. `words` are the possible texts, or None if any text is possible.
     """
@@ -42,7 +42,7 @@ _NOTHING = Values(frozenset(("nothing",)))
 
 
 def possible_field_values(kinds: Iterable[str]) -> dict[str, Values]:
-    """Return the possible values of each field that some kinds of records have."""
+    """Return the possible values of each field of records of some kinds."""
     values_by_field = {**dict.fromkeys(DERIVED, _TEXT), "kind": Values(_TEXT.sorts, frozenset(KINDS))}
     for type_ in (record_type for record_type in RECORD_TYPES if TAGS[record_type] in kinds):
         for field in msgspec.structs.fields(type_):
@@ -53,7 +53,10 @@ def possible_field_values(kinds: Iterable[str]) -> dict[str, Values]:
 
 
 def reject_constant_comparison(node: ast.Compare, fields: Mapping[str, Values]) -> None:
-    """Raise InvalidInput if a comparison in a node of the condition has the same result for every record."""
+    """Raise InvalidInput if a comparison of a condition has the same result for every record.
+
+    `fields` maps each field to its possible values.
+    """
     operands = [node.left, *node.comparators]
     for op, left, right in zip(node.ops, operands, operands[1:], strict=False):
         if not _can_be_both(op, _operand_values(left, fields), right, fields):

@@ -1,4 +1,4 @@
-"""Decoding of record lines: completely, or only some of their members, with equal results counted."""
+"""Decoding of record lines: all members, or only some. With only some, lines with equal values are counted together."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def decode_records(lines: bytes) -> list[JsonRecord]:
 
 
 def make_tally(members: Iterable[str]) -> Tally:
-    """Return a function that counts record lines by the values of some members. Only these members are decoded."""
+    """Return a function that counts record lines with equal values of some members. No other members are decoded."""
     names = tuple(members)
     fields = [(f"at_{place}", _Value, None) for place in range(len(names))]
     renamed = {field: name for (field, *_), name in zip(fields, names, strict=True)}
@@ -68,7 +68,7 @@ def _as_json(value: _Value) -> Json:
 
 
 def decode_lines(decoder: msgspec.json.Decoder[T], lines: bytes) -> list[T]:
-    """Decode record lines with a decoder. Raises StoreCorrupt."""
+    """Decode record lines with a msgspec decoder. Return one value for each line. Raises StoreCorrupt."""
     try:
         return decoder.decode_lines(lines)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

@@ -28,7 +28,7 @@ EXPRESSION_CHARACTERS_MAX = 10_000
 EXPRESSION_DEPTH_MAX = 50
 
 ValueOf = Callable[[str], Json]
-"""A function that returns the value of a field."""
+"""A function that returns the value of a field of the record under test, by field name."""
 _Part = Callable[[ValueOf], object]
 _Comparison = Callable[[object, object], bool]
 
@@ -79,7 +79,7 @@ def _too_deep() -> InvalidInput:
 
 
 class _Compiler:
-    """A compiler from nodes to closures. `named` collects the fields that these closures read."""
+    """A compiler from nodes to closures. `named` collects the fields that the compiled closures read."""
 
     def __init__(self, fields: Collection[str], values: Mapping[str, Values]) -> None:
         self._fields = fields
@@ -148,7 +148,7 @@ _NAMES = {
     "Lambda": "functions",
     "Subscript": "subscripts",
 }
-"""Descriptions of node types for error messages."""
+"""Names of node types for error messages."""
 
 
 def _reject_nested_list(node: ast.expr) -> ast.expr:

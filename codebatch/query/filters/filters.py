@@ -46,16 +46,19 @@ _OF_KIND = {
     "metrics": "metric",
     "targets": "edge",
 }
-"""For each attribute of the filter that tests a field of only one kind of records, this kind."""
+"""Attributes of the filter that test a field of only one kind of records, with this kind."""
 _FIELDS = {
     "severities": "severity",
     "tools": "tool",
     "symbol_types": "symbol_type",
     "metrics": "metric",
 }
-"""Attributes of the filter that require one of several values, with the field that they test."""
+"""Attributes of the filter with a field that must have one of the attribute's values."""
 _MARKED = {"names": "name", "codes": "code", **_FIELDS}
-"""Attributes whose field is written in the line of each matching record, the most selective first."""
+"""Attributes whose values occur literally in the lines of matching records, with their field.
+
+The most selective attribute comes first.
+"""
 _TEXTS = {"codes": "code", "names": "name", "targets": "target", "languages": "lang"}
 
 
@@ -119,13 +122,16 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return tuple(kind for kind in KINDS if kind in possible) if len(possible) < len(KINDS) else ()
 
     def needs_languages(self, fields: Collection[str] = ()) -> bool:
-        """Return whether the languages of files are needed to apply the filter or to know one of `fields`."""
+        """Return whether the languages of files are needed to apply the filter or to compute one of `fields`."""
         named = {*fields, *(self._where.fields if self._where is not None else ())}
         return (bool(self.languages) or "lang" in named) and self.possible_kinds != {"file"}
 
     @property
     def covers_failures(self) -> bool:
-        """Whether the filter selects only failures, or selects all failures of the paths that it selects."""
+        """Whether no failure is filtered out, except by path and task.
+
+        If so, all failures that belong to the question are part of the answer.
+        """
         possible = self.possible_kinds
         return possible == {"failure"} or ("failure" in possible and not self.languages and not self.where)
 
@@ -138,7 +144,7 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return any(self.passing_codes(severity, codes) for severity, codes in counts.diagnostics.items())
 
     def passing_codes(self, severity: str, codes: Mapping[str, int]) -> dict[str, int]:
-        """Return the counts of the rule IDs that the filter lets pass, for findings of a severity."""
+        """Return the rule IDs that the filter accepts for findings of a severity, with their counts in `codes`."""
         if self.severities and severity not in self.severities:
             return {}
         is_code = match_any(self.codes)
@@ -161,7 +167,7 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return frozenset((*fields, *(f"{field}_b64" for field in fields.intersection(PATHS))))
 
     def iter_matching(self, blocks: Iterable[bytes], languages: Languages = NO_LANGUAGES) -> Iterator[JsonRecord]:
-        """Yield the matching records of blocks of whole record lines, in their order. Raises StoreCorrupt."""
+        """Yield the matching records, in the order of their lines. Each block has whole lines. Raises StoreCorrupt."""
         for block in blocks:
             for record in decode_records(self._candidate_lines(block)):
                 if self.matches(record, languages):
@@ -170,26 +176,35 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def iter_tallied(
         self, blocks: Iterable[bytes], tally: Tally, languages: Languages = NO_LANGUAGES
     ) -> Iterator[tuple[JsonRecord, int]]:
-        """Like `iter_matching`, but yield each distinct combination of the counted members once, with its count."""
+        """Yield each distinct combination of the members that `tally` counts, with its number of matching records.
+
+        Like `iter_matching`, it reads `blocks` and raises StoreCorrupt.
+        """
         for block in blocks:
             for record, number in tally(self._candidate_lines(block)):
                 if self.matches(record, languages):
                     yield record, number
 
     def _candidate_lines(self, block: bytes) -> bytes:
-        """Return the lines of a block that can match."""
+        """Return the lines of a block that contain a mark: a byte string that every matching line has.
+
+        Lines without a mark need not be decoded.
+        """
         return block if self._marks is None else lines_with(self._marks, block)
 
     @cached_property
     def _marks(self) -> re.Pattern[bytes] | None:
-        """A pattern that the line of each matching record contains, or None if none is known."""
+        """A pattern that the line of each matching record contains, or None if no such pattern is known."""
         marks = tuple(self._find_marks())
-        if not marks or b"" in marks:  # A target `*` has an empty mark, which every line contains.
+        if not marks or b"" in marks:  # For a target `*`, the mark is empty, and every line contains it.
             return None
         return re.compile(b"|".join(map(re.escape, marks)))
 
     def _find_marks(self) -> Iterable[bytes]:
-        """Return alternative marks, from the most selective part of the filter that has marks."""
+        """Return byte strings of which each matching line contains at least one.
+
+        They are derived from the most selective part of the filter for which this is possible.
+        """
         for attribute, field in _MARKED.items():
             if getattr(self, attribute):
                 return marks_of(field, getattr(self, attribute))
@@ -201,13 +216,13 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         if self.languages and self.possible_kinds == {"file"}:
             return marks_of("lang", self.languages)
         if root := PathFilter(self.path).root:
-            # The kind and the path are the first members of a record. A path that is not UTF-8 is in base64.
+            # The kind and the path are the first members of a record line. A path that is not UTF-8 is in base64.
             paths = (*marks_of("path", (root + "*",)), b'"path_b64":')
             return (b"%b,%b" % pair for pair in product(marks_of("kind", self.named_kinds or KINDS), paths))
         return marks_of("kind", self.named_kinds)
 
     def _required_texts(self) -> Iterator[tuple[str, str]]:
-        """Yield field and text of each comparison `field == text` that must be true for the condition to hold."""
+        """Yield field and text of each comparison `field == text` without which `where` cannot be true."""
         if not self.where:
             return
         from codebatch.query.filters.required import (
@@ -219,7 +234,7 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
                 yield comparison.field, comparison.value
 
     def _occurs_literally(self, field: str, text: str) -> bool:
-        """Return whether each record with this value contains field and text literally in its line.
+        """Return whether a record whose field has this text contains field and text literally in its line.
 
         This is false for derived fields, for default values, which lines omit, and for paths that may be escaped.
         """

@@ -1,7 +1,7 @@
-"""A prefilter of record lines by byte strings (marks), so that most other lines are never decoded. No I/O.
+"""A prefilter of record lines by byte strings (marks), so that most lines that do not match are never decoded. No I/O.
 
-Marks follow from the encoding of records (SPEC.md "Records"). Lines that pass are decoded and filtered like all others.
-So marks may let too many lines pass, but never too few.
+Marks follow from the encoding of records (SPEC.md "Records"). Lines with a mark are then decoded and filtered. So a
+mark may be in too many lines, but must be in every matching line.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import msgspec
 
 
 def marks_of(field: str, wanted: Iterable[str]) -> Iterator[bytes]:
-    """Yield the marks of lines in which a field equals one of some texts, or begins with it if the text ends with `*`.
+    """Yield a mark for each text in `wanted`. A line contains it if the field equals the text.
 
-    Texts that are not valid Unicode are skipped, because no record contains them.
+    If the text ends with `*`, a line contains the mark if the field begins with the text. Texts that are not valid
+    Unicode are skipped, because no record contains them.
     """
     for text in wanted:
         try:
@@ -28,7 +29,7 @@ def marks_of(field: str, wanted: Iterable[str]) -> Iterator[bytes]:
 def lines_with(marks: re.Pattern[bytes], block: bytes) -> bytes:
     """Return the lines of a block that contain a mark, in their order.
 
-    The block consists of whole lines. `marks` matches neither an empty text nor a line end.
+    The block consists of whole lines. The pattern `marks` matches neither an empty text nor a line end.
     """
     lines: list[bytes] = []
     end = 0

@@ -49,7 +49,7 @@ class PathFilter:
 
     @property
     def root(self) -> str:
-        """The file or directory at or below which all matching paths are. Empty if none is known."""
+        """The file or directory such that all matching paths are at or below it. Empty if no such path is known."""
         if len(self._texts) != 1 or not self._texts[0].startswith("/") or is_pattern(self._texts[0]):
             return ""
         text = self._texts[0].strip("/")
@@ -67,7 +67,7 @@ def _make_test(pattern: str) -> Callable[[bytes], bool]:
         return _Pattern(pattern).matches
     if pattern.startswith("/"):
         return _is_at_or_below(pattern)
-    # The text may be the display form of a path, or the path itself.
+    # The text may be the path itself or the path in display form, so both are matched.
     displayed = display_path(pattern.encode("utf-8", "surrogateescape"))
     parts = tuple(part.casefold() for part in (displayed, *paths_displayed_as(pattern)))
 

@@ -1,6 +1,6 @@
-"""Filters and order of records as keyword arguments, with the names that `codebatch query` uses. No I/O.
+"""Filters and order of records as keyword arguments, named as in `codebatch query`. No I/O.
 
-A filter takes one value or several. If there are several, one of them must match. None means no restriction.
+A filter takes one value or several. If there are several, a record must match one of them. None means no restriction.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class Filters(TypedDict, total=False):
 class RecordOptions(Filters, total=False):
     """Filters, and the order and range of the returned records.
 
-    `sort` is a field; a `-` before it selects descending order. Then the first `offset` records are skipped, and at
-    most `limit` are returned. `fields` are the returned fields; by default, all.
+    `sort` is a field; a `-` before it selects descending order. After sorting, the first `offset` records are skipped,
+    and at most `limit` are returned. `fields` are the returned fields; by default, all.
     """
 
     sort: str
@@ -86,7 +86,7 @@ class OutputRecordOptions(OutputFilters, RecordOptions, total=False):
 def make_filter(
     chosen_options: Filters, options_type: type = OutputFilters, further_fields: Mapping[str, OneOrMany] = _NONE
 ) -> RecordFilter:
-    """Return the filter that some options describe.
+    """Return the filter that keyword arguments describe.
 
     `options_type` is the type of the accepted options. `further_fields` are additional filters of the caller. Raises
     InvalidInput for an unknown option, and for filters that no record can pass.
@@ -101,12 +101,12 @@ def make_filter(
 
 
 def make_shape(chosen_options: Filters) -> Shape:
-    """Return the shape that some options describe. Raises InvalidInput for a value of the wrong type."""
+    """Return the order and range of records that keyword arguments describe. Raises InvalidInput for wrong types."""
     return _convert(_to_fields(chosen_options), Shape)
 
 
 def _to_fields(filters: Mapping[str, object]) -> dict[str, object]:
-    """Return the options that are set, under their names in RecordFilter and Shape."""
+    """Return the options that are set, renamed to the attributes of RecordFilter and Shape."""
     converted: dict[str, object] = {}
     for name, value in filters.items():
         if isinstance(value, Iterable) and (name in _FIELDS or (name == "path" and not isinstance(value, str))):

@@ -1,4 +1,4 @@
-"""Comparisons of fields with literals that are necessary for a condition: if the condition holds, they hold. No I/O."""
+"""Comparisons of a field with a literal that must be true if a condition is true. No I/O."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COMPARISONS: dict[type[ast.cmpop], Comparison] = {
 
 
 class Required(msgspec.Struct, frozen=True):
-    """A comparison of a field with a text or a finite number."""
+    """A comparison of a field with a text or a finite number, which must be true if the condition is true."""
 
     field: str
     comparison: Comparison
@@ -30,10 +30,10 @@ class Required(msgspec.Struct, frozen=True):
 
 
 def required_comparisons(condition: str) -> tuple[Required, ...]:
-    """Return the comparisons that are necessary for a condition.
+    """Return the comparisons that must all be true if a condition is true.
 
-    These are the comparisons that it joins by `and`, or the condition itself if it is a single comparison. Return
-    nothing for a condition that cannot be parsed.
+    For a condition with `and`, these are the comparisons that `and` joins. For a single comparison, it is the
+    comparison itself. For a condition that cannot be parsed, return nothing.
     """
     try:
         with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""Sorting and selection of records and of their fields, and counting of records by the value of a field. No I/O."""
+"""Sorting of records, selection of records and fields, and counting by the value of a field. No I/O."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
     """The requested order, range and fields of an answer.
 
     `sort` is a field; a `-` before it selects descending order. The sort is stable, and records without the field come
-    last. If `sort` is empty, the order of the answer is kept. Then the first `offset` records are skipped, and at most
-    `limit` are returned. `fields` are the returned fields, or all fields if it is empty.
+    last. If `sort` is empty, the order of the answer is kept. After sorting, the first `offset` records are skipped,
+    and at most `limit` are returned. `fields` are the returned fields, or all fields if it is empty.
     """
 
     sort: str = ""
@@ -53,7 +53,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
     def arrange(self, records: Iterable[JsonRecord], languages: Languages) -> Iterator[JsonRecord]:
         """Yield the selected records in the requested order.
 
-        If a limit is set, sorting keeps only as many records as are needed.
+        With a limit, only the records that will be returned or skipped are held in memory.
         """
         offset = min(self.offset, sys.maxsize)
         end = None if self.limit is None else min(offset + self.limit, sys.maxsize)
@@ -70,7 +70,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
 
 
 AS_FOUND = Shape()
-"""The shape that keeps all records in their order."""
+"""The shape that returns all records and fields in their given order."""
 
 
 class Groups(msgspec.Struct, frozen=True):
@@ -121,7 +121,7 @@ def cell(value: Json) -> str:
 
 
 def refuse_unknown_fields(fields: Collection[str], kinds: Collection[str]) -> None:
-    """Raise InvalidInput for a field that records of none of the kinds have."""
+    """Raise InvalidInput for a field that no record of the given kinds has."""
     # Collecting the fields is slow, so it is skipped if there is nothing to check.
     known = record_fields(kinds) if fields else ()
     for field in fields:
@@ -130,7 +130,10 @@ def refuse_unknown_fields(fields: Collection[str], kinds: Collection[str]) -> No
 
 
 def _make_sort_key(field: str, languages: Languages, is_descending: bool) -> Callable[[JsonRecord], _SortKey]:
-    """Return the sort key of records. The most severe severity sorts first, and records without the field last."""
+    """Return a function for the sort key of a record. The most severe severity sorts first.
+
+    Records without the field come last.
+    """
 
     def key(record: JsonRecord) -> _SortKey:
         value = field_value(record, field, languages)

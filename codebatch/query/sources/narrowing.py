@@ -1,4 +1,7 @@
-"""Index lookups derived from filters. With them, fewer records are read, but the answer is the same."""
+"""Index lookups that follow from a filter.
+
+They reduce the records that are read; the answer is the same as without them.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,9 @@ if TYPE_CHECKING:
 
 
 def index_lookups(record_filter: RecordFilter) -> tuple[Lookup, ...]:
-    """Return index lookups for a filter. Each matching record satisfies at least one of them.
+    """Return index lookups for a filter, such that each matching record satisfies at least one of them.
 
-    Empty if the index cannot help.
+    Return an empty tuple if no lookups follow from the filter.
     """
     # A bare `*` matches every term, so lookups would take longer than reading all records.
     if "*" in (*record_filter.names, *record_filter.codes):
@@ -51,7 +54,7 @@ def index_lookups(record_filter: RecordFilter) -> tuple[Lookup, ...]:
 def _edge_lookups(record_filter: RecordFilter, texts: Mapping[str, str]) -> tuple[Lookup, ...]:
     """Return lookups for targets of edges.
 
-    For a `depends` edge, the index has the whole target instead of its last name.
+    The index has the last name of each target; only for `depends` edges, it has the whole target.
     """
     if "target" in texts:
         depends = Lookup(keys.make_key(keys.DEPENDENCY, _bytes(texts["target"])), is_prefix=False)
@@ -65,9 +68,9 @@ def _edge_lookups(record_filter: RecordFilter, texts: Mapping[str, str]) -> tupl
 def _metric_lookups(
     record_filter: RecordFilter, texts: Mapping[str, str], required: Sequence[Required]
 ) -> tuple[Lookup, ...]:
-    """Return lookups for conditions on metric values.
+    """Return lookups for conditions on metric values, such as `value > 10`.
 
-    A metric without a bound gives no lookup, because most files have the metric.
+    If the condition does not limit the value, there is no lookup: most files have the metric, so it would not help.
     """
     numbers = [(comparison.comparison, comparison.value) for comparison in required if comparison.field == "value"]
     least = max(
@@ -87,7 +90,7 @@ def _bytes(text: str) -> bytes:
 
 
 class Narrowing:
-    """The index of a batch. It is opened on first use. If there is no valid index, all records are read."""
+    """The index of a batch, opened on first use. If there is no valid index, callers read all records."""
 
     def __init__(self, store: StoreDir, batch_id: str, warn: Callable[[str], None]) -> None:
         """Wrap the index of a batch. `warn` is called at most once, with a message, if the index is damaged."""
@@ -100,7 +103,7 @@ class Narrowing:
     def narrow(self, output: TaskOutput, lookups: Sequence[Lookup]) -> Sequence[Sequence[int] | None]:
         """Return for each shard the frames to read, like `BatchIndex.narrow`.
 
-        If there is no valid index, return an empty sequence; all records of the task are then read.
+        If there is no valid index, return an empty sequence. The caller then reads all records of the task.
         """
         try:
             index = self._open_once()

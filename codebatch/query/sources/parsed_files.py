@@ -18,13 +18,13 @@ IN_PART = ("errors", "partial")
 _TEST_CLASSES = frozenset(("documentation", "fixture", "test", "example"))
 _UNPARSED_CLASSES = ("binary", "huge", "minified")
 _NO_CODE = ("gitattributes", "gitignore", "markdown")
-"""Languages without code that is compiled or run. Their files do not count as `plain`."""
+"""Languages without code that is compiled or run. Their files do not count as `FileStates.plain`."""
 
 
 class ParsedFile(RecordPath, frozen=True, kw_only=True, gc=False):
-    """The members of a `file` record that are needed.
+    """The needed members of a `file` record.
 
-    Records of other kinds are decoded as this type too, with an empty class.
+    Records of other kinds are decoded as this type too; their class is empty.
     """
 
     lang: str = ""
@@ -38,7 +38,7 @@ def _decoder() -> msgspec.json.Decoder[ParsedFile]:
 
 
 def decode_files(blocks: Iterable[bytes]) -> list[ParsedFile]:
-    """Return the files in some record lines of `parse`. Raises StoreCorrupt."""
+    """Return the files that record lines of the task `parse` describe. Raises StoreCorrupt."""
     return [file for block in blocks for file in decode_lines(_decoder(), block) if file.class_]
 
 

@@ -1,4 +1,4 @@
-"""Counters of the data that was read to answer a question."""
+"""Counters of the data that was read for an answer."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Reading(msgspec.Struct, kw_only=True):
         return self.shards - self.answered_from_counts - self.shards_read
 
     def note(self, parts: int | None) -> None:
-        """Count a shard as read.
+        """Count a shard as read completely or in part.
 
-        `parts` is the number of frames or items of the shard that are read, None for all. If it is 0, the shard does
-        not count.
+        `parts` is the number of frames or items of the shard that are read, or None for all. If it is 0, the shard is
+        not counted.
         """
         if parts != 0:
             self.shards_read += 1

@@ -32,7 +32,7 @@ from codebatch.store.snapshots.snapshots import Snapshot
 if TYPE_CHECKING:
     from codebatch.query.sources.parsed_files import ParsedFile
 
-# At most this number of paths are looked up one by one. For more paths, all entries are read.
+# Maximum number of paths that are looked up one by one. For more paths, all entries are read.
 _FEW_PATHS = 500
 
 
@@ -66,8 +66,8 @@ class BatchRecords:
         self._files: Sequence[ParsedFile] | None = None
         self._objects = functools.cache(store.objects)
         narrow = None if note is None else Narrowing(store, batch.id, note).narrow
-        # The source holds no reference to this object. Without such a cycle, all memory is freed with the last
-        # reference.
+        # The source must not hold a reference to this object. Without a reference cycle, all memory is freed with the
+        # last reference.
         self._plan = functools.cache(batch.plan)
         self.source = source or find_source(batch, self._plan, narrow)
 
@@ -93,7 +93,7 @@ class BatchRecords:
         return self.source.task_names
 
     def choose_tasks(self, name: str | None) -> tuple[str, ...]:
-        """Return the tasks to read: the requested task, or all.
+        """Return the requested task in a tuple, or all tasks of the batch if `name` is None.
 
         Raises InvalidInput if the batch did not run the task.
         """
@@ -108,9 +108,9 @@ class BatchRecords:
         return add_counts(piece.counts for piece in self.source.iter_pieces(task))
 
     def uncovered_inputs(self, task: str) -> str:
-        """Return a description of inputs of a task that its cache key does not cover, or an empty string.
+        """Return a description of the inputs of a task that its cache key does not cover, or an empty string.
 
-        A result with such inputs is used only in its own batch.
+        If a task has such inputs, other batches do not reuse its results.
         """
         return next((piece.uncovered_inputs for piece in self.source.iter_pieces(task) if piece.uncovered_inputs), "")
 
@@ -140,14 +140,14 @@ class BatchRecords:
             yield from self.reading.count_matched(_merged(matching))
 
     def pieces(self, task: str, record_filter: RecordFilter, lookups: Sequence[Lookup]) -> list[ShardRecords]:
-        """Return the pieces of a task that may contain matching records.
+        """Return the shards of a task, without those that cannot contain matching records.
 
-        With `lookups`, only frames that match one of them are read, if there is an index.
+        With `lookups`, and if there is an index, only frames that match one of the lookups are read.
         """
         return list(self._possibly_matching(self.source.iter_pieces(task, lookups), record_filter))
 
     def read(self, piece: ShardRecords) -> Iterator[bytes]:
-        """Read a piece and count it as read."""
+        """Yield the record lines of a piece in blocks, and count the piece as read."""
         self.reading.note(piece.frames)
         return piece.read()
 
@@ -186,7 +186,10 @@ class BatchRecords:
         return files
 
     def item_records(self, task: str, item: int) -> list[JsonRecord] | None:
-        """Return the records of a task for an item. Return None if the item has no outcome yet. Raises StoreCorrupt."""
+        """Return the records that a task emitted for an item. Return None if the item has no outcome yet.
+
+        Raises StoreCorrupt.
+        """
         self.reading.shards += 1
         lines = self.source.item_lines(task, item)
         if lines is None:
@@ -222,7 +225,7 @@ class BatchRecords:
 
     @contextlib.contextmanager
     def _checking_presence(self) -> Iterator[None]:
-        """If the block raises StoreCorrupt after the batch was deleted, raise the error for a missing batch."""
+        """If the block raises StoreCorrupt because the batch was deleted, raise UnknownId instead."""
         try:
             yield
         except StoreCorrupt:

@@ -13,7 +13,7 @@ from codebatch.store.results.outputs import current_outputs, outputs_if_settled_
 def find_source(batch: BatchDir, plan: Callable[[], Plan], narrow: Narrow | None = None) -> RecordSource:
     """Return the source of the records of a batch: its merged outputs if they exist, otherwise its outcomes.
 
-    `plan` is a function that reads the plan, because not every question needs it. Raises StoreCorrupt.
+    `plan` reads the plan. It is called only if needed. Raises StoreCorrupt.
     """
     outputs = current_outputs(batch)
     if outputs is not None:

@@ -1,6 +1,6 @@
 """Sources of the records of a batch: its merged outputs or, before the merge, the outcomes.
 
-All sources of a batch give the same answers in the same order. So callers do not need to know which source they use.
+All sources of a batch return the same records in the same order. So callers do not need to know which source they use.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ from codebatch.store.results.outputs import (
 class ShardRecords(msgspec.Struct, frozen=True):
     """The records of a task in a shard.
 
-    `counts` are their counts. `read` yields their lines in blocks of whole lines. `uncovered_inputs` describes inputs
-    that the cache key does not cover, or is empty. `frames` is the number of frames that are read, if an index excluded
-    others, otherwise None.
+    - `counts`: the counts of these records.
+    - `read`: yields their lines in blocks of whole lines.
+    - `uncovered_inputs`: describes inputs that the cache key does not cover, or is empty.
+    - `frames`: the number of frames that are read if an index excluded others, otherwise None.
     """
 
     counts: Counts
@@ -51,14 +52,14 @@ class PartialShardCounts(msgspec.Struct, frozen=True):
 
 
 class RecordSource(Protocol):
-    """The source of the records of a batch. A task argument must be one of `task_names`.
+    """The interface to the records of a batch. A task argument must be one of `task_names`.
 
     Methods that read records raise StoreCorrupt if records are damaged.
     """
 
     @property
     def place(self) -> str:
-        """A description of the source for display."""
+        """A description of the files that the records are read from, for display."""
 
     @property
     def outputs(self) -> Outputs | None:
@@ -74,7 +75,10 @@ class RecordSource(Protocol):
 
     @property
     def is_done(self) -> bool:
-        """Whether every task has a result for every item. Also false if this is unknown without a scan."""
+        """Whether every task has a result for every item.
+
+        Also false if the files of the batch would have to be scanned to know this.
+        """
 
     @property
     def frames_read(self) -> FramesRead:
@@ -84,7 +88,7 @@ class RecordSource(Protocol):
         """Count the outcomes of some tasks by type."""
 
     def files_done(self, tasks: Collection[str]) -> int | None:
-        """Return the number of files for which some tasks, and all tasks that they need, have ended.
+        """Return the number of files for which the given tasks, and all tasks that they need, have ended.
 
         Return None if the batch is merged.
         """
@@ -95,8 +99,8 @@ class RecordSource(Protocol):
     def iter_pieces(self, task: str, lookups: Sequence[Lookup] = ()) -> Iterator[ShardRecords]:
         """Yield the records of a task, shard by shard in path order. A shard is read only when its `read` is called.
 
-        With `lookups`, frames that match none of them may be left out. This needs an index that lists the matching
-        frames.
+        With `lookups` and an index that lists the matching frames, frames that match none of the lookups may be left
+        out.
         """
 
     def item_lines(self, task: str, item: int) -> bytes | None:
@@ -104,9 +108,10 @@ class RecordSource(Protocol):
 
 
 Narrow = Callable[[TaskOutput, Sequence[Lookup]], Sequence[Sequence[int] | None]]
-"""A function that returns the frames to read for each shard of a task, in ascending order.
+"""A function that returns for each shard of a task the frames to read, in ascending order.
 
-A frame is read if it can match a lookup. None stands for all frames of the shard.
+A frame must be read if it can contain a record that matches one of the lookups. None stands for all frames of the
+shard.
 """
 
 

@@ -22,9 +22,9 @@ from codebatch.store.results.outputs import FramesRead
 
 
 class LiveSource:
-    """A source that reads the registers of a batch.
+    """A source that reads the outcomes of a batch.
 
-    They are scanned once, on first use or when `scan_registers` is called.
+    The registers, file names that list all outcomes, are scanned once: on first use or when `scan_registers` is called.
     """
 
     def __init__(
@@ -35,8 +35,8 @@ class LiveSource:
     ) -> None:
         """Wrap the outcomes of a batch.
 
-        A merge can delete the outcomes at any time. `read_settled` returns the merged outputs in this case, otherwise
-        None.
+        A merge can delete the outcomes at any time. `read_settled` returns the merged outputs if this has happened,
+        otherwise None.
         """
         self._outcomes = outcomes
         self._plan = plan
@@ -44,7 +44,7 @@ class LiveSource:
         self.frames_read = FramesRead()
 
     def scan_registers(self) -> None:
-        """Scan the registers now, not on first use."""
+        """Scan the registers now instead of on first use."""
         self._ledger  # noqa: B018 - the property caches the ledger
 
     @property
@@ -116,10 +116,10 @@ class LiveSource:
         )
 
     def _read(self, task: str, index: int, links: Sequence[Link]) -> Iterator[bytes]:
-        """Yield the lines of a shard.
+        """Yield the record lines of a shard.
 
-        All lines are read before the first one is yielded. If a merge deletes the outcomes in the meantime, all lines
-        come from the merged shard. So the two sources are never mixed.
+        All lines are read before the first one is yielded. If a merge deletes the outcomes while they are read, all
+        lines come from the merged shard instead. So lines of the two sources are never mixed.
         """
         try:
             lines: Iterable[bytes] = [b"".join(self._outcomes.iter_items(link.segment, link.outcome)) for link in links]

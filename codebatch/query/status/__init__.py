@@ -1,1 +1,1 @@
-"""The state of a batch, derived from what is on disk."""
+"""The state of a batch, derived from its files."""

@@ -15,7 +15,7 @@ from codebatch.store.work.requests import is_cancelled
 
 
 class CurrentState(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of a batch, the counts that determine it, and the processes that work on it."""
+    """The state of a batch, the counts from which it is derived, and the processes that work on the batch."""
 
     state: BatchState
     tally: OutcomeCounts
@@ -24,7 +24,7 @@ class CurrentState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_settled_and_merged(self) -> bool:
-        """Whether no work is left and the outputs are merged. Then `run` has nothing to do."""
+        """Whether no work is left and the outputs are merged, so that `run` has nothing to do."""
         return self.state.is_final and self.outputs is not None
 
     @property
@@ -34,7 +34,7 @@ class CurrentState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_current_state(batch: BatchDir) -> CurrentState:
-    """Read the state of a batch from its merged outputs, or otherwise from registers and requests.
+    """Read the state of a batch from its merged outputs. Before the merge, read it from registers and requests.
 
     Raises StoreCorrupt.
     """

@@ -1,6 +1,6 @@
 """The state of a work batch, derived from its files (SPEC.md "Work batches").
 
-The same scheduler derives it that also runs the batch.
+The files are replayed through the scheduler that also runs the batch. So both always agree.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def _read_status(store: StoreDir, batch: BatchDir, attempts: Attempts) -> WorkBa
     listed = reader.current_names()
     _, coordinator = reader.leader(listed)
     leased = read_leases(reader, attempts.places, listed)
-    # Outcomes are read after leases. So if a holder is seen as dead, all its outcomes have been read.
+    # Outcomes are read after leases. So if a holder is seen as dead, all outcomes that it published are read.
     concluded = attempts.read_all()
     question_entries = [
         (item, place, question)

@@ -14,7 +14,7 @@ from codebatch.work.definition.work_list import WorkList
 _SLOTS_MAX = 64
 _BINDS_SHARE = 0.01
 _SECONDS = 1.0
-"""Assumed duration of a command that defines none."""
+"""Duration in seconds that is assumed for a command without `expected_seconds`."""
 
 
 class AnalyzedTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,9 +111,9 @@ def analyze(listed: WorkList) -> Analysis:
 
 
 def _makespans(agenda: CommandPlan, seconds: Sequence[float]) -> list[Makespan]:
-    """Return the makespan for 1, 2, 4, … parallel tasks, and for the number in the settings.
+    """Return the estimated durations for 1, 2, 4, … parallel tasks, and for the number in the settings.
 
-    The largest number is the first that is at least the number of tasks or `_SLOTS_MAX`.
+    The numbers double until one is at least the number of tasks, or `_SLOTS_MAX`.
     """
     counts = [1]
     while counts[-1] < min(len(seconds), _SLOTS_MAX):
@@ -145,7 +145,10 @@ def _levels(agenda: CommandPlan) -> list[int]:
 
 
 def _unbounded(agenda: CommandPlan) -> dict[str, int]:
-    """Return pool sizes with which all tasks can run at the same time, even tasks that exclude each other."""
+    """Return pool sizes with which all tasks can run at the same time, even tasks that exclude each other.
+
+    They serve to estimate how much time the pools cost.
+    """
     room = dict.fromkeys(agenda.capacity, 0)
     for demand in agenda.demands:
         for pool, amount in demand:
@@ -174,12 +177,12 @@ def _edge(edge: WorkEdge, why: InferredEdge | None) -> AnalyzedEdge:
 def edges_as_toml(edges: Sequence[AnalyzedEdge]) -> str:
     """Return inferred dependencies as text for a work file.
 
-    Each task has a table with its `needs`. Comments have the evidence.
+    Each task has a table with its `needs`. Comments give the reasons for each dependency.
     """
     lines = ["# Inferred dependencies, to be added to the `needs` of these tasks.", ""]
     by_task: dict[str, dict[str, str]] = {}
     for edge in edges:
-        if edge.source != "file":  # In a work file, dependencies are written for groups, not for their members.
+        if edge.source != "file":  # In a work file, groups have dependencies, but their members do not.
             by_task.setdefault(edge.task.partition("/")[0], {})[edge.on.partition("/")[0]] = edge.evidence
     for task, needs in by_task.items():
         lines += [f"[tasks.{_quoted(task)}]", "needs = ["]

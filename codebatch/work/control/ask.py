@@ -19,7 +19,7 @@ NOT_ANSWERED = 75
 
 
 class _AnswerRow(msgspec.Struct, frozen=True):
-    """An entry of the file that the variable CODEBATCH_ANSWERS names."""
+    """An answered question in the file that the variable CODEBATCH_ANSWERS names."""
 
     question: str
     answer: str
@@ -39,8 +39,10 @@ def ask(
     If an earlier attempt asked the same text and was answered, that answer is returned at once. An attempt uses each
     answer only once. Otherwise, the question is recorded. It is asked when the attempt ends.
 
-    With `wait`, it is asked now, and the call returns when it is answered. If the attempt ends first, None is returned.
-    Raises InvalidInput if the process does not belong to a task, or if the question is invalid.
+    With `wait`, the question is asked now, and the call returns when it is answered. If the attempt ends first, None is
+    returned. `choices` are the allowed answers; if empty, any answer is allowed. With `human`, only a person may
+    answer, not the rules or the program of `[answering]`. Raises InvalidInput if the process does not belong to a task,
+    or if the question is invalid.
     """
     if "CODEBATCH_QUESTION" not in environ:
         raise InvalidInput(
@@ -70,7 +72,7 @@ def ask(
 
 
 def _answered_before(directory: Path, answers: str, text: str, choices: Sequence[str]) -> str | None:
-    """Return the first answer to the question that this attempt has not used, and record that it is used.
+    """Return the first recorded answer to the question that this attempt has not used. Record that it is used now.
 
     Return None if there is no such answer.
     """

@@ -1,6 +1,6 @@
-"""The attempts of commands: start, duration and outcome.
+"""The attempts of commands, each with start, duration and outcome.
 
-Start and duration are read from journals, which may have been deleted.
+Start and duration are read from journals. They are unknown if the journals have been deleted.
 """
 
 from __future__ import annotations
@@ -51,9 +51,10 @@ class AttemptInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def list_attempts(work_batch: WorkBatch, tasks: Sequence[str] = ()) -> list[AttemptInfo]:
-    """Return the attempts of some commands, by default of all.
+    """Return the attempts of some commands, by default of all commands.
 
-    They are sorted in the order of the list, then by start. Raises InvalidInput for an unknown command.
+    The attempts are sorted by the order of commands in the list, then by start. Raises InvalidInput for an unknown
+    command.
     """
     batch = work_batch.batch
     attempts = Attempts(batch.plan(), Outcomes(batch.files, batch.root))
@@ -73,7 +74,7 @@ def list_attempts(work_batch: WorkBatch, tasks: Sequence[str] = ()) -> list[Atte
         for conclusion in concluded.conclusions
         if conclusion.reason != "unbegun"
     }
-    # A damaged outcome does not contain its epoch. So it is assumed to be that of the last attempt of its round.
+    # A damaged outcome lacks its epoch. The epoch is assumed to be that of the last attempt of its round.
     last = {place[:2]: place for place in sorted({*began, *durations})}
     damaged = {last[place] for place in concluded.unreadable if place in last}
     attempts_of_item: dict[int, list[tuple[int, int, int]]] = {}

@@ -1,4 +1,4 @@
-"""A work batch and its status, the resolution of batch references, and errors for incomplete batches."""
+"""A work batch with its status. It also resolves references to batches, and makes errors for incomplete batches."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def first_command_names(commands: list[CommandStatus]) -> str:
-    """Return the names of the first commands, and the number of further commands."""
+    """Return the names of the first NAMED_MAX commands, followed by the number of further commands."""
     more = f" and {len(commands) - NAMED_MAX:,} more" if len(commands) > NAMED_MAX else ""
     return ", ".join(command.id for command in commands[:NAMED_MAX]) + more
 
@@ -122,9 +122,9 @@ def iter_work(store: StoreDir, note: Note = ignore_note) -> Iterator[WorkBatch]:
 
 
 def refuse_unnamed(batch: BatchDir) -> NoReturn:
-    """Raise InvalidInput, because the user named a store but not the batch to resume.
+    """Raise the InvalidInput for a user who named a store but not the batch to resume.
 
-    In a named store, commands run again only if the user names their batch too.
+    In a named store, commands run again only if the user also names their batch.
     """
     raise InvalidInput(
         f"batch {batch.id} runs commands, so it is resumed only if you give its id",

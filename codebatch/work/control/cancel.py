@@ -1,4 +1,4 @@
-"""Cancellation of a batch by a request. It works from any process, and can wait until no process runs the batch."""
+"""Cancellation of a batch by a request. Any process can request it, and can wait until no process runs the batch."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from codebatch.work.control.trust import check_trusted
 LOOK_SECONDS = 0.05
 POLLS_BETWEEN_REPORTS = 20
 POLLS_UNTIL_HINT = 60
-"""Number of polls after which a note describes how to end the process."""
+"""Number of polls after which a note tells the user how to end the process that the cancellation waits for."""
 KILLS_MAX = 100
 """Maximum number of rounds in which processes are searched and killed. Killed processes may have started others."""
 
@@ -86,22 +86,22 @@ def cancel_analysis(
 
 
 def _has_no_open_work(work_batch: WorkBatch) -> bool:
-    """Return whether a cancellation would have no effect, not even on blocked tasks."""
+    """Return whether a cancellation would have no effect: no task is running, waiting or blocked."""
     status = work_batch.standing
     waits = status.state is not BatchState.CANCELLED and work_batch.commands_in(CommandState.BLOCKED)
     return status.state.is_final and not waits and status.coordinator is None and not status.workers
 
 
 def _wait_for_end(store: StoreDir, batch: BatchDir, listener: WorkListener) -> None:
-    """Wait until no coordinator is alive, then run the batch in this process.
+    """Wait until no coordinator is alive, then become the coordinator of the batch.
 
-    The run ends orphaned commands and applies the cancellation.
+    As coordinator, this process ends orphaned commands and applies the cancellation.
     """
     while True:
         _wait_for_leader(store, batch, listener)
         try:
             run_to_completion(store, batch, listener)
-        except BatchRunning:  # Another process became the coordinator first, so wait for that process.
+        except BatchRunning:  # Another process became the coordinator first. So wait for that process too.
             continue
         return
 
@@ -118,7 +118,7 @@ def _wait_for_leader(store: StoreDir, batch: BatchDir, listener: WorkListener) -
 class _Waiting:
     """A wait for the processes of a batch.
 
-    It regularly reports the process and its tasks. After a while, it reports how to end the process.
+    It regularly reports which process and tasks it waits for. After a while, it reports how to end this process.
     """
 
     def __init__(self, batch: BatchDir, listener: WorkListener) -> None:
@@ -128,7 +128,7 @@ class _Waiting:
 
     @property
     def is_report_due(self) -> bool:
-        """Whether the next wait reports the process and the running tasks."""
+        """Whether the next call of `wait_for` reports the process and the running tasks."""
         return self._polls % POLLS_BETWEEN_REPORTS == 0
 
     def wait_for(self, holder: HolderFile, running: tuple[CommandId, ...]) -> None:

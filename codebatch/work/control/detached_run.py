@@ -21,7 +21,8 @@ from codebatch.work.definition.settings import WorkOptions
 _LOOK_SECONDS = 0.02
 _START_SECONDS_MAX = 60.0
 
-# Python would search the current directory first for modules. It may contain untrusted modules, so it is removed.
+# Python would search the current directory first for modules. It may contain untrusted modules, so it is removed from
+# the path.
 _MAIN = "import sys; sys.path[:1] = sys.path[:1] if sys.path[0] else []; from codebatch.__main__ import main; main()"
 
 
@@ -66,8 +67,8 @@ def _start_coordinator(store: StoreDir, batch: BatchDir, *, is_trusted: bool) ->
                 hint = _first_with_prefix(printed, "hint: ") or f"start it with: codebatch resume --batch {batch.id}"
                 raise BatchIncomplete(f"batch {batch.id} was created but did not start: {why}", hint=hint)
             time.sleep(_LOOK_SECONDS)
-        # The process outlives its parent, so its real return code is never read. Setting one prevents a
-        # ResourceWarning.
+        # The process outlives its parent, so its real return code is never read. Without a return code, Python would
+        # issue a ResourceWarning.
         process.returncode = 0
 
 

@@ -1,7 +1,7 @@
-"""Following a batch from any process. A follower yields the events of the batch, and whether a process runs the batch.
+"""Following a batch from any process. A follower returns the events of the batch, and whether a process runs the batch.
 
-The events of a work batch are read from its event stream. The state of commands is also read from disk, because the
-stream may be missing. The events of an analysis are derived from its files (operations/runs/events.py). Following does
+The events of a work batch are read from its event stream. The states of commands are also read from disk, because the
+stream may be missing. The events of an analysis are derived from its files (operations/runs/events.py). A follower does
 not affect the batch.
 """
 
@@ -24,13 +24,16 @@ from codebatch.work.control.batches import load_work_batch
 POLL_SECONDS = 0.1
 LOOK_SECONDS = 1.0
 _SILENCE_SECONDS = 12.0
-"""Seconds without events after which the state is read from disk. A coordinator writes an event at least every 5 s."""
+"""Seconds without events after which the states are read from disk.
+
+A coordinator writes an event at least every 5 s, so it is then probably dead.
+"""
 _SHARE = 20
-"""Reading the state takes at most 1/_SHARE of the time."""
+"""Reading the states takes at most 1/_SHARE of the time of a follower."""
 
 
 class BatchFollower(Protocol):
-    """A batch that is followed, of either kind."""
+    """The interface to a batch that is followed: a task list or an analysis."""
 
     def read(self) -> list[AnyEvent]:
         """Return the events since the last call."""
@@ -58,10 +61,10 @@ def make_follower(store: StoreDir, batch: BatchDir, since: Cursor = BEGINNING) -
 def iter_followed_events(
     followed: BatchFollower, *, keeps: bool = False, sleep: Callable[[float], None] = time.sleep
 ) -> Iterator[AnyEvent | BatchActivity | None]:
-    """Yield the events of a batch as they appear, a Seen at intervals, and None after each poll.
+    """Yield the events of a batch as they appear, a BatchActivity at intervals, and None after each poll.
 
-    The last value is a Seen. It is yielded after the batch has ended. Unless `keeps` is set, it is also yielded when no
-    process runs the batch. Raises CollectedMeanwhile, StoreCorrupt.
+    The last value is a BatchActivity. It is yielded when the batch has ended or, unless `keeps` is set, when no process
+    runs the batch. Raises CollectedMeanwhile, StoreCorrupt.
     """
     now = last_event_at = time.monotonic()
     next_look = 0.0
@@ -82,7 +85,7 @@ def iter_followed_events(
                 yield from followed.read()
                 yield activity
                 return
-            # For a short time, this is also true between two leases, and before the end event is written. So check
+            # This is also true for a short time between two leases, and before the last event is written. So check
             # again soon.
             if is_idle:
                 next_look = min(next_look, now + LOOK_SECONDS / 2)
@@ -93,7 +96,7 @@ def iter_followed_events(
 
 
 class WorkFollower:
-    """Follower of a work batch. Implements Followed."""
+    """The follower of a work batch. It implements BatchFollower."""
 
     def __init__(self, store: StoreDir, batch: BatchDir, since: Cursor) -> None:
         self._store = store

@@ -36,8 +36,8 @@ def read_previous_tasks(
 ) -> FormerTasks:
     """Return the earlier outcome of each task of a list.
 
-    It is the outcome in the batch `batch_reference`, if given and if that batch has the task. Otherwise, it is the
-    outcome in the latest batch of the list that has the task. If there is no store, the result is empty.
+    If `batch_reference` is given and its batch has the task, the outcome is taken from this batch. Otherwise, it is
+    taken from the latest batch of the list that has the task. If there is no store, the result is empty.
 
     Raises CodebatchError if the batch `batch_reference` is invalid. Other damaged batches are skipped, with a note.
     """
@@ -64,7 +64,10 @@ def add_previous_tasks(
     *,
     note: Note = ignore_note,
 ) -> None:
-    """Add to `former` the outcomes of tasks without one, from the batches of a list, the latest first."""
+    """Add to `former` the outcomes of tasks that it lacks.
+
+    They are taken from the batches of a list, the latest first.
+    """
     for batch in iter_batches(store, note, kind="work"):
         missing = definitions.keys() - former.keys()
         if not missing:
@@ -116,14 +119,18 @@ def _definition_when_done(
     needs: Mapping[CommandId, frozenset[CommandId]],
     now: TaskDefinition,
 ) -> str:
-    """Return the digest of the definition that a task had when it was completed."""
+    """Return the digest of the definition that a completed task had when it ran.
+
+    `stored` are the definitions of its batch, `needs` the needs of each task in this batch, and `now` is the present
+    definition. If both definitions are equal, the stored one is not read.
+    """
     round_ = max(task.ended, 1)
     command = now.command if stored.is_same(now.command, round_) else stored.read(task.id, round_)
     return TaskDefinition(command, needs.get(task.id, frozenset())).digest
 
 
 def _answered_commands(work_batch: WorkBatch) -> Iterator[CommandId]:
-    """Yield the commands whose question was answered and that have not run since the answer."""
+    """Yield the commands whose question was answered and that have not started again since the answer."""
     rounds = {status.id: status.round for status in work_batch.standing.commands if status.state not in _ENDED}
     for request in Requests(work_batch.batch.files, work_batch.batch.root).read() if rounds else ():
         body = request.body

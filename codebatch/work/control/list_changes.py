@@ -1,4 +1,7 @@
-"""Differences between a batch and its current task list, and the reload of changed tasks (SPEC.md "Changed lists")."""
+"""Differences between a batch and its current task list, and the reload of changed tasks (SPEC.md "Changed lists").
+
+A reload replaces the definitions that the batch stores by those of the list.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ _SELECTING_OPTIONS = ("tasks", "only", "tags", "unfinished", "blocked", "of", "i
 _NO_SETTINGS = frozenset(
     {"format", "source", "order", "edges", "inferred", "titles", "policies", "origin", "satisfied_needs", "done_before"}
 )
-"""Fields of a batch that are not settings of all its tasks."""
+"""Fields of a stored work batch that are not settings for all its tasks."""
 
 _TaskDependencies = frozenset[tuple[CommandId, EdgeKind]]
 
@@ -62,7 +65,7 @@ class ListChanges(msgspec.Struct, frozen=True, kw_only=True):
     def described(self, *, reloaded: bool = False) -> Iterator[str]:
         """Yield a text for each kind of change.
 
-        If `reloaded` is set, changes that the reload adopted are left out.
+        If `reloaded` is set, the changes that a reload has just applied are left out.
         """
         kinds = {
             "changed": () if reloaded else self.changed,
@@ -112,7 +115,7 @@ def warn_about_changes(work_batch: WorkBatch, listener: WorkListener) -> ListCha
 
 
 def reload_list(work_batch: WorkBatch, listener: WorkListener, *, is_forced: bool = False) -> ListChanges:
-    """Replace the definitions of tasks that are not done by those of the current task list.
+    """Replace the definitions of tasks that are not done by the definitions in the current task list.
 
     With `is_forced`, the definitions of completed tasks are replaced too. Tasks that are no longer in the list are
     marked as done. On return, the changes are durable. Return the differences that existed before the reload.
@@ -212,7 +215,8 @@ def _compare(work_batch: WorkBatch, listed: WorkList) -> ListChanges:
 def _effective_round(command: CommandStatus) -> int | None:
     """Return the round whose definition applies to a command.
 
-    It is the round of its result or of its running attempt. None stands for the next round.
+    For a completed command, this is the round of its result. For a running command, it is the round of the attempt. For
+    all other commands, return None: the next round.
     """
     if command.state is CommandState.DONE:
         return max(command.ended, 1)
@@ -222,7 +226,7 @@ def _effective_round(command: CommandStatus) -> int | None:
 def _written_dependencies(
     edges: Collection[WorkEdge], inferred: Collection[InferredEdge], known: Collection[CommandId]
 ) -> Mapping[CommandId, _TaskDependencies]:
-    """Map each command to its dependencies, without inferred ones.
+    """Map each command to the dependencies that its task list defines. Inferred dependencies are left out.
 
     A dependency of kind `after` is included only if its command is in `known`.
     """
@@ -237,7 +241,7 @@ def _written_dependencies(
 def _added(work: Work, listed: WorkList) -> tuple[CommandId, ...]:
     """Return the tasks that a new batch of the current list would have but this batch does not have."""
     chooses = {name: value for name, value in work.origin.options.items() if name in ("tasks", "only", "tags")}
-    # The batch does not record which of the other tasks were blocked when it was made.
+    # The batch does not record which of its unselected tasks were blocked when it was made.
     if "blocked" in work.origin.options:
         return ()
     try:
@@ -251,7 +255,7 @@ def _added(work: Work, listed: WorkList) -> tuple[CommandId, ...]:
 def _reload(work_batch: WorkBatch, listed: WorkList, reloaded: Collection[CommandStatus]) -> Reload:
     """Return the request that replaces the definitions of some tasks.
 
-    Raises InvalidInput if a task now needs a task or pool tokens that the batch does not have.
+    Raises InvalidInput if a task now needs a task, or tokens of a pool, that the batch does not have.
     """
     work, now = work_batch.standing.work, listed.work
     ids = {status.id for status in reloaded}

@@ -167,7 +167,7 @@ class ListenerAdapter:
     """An adapter that translates the coordinator's events into calls of a WorkListener."""
 
     def __init__(self, batch: BatchDir, listener: WorkListener, leads: Callable[[], None]) -> None:
-        """Set up the adapter. `leads` is called once, when this process becomes the coordinator of the batch."""
+        """Set up the adapter. It calls `leads` once, when this process has become the coordinator of the batch."""
         self._work = read_work(batch)
         self._ids: tuple[CommandId, ...] = ()
         self._places = CommandPlaces(batch.plan().shards)
@@ -184,7 +184,10 @@ class ListenerAdapter:
         self._updated_ns = 0
 
     def on_start(self, conductor: Conductor) -> None:
-        """Start to report the batch. Outcomes from before are recorded, so that they are not reported again."""
+        """Start to report the batch.
+
+        Outcomes of earlier runs are recorded here, so that they are not reported as new.
+        """
         self._conductor = conductor
         self._ids = conductor.agenda.ids
         self._leads()
@@ -288,7 +291,7 @@ class ListenerAdapter:
     def _report_end(self, item: int) -> None:
         """Report the end of an attempt.
 
-        It is reported once for each round, because the same end can be received from a worker and read from disk.
+        The same end can be received from a worker and read from disk. So for each round, only the first report counts.
         """
         conclusion = self._conductor.conclusion(item)
         if conclusion is None or conclusion.round <= self._reported_rounds.get(item, 0):

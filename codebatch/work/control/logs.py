@@ -30,7 +30,7 @@ class AttemptLogFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_log(work_batch: WorkBatch, command: str, round_: int | None = None) -> AttemptLogFile:
-    """Return the log of a command's last attempt. With `round_`, return that of the last attempt in this round.
+    """Return the log of a command's last attempt. With `round_`, return the log of the last attempt in this round.
 
     Raises InvalidInput for an unknown command or round, and NothingToDo if the command has not started.
     """
@@ -79,7 +79,10 @@ def iter_log(files: FileReader, log: AttemptLogFile, *, tail: int | None = None)
 
 
 def _last_lines_offset(files: FileReader, path: Path, end: int, lines: int) -> int:
-    """Return the offset at which the last `lines` lines of a file begin. A last line without a line break counts."""
+    """Return the offset at which the last `lines` lines of a file begin.
+
+    `end` is the size of the file. A last line without a line break counts as a line.
+    """
     missing = lines
     place = end
     while place > 0:
@@ -97,7 +100,7 @@ def _last_lines_offset(files: FileReader, path: Path, end: int, lines: int) -> i
 
 
 class LogReader:
-    """An incremental reader of a log that may still be written. It returns only whole lines."""
+    """A reader of a log to which a command may still write. It returns only whole lines."""
 
     def __init__(self, files: FileReader, path: Path) -> None:
         self._files = files
@@ -105,9 +108,9 @@ class LogReader:
         self._place = 0
 
     def read(self, *, is_over: bool = False) -> Iterator[str]:
-        """Yield the lines that were written since the last call, at most one piece.
+        """Yield the lines that were written since the last call. A call reads at most one piece of the file.
 
-        With `is_over`, yield all remaining lines, even an incomplete one. A line that is longer than a piece is split.
+        With `is_over`, yield all remaining lines, even an incomplete line. A line that is longer than a piece is split.
         """
         while data := self._next_piece(is_over=is_over):
             self._place += len(data)

@@ -18,8 +18,8 @@ from codebatch.system.processes.proc import stat
 def find_orphaned_commands(store: StoreDir, root: bytes) -> Iterator[str]:
     """Yield a message for each orphaned command of batches in the directory `root`, on this machine.
 
-    The message has the commands that stop the orphaned command or resume its batch. Only its own batch adopts or ends
-    it. Another batch with the same task would start the task a second time.
+    The message has the commands that stop the orphaned command or resume its batch. Only a run of its own batch can
+    adopt or end an orphaned command. Another batch with the same task would start the task a second time.
     """
     for batch in iter_batches(store, kind="work"):
         if batch.about.sources == (root,):
@@ -32,7 +32,7 @@ def find_orphaned_commands(store: StoreDir, root: bytes) -> Iterator[str]:
 def _orphans(batch: BatchDir, store: StoreDir) -> Iterator[tuple[CommandId, int]]:
     """Yield the running commands of dead workers, each with its process ID.
 
-    If all holders are alive, nothing else is read.
+    If all workers are alive, no other files are read.
     """
     reader = LeaseReader(batch.files, batch.root)
     if all(is_live for _, is_live in reader.holders()):
@@ -48,7 +48,7 @@ def _orphans(batch: BatchDir, store: StoreDir) -> Iterator[tuple[CommandId, int]
 
 
 def _running_process(batch: BatchDir, holder: HolderFile) -> int | None:
-    """Return the ID of the process that a worker on this machine started.
+    """Return the process ID of the command that a worker on this machine started.
 
     Return None if the process no longer exists, or if the worker ran on another machine.
     """

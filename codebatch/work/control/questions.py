@@ -141,9 +141,9 @@ def _first_answer(batch: BatchDir, question: OpenQuestion) -> Request:
 
 
 def _last_answer(batch: BatchDir, command: str) -> str:
-    """Return a text about the last answered question of a command: its accepted answer, and who gave the answer.
+    """Return a text about the last answered question of a command: the accepted answer and its author.
 
-    The first answer to a question is accepted. The text is empty if no question was answered.
+    Only the first answer to a question is accepted. The text is empty if no question was answered.
     """
     answers = [
         (entry.head.by, entry.body)

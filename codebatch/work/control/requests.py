@@ -1,4 +1,4 @@
-"""Requests to a batch of commands: retry, skip, pause, change. They take effect in whatever process runs the batch."""
+"""Requests to a batch of commands: retry, skip, pause, change. The process that runs the batch executes them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from codebatch.work.control.batches import WorkBatch, load_work_batch
 
 _LIKE_MAX = 1_000
 _SKIPS_MAX = 3
-"""Maximum number of times that a command is skipped, if it starts another attempt at the same time."""
+"""Maximum number of skip requests for one command.
+
+A further one is needed if the command starts an attempt at the same time.
+"""
 
 
 def find_commands(work_batch: WorkBatch, tasks: Sequence[str]) -> list[CommandStatus]:
@@ -31,9 +34,9 @@ def find_commands(work_batch: WorkBatch, tasks: Sequence[str]) -> list[CommandSt
 
 
 def visible_failures(work_batch: WorkBatch) -> dict[CommandId, int]:
-    """Return the failed commands with the round of their failure.
+    """Return the failed commands, each with the round in which it failed.
 
-    An Open request contains them, so that it reopens only failures that the caller has seen.
+    A request to reopen failures contains this mapping. So failures that happen after this call are not reopened.
     """
     return {command.id: command.round for command in work_batch.commands_in(CommandState.FAILED)}
 
@@ -78,8 +81,8 @@ def _dependents(work_batch: WorkBatch, ids: set[CommandId]) -> list[CommandStatu
 def skip_tasks(store: StoreDir, batch: BatchDir, tasks: Sequence[str], *, as_done: bool = False) -> WorkBatch:
     """Request that commands are skipped, and end their running attempts.
 
-    Return the status of the batch after the request. For commands that need them, they count as failed or, with
-    `as_done`, as done. Raises InvalidInput if a command is done or unknown.
+    Return the status of the batch after the request. A command that needs a skipped command is skipped too. With
+    `as_done`, the skipped commands count as done instead. Raises InvalidInput if a command is done or unknown.
     """
     work_batch = load_work_batch(store, batch)
     done = [command.id for command in find_commands(work_batch, tasks) if command.state is CommandState.DONE]

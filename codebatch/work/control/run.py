@@ -93,7 +93,8 @@ def run_files(
 class NewWorkBatch(NamedTuple):
     """A new batch. `lock` is the lock of its store.
 
-    The caller must call `leads` as soon as a process runs the batch.
+    The caller must call `leads` as soon as a process runs the batch. It releases the lock that keeps other processes
+    from creating batches.
     """
 
     store: StoreDir
@@ -125,8 +126,8 @@ def make_batch(
     store = place.open_or_create(listener.note)
     check_place(store, is_trusted=is_trusted)
     with store.writing() as lock, contextlib.ExitStack() as making:
-        # This lock is held until the batch is visible as running. So if two runs start at the same time in a root, one
-        # is refused.
+        # This lock is held until other processes see that the batch is running. So of two runs that start at the same
+        # time in a directory, one is refused.
         making.enter_context(store.making_batch())
         if not is_parallel:
             _refuse_parallel_batch(store, listed.work.root)
@@ -161,7 +162,7 @@ def _analyze_command(paths: tuple[Path, ...], options: WorkOptions, *, is_asked:
 
 
 def _with_done_tasks(store: StoreDir, listed: WorkList) -> Work:
-    """Return a batch that records which of the unselected tasks of its list are done.
+    """Return a batch that also records which of the unselected tasks of its list are done.
 
     So these outcomes stay known even if the earlier batches are removed.
     """
@@ -223,8 +224,8 @@ def resume_work(
         work_batch, changes = _compare_with_list(work_batch, listener, reloads=reloads, is_forced=is_forced)
         ended_rounds = {
             command.id: command.ended
-            # The reload may change a retry policy, and this may change the state of a failed task. So both states are
-            # used.
+            # The reload may change a retry policy, and with it the state of a failed task. So the states before and
+            # after the reload are used.
             for command in (*before.commands_in(*states), *work_batch.commands_in(*states))
             if command.ended and (command.id in chosen if chosen else is_forced or not command.is_decided)
         }
@@ -256,7 +257,7 @@ def continue_batch(
 def _compare_with_list(
     work_batch: WorkBatch, listener: WorkListener, *, reloads: bool, is_forced: bool = False
 ) -> tuple[WorkBatch, ListChanges]:
-    """Compare a batch with its task list or, with `reloads`, reload the list.
+    """Compare a batch with its task list. With `reloads`, also replace the definitions of the batch.
 
     Return the resulting batch and the changes of the list.
     """
@@ -325,7 +326,7 @@ def _refuse_parallel_batch(store: StoreDir, root: bytes) -> None:
 
 
 def _tidy(result: WorkRunResult, keep: int, listener: WorkListener) -> None:
-    """Remove old batches and data that is no longer needed, as after an analysis."""
+    """Remove old batches and data that is no longer needed, as at the end of an analysis."""
     try:
         collect_garbage_after_run(result.store, keep=keep, ran=result.batch)
     except StoreError as error:

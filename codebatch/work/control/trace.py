@@ -1,7 +1,7 @@
 """Export of a batch as a trace in Chrome's JSON format, for viewers such as Perfetto.
 
-The trace is made from journals. If journals were deleted, their data is missing in the trace. For commands, each track
-is a slot. For units of an analysis, each track is a worker.
+The trace is made from journals. If journals were deleted, their data is missing in the trace. For a work batch, each
+track is a slot, in which one command runs at a time. For an analysis, each track is a worker.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _command_events(store: StoreDir, batch: BatchDir) -> Iterator[Json]:
 
 
 def _attempts(batch: BatchDir, commands: list[CommandId], titles: Mapping[CommandId, str]) -> Iterator[TraceSpan]:
-    """Yield a span for each attempt with a recorded end, and for each attempt that started but has none."""
+    """Yield a span for each attempt that ended, and for each attempt that started without a recorded end."""
     places = CommandPlaces(batch.plan().shards)
     begun: dict[tuple[ShardId, int, int], int] = {}
     for line in journal.read_journal(batch.files, batch.root):

@@ -1,6 +1,6 @@
-"""The rule that decides from which stores commands may run.
+"""The check whether commands of a store may run.
 
-The author of a store controls the commands in it, so the store must be trusted (SPEC.md "Threat model").
+The author of a store determines the commands in it, so the store must be trusted (SPEC.md "Threat model").
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ForeignCommands(StoreUntrusted):
 def check_trusted(store: StoreDir, batch: BatchDir) -> None:
     """Raise ForeignCommands if the store was not created by this user on this machine.
 
-    It is raised even if the user named the store.
+    It makes no difference whether the user named the store.
     """
     try:
         check_created_here(store)
@@ -53,10 +53,10 @@ def check_trusted(store: StoreDir, batch: BatchDir) -> None:
 
 
 def check_place(store: StoreDir, *, is_trusted: bool) -> None:
-    """Raise an error if a store cannot be used for a new work batch.
+    """Raise an error if a new work batch must not be created in a store.
 
-    It is StoreUntrusted if the store is untrusted and `is_trusted` is not set. It is UnsupportedFileSystem if the file
-    system cannot hold work batches.
+    Raises StoreUntrusted if the store is untrusted and `is_trusted` is not set. Raises UnsupportedFileSystem if the
+    file system cannot hold work batches.
     """
     if not is_trusted:
         try:
@@ -72,8 +72,8 @@ def check_place(store: StoreDir, *, is_trusted: bool) -> None:
 def check_file_system(path: Path) -> None:
     """Raise UnsupportedFileSystem if a work batch cannot be stored at a path. The path may not exist yet.
 
-    File systems that several hosts share are refused. On these, it is unknown whether processes of other hosts are
-    alive, and whether a recorded start is durable.
+    File systems that several hosts share are refused. On such a file system, two facts cannot be known: whether
+    processes of other hosts are alive, and whether the recorded start of a command is durable.
     """
     kind = far_kind(path)
     if kind is not None:

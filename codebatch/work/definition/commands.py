@@ -39,7 +39,7 @@ from codebatch.work.definition.task_files import NEEDS_IN_PROSE
 FILES_CHARACTERS_MAX = 1_000_000
 """Maximum total number of characters in the file names of one group member.
 
-On Linux, arguments and environment together are mostly limited to 2 MiB (execve(2)).
+On Linux, arguments and environment of a process together are usually limited to 2 MiB (execve(2)).
 """
 _NEEDS_SHOWN_MAX = 5
 _BYTES_OF_A_CHARACTER_MAX = 6
@@ -47,11 +47,11 @@ _BYTES_OF_A_CHARACTER_MAX = 6
 
 
 class Task(NamedTuple):
-    """A task of a file.
+    """A task of a work file.
 
-    If its table is invalid, `command` is None, and only the references to other tasks are set, so that these are still
-    checked. A member of a group has `group` and `key`, and its ID consists of both. `listed` are the patterns of the
-    files for which members are created.
+    If its table is invalid, `command` is None. The references to other tasks are set nevertheless, so that they are
+    still checked. A member of a group has `group` and `key`, and its ID consists of both. `listed` are the patterns of
+    the files for which members are created.
     """
 
     id: CommandId
@@ -112,7 +112,7 @@ class Definer:
     def note_unknown_keys(self) -> None:
         """Add a note for each unknown key in front matter.
 
-        The note has the first file with the key, and the number of other files with it.
+        The note has the first file with the key, and the number of further files with it.
         """
         for key, files in self._unknown.items():
             more = f" and {len(files) - 1:,} more" if len(files) > 1 else ""
@@ -121,9 +121,9 @@ class Definer:
             self._notes.append(f"{next(iter(files))}{more}: unknown key {key!r} ignored{instead}")
 
     def _file_defaults(self, file: WorkFile) -> Mapping[str, object]:
-        """Return the default settings of the tasks of a file.
+        """Return the default settings for the tasks of a file.
 
-        They include the defaults of the including file, which they override.
+        Settings that the file does not set are taken from the file that includes it.
         """
         if file.path in self._defaults:
             return self._defaults[file.path]
@@ -148,9 +148,9 @@ class Definer:
         return {}
 
     def _layers(self, file: WorkFile, key: Literal["settings", "defaults"]) -> list[EnvLayer]:
-        """Return the layers of variables for the tasks of a file, the lowest first.
+        """Return the layers of environment variables for the tasks of a file, the lowest first.
 
-        The layers of the including file are lower than its own.
+        If the file is included by another file, the layers of that file come first.
         """
         above = [] if file.included_by is None else self._layers(file.included_by, key)
         table = file.settings if key == "settings" else file.settings.get("defaults", {})
@@ -230,7 +230,7 @@ class Definer:
         return members
 
     def _check_names(self, command: Command, members: Sequence[GroupMember] | None, place: TableLocation) -> None:
-        """Report placeholders that have no value."""
+        """Report placeholders in a command that have no value."""
         texts = [*command.environments(), *(command_try.env for command_try in command.tries)]
         runs = [command.run, command.check, *(command_try.run for command_try in command.tries)]
         suffixes = [command_try.text_suffix for command_try in command.tries]
@@ -282,7 +282,7 @@ class Definer:
         if total > FILES_CHARACTERS_MAX:
             message = f"{place} has a task whose file names have {total:,} characters, more than"
             self._problems.add(f"{message} {FILES_CHARACTERS_MAX:,}", "use a smaller chunk")
-        # This is an upper bound: a placeholder has at least four characters, and a character has at most four bytes.
+        # This number is an upper bound: a placeholder has at least four characters, and a character at most four bytes.
         if written * (4 + longest_value) > ARGUMENT_BYTES_MAX:
             values = {"id": command.id, "title": command.title, "text": command.text, **command.values}
             longest = max(longest_argument(command.run, values), longest_argument(environment or [""], values))
@@ -305,9 +305,9 @@ def _member_patterns(task: TaskTable) -> tuple[str, ...]:
 
 
 def _early_members_remark(needs: Sequence[str]) -> str:
-    """Return a remark that the members of a group are determined before its dependencies run.
+    """Return a remark that the members of a group are determined before the tasks that it needs run.
 
-    These could still create files, and so members. The remark is empty if there are no dependencies.
+    These tasks could still create files for further members. The remark is empty if the group needs no tasks.
     """
     more = " …" if len(needs) > _NEEDS_SHOWN_MAX else ""
     needs_text = f"{', '.join(needs[:_NEEDS_SHOWN_MAX])}{more}"

@@ -1,6 +1,7 @@
 """Definitions of tasks.
 
-If the definition of a completed task has changed, the task is not current (SPEC.md "Unfinished tasks").
+If the definition of a task has changed since the task was completed, the task is not current.
+See SPEC.md "Unfinished tasks".
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ from codebatch.model.work.command import Command, CommandId
 from codebatch.model.work.work_batch import InferredEdge, WorkEdge
 
 _DIGEST_LENGTH = 16
-# Limits do not change the result of a completed task. A title is only for people. It counts only if a placeholder uses
-# it.
+# Limits do not change the result of a completed task. A title is only for people, unless a placeholder uses it.
 _NOT_COVERED = frozenset(
     {
         "format",
@@ -37,7 +37,7 @@ _COVERED = [name for name in Command.__struct_fields__ if name not in _NOT_COVER
 
 
 class TaskDefinition(NamedTuple):
-    """A command, and the commands that it needs according to the task list. Inferred needs are not included."""
+    """A command, and the commands that it needs according to the task list. Inferred dependencies are not included."""
 
     command: Command
     needs: frozenset[CommandId]
@@ -46,7 +46,7 @@ class TaskDefinition(NamedTuple):
     def digest(self) -> str:
         """The digest of all settings that can change the result.
 
-        Fields with default values are left out. So if a later version adds a field, the digest stays the same.
+        Fields with default values do not contribute. So the digest stays the same if a later version adds a field.
         """
         command = self.command
         covered = {name: getattr(command, name) for name in _COVERED}
@@ -64,7 +64,7 @@ class TaskDefinition(NamedTuple):
 def explicit_needs(
     edges: Iterable[WorkEdge], inferred: Iterable[InferredEdge] = ()
 ) -> dict[CommandId, frozenset[CommandId]]:
-    """Map each command to the commands that it needs, without inferred needs."""
+    """Map each command to the commands that it needs. Inferred dependencies are left out."""
     inferred_pairs = {(inferred_edge.task, inferred_edge.on) for inferred_edge in inferred}
     needs: dict[CommandId, set[CommandId]] = {}
     for edge in edges:

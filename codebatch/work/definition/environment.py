@@ -1,4 +1,7 @@
-"""The layers of variables of a task: `env` and `env_file` of its file, those of `[defaults]`, and its own."""
+"""The layers of environment variables of a task. Later layers override earlier ones.
+
+They are: `env` and `env_file` of its file, those of `[defaults]`, and those of the task.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +24,10 @@ _OPTIONAL_HINT = 'if the file is optional: env_file = { path = "…", required =
 
 
 def read_env_variables(files: Sequence[WorkFile], environ: Mapping[str, str], problems: Problems) -> dict[str, str]:
-    """Return the variables of the caller, overridden by those of all env files that the work files name.
+    """Return the variables of the caller, overridden by the variables of all env files that the work files name.
 
-    The values are only used for checks, because each attempt reads the env files again. Unreadable env files are added
-    to the problems.
+    The values are used only for checks; each attempt reads the env files again. An unreadable env file is added to the
+    problems.
     """
     variables = dict(environ)
     read_files: set[Path] = set()
@@ -45,9 +48,9 @@ def read_env_variables(files: Sequence[WorkFile], environ: Mapping[str, str], pr
 
 
 def make_env_layer(table: Mapping[str, object], file: WorkFile, root: Path) -> EnvLayer:
-    """Return the layer of variables that a table defines.
+    """Return the layer of environment variables that a table defines.
 
-    Relative paths in the table start at the directory of the work file. In the result, they start at `root`.
+    In the table, paths are relative to the directory of the work file. In the result, they are relative to `root`.
     """
     if "env" not in table and "env_file" not in table:
         return _EMPTY_LAYER
@@ -63,10 +66,10 @@ def make_env_layer(table: Mapping[str, object], file: WorkFile, root: Path) -> E
 
 
 def combine_layers(layers: Sequence[EnvLayer]) -> tuple[tuple[EnvLayer, ...] | UnsetType, dict[str, str]]:
-    """Combine layers of variables into the form that a command stores. `layers` are sorted from lowest to highest.
+    """Combine layers of variables into the form in which a command stores them. `layers` are sorted, the lowest first.
 
-    The first value has the layers up to the highest one with env files. If no layer has files, it is UNSET. The second
-    value has the variables of `env` above these files.
+    The command stores the highest layer with env files, and all layers below it: this is the first value of the result.
+    If no layer has env files, it is UNSET. The second value has the variables of `env` that override these layers.
     """
     highest = max((place for place, layer in enumerate(layers) if layer.files), default=-1)
     env = {name: value for layer in layers[max(highest, 0) :] for name, value in layer.env.items()}
@@ -88,7 +91,7 @@ def _tables(file: WorkFile) -> Iterator[tuple[object, Mapping[str, object]]]:
 def _entries(table: Mapping[str, object]) -> tuple[EnvFile, ...]:
     """Return the env files that a table names.
 
-    Values of a wrong type are ignored here; the check of the table reports them.
+    Values of a wrong type are ignored, because the check of the table reports them.
     """
     if "env_file" not in table:
         return ()

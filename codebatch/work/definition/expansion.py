@@ -1,6 +1,6 @@
 """Expansion of `each`: a task becomes a group with a member for each file, value or line (SPEC.md "Work files").
 
-The key of a member depends only on its value. So members keep their IDs if other members are added or removed.
+The key of a member depends only on the member's value. So members keep their IDs if others are added or removed.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class GroupMember(NamedTuple):
 class _ExpandedItem(NamedTuple):
     """A value for which a member is created.
 
-    `name` becomes the key of the member, if it is a valid ID and unique. Otherwise, the key is a digest of `identity`.
+    If `name` is a valid ID and unique, it becomes the key of the member. Otherwise, the key is a digest of `identity`.
     """
 
     name: str
@@ -60,7 +60,10 @@ class _ExpandedItem(NamedTuple):
 
 
 class Expander:
-    """A factory of group members. Notes about skipped values are added to `notes`, errors to `problems`."""
+    """A converter of `each` tables into group members.
+
+    Notes about skipped values are added to `notes`, errors to `problems`.
+    """
 
     def __init__(self, root: Path, problems: Problems, notes: list[str]) -> None:
         self._root = root
@@ -84,7 +87,7 @@ class Expander:
             return []
 
     def line_members(self, place: TableLocation, lines: Sequence[str]) -> list[GroupMember]:
-        """Return a member for each line of a file that is a list of lines."""
+        """Return a member for each line of a work file that is a list of lines."""
         return self._distinct(place, map(_line_item, lines))
 
     def _items(self, place: TableLocation, table: EachTable, cwd: str) -> Iterable[_ExpandedItem]:
@@ -117,7 +120,7 @@ class Expander:
             yield _ExpandedItem("", "\0".join(part), label, values, files)
 
     def _listed(self) -> list[bytes]:
-        """Return the regular files below the root that a snapshot would include, sorted by path."""
+        """Return the regular files below the root that a snapshot would contain, sorted by path."""
         if self._paths is None:
             sources = resolve_sources([self._root], None)
             with Directories(sources.base) as directories:
@@ -172,7 +175,7 @@ class Expander:
                 yield _ExpandedItem(text_value, text_value, text_value, {"value": text_value})
 
     def _distinct(self, place: TableLocation, items: Iterable[_ExpandedItem]) -> list[GroupMember]:
-        """Return the items without repetitions, each with a unique key.
+        """Return a member for each distinct item. Each member has a unique key.
 
         The key is a prefix of a digest in two cases: the name of an item is not a valid ID, or it differs from another
         name only in case.
@@ -207,9 +210,9 @@ def _line_item(line: str) -> _ExpandedItem:
 
 
 def _json_values(text: str, name: str) -> Iterator[tuple[str, object]]:
-    """Yield the values of a JSON file, each with its location.
+    """Yield the values in the text of a JSON file, each with its location.
 
-    The file has one value on each line, or it is one array of values.
+    The file has one value on each line, or one array with all values.
     """
     if text.lstrip().startswith("["):
         try:
@@ -236,7 +239,7 @@ def _invalid_json(name: str, line: int, error: JsonError) -> InvalidConfiguratio
 def _chunks(paths: Sequence[str], chunk: int | str) -> Iterator[Sequence[str]]:
     """Split paths into chunks of at most `chunk` paths.
 
-    A chunk ends at a path whose digest meets a condition. So adding or removing a path changes few chunks.
+    A chunk also ends after a path whose digest meets a condition. So adding or removing a path changes few chunks.
     """
     if chunk == 1:
         yield from ([path] for path in paths)
@@ -258,7 +261,7 @@ def _chunks(paths: Sequence[str], chunk: int | str) -> Iterator[Sequence[str]]:
 def _as_argument(path: str, cwd: str) -> str:
     """Return a path relative to the working directory of a task.
 
-    If it starts with "-", "./" is prepended, so that programs do not take it for an option.
+    If the path starts with "-", "./" is prepended, so that programs do not take the path for an option.
     """
     below = os.path.relpath(path, cwd) if os.path.normpath(cwd) != "." else path
     return f"./{below}" if below.startswith("-") else below

@@ -1,4 +1,4 @@
-"""Work files: their locations, their formats, and their contents before any check."""
+"""Work files: where they are found, their formats, and reading them without checks of their contents."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WORK_FILE_BYTES_MAX = 64 << 20
 YAML_CHARACTERS_MAX = 16 << 20
 DEFAULT_NAME = "work.toml"
 STDIN_NAME = "-"
-# The table that contains the task list, for files that also have other content. Any other file is only a task list.
+# For files with other content too, the table that contains the task list. Any other file contains only a task list.
 _TABLES = {"codebatch.toml": ("work",), "pyproject.toml": ("tool", "codebatch", "work")}
 _BOM = "\ufeff"
 
@@ -36,8 +36,8 @@ EXAMPLE = '[tasks.build]\nrun = "make"\n\n[tasks.test]\nrun = ["make", "test"]\n
 class TaskSource(NamedTuple):
     """A task as it is written in a file.
 
-    If the file is a list of lines, `lines` are the values of the group's members. `is_prose` is set if the table is
-    front matter. People may have keys of their own in front matter.
+    If the file is a list of lines, the task is a group, and `lines` are the values of its members. `is_prose` is set if
+    the table is front matter, in which people may use keys of their own.
     """
 
     name: str
@@ -77,10 +77,10 @@ class WorkFile(NamedTuple):
 
 
 def default_file(cwd: Path, words: Sequence[str]) -> tuple[Path, str]:
-    """Return the default work file for a directory, and its path relative to the directory.
+    """Return the work file that is used if the user names none, and its path relative to the directory.
 
-    It is the configuration file if that has `[work]`. Otherwise, it is the nearest `work.toml`, in the directory or
-    above it in the project.
+    It is the configuration file if that file has `[work]`. Otherwise, it is the nearest `work.toml`, in the directory
+    or above it in the project.
 
     Raises NothingToDo if there is none. `words` are the tasks that the user named. If one of them is a path, the hint
     suggests `-f`.
@@ -98,7 +98,7 @@ def default_file(cwd: Path, words: Sequence[str]) -> tuple[Path, str]:
 
 
 def file_hint(words: Sequence[str], cwd: Path) -> str | None:
-    """Return a hint if one of `words`, the tasks that the user named, is a file or directory. Otherwise return None."""
+    """Return a hint to use `-f` if one of `words`, the tasks that the user named, is a path."""
     path = next((word for word in words if os.path.lexists(cwd / word)), None)
     return None if path is None else f"give files and directories with -f: -f {shlex.quote(path)}"
 
@@ -137,7 +137,7 @@ def _printf_command(text: str, how: str, name: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return a text on one line, with escapes for printf(1)."""
+    """Return a text on one line, with special characters escaped for printf(1)."""
     return text.replace("\n", "\\n")
 
 
@@ -170,7 +170,7 @@ def decode_text(data: bytes, name: str) -> str:
 
 
 def document_file(path: Path, name: str) -> WorkFile:
-    """Return a TOML, YAML or JSON document, parsed by its extension. Raises InvalidConfiguration."""
+    """Read a TOML, YAML or JSON file and parse it by its extension. Raises InvalidConfiguration."""
     document = _PARSERS[path.suffix](read_bytes(path, name), name)
     above = _TABLES.get(path.name, ())
     for word in above:
@@ -186,7 +186,7 @@ def document_file(path: Path, name: str) -> WorkFile:
 
 
 def is_document(path: Path) -> bool:
-    """Return whether a path has the extension of a document."""
+    """Return whether a path has the extension of a TOML, YAML or JSON file."""
     return path.suffix in _PARSERS
 
 

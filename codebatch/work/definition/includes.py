@@ -26,7 +26,7 @@ def read_files(
     is_each_line: bool,
     is_recursive: bool,
 ) -> list[WorkFile]:
-    """Return the named files, each before the files that it includes. If no file is named, return the default file.
+    """Return the named files. Each comes before the files that it includes. If no file is named, use the default file.
 
     `words` are the tasks that the user named. With `is_each_line`, each line of a named file is a task. If a file is
     unreadable, InvalidWork is raised with all problems. Raises NothingToDo if there is no default file.

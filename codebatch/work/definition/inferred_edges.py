@@ -48,7 +48,10 @@ def with_inferred(
     settings: BatchSettings,
     options: WorkOptions,
 ) -> InferredEdges:
-    """Return the written and the inferred edges. If the `infer` command fails, a note has the reason."""
+    """Return the edges of the work files and the inferred edges.
+
+    If the `infer` command fails, a note has the reason.
+    """
     names = {task.id: task.group or task.id for task in tasks}
     first = {names[task.id]: task for task in reversed(tasks)}
     written: dict[str, list[str]] = {name: [] for name in dict.fromkeys(names.values())}
@@ -86,9 +89,9 @@ def _description(name: str, task: Task) -> InferenceTask:
 
 
 def _member_edges(edge: CandidateEdge, groups: Mapping[str, Mapping[str, CommandId]]) -> list[InferredEdge]:
-    """Return the edges between tasks for an edge whose ends may be groups.
+    """Return the edges between tasks for an edge between tasks or groups.
 
-    There is one edge for each pair of members.
+    A group stands for all its members: there is one edge for each pair of a source and a target.
     """
     source: Literal["inferred", "command"] = "command" if edge.source == "command" else "inferred"
     return [

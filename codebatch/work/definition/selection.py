@@ -20,9 +20,9 @@ _NAMES_SHOWN_MAX = 10
 
 
 class ListIdentity(NamedTuple):
-    """The key of a task list: its root, and the files that the user named.
+    """The identity of a task list: its root, and the files that the user named.
 
-    If the files are unknown, `source` names them.
+    If the files are unknown, `source` identifies the list instead.
     """
 
     source: str
@@ -52,7 +52,7 @@ FormerTasks = Mapping[CommandId, PreviousTask]
 Former = Callable[[ListIdentity, Mapping[CommandId, TaskDefinition]], FormerTasks]
 """A function that returns the outcomes of a list's tasks in earlier batches.
 
-Its arguments are the list and its definitions.
+Its arguments are the identity of the list and the definitions of its tasks.
 """
 
 
@@ -135,9 +135,9 @@ class TaskSelection:
         return {task.id for task in self._tasks if not {*tags}.isdisjoint(task.tags)}
 
     def _with_needs(self, ids: set[CommandId], met: Collection[CommandId]) -> set[CommandId]:
-        """Return some tasks, and all tasks that they need directly or indirectly.
+        """Return the given tasks, and all tasks that they need directly or indirectly.
 
-        Tasks in `met` are not followed or included.
+        Tasks in `met` are left out, with the tasks that only they need.
         """
         needs: dict[CommandId, list[CommandId]] = {}
         for edge in self._edges:

@@ -140,7 +140,7 @@ def merge_batch_settings(
         checker.check_environment(TableLocation("--env", ""), options.environment())
     first, notes = tables[0], []
     pools = {name: size for table in reversed(tables) for name, size in table.pools.items()}
-    # A file without settings has no root of its own. Its tasks run in the current directory.
+    # A file without settings has no root of its own. The root is then the current directory.
     homes = [file.path.parent if file.document is not None else cwd for file in files]
     roots = [Path(os.path.realpath(home / table.root)) for home, table in zip(homes, tables, strict=True)]
     if not roots[0].is_dir():
@@ -187,7 +187,7 @@ def merge_batch_settings(
 def _on_failure(
     first: SettingsTable, options: WorkOptions, file: WorkFile, problems: Problems
 ) -> tuple[OnFailure, Halt]:
-    """Return what happens after a failure: the value of `on_failure`, and of `halt` for running tasks.
+    """Return the settings that apply after a failure: `on_failure`, and `halt`, which is about running tasks.
 
     If `halt` is set, `on_failure` is "stop".
     """

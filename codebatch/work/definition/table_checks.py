@@ -43,7 +43,7 @@ _KEYS_OF_OTHER_PROGRAMS = {
     "jobs": "max_parallel",
     "concurrency": "max_parallel",
 }
-"""Keys of other programs, each with the key that has the same meaning in work files."""
+"""Keys that other programs use, each with the key of work files that has the same meaning."""
 _QUOTE_HINT = 'quote text values: "3.10" is text, 3.10 is a number'
 _SHOWN_MAX = 60
 _SHOWN_INTEGER_MAX = 2**63
@@ -77,9 +77,9 @@ class TableLocation(typing.NamedTuple):
 
 
 class TableChecker:
-    """A checker of tables. Errors are added to `problems`, other remarks to `notes`.
+    """A checker of tables in work files. Errors are added to `problems`, other remarks to `notes`.
 
-    `environ` has the variables that values of `env` may use. Patterns are relative to `root`.
+    `environ` has the environment variables that values of `env` may use. Patterns are relative to `root`.
     """
 
     def __init__(self, problems: Problems, environ: Mapping[str, str], root: Path) -> None:
@@ -128,7 +128,7 @@ class TableChecker:
             return False
 
     def _check_texts(self, place: TableLocation, key: str, value: object) -> None:
-        """Report errors in a value that has the right type."""
+        """Report errors in the text of a value that has the right type."""
         if _holds_nul(value):
             self._problems.add(f"{place} sets `{key}` to a value with a NUL character")
         elif key == "env" and isinstance(value, dict):
@@ -212,9 +212,9 @@ class TableChecker:
                 self._problems.add(f"{place} {problem.text}, in the variable {name}", problem.hint)
 
     def _check_variables(self, place: TableLocation, name: str, value: str) -> None:
-        """Report undefined variables in a value.
+        """Report undefined variables in the value of an environment variable.
 
-        Add a note for text such as `$NAME` that looks like a variable but is not expanded.
+        If the value contains text such as `$NAME` that is not expanded, add a note.
         """
         try:
             expand_value(value, self._environ)
@@ -230,7 +230,7 @@ class TableChecker:
 def valid_part(table: Mapping[str, object], type_: type[msgspec.Struct]) -> dict[str, object]:
     """Return the valid settings of an invalid table.
 
-    They are used for later checks, so that one error does not cause others.
+    Later checks use them, so that one error does not cause follow-up errors.
     """
     part: dict[str, object] = {}
     for key in table.keys() & set(type_.__struct_fields__):
@@ -241,7 +241,7 @@ def valid_part(table: Mapping[str, object], type_: type[msgspec.Struct]) -> dict
 
 
 def _is_unquoted(value: object, expected: str) -> bool:
-    """Return whether a string is expected but the value has another type, for example a number without quotes."""
+    """Return whether a value should be a string but has another type, for example a number without quotes."""
     values = value if isinstance(value, list) else value.values() if isinstance(value, dict) else [value]
     is_text = any(word in expected for word in ("string", "IDs", "pattern", "path"))
     return is_text and any(not isinstance(element, str | dict | list) for element in values)
@@ -256,7 +256,7 @@ def _holds_nul(value: object) -> bool:
 
 
 def _expected(type_: object) -> str:
-    """Return the description of the values that a type allows, for messages."""
+    """Return a description of the values that a type allows, for messages."""
     for part in (type_, *typing.get_args(type_)):
         for about in getattr(part, "__metadata__", ()):
             if about.description:
@@ -265,7 +265,7 @@ def _expected(type_: object) -> str:
 
 
 def value_text(value: object) -> str:
-    """Return a value for a message: a string in quotes, any other value as JSON. Long values are cut."""
+    """Return a value as text for a message: a string in quotes, any other value as JSON. Long values are cut."""
     if isinstance(value, int) and abs(value) >= _SHOWN_INTEGER_MAX:
         return "a very large number"
     if isinstance(value, float):

@@ -282,7 +282,7 @@ SETTINGS_TO_COME = frozenset({
 KEYS_TO_COME = frozenset({
     "records", "isolation",
 })  # fmt: skip
-"""Keys of a task that are reserved for later versions."""
+"""Keys of a task that have no meaning yet and are reserved for later versions."""
 
 Kind = Literal["settings", "defaults", "task", "each", "infer"]
 TABLES: dict[Kind, type[msgspec.Struct]] = {

@@ -25,15 +25,15 @@ NEEDS_IN_PROSE = ("depends_on", "dependencies", "blocked_by")
 _PRIORITIES = {"high": 10, "medium": 0, "low": -10}
 _DONE = "done"
 _LIKE_DONE = {"complete", "completed", "finished", "closed"}
-"""Words that are rejected as a status, because they probably mean "done".
+"""Words that are rejected as a status in front matter, because they probably mean "done".
 
 If they were ignored, a completed task could run again.
 """
 _STATUS_KEY = "status"
 _SINGLE_TASK_KEYS = {"run", "id", "needs", *NEEDS_IN_PROSE}
-"""Keys of front matter. If a Markdown file has one of them, the file is a single task."""
+"""Keys of front matter. If a Markdown file has one of them, the whole file is one task."""
 _TEXTS = frozenset({"id", "needs", "after", "title", "tags", *NEEDS_IN_PROSE})
-"""Keys of front matter whose values stay text. For other keys, YAML converts types."""
+"""Keys of front matter whose values are always text. YAML may convert the values of all other keys."""
 
 
 class _Prose(NamedTuple):
@@ -45,7 +45,7 @@ class _Prose(NamedTuple):
 
 
 def markdown_directory(path: Path, name: str, problems: Problems, *, is_recursive: bool) -> WorkFile:
-    """Read the tasks of a directory. Each Markdown file is a task. The tasks are sorted by name.
+    """Read the tasks of a directory. Each Markdown file is a task. The tasks are sorted by file name.
 
     Files with errors are reported and skipped.
     """
@@ -71,7 +71,7 @@ def markdown_directory(path: Path, name: str, problems: Problems, *, is_recursiv
             )
         except CodebatchError as error:
             problems.add(error.message, error.hint)
-            # Other tasks may need this task. With its ID in `unread`, no second error is reported for them.
+            # Other tasks may need this task. Because its ID is in `unread`, no second error is reported for them.
             unread.add(Path(relative).stem)
             if total > WORK_FILE_BYTES_MAX:
                 break
@@ -81,7 +81,7 @@ def markdown_directory(path: Path, name: str, problems: Problems, *, is_recursiv
 
 
 def markdown_file(path: Path, name: str) -> WorkFile:
-    """Read a Markdown file. If its front matter has `run`, `id` or dependencies, it is one task.
+    """Read a Markdown file. If its front matter has `run`, `id` or dependencies, the file is one task.
 
     Otherwise, each section is a task. Raises InvalidConfiguration.
     """
@@ -137,7 +137,7 @@ def json_lines_file(path: Path, name: str, problems: Problems) -> WorkFile:
 def lines_file(path: Path, name: str) -> WorkFile:
     """Read a file in which each line is a task.
 
-    The tasks are members of a group that has the name of the file. Raises InvalidConfiguration.
+    The tasks are members of a group that is named after the file. Raises InvalidConfiguration.
     """
     lines = text_lines(decode_text(read_bytes(path, name), name))
     group = TaskSource(slug(Path(name).stem) or "line", TableLocation(name, ""), {}, lines=tuple(lines))
@@ -177,7 +177,7 @@ def _prose(text: str, name: str) -> _Prose:
     try:
         if front.language == "yaml":
             table = parse_yaml(front.text, length_max=FRONT_MATTER_CHARACTERS_MAX, line=2, texts=_TEXTS)
-        # The added newline stands for the first line of the file, so that line numbers in errors are those of the file.
+        # The added newline replaces the first line of the file, so that line numbers in errors are right.
         else:
             table = parse_toml(f"\n{front.text}", length_max=FRONT_MATTER_CHARACTERS_MAX + 1)
     except YamlError as error:

@@ -41,7 +41,7 @@ def check_ids(tasks: Sequence[Task], problems: Problems) -> None:
 
 
 def check_done(done: Sequence[TaskSource], tasks: Sequence[Task], problems: Problems) -> None:
-    """Report tasks that are marked as done and have an invalid ID, or the ID of another task."""
+    """Report tasks that are marked as done and have an invalid ID, or the ID of another task in `tasks`."""
     places = {task.group or task.id: task.place for task in tasks}
     for task in done:
         check_id(task.name, task.place, problems)
@@ -69,8 +69,8 @@ def resolve_edges(
 ) -> list[WorkEdge]:
     """Return the edges between tasks in file order, at most one for each pair of tasks.
 
-    If a pair has `needs` and `after`, the edge is `needs`. `groups` maps groups to their members. Any dependency on a
-    task in `done`, which is marked as done, is satisfied.
+    If a pair has `needs` and `after`, the edge is `needs`. `groups` maps groups to their members. Tasks in `done` are
+    marked as done. A dependency on such a task is satisfied, so it gives no edge.
     """
     references = _References(tasks, groups, done, problems)
     edges: list[WorkEdge] = []
@@ -89,7 +89,10 @@ def resolve_edges(
 
 
 def early_member_notes(tasks: Sequence[Task], edges: Iterable[WorkEdge]) -> list[str]:
-    """Return a note for each group whose members are determined before a needed task writes files for more members."""
+    """Return a note for each group whose members may be incomplete.
+
+    The members are determined before any task runs. So files that a needed task writes get no members.
+    """
     writers = {task.id: task for task in tasks if task.outputs}
     groups = {task.group: task for task in tasks if task.listed} if writers else {}
     if not groups:
@@ -161,7 +164,10 @@ class _References:
         return ()
 
     def _member_with_same_key(self, task: Task, group: str, kind: EdgeKind) -> Iterable[CommandId]:
-        """Return the member of a group that has the same key as the task. If there is none, report an error."""
+        """Return the member of a group that has the same key as the task.
+
+        If no member has this key, report an error.
+        """
         if task.key in self._groups[group]:
             return (self._groups[group][task.key],)
         message = f"{task.place.spot}: {task.id!r} {'needs' if kind == 'needs' else 'runs after'} '{group}/*'"
@@ -175,7 +181,7 @@ class _References:
         return ()
 
     def _ids_with_prefix(self, word: str) -> list[str]:
-        """Return the IDs that begin with a word and a dash: `task-2` for the word `task`."""
+        """Return the IDs that begin with a word and a dash. Example: `task` gives `task-2`."""
         if self._by_prefix is None:
             self._by_prefix = {}
             for name in (*self._names, *self._done):
@@ -206,7 +212,7 @@ def check_cycles(edges: Iterable[WorkEdge], problems: Problems) -> None:
             continue
         cycle = _shortest_cycle(graph, frozenset(component))
         if len(cycle) == 1:
-            # `needs` is in the table of the group, so the message names the group, not the member.
+            # `needs` is written in the table of the group, so the message names the group instead of the member.
             problems.add(f"the task {cycle[0].partition('/')[0]!r} depends on itself")
             continue
         displayed_cycle = [*cycle[:_SHOWN_MAX], *([f"… ({len(cycle):,} in total)"] if len(cycle) > _SHOWN_MAX else [])]
@@ -214,7 +220,7 @@ def check_cycles(edges: Iterable[WorkEdge], problems: Problems) -> None:
 
 
 def _shortest_cycle(graph: Mapping[CommandId, Sequence[CommandId]], within: frozenset[CommandId]) -> list[CommandId]:
-    """Return a shortest cycle in a component. It starts at the task that comes first in the files.
+    """Return a shortest cycle in a component. It starts at its task that comes first in the files.
 
     The search is breadth first from each task. After `_STEPS_MAX` edges, the best cycle found so far is returned.
     """

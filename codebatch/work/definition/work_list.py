@@ -50,12 +50,12 @@ class WorkList:
 
     @property
     def identity(self) -> ListIdentity:
-        """The key of the task list. It is equal for all batches of the same list."""
+        """The identity of the task list. It is equal for all batches of the list."""
         return list_identity(self.work)
 
 
 def list_identity(work: Work) -> ListIdentity:
-    """Return the key of the task list of a batch. It is equal for all batches of the same list."""
+    """Return the identity of the task list of a batch. It is equal for all batches of the list."""
     return ListIdentity(work.source, work.root, work.origin.files)
 
 
@@ -119,7 +119,7 @@ def _read(
     inferred: list[InferredEdge] = []
     rejected: list[RejectedEdge] = []
     if settings.strategy == "auto" and options.infer:
-        # Imported only if needed, because the rules compile many patterns.
+        # Imported only if needed, because the inference rules compile many patterns.
         from codebatch.work.definition.inferred_edges import with_inferred
 
         edges, inferred, rejected = with_inferred(tasks, edges, definer.groups, settings, options)
@@ -146,7 +146,7 @@ def _read(
 
 
 def _origin(files: Sequence[WorkFile], options: WorkOptions, cwd: Path) -> ListOrigin:
-    """Return the arguments of this reading, with which the list can be read again."""
+    """Return the arguments of `read_work_files`, with which the list can be read again."""
     named = [file for file in files if file.included_by is None]
     paths = [STDIN_NAME if file.name == STDIN_NAME else os.path.abspath(cwd / file.path) for file in named]
     return ListOrigin(
