@@ -70,7 +70,7 @@ class LayerReader:
     """A reader of a layer. Its methods raise CorruptFile, or FileNotFoundError if a part was removed."""
 
     def __init__(self, files: FileReader, root: Path, name: str, layer: Layer) -> None:
-        """Open a layer whose parts are in the directory `root` and have names that begin with `name`."""
+        """Open a layer of an index. Its parts are the files in the directory `root` whose names begin with `name`."""
         self.slots = layer.slots
         self._files = files
         self._paths = [root / layout.index_part_name(name, number) for number in range(len(layer.parts))]

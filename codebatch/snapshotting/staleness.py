@@ -256,7 +256,7 @@ class _TreeCheck:
         return hashlib.sha256(self._content(path, now)).hexdigest() == entry.object
 
     def _differs(self, path: bytes, row: Row) -> bool:
-        """Return whether the content, kind or executable bit of a path differs from its row.
+        """Return whether content, kind or executable bit of a path differ from its row in the stat cache.
 
         Call this only if the stat of the path differs from the row.
         """

@@ -40,7 +40,7 @@ NO_KEY = bytes(32)
 
 MODE_GIT = "git"
 MODE_WALK = "walk"
-"""The mode of a directory listing by a directory walk. The other modes follow."""
+"""The source tree was listed by walking its directories. `MODE_GIT`: it was listed by git."""
 
 FLAG_SUBMODULE = 1
 FLAG_LFS_POINTER = 2

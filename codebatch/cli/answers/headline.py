@@ -46,7 +46,7 @@ def headline_lines(
 ) -> Iterator[str]:
     """Yield the lines of the first screen. If there is nothing to show, yield none.
 
-    `suggest` completes the commands in a text, as `CommandContext.suggest` does.
+    `suggest` adds options such as `--store` to the commands in a text (`CommandContext.suggest`).
     """
 
     def with_command(text: str, command: str) -> str:

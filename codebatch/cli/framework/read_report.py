@@ -22,7 +22,10 @@ def _enable_report(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 
 
 explain_option = common_option("explain", expose_value=False, callback=_enable_report)
-"""The option for each command that queries records. It can be added before or after `with_common_options`."""
+"""The option `--explain` of commands that query records: after the answer, report what the command has read.
+
+As a decorator, it can be above or below `with_common_options`.
+"""
 
 
 def read_report_lines(question: BatchQuery) -> Iterator[str]:

@@ -169,7 +169,7 @@ def _answer_type(
 
 
 Records = list[Record] | dict[str, int]
-"""The answer of `query`: records, or numbers with `--count` and `--group-by`. With `--fields`, fields are missing."""
+"""The answer of `query`: records, or numbers with `--count` and `--group-by`. With `--fields`, only these."""
 
 ANSWERS: dict[str, object] = {
     "api": DescribedApi,

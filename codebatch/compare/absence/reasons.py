@@ -92,9 +92,9 @@ class AbsenceReasons:
         ]
 
     def task_absences(self, task: str, record: BaseRecord) -> Reason | None:
-        """Return the reason why the other batch may lack a record of a task, or None. Raises StoreCorrupt.
+        """Return the reason why the other batch has no such record of a task. Raises StoreCorrupt.
 
-        None means that a change of the source removed the record.
+        None means that only an edit of the files can explain it.
         """
         path = record.path_bytes
         matching_path = self._trees.matching_path(self._side, path)

@@ -46,9 +46,9 @@ class Scopes:
             reverse=True,
         )
         self._lines: list[int] = []
-        """The lines at which the innermost symbol changes.
+        """The lines from which another symbol is the innermost one.
 
-        `_around` has the name of the symbol from each of these lines on, or an empty text outside of symbols.
+        `_around[i]` is the name of this symbol from `_lines[i]` on, or an empty text outside of symbols.
         """
         self._around: list[str] = []
         within: list[_DefinitionLines] = []

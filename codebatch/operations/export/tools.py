@@ -36,7 +36,7 @@ def possible_tools(batch: Batch, task: str | None, reported_tools: Collection[st
 
 
 def _tools_in_bases(batch: Batch, task: str) -> Collection[str]:
-    """Return the tools that findings of a task name in the bases of a batch: the older batches whose results it reused.
+    """Return the tools that reported findings of a task in the bases of a batch: the batches whose results it reused.
 
     A base is skipped if it is damaged or no longer exists, or if its findings of the task were imported.
     """

@@ -41,7 +41,7 @@ class FunctionChanges:
     def count(self, places: Iterable[FunctionLocation]) -> dict[FunctionLocation, ChangeCount]:
         """Return for each function the number of commits that changed it, and whether the number is exact.
 
-        `is_cut` is set if the time limit for git was reached. Raises GitError and StoreCorrupt.
+        If the time limit for git was reached, `is_cut` of this object becomes true. Raises GitError and StoreCorrupt.
         """
         uncounted = [location for location in places if location not in self._counts]
         paths = dict.fromkeys(location.path for location in uncounted)

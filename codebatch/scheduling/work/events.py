@@ -60,7 +60,7 @@ class QueuedReturned(msgspec.Struct, frozen=True):
 
 
 class WorkerDied(msgspec.Struct, frozen=True):
-    """A worker and the processes of its command are dead. The registers were read again after its death.
+    """A worker and the processes of its command are dead. The outcomes were read again after its death.
 
     `leased_by` is the owner of the lease of the command: this worker (`it`), `another` one (possibly of an earlier
     coordinator), or `nobody`.

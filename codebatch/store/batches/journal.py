@@ -85,7 +85,7 @@ class Committed(_Event, frozen=True, kw_only=True):
 
 
 class Failed(_Event, frozen=True, kw_only=True):
-    """A failure is durable. The coordinator or a worker committed it; only the coordinator sets `path`."""
+    """A failed outcome was committed durably, by the coordinator or by a worker. Only the coordinator sets `path`."""
 
     shard: ShardId
     start: int

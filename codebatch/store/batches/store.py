@@ -307,7 +307,7 @@ def open_store(files: Files, root: Path, *, is_named: bool = True) -> StoreDir:
 
 
 def check_created_here(store: StoreDir) -> None:
-    """Raise StoreUntrusted if a store was not created by this user at this place, even if the user named it."""
+    """Raise StoreUntrusted unless this user created the store at this place. `--store` makes no difference."""
     data = store.files.read_range(store.root / layout.STORE_FILE, 0, _STORE_FILE_BYTES_MAX)
     check_origin(store.files, store.root, _decode(store.root, data).origin, layout.STORE_FILE)
 

@@ -85,7 +85,7 @@ def adopt_batch(
 def _share_all(files: Files, source: Path, target: Path) -> None:
     """Link or copy every file of a directory, recursively.
 
-    On return all is on disk except the name of the directory `target`.
+    On return, everything in `target` is synced. The name of `target` itself is not: sync its parent directory.
     """
     files.make_directory(target)
     for name in files.listing(source):

@@ -67,10 +67,10 @@ def check_pools(tasks: Iterable[Task], pools: Mapping[str, int], problems: Probl
 def resolve_edges(
     tasks: Sequence[Task], groups: Mapping[str, Mapping[str, CommandId]], done: Collection[str], problems: Problems
 ) -> list[WorkEdge]:
-    """Return the edges between tasks in file order, at most one for each pair of tasks.
+    """Return the edges between tasks in the order of the file, at most one for each pair of tasks.
 
-    If a pair has `needs` and `after`, the edge is `needs`. `groups` maps groups to their members. Tasks in `done` are
-    marked as done. A dependency on such a task is satisfied, so it gives no edge.
+    If a pair has `needs` and `after`, the edge is `needs`. `groups` maps groups to their members. `done` has the IDs of
+    tasks that the list marks as done. A dependency on one of them is satisfied, so it gives no edge.
     """
     references = _References(tasks, groups, done, problems)
     edges: list[WorkEdge] = []

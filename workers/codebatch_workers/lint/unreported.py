@@ -23,8 +23,8 @@ from codebatch_workers.syntax.source import SourceFile
 
 _NUMBER = re.compile(r"\d+")
 
-# Rules with findings that can be dropped because of the whole file, or because there are too many of them. Findings of
-# other rules can be dropped only because of their own lines.
+# Rules whose findings lint can leave out because of code elsewhere in the file, or because the file has too many of
+# them. For other rules, only the lines of a finding decide whether it is left out.
 _DOUBTED = frozenset({"B015", "B018", "F401", "F405", "F821"})
 
 Why = Literal["suppressed", "unknown", ""]

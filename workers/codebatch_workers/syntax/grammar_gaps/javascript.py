@@ -207,7 +207,7 @@ def _decorators(utf8: bytes) -> Iterator[Replacement]:
 
 
 def _default_functions(utf8: bytes) -> Iterator[Replacement]:
-    """Yield a replacement for the return type in `export default function (): A;`: an empty body."""
+    """In `export default function (): A;`, replace the return type by an empty body."""
     closings = _closings(utf8) if _DEFAULT_FUNCTION.search(utf8) else {}
     for match in _DEFAULT_FUNCTION.finditer(utf8):
         opening: int | None = match.end()
