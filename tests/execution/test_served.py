@@ -19,7 +19,7 @@ class _NumberedBase:
     def lines(self, task: str, start: int, end: int) -> list[bytes]:
         return [b"%d\n" % number for number in range(start, end)]
 
-    def held(self, task: str) -> list[BaseResults]:
+    def task_results(self, task: str) -> list[BaseResults]:
         return []
 
 

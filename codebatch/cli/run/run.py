@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -24,17 +25,18 @@ from codebatch.errors import InvalidInput, NoBatch
 from codebatch.model.entry import display_path
 from codebatch.model.text.quantities import count_text, human_bytes
 from codebatch.operations.project.configuration import load_configuration
-from codebatch.operations.project.project_snapshot import ProjectSnapshot
 from codebatch.operations.queries.batch_query import displayed_restriction
 from codebatch.operations.queries.batches import task_states
 from codebatch.operations.runs import resume as continuing
 from codebatch.operations.runs.collection import CollectionResult
 from codebatch.operations.runs.execution import Action, ExecutionSettings, Listener
 from codebatch.operations.runs.headline import Headline
-from codebatch.operations.runs.run import run_paths
 from codebatch.operations.runs.run_result import RunResult
 from codebatch.store.batches.batches import BatchDir, is_work
 from codebatch.store.batches.resolution import resolve_batch
+
+if TYPE_CHECKING:
+    from codebatch.operations.project.project_snapshot import ProjectSnapshot
 
 COLLECTED_SHOWN_MAX = 5
 
@@ -225,6 +227,8 @@ def run(
         configuration = execution.configuration.with_task_setting("parse", "emit_ast", True)
         execution = replace(execution, configuration=configuration)
     if batch_reference is None:
+        from codebatch.operations.runs.run import run_paths  # A planned batch does not need this import.
+
         result = run_paths(
             paths or (Path(),),
             context.place,
@@ -250,10 +254,8 @@ def run(
 def _refuse_with_batch(options: list[str]) -> None:
     """Raise InvalidInput if one of `options` was given together with `--batch`. They apply only to a new batch."""
     if options:
-        raise InvalidInput(
-            f"{options[0]} cannot be used with --batch, because a batch keeps its settings",
-            hint="plan a new batch with: codebatch run PATH",
-        )
+        message = f"{options[0]} cannot be used with --batch, because a batch keeps its settings"
+        raise InvalidInput(message, hint="plan a new batch with: codebatch run PATH")
 
 
 @command()

@@ -107,8 +107,8 @@ def _omit_answers(questions: Sequence[Question], requests: Requests) -> list[Ans
     ("place", "planted", "said", "found_by"),
     [
         (loop, {"Conductor": _IgnoresSkips}, "was skipped|RUNNING|PENDING", 4),
-        (attempt_inputs, {"answers_of": _use_last_answer}, "first was", 188),
-        (attempt_inputs, {"answers_of": _omit_answers}, "does not hear", 26),
+        (attempt_inputs, {"first_answers": _use_last_answer}, "first was", 188),
+        (attempt_inputs, {"first_answers": _omit_answers}, "does not hear", 26),
     ],
 )
 def test_planted_bug_is_detected(
