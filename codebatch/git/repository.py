@@ -144,7 +144,7 @@ class GitList:
 def find_git() -> str | None:
     """Return the path of git, or None if it is not installed.
 
-    Unlike shutil.which, this ignores empty entries of PATH. They stand for the current directory, which is untrusted.
+    Unlike shutil.which, this ignores empty entries of PATH: they mean the current directory, which is untrusted.
     """
     for directory in filter(None, os.environ.get("PATH", os.defpath).split(os.pathsep)):
         path = os.path.join(directory, "git")

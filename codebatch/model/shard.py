@@ -56,7 +56,7 @@ class Shard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProjectWork(msgspec.Struct, frozen=True):
-    """The work of a project task: one item, which stands for the whole project.
+    """The work of a project task: one item that represents the whole project.
 
     Units, leases and registers use its `id` as if it were the ID of a shard. No shard has such an ID.
     """

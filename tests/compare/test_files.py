@@ -79,6 +79,7 @@ def test_file_matching_beyond_its_limit_is_reported_as_incomplete(monkeypatch: p
     old, new = {b"a.py": _CODE, b"b.py": _OTHER}, {b"c.py": _EDITED}
     pairs, is_whole = pair_files(*_trees(old, new))
     assert ([tuple(pair) for pair in pairs], is_whole) == ([(b"a.py", b"c.py", "lines")], False)
+    assert pair_files(*_trees({b"a": b"1\n"}, {b"b": b"2\n"}))[1], "as many files as the limit are all compared"
 
 
 def test_files_of_equal_content_are_matched_by_name_then_in_order() -> None:

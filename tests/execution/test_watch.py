@@ -459,5 +459,5 @@ def test_outcomes_record_inputs_outside_the_key(watch: InputAudit, tmp_path: Pat
         assert _marks_of_outcomes(watch, place, tmp_path / "scratch") == ["tools/words.txt changed during the run"]
     fail = f"{read}; file.none"
     assert _marks_of_outcomes(watch, _place(tmp_path, fail), tmp_path / "scratch") == ["", ""], (
-        "what failed is never taken over"
+        "failed results are never reused"
     )

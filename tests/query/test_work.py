@@ -1,4 +1,4 @@
-"""Where a batch of commands stands, whatever is damaged, and whatever ends meanwhile."""
+"""The status of a work batch, also if parts are damaged or attempts end during the query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each language with a further grammar yields, on sources small enough to read."""
+"""Records of each language with a further grammar, on small sources."""
 
 from __future__ import annotations
 

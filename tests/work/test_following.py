@@ -1,4 +1,4 @@
-"""When following ends (`iter_followed_events`): behind the end that is told, or a look later where none is."""
+"""The end of `iter_followed_events`: after the event of the end, or one poll later if there is none."""
 
 from __future__ import annotations
 

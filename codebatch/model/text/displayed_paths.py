@@ -18,7 +18,7 @@ def paths_displayed_as(displayed: str) -> tuple[str, ...]:
 
     A path equal to `displayed` is omitted.
 
-    The text `\x85` may stand for a byte or for a control character, so there may be two paths.
+    The text `\x85` may represent a byte or a control character, so there may be two paths.
     """
     if "\\" not in displayed:
         return ()

@@ -33,7 +33,7 @@ EdgeKind = Literal["needs", "after"]
 OnBlocked = Literal["end", "wait"]
 OnTrouble = Literal["fail", "ask"]
 Halt = Literal["soon", "now"]
-"""What happens to running tasks if the batch stops at a failure: `soon` lets them finish, `now` ends them."""
+"""The way to stop a batch after a failure: `soon` lets running tasks finish, `now` terminates them."""
 RetryReason = Literal["exit", "signal", "timeout", "stall", "check", "memory", "interrupted"]
 """Reasons of failed attempts that may be retried. A command that could not be started would fail again."""
 

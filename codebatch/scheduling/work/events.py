@@ -91,9 +91,9 @@ class Signalled(msgspec.Struct, frozen=True):
 
 
 ANY = -1
-"""A value used in place of an item. It stands for the item that starts next."""
+"""A value used in place of an item. It represents the item that starts next."""
 BATCH_TIME_LIMIT = -2
-"""A value used in place of an item. It stands for the time limit of the whole batch."""
+"""A value used in place of an item. It represents the time limit of the whole batch."""
 
 
 class WaitEnded(msgspec.Struct, frozen=True):
