@@ -69,7 +69,7 @@ def gather_files(batch: Batch, rules: Iterable[RuleFindings]) -> ReportFiles:
     excluded_lines: dict[str, tuple[int, int]] = {}
     partly_parsed = 0
     non_production = batch.question.non_production_files
-    for record in batch.files().found if "parse" in batch.tasks else ():
+    for record in batch.files().result if "parse" in batch.tasks else ():
         partly_parsed += record.get("parse") in _IN_PART
         key, class_ = path_bytes(record), str(record.get("class"))
         language = str(record.get("lang"))

@@ -48,7 +48,7 @@ def make_report(batch: Batch, limits: ReportLimits | None = None, *, older: Batc
         limits = limits.halved()
     report_completeness = _report_completeness(batch, excerpts)
     if report_completeness.is_complete and inputs.compared is not None and not inputs.compared.is_complete:
-        report_completeness = inputs.compared.findings.old.whole
+        report_completeness = inputs.compared.findings.old.completeness
     return batch.check(Answer(question=batch.question, result=page, completeness=report_completeness))
 
 
@@ -71,17 +71,17 @@ class _ReportInputs(NamedTuple):
 
 def _read_inputs(batch: Batch, limits: ReportLimits, older: Batch | None) -> _ReportInputs:
     has_imports, has_metrics = "dependencies" in batch.tasks, "analyze" in batch.tasks
-    findings = batch.findings().found if "diagnostic" in emittable_kinds(batch) else None
+    findings = batch.findings().result if "diagnostic" in emittable_kinds(batch) else None
     return _ReportInputs(
         files=gather_files(batch, findings.rules if findings else ()),
         findings=findings,
-        hotspots=batch.hotspots(limit=limits.functions).found if has_metrics else None,
-        all_hotspots=batch.hotspots(limit=limits.functions, everything=True).found
+        hotspots=batch.hotspots(limit=limits.functions).result if has_metrics else None,
+        all_hotspots=batch.hotspots(limit=limits.functions, everything=True).result
         if "analyze" in batch.tasks
         else None,
-        copies=batch.copies(limit=limits.copies).found if "duplicates" in batch.tasks else None,
-        imports=batch.imports().found if has_imports else [],
-        cycles=batch.import_cycles().found if has_imports else [],
+        copies=batch.copies(limit=limits.copies).result if "duplicates" in batch.tasks else None,
+        imports=batch.imports().result if has_imports else [],
+        cycles=batch.import_cycles().result if has_imports else [],
         history=churn(batch.question),
         compared=None if older is None else ReportComparison(batch, older),
     )
@@ -165,7 +165,7 @@ def _function(hotspot: Hotspot, category: int, text: int) -> HardFunction:
 
 
 def _numbers(batch: Batch, files_of_report: ReportFiles, files: Sequence[FileSums], limits: ReportLimits) -> Numbers:
-    summary = batch.summary().found
+    summary = batch.summary().result
     languages = Counter[str]()
     for sums in files:
         languages[sums.language] += sums["code"]

@@ -44,7 +44,7 @@ def test_run_builds_an_index_if_configured(tree: Path, tmp_path: Path) -> None:
     assert verify_index(second.store, second.batch).damaged == 0
     asked = RecordFilter(names=("h",))
     assert [
-        len(list(search(open_batch_query(each.store, each.batch.id), asked).found)) for each in (first, second)
+        len(list(search(open_batch_query(each.store, each.batch.id), asked).result)) for each in (first, second)
     ] == [0, 1]
 
 

@@ -52,7 +52,7 @@ def batch(tmp_path_factory: pytest.TempPathFactory) -> Batch:
 
 
 def rule_summaries(batch: Batch, **filters: object) -> list[tuple[str, str, int, int]]:
-    rules = batch.findings(**filters).found.rules  # type: ignore[arg-type]
+    rules = batch.findings(**filters).result.rules  # type: ignore[arg-type]
     return [(rule.severity, rule.code, rule.count, rule.non_production) for rule in rules]
 
 
@@ -76,16 +76,16 @@ def test_rules_are_ordered_by_severity_then_non_test_then_rarity(batch: Batch) -
         ("warning", "OFTEN", 3, 1),
         ("info", "ONCE", 1, 1),
     ]
-    often = batch.findings(code="OFTEN").found.rules[0]
+    often = batch.findings(code="OFTEN").result.rules[0]
     assert [record["path"] for record in often.findings] == ["000", "002", "001"]
-    assert (often.files, batch.findings().found.count, batch.findings().found.hints_hidden) == (3, 8, 1)
+    assert (often.files, batch.findings().result.count, batch.findings().result.hints_hidden) == (3, 8, 1)
 
 
 def test_findings_use_filters_of_diagnostics_and_named_severity_hides_none(batch: Batch) -> None:
     assert rule_summaries(batch, severity="hint") == [("hint", "HINT", 1, 0)]
-    assert batch.findings(severity=("hint", "info")).found.hints_hidden == 0
+    assert batch.findings(severity=("hint", "info")).result.hints_hidden == 0
     assert rule_summaries(batch, path="001") == [("error", "IN_TEST", 1, 1), ("warning", "OFTEN", 1, 1)]
-    assert batch.findings(path="001").found.hints_hidden == 0
+    assert batch.findings(path="001").result.hints_hidden == 0
     with pytest.raises(InvalidInput):
         batch.findings(severity="bad")  # type: ignore[arg-type]
 
@@ -98,9 +98,9 @@ def test_headline_has_the_first_rules_of_each_severity_with_counts(batch: Batch)
 
 
 def test_files_are_filtered_by_parse_state_and_file_class(batch: Batch) -> None:
-    assert [entry.path for entry, _ in batch.entries(parse="partial").found] == [b"004"]
-    assert [entry.path for entry, _ in batch.entries(file_class=("test", "vendored")).found] == [b"001", b"003"]
-    assert [entry.path for entry, _ in batch.entries(1, file_class="text", parse="ok").found] == [b"000"]
+    assert [entry.path for entry, _ in batch.entries(parse="partial").result] == [b"004"]
+    assert [entry.path for entry, _ in batch.entries(file_class=("test", "vendored")).result] == [b"001", b"003"]
+    assert [entry.path for entry, _ in batch.entries(1, file_class="text", parse="ok").result] == [b"000"]
     for wrong in ({"parse": "bad"}, {"file_class": "bad"}):
         with pytest.raises(InvalidInput):
             batch.entries(**wrong)  # type: ignore[arg-type]

@@ -294,7 +294,7 @@ def test_exported_findings_import_unchanged(project: Project) -> None:
     assert len(wanted) > 150
     for form in ("sarif", "checkstyle", "rdjson"):
         opened = Batch(open_batch_query(project.store, batch.id), lambda: None, partial=False)
-        data = make_export(opened, form, severity=SEVERITIES, task="first").found.data
+        data = make_export(opened, form, severity=SEVERITIES, task="first").result.data
         imported = project.take(data, form, form=form)
         assert imported.left_out == ExcludedRecords(), form
         assert sorted(map(msgspec.json.encode, project.findings(imported.batch, form))) == wanted, form

@@ -67,7 +67,7 @@ class Project:
 
     def create(self) -> int:
         with codebatch.open(self.store, project=self.tree) as opened:
-            return create_baseline(opened.batch(), self.baseline).found
+            return create_baseline(opened.batch(), self.baseline).result
 
     def told(self) -> tuple[int, int, int]:
         """How many findings of the latest batch are new; of the baseline how many are gone, and how many may be there.
@@ -78,9 +78,9 @@ class Project:
             batch = opened.batch(partial=True)
             before = read_baseline(self.baseline)
             beside = diff_baseline(batch, before)[1]
-            if batch.whole.is_complete:
+            if batch.completeness.is_complete:
                 kept = self.baseline.read_bytes()
-                update = update_baseline(batch, self.baseline).found
+                update = update_baseline(batch, self.baseline).result
                 assert (update.removed, update.not_comparable) == (beside.gone, beside.not_comparable)
                 assert len(read_baseline(self.baseline)) == len(before) - beside.gone
                 self.baseline.write_bytes(kept)
@@ -88,7 +88,7 @@ class Project:
 
     def tools_in_sarif(self) -> dict[str, int]:
         with codebatch.open(self.store, project=self.tree) as opened:
-            data = make_export(opened.batch(), "sarif").found.data
+            data = make_export(opened.batch(), "sarif").result.data
         runs = json.loads(data)["runs"]
         return {run["tool"]["driver"]["name"]: len(run["results"]) for run in runs}
 

@@ -105,7 +105,7 @@ def test_records_have_types_that_a_type_checker_knows(batch: Batch) -> None:
     assert names == ["f0"]
     assert sum(each.value for each in batch.metrics(metric="lines")) == sum(item * 7 % 5 for item in range(0, ITEMS, 2))
     assert [type(each) for each in batch.outputs(path="000")] == [File, Symbol, Symbol, Edge, Diagnostic, Metric]
-    assert batch.stats(by="lang", kind="file").found.counts == (("c", 4), ("go", 4), ("python", 4))
+    assert batch.stats(by="lang", kind="file").result.counts == (("c", 4), ("go", 4), ("python", 4))
     with pytest.raises(InvalidInput, match="unknown severity 'grave'"):
         batch.diagnostics(severity="grave")  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="unknown filter 'metric'"):
@@ -132,7 +132,7 @@ def test_records_can_be_iterated_again_and_rows_have_the_requested_fields(batch:
     assert list(found) == list(found)
     assert len(list(found)) == 3
     rows = [{"path": "001", "lang": "c"}, {"path": "005", "lang": "go"}, {"path": "009", "lang": "python"}]
-    assert [list(found.found), list(found.found)] == [rows, rows]
+    assert [list(found.result), list(found.result)] == [rows, rows]
     half = iter(found)
     next(half)
     assert len(list(found)) == 3, "each time from the beginning"
@@ -144,7 +144,7 @@ def test_incomplete_answer_is_an_error_unless_partial_is_requested(unfinished: S
     with pytest.raises(BatchIncomplete, match=r"0\.0% of the data that this query needs .* partial=True"):
         getattr(unfinished.batch(), noun)()
     part = getattr(unfinished.batch(partial=True), noun)()
-    assert (part.is_complete, part.whole.done, list(part)) == (False, 0, [])
+    assert (part.is_complete, part.completeness.done, list(part)) == (False, 0, [])
     assert part.progress == "0 of 2 files done"
 
 
@@ -164,7 +164,7 @@ def test_every_query_of_an_unfinished_batch_is_an_error(unfinished: Store) -> No
         with pytest.raises(BatchIncomplete):
             question(batch)
         assert not question(partial).is_complete
-    assert not batch.whole.is_complete
+    assert not batch.completeness.is_complete
     assert batch.status().standing.state.value == "PENDING"
 
 
@@ -211,7 +211,7 @@ def test_closed_store_rejects_every_query(made: StoreDir) -> None:
         found, other = batch.files(), iter(batch.files())
         assert next(other).path_bytes == b"000"
     for ask_on in (
-        store.batch, store.batches, store.__enter__, batch.files, batch.summary, lambda: batch.whole,
+        store.batch, store.batches, store.__enter__, batch.files, batch.summary, lambda: batch.completeness,
         lambda: list(found), lambda: list(other), lambda: batch.is_stale,
     ):  # fmt: skip
         with pytest.raises(InvalidInput, match="is closed"):
@@ -280,7 +280,7 @@ def test_python_query_matches_the_command_line_output(
     found = getattr(batch, noun)(**asked)
     assert status == 0, told.getvalue()
     lines = printed.buffer.read().splitlines()
-    assert [msgspec.json.encode(row) for row in found.found] == lines
+    assert [msgspec.json.encode(row) for row in found.result] == lines
     if "fields" not in asked:
         assert [msgspec.json.encode(record) for record in found] == lines
 
@@ -426,18 +426,18 @@ def test_several_threads_query_the_same_batch(indexed: tuple[StoreDir, BatchDir]
 def test_batch_methods_match_the_use_cases(made: StoreDir, batch: Batch) -> None:
     question = open_batch_query(made)
     assert (batch.id, batch.tasks) == (question.batch.id, question.records.task_names)
-    assert (batch.whole.is_complete, batch.whole.progress) == (True, "")
-    assert [entry.path for entry, _ in batch.entries(2).found] == [b"000", b"001"]
-    assert [each["code"] for each in batch.worst(2).found] == ["E0", "E1"]
-    assert batch.top("code", limit=1).found == [("E0", 4)]
-    assert batch.top("metric:lines", limit=1).found[0][1] == 4
+    assert (batch.completeness.is_complete, batch.completeness.progress) == (True, "")
+    assert [entry.path for entry, _ in batch.entries(2).result] == [b"000", b"001"]
+    assert [each["code"] for each in batch.worst(2).result] == ["E0", "E1"]
+    assert batch.top("code", limit=1).result == [("E0", 4)]
+    assert batch.top("metric:lines", limit=1).result[0][1] == 4
     assert batch.content("003") == (b"003", b"003" * 3, {})
-    assert [each["kind"] for each in batch.inspect("003", kind=("symbol", "file")).found.records] == [
+    assert [each["kind"] for each in batch.inspect("003", kind=("symbol", "file")).result.records] == [
         "file", "symbol", "symbol",
     ]  # fmt: skip
-    assert [each["name"] for each in batch.outline("003").found.records] == ["f3", "other"]
-    assert [each["path"] for each in batch.definitions("f3").found] == ["003", "007", "011"]
-    assert [each.calls for each in batch.callers("m.f3").found] == [1, 1, 1]
+    assert [each["name"] for each in batch.outline("003").result.records] == ["f3", "other"]
+    assert [each["path"] for each in batch.definitions("f3").result] == ["003", "007", "011"]
+    assert [each.calls for each in batch.callers("m.f3").result] == [1, 1, 1]
 
 
 def test_calls_through_a_pointer_match_the_function_name(tmp_path: Path) -> None:
@@ -446,7 +446,9 @@ def test_calls_through_a_pointer_match_the_function_name(tmp_path: Path) -> None
     made = make_saying(store, 1, {"symbols": [[_at_item(0, calls(target)) for target in targets]]})
     for _ in range(2):
         batch = codebatch.open(store.root).batch(made.id, partial=True)
-        found = {name: [each.calls for each in batch.callers(name).found] for name in ("f", "p->f", "operator->", ">f")}
+        found = {
+            name: [each.calls for each in batch.callers(name).result] for name in ("f", "p->f", "operator->", ">f")
+        }
         assert found == {"f": [4], "p->f": [2], "operator->": [1], ">f": []}
         build_index(store, made)
 

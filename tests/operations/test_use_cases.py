@@ -187,8 +187,8 @@ def test_damaged_batch_is_listed_and_hides_no_other_batch(store: StoreDir, tree:
 
 def test_answer_of_a_new_batch_is_incomplete(question: BatchQuery) -> None:
     for answer in (search(question, RecordFilter(kinds=("file",))), rank(question, "kind"), list_files(question)):
-        assert not answer.whole.is_complete
-        assert (answer.whole.planned, answer.whole.done) == (2, 0)
+        assert not answer.completeness.is_complete
+        assert (answer.completeness.planned, answer.completeness.done) == (2, 0)
     with pytest.raises(BatchIncomplete, match="has no outputs yet"):
         outputs_directory(question.batch)
 
@@ -210,7 +210,7 @@ def test_what_stands_beside_is_no_change_of_a_tree(question: BatchQuery, tree: P
 
 def test_inspected_file_may_be_relative_to_the_project_or_the_directory(question: BatchQuery, tree: Path) -> None:
     for path in ("b.py", "./b.py", str(tree / "b.py")):
-        found = inspect(question, path).found
+        found = inspect(question, path).result
         assert (found.path, found.item, found.records) == (b"b.py", 1, [])
     with pytest.raises(InvalidInput, match=r"has no file 'c\.py'"):
         inspect(question, "c.py")
@@ -267,7 +267,7 @@ def test_search_with_enough_records_reads_no_further_shard(
     source = question.records.source
     monkeypatch.setattr(source, "iter_pieces", pieces)
     monkeypatch.setattr(type(source), "task_names", ("c", "b", "a"))
-    found = list(search(question, RecordFilter(), shape=Shape(limit=2)).found)
+    found = list(search(question, RecordFilter(), shape=Shape(limit=2)).result)
     assert [(record["path"], record["lang"]) for record in found] == [("one", "c"), ("one", "b")]
     assert read == ["c one", "b one", "a one"]
 

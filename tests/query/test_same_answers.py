@@ -58,7 +58,7 @@ class Batches:
     def __init__(self, states: Sequence[Sequence[Batch]], edited: str, notes: list[str]) -> None:
         self.states, self.notes = states, notes
         self.rows: dict[object, list[JsonRecord]] = {}
-        for row in states[-1][0].outputs().found:
+        for row in states[-1][0].outputs().result:
             self.rows.setdefault(row["kind"], []).append(row)
         for rows in self.rows.values():
             of_edited = [row for row in rows if row.get("path") == edited]
@@ -200,8 +200,8 @@ class Asker:
 def _answered(batch: Batch, method: str, arguments: Mapping[str, object]) -> bytes:
     try:
         answer: Answer[object] = getattr(batch, method)(**arguments)
-        found = [*answer.found] if isinstance(answer, Records) else answer.found
-        return msgspec.json.encode((found, answer.whole)).replace(batch.id.encode(), b"")
+        found = [*answer.result] if isinstance(answer, Records) else answer.result
+        return msgspec.json.encode((found, answer.completeness)).replace(batch.id.encode(), b"")
     except InvalidInput as error:
         return f"{error.message}; {error.hint}".encode()
     except CodebatchError as error:

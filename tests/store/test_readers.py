@@ -26,10 +26,10 @@ from tests.support.stores import make_merged
 PATHS = [b"a.py", b"b.py"]
 
 QUESTIONS: dict[str, Callable[[BatchQuery], object]] = {
-    "search": lambda question: list(search(question, RecordFilter(kinds=("metric",))).found),
-    "summarise": lambda question: summarise(question).found,
-    "list_files": lambda question: list_files(question).found,
-    "references": lambda question: references(question, "a").found,
+    "search": lambda question: list(search(question, RecordFilter(kinds=("metric",))).result),
+    "summarise": lambda question: summarise(question).result,
+    "list_files": lambda question: list_files(question).result,
+    "references": lambda question: references(question, "a").result,
     "status": lambda question: status(question.store, question.batch).tasks,
     "shards": lambda question: list(shard_states(question.store, question.batch, "parse")),
 }

@@ -18,7 +18,7 @@ _TAB_COLUMNS = 4
 
 def answer_line(context: CommandContext, answer: Answer[InspectedLine]) -> int:
     """Emit the records about a line. Return the exit status."""
-    inspected = answer.found
+    inspected = answer.result
     records = inspected.inspected.records
     document = {
         **path_row(inspected.inspected.path),
@@ -28,7 +28,7 @@ def answer_line(context: CommandContext, answer: Answer[InspectedLine]) -> int:
         "records": records,
     }
     status = emit_document(context, answer, document, _lines(inspected), name="inspect-line")
-    if not records and answer.whole.is_complete:
+    if not records and answer.completeness.is_complete:
         context.note(f"no records at line {inspected.line:,} of file {display_path(inspected.inspected.path)}")
     return status
 

@@ -58,9 +58,9 @@ def baseline_create(context: CommandContext, file: Path, batch_reference: str | 
     """
     batch = open_queried_batch(context, batch_reference)
     answer = create_baseline(batch, file)
-    document: dict[str, object] = {"batch_id": batch.id, "path": str(file), "findings": answer.found}
+    document: dict[str, object] = {"batch_id": batch.id, "path": str(file), "findings": answer.result}
     status = emit_document(
-        context, answer, document, [f"{_displayed_file(file)}: {count_text(answer.found, 'finding')}"]
+        context, answer, document, [f"{_displayed_file(file)}: {count_text(answer.result, 'finding')}"]
     )
     context.note(
         f"to let git merge baselines, add this line to .gitattributes: {_displayed_file(Path(file.name))} merge=union"
@@ -80,7 +80,7 @@ def baseline_update(context: CommandContext, file: Path, batch_reference: str | 
     """
     batch = open_queried_batch(context, batch_reference)
     answer = update_baseline(batch, file, accept_new=accept_new)
-    update = answer.found
+    update = answer.result
     document = {"batch_id": batch.id, "path": str(file), **msgspec.structs.asdict(update)}
     counts = {"removed": update.removed, "moved": update.moved, "added": update.added}
     changes = ", ".join(f"{number:,} {word}" for word, number in counts.items() if number) or "unchanged"

@@ -188,7 +188,7 @@ def _answer(context: CommandContext, checked: CheckResult, baseline: Path | None
         context.note(f"compared with {checked.base.why}")
     elif context.as_json:
         context.report(_no_base_text(checked.base))
-    completeness = checked.head.whole
+    completeness = checked.head.completeness
     if compared is not None:
         completeness = msgspec.structs.replace(completeness, lost=completeness.lost + len(compared.trees.lost))
         report_missing_contents(context, compared)

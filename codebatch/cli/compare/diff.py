@@ -342,6 +342,6 @@ def _head(comparison: Comparison) -> ComparedBatches:
         new_batch_id=new.question.batch.id,
         project=display_path(new.question.batch.about.project_root),
         complete=comparison.is_complete,
-        percent=min(old.whole.percent, new.whole.percent),
+        percent=min(old.completeness.percent, new.completeness.percent),
         stale=new.question.is_stale,
     )

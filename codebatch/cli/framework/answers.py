@@ -57,8 +57,8 @@ def scope_members(answer: Answer[object]) -> dict[str, object]:
         **notes,
         "batch_id": batch.id,
         "project": display_path(batch.about.project_root),
-        "complete": answer.whole.is_complete,
-        "percent": answer.whole.percent,
+        "complete": answer.completeness.is_complete,
+        "percent": answer.completeness.percent,
         "stale": answer.question.is_stale,
         "paths": displayed_restriction(batch),
     }
@@ -91,7 +91,7 @@ def emit_rows(
     If there are no rows, the note `if_none` is printed on standard error, also for JSON. `name` is as in
     `CommandContext.print`.
     """
-    question, completeness = answer.question, answer.whole
+    question, completeness = answer.question, answer.completeness
     _report_state(context, question, completeness)
     document = {**scope_members(answer), **members, "records": rows} if context.as_json else None
     if_none = _with_progress(if_none, completeness)
@@ -109,14 +109,14 @@ def emit_formatted(
 
     `if_none` is a note to print if nothing was found, otherwise empty.
     """
-    _report_state(context, answer.question, answer.whole)
+    _report_state(context, answer.question, answer.completeness)
     context.display.make_way()
     write()
     sys.stdout.flush()
     if if_none:
-        context.note(_with_progress(if_none, answer.whole))
+        context.note(_with_progress(if_none, answer.completeness))
     _report_changes(context, answer.question)
-    return completeness_exit_status(answer.whole)
+    return completeness_exit_status(answer.completeness)
 
 
 def emit_document(
@@ -131,7 +131,7 @@ def emit_document(
 
     `name` is as in `CommandContext.print`.
     """
-    question, completeness = answer.question, answer.whole
+    question, completeness = answer.question, answer.completeness
     _report_state(context, question, completeness)
     if context.as_json:
         document = {**scope_members(answer), **document}
@@ -146,7 +146,7 @@ def emit_comparison(context: CommandContext, comparison: Comparison, write: Call
     Changes of the tree since the older batch are not reported, because they are expected.
     """
     for answer in (comparison.old, comparison.new):
-        _report_state(context, answer.question, answer.whole)
+        _report_state(context, answer.question, answer.completeness)
     context.display.make_way()
     write()
     sys.stdout.flush()

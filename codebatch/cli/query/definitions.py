@@ -27,9 +27,9 @@ def define(context: CommandContext, name: str, batch_reference: str | None) -> i
     """
     batch = open_queried_batch(context, batch_reference)
     answer = batch.definitions(name)
-    lines = map(record_line, answer.found)
-    if_none = "" if answer.found else f"no definition of {name} (searched {search_volume_text(batch, 'symbol')})"
-    return emit_rows(context, answer, answer.found, lines, if_none=if_none)
+    lines = map(record_line, answer.result)
+    if_none = "" if answer.result else f"no definition of {name} (searched {search_volume_text(batch, 'symbol')})"
+    return emit_rows(context, answer, answer.result, lines, if_none=if_none)
 
 
 @command()
@@ -44,7 +44,7 @@ def callers(context: CommandContext, name: str, batch_reference: str | None) -> 
     """
     batch = open_queried_batch(context, batch_reference)
     answer = batch.callers(name)
-    rows = [caller.row for caller in answer.found]
+    rows = [caller.row for caller in answer.result]
     if_none = "" if rows else f"no calls of {name} (searched {search_volume_text(batch, 'edge')})"
     return emit_rows(context, answer, rows, map(_call, rows), if_none=if_none)
 
@@ -59,8 +59,8 @@ def outline(context: CommandContext, path: str, batch_reference: str | None) -> 
     Definitions are listed in the order of the file. Nested definitions are indented below the enclosing definition.
     """
     answer = open_queried_batch(context, batch_reference).outline(path)
-    symbols = answer.found.records
-    if_none = f"no definitions in {display_path(answer.found.path)}"
+    symbols = answer.result.records
+    if_none = f"no definitions in {display_path(answer.result.path)}"
     return emit_rows(context, answer, symbols, _nested(symbols), if_none=if_none)
 
 

@@ -57,7 +57,7 @@ def impact(context: CommandContext, path: str, batch_reference: str | None, dept
     """
     batch = open_queried_batch(context, batch_reference)
     answer = batch.impact(path, depth)
-    dependents = answer.found.dependents
+    dependents = answer.result.dependents
     if only_tests:
         return _answer_tests(context, answer)
     rows = (
@@ -65,11 +65,11 @@ def impact(context: CommandContext, path: str, batch_reference: str | None, dept
         for dependent in dependents
     )
     lines = table(rows, ("distance", "path", "imports", "resolution"), paths=("path", "imports")) if dependents else ()
-    if_none = f"no dependents found for {display_path(answer.found.path)}"
-    total = (_total(answer.found),) if dependents else ()
-    members = _members(answer.found)
+    if_none = f"no dependents found for {display_path(answer.result.path)}"
+    total = (_total(answer.result),) if dependents else ()
+    members = _members(answer.result)
     status = emit_rows(context, answer, dependents, (*lines, *total), if_none=if_none, members=members)
-    if answer.found.tests:
+    if answer.result.tests:
         from shlex import quote  # `graph` does not need this import.
 
         context.note(f"list the test files with: codebatch impact {quote(path)} --tests")
@@ -91,12 +91,12 @@ def _answer_tests(context: CommandContext, answer: Answer[Impact]) -> int:
 
     A path that needs quoting is left out, with a note.
     """
-    tests = answer.found.tests
+    tests = answer.result.tests
     sources = answer.question.batch.about.sources
     test_paths = [_relative_to_current(test, sources) for test in tests]
     lines = [path for path in test_paths if not _SPLIT.search(path)]
-    if_none = f"no test depends on {display_path(answer.found.path)}"
-    if_none, members = "" if tests else if_none, _members(answer.found)
+    if_none = f"no test depends on {display_path(answer.result.path)}"
+    if_none, members = "" if tests else if_none, _members(answer.result)
     status = emit_rows(context, answer, tests, lines, if_none=if_none, name="impact-tests", members=members)
     if len(lines) < len(test_paths) and not context.as_json:
         omitted = count_text(len(test_paths) - len(lines), "test file")
@@ -164,10 +164,10 @@ def graph(
         raise InvalidInput("--all cannot be used without --cycles")
     answer = batch.imports(paths_restriction)
     if dot:
-        pairs = dict.fromkeys((file_import.source, file_import.target) for file_import in answer.found)
+        pairs = dict.fromkeys((file_import.source, file_import.target) for file_import in answer.result)
         arrows = (f"  {_quote_dot_name(source)} -> {_quote_dot_name(target)};" for source, target in pairs)
         return emit_rows(context, answer, list(pairs), ["digraph imports {", *arrows, "}"], name="graph-dot")
-    rows = [msgspec.structs.asdict(file_import) for file_import in answer.found]
+    rows = [msgspec.structs.asdict(file_import) for file_import in answer.result]
     columns = ("source", "target", "line", "resolution")
     cells = table(([row[name] for name in columns] for row in rows), columns, paths=columns[:2]) if rows else []
     return emit_rows(context, answer, rows, cells, if_none="no imports")
@@ -175,11 +175,11 @@ def graph(
 
 def _answer_cycles(context: CommandContext, batch: Batch, paths: Paths, *, everything: bool) -> int:
     answer = batch.import_cycles(paths, everything=everything)
-    lines = (line for cycle in answer.found for line in _cycle_lines(cycle, terminal_width()))
-    status = emit_rows(context, answer, answer.found, lines, if_none="no import cycles", name="graph-cycles")
+    lines = (line for cycle in answer.result for line in _cycle_lines(cycle, terminal_width()))
+    status = emit_rows(context, answer, answer.result, lines, if_none="no import cycles", name="graph-cycles")
     if not everything and not context.as_json:
-        displayed_cycles = [set(cycle.files) for cycle in answer.found]
-        every = batch.import_cycles(paths, everything=True).found
+        displayed_cycles = [set(cycle.files) for cycle in answer.result]
+        every = batch.import_cycles(paths, everything=True).result
         omitted_count = sum(not any(files <= set(cycle.files) for files in displayed_cycles) for cycle in every)
         if omitted_count:
             context.note(

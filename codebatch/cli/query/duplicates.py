@@ -86,8 +86,8 @@ def duplicates(
     blocks_max = 1 if show is not None else limit or (_BLOCKS_SHOWN if form is None else None)
     paths_restriction = path_restriction(batch, paths, path)
     answer = batch.copies(least=least, first=show or 1, limit=blocks_max, path=paths_restriction, everything=everything)
-    blocks = answer.found
-    if show is not None and not blocks.blocks and answer.whole.is_complete:
+    blocks = answer.result
+    if show is not None and not blocks.blocks and answer.completeness.is_complete:
         raise InvalidInput(f"duplicate block {show:,} does not exist", hint=f"blocks found: {blocks.count:,}")
     if blocks.excluded:
         secondary_noun = "test, vendored or generated files"

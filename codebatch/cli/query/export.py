@@ -105,7 +105,7 @@ def export(
     gravities = SEVERITIES if with_hints else severity or None
     answer = make_export(batch, form, than=than, severity=gravities, code=codes, tool=tools, **filters)
     if gravities is None and than is None and form != "ctags":
-        hints = batch.stats(severity="hint", code=codes, tool=tools, **filters).found.total
+        hints = batch.stats(severity="hint", code=codes, tool=tools, **filters).result.total
         if hints:
             context.note(f"{count_text(hints, 'hint')} hidden; include them with --all")
     return _answer(context, batch, form, output, places, answer)
@@ -137,7 +137,7 @@ def _answer(
     context: CommandContext, batch: Batch, form: Form, output: str, places: _ExportTargets, answer: Answer[Export]
 ) -> int:
     """Write an export. Return the exit status."""
-    exported = answer.found
+    exported = answer.result
     for text in exported.excluded:
         context.report(text)
     if places.summary is not None:

@@ -95,9 +95,9 @@ def find(
         if not context.as_json:
             _show_place(context, error)
         raise
-    rows = answer.found
+    rows = answer.result
     columns: tuple[str, ...] = _COLUMNS
-    if_none = "" if rows else _no_matches_note(answer.whole.planned, language, paths_restriction)
+    if_none = "" if rows else _no_matches_note(answer.completeness.planned, language, paths_restriction)
     document: object = rows
     if is_files:
         columns = ("path", "places")

@@ -78,18 +78,18 @@ def findings(
         task=task,
     )
     if form == "json":
-        shown_findings = cut(answer.found, limit)
+        shown_findings = cut(answer.result, limit)
         return emit_document(context, answer, {"batch_id": batch.id, **msgspec.structs.asdict(shown_findings)}, ())
     if form not in (None, "plain"):
         from codebatch.cli.framework.formats import default_columns, write_rows
 
-        rows = [record for rule in cut(answer.found, limit).rules for record in rule.findings]
+        rows = [record for rule in cut(answer.result, limit).rules for record in rule.findings]
         write = partial(write_rows, form, rows, default_columns(form, ("diagnostic",)))
         return emit_formatted(context, answer, write, if_none="" if rows else _NONE)
-    displayed = cut(answer.found, limit) if limit else cut(hide_message_floods(answer.found), SHOWN)
+    displayed = cut(answer.result, limit) if limit else cut(hide_message_floods(answer.result), SHOWN)
     lines = finding_lines(answer.question, displayed.rules, terminal_width())
     status = emit_rows(context, answer, (), lines, if_none=_NONE)
-    for note in _hidden_notes(answer.found, displayed):
+    for note in _hidden_notes(answer.result, displayed):
         context.note(note)
     return status
 

@@ -112,7 +112,7 @@ def hotspots(
     answer = batch.hotspots(
         by, files=of_files, least=least, limit=limit, path=paths_restriction, lang=lang or None, everything=everything
     )
-    result = answer.found
+    result = answer.result
     _report_notes(context, result)
     if form == "json":
         document = {"batch_id": answer.question.batch.id, "by": by, **msgspec.to_builtins(result)}

@@ -41,9 +41,9 @@ def inspect(
         from codebatch.cli.answers.file_overview import overview_lines  # Other answers do not need this import.
 
         file_overview = batch.overview(path)
-        return emit_document(context, file_overview, {}, overview_lines(file_overview.found))
+        return emit_document(context, file_overview, {}, overview_lines(file_overview.result))
     answer = batch.inspect(path, kind=named, for_machines=context.as_json)
-    records_found = answer.found
+    records_found = answer.result
     from codebatch.cli.output.records import record_line
 
     lines = [record_line(record) for record in records_found.records]

@@ -41,8 +41,8 @@ def summary(context: CommandContext, batch_reference: str | None, task: str | No
     """Show how many files, lines and records a batch has."""
     batch = open_queried_batch(context, batch_reference)
     answer = batch.summary(task)
-    lines = summary_lines(answer.found, () if context.as_json else batch.worst(WORST_SHOWN).found)
-    return emit_document(context, answer, msgspec.structs.asdict(answer.found), lines)
+    lines = summary_lines(answer.result, () if context.as_json else batch.worst(WORST_SHOWN).result)
+    return emit_document(context, answer, msgspec.structs.asdict(answer.result), lines)
 
 
 @command()
@@ -56,7 +56,7 @@ def errors(context: CommandContext, batch_reference: str | None, task: str | Non
     The files that a task could not process come first, each with evidence such as a traceback.
     """
     answer = open_queried_batch(context, batch_reference).errors(task)
-    rows = [(row, 1) for row in answer.found] if context.as_json else _merged_failures(answer.found)
+    rows = [(row, 1) for row in answer.result] if context.as_json else _merged_failures(answer.result)
     displayed_rows = rows if limit is None and context.as_json else rows[: limit or ERRORS_SHOWN]
     lines = (line for row, count in displayed_rows for line in _error_lines(row, count))
     status = emit_rows(context, answer, [row for row, _ in displayed_rows], lines, if_none="no errors")
@@ -88,10 +88,10 @@ def top(context: CommandContext, batch_reference: str | None, task: str | None, 
         limit = TOP_SHOWN
     answer = batch.top(by, limit=limit, task=task)
     if by == "code" and not context.as_json:
-        return emit_rows(context, answer, (), _code_lines(batch, answer.found, task))
+        return emit_rows(context, answer, (), _code_lines(batch, answer.result, task))
     header = ("value", by.removeprefix(METRIC)) if by.startswith(METRIC) else ("count", by)
-    lines = table(((count, name) for name, count in answer.found), header, paths=("path", "dir"))
-    return emit_rows(context, answer, dict(answer.found), lines)
+    lines = table(((count, name) for name, count in answer.result), header, paths=("path", "dir"))
+    return emit_rows(context, answer, dict(answer.result), lines)
 
 
 _NOUN_HELP = {
@@ -164,11 +164,11 @@ def _answer_records(context: CommandContext, batch: Batch, query: RecordQuery) -
         fields=fields or None,
     )
     if form in STREAMED:
-        records_found = iter(answer.found)
+        records_found = iter(answer.result)
         first = next(records_found, None)
         rows: Iterable[JsonRecord] = () if first is None else chain((first,), records_found)
     else:
-        rows = list(answer.found)  # All records are read first, so that damage is reported before any output.
+        rows = list(answer.result)  # All records are read first, so that damage is reported before any output.
     if_none = "" if rows else no_records_note(batch, query)
     if form == "json":
         # With `--fields`, records lack some fields, so the schema of the answer does not apply.
@@ -194,16 +194,16 @@ def _answer_counts(context: CommandContext, batch: Batch, query: RecordQuery, fo
     rows: list[JsonRecord]
     columns: tuple[str, ...]
     if query.is_count:
-        rows, columns = [{"count": answer.found.total}], ("count",)
-        document: dict[str, int] = {"count": answer.found.total}
+        rows, columns = [{"count": answer.result.total}], ("count",)
+        document: dict[str, int] = {"count": answer.result.total}
     else:
         end = query.limit and query.offset + query.limit
-        groups = answer.found.counts[query.offset : end]
+        groups = answer.result.counts[query.offset : end]
         rows, columns = [{"count": count, field: value} for value, count in groups], ("count", field)
         document = dict(groups)
-        if answer.found.absent:
-            context.note(f"not counted: {count_text(answer.found.absent, 'record')} without the field {field}")
-    if_none = "" if rows or answer.found.absent else no_records_note(batch, query)
+        if answer.result.absent:
+            context.note(f"not counted: {count_text(answer.result.absent, 'record')} without the field {field}")
+    if_none = "" if rows or answer.result.absent else no_records_note(batch, query)
     if form == "json":
         return emit_rows(context, answer, document, (), if_none=if_none)
     if query.form is None and not query.is_count:
@@ -220,7 +220,7 @@ def _code_lines(batch: Batch, ranked: list[tuple[str, int]], task: str | None) -
     """
     from codebatch.plugins.worker_services import language_services  # Other answers do not need this import.
 
-    descriptions = batch.describe_codes([code for code, _ in ranked], task).found
+    descriptions = batch.describe_codes([code for code, _ in ranked], task).result
     rules = language_services().list_rules({})
     finds = {rule["code"]: rule["summary"] for rule in rules if rule["summary"]}
     cells = ((count, code, descriptions[code][0], finds.get(code, descriptions[code][1])) for code, count in ranked)

@@ -50,7 +50,7 @@ def references(
     )
     as_what = f" as {' or '.join(roles)}" if roles else ""
     if_none = f"no references to {name}{as_what} in the batch{path_clause(paths_restriction)}"
-    return emit_rows(context, answer, answer.found, map(_line, answer.found), if_none=if_none)
+    return emit_rows(context, answer, answer.result, map(_line, answer.result), if_none=if_none)
 
 
 def _line(row: JsonRecord) -> str:

@@ -64,7 +64,7 @@ def report(context: CommandContext, pair: tuple[str, ...], batch_reference: str 
             raise InvalidInput("--json cannot be used with -o -")
         older, batch = _open_named_batches(context, pair, batch_reference)
         answer = make_report(batch, older=older)
-        return emit_formatted(context, answer, partial(sys.stdout.buffer.write, answer.found))
+        return emit_formatted(context, answer, partial(sys.stdout.buffer.write, answer.result))
     target = resolve_output(REPORT_FILE if output is None else output, "codebatch report -o report.html")
     if output is None:
         output = REPORT_FILE
@@ -72,8 +72,8 @@ def report(context: CommandContext, pair: tuple[str, ...], batch_reference: str 
     older, batch = _open_named_batches(context, pair, batch_reference)
     refuse_in_store(target, batch.question.store.root)
     answer = make_report(batch, older=older)
-    write_target(target, answer.found)
-    size = len(answer.found)
+    write_target(target, answer.result)
+    size = len(answer.result)
     document: dict[str, object] = {"batch_id": answer.question.batch.id, "path": output, "bytes": size}
     link = "" if is_null_device(target) else f"; open it: file://{quote(os.fsencode(target))}"
     return emit_document(context, answer, document, [f"{output}: {human_bytes(size)}{link}"])

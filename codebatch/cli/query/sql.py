@@ -63,15 +63,15 @@ def sql(context: CommandContext, statement: str, batch_reference: str | None, fo
 
 
 def _answer(context: CommandContext, answer: Answer[Rows], form: Form) -> int:
-    columns = [column.name for column in answer.found.columns]
-    rows_found = (dict(zip(columns, map(_json_value, row), strict=True)) for row in answer.found.rows)
+    columns = [column.name for column in answer.result.columns]
+    rows_found = (dict(zip(columns, map(_json_value, row), strict=True)) for row in answer.result.rows)
     if form in STREAMED:
         first = next(rows_found, None)
         rows: Iterable[JsonRecord] = () if first is None else chain((first,), rows_found)
     else:
         rows = list(rows_found)  # All rows are read first, so that errors of DuckDB are reported before any output.
     if form == "json":
-        named = [column._asdict() for column in answer.found.columns]
+        named = [column._asdict() for column in answer.result.columns]
         document: dict[str, object] = {"batch_id": answer.question.batch.id, "columns": named, "rows": rows}
         return emit_document(context, answer, document, ())
     write = partial(write_rows, form, rows, columns, _printed_cell)

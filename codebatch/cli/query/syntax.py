@@ -123,7 +123,7 @@ def show(context: CommandContext, code: str, batch_reference: str | None) -> int
         context.note(f"number of findings unknown: {why}")
         return 0
     answer = batch.summary("lint")
-    findings, batch_id = answer.found.codes.get(code, 0), answer.found.batch_id
+    findings, batch_id = answer.result.codes.get(code, 0), answer.result.batch_id
     lines[2:2] = [f"{count_text(findings, 'finding')} in batch {batch_id}"]
     if findings:
         context.note(f"list them with: codebatch query diagnostics --code {code}")

@@ -230,10 +230,10 @@ def files(
     answer = open_queried_batch(context, batch_reference).entries(
         limit, parse=parse or None, file_class=file_class or None
     )
-    rows = [_file_row(entry, record or {}) for entry, record in answer.found]
+    rows = [_file_row(entry, record or {}) for entry, record in answer.result]
     lines = (
         f"{entry.text}  {properties.get('lang', '?')}  {number_text(properties.get('lines'), 'line')}"
-        for entry, properties in ((entry, record or {}) for entry, record in answer.found)
+        for entry, properties in ((entry, record or {}) for entry, record in answer.result)
     )
     return emit_rows(context, answer, rows, lines, if_none="no matching files" if parse or file_class else "no files")
 

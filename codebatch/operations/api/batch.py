@@ -91,7 +91,7 @@ class Batch(RecordQueries):
         return self.question.records.task_names
 
     @property
-    def whole(self) -> Completeness:
+    def completeness(self) -> Completeness:
         """The completeness of the batch."""
         from codebatch.query.completeness import completeness
 

@@ -36,7 +36,7 @@ AnyAnswer = TypeVar("AnyAnswer", bound=Answer[object])
 class Records(Answer[Iterable["JsonRecord"]], Generic[R]):
     """The requested records, sorted by path, task and location. They are read shard by shard during iteration.
 
-    Iterate over this object to get typed records. Iterate over `found` to get dictionaries, as `codebatch query --json`
+    Iterate over this object to get typed records. Iterate over `result` to get dictionaries, as `codebatch query --json`
     prints them, with only the requested `fields`. You can iterate several times, but only in one thread. Iteration may
     raise StoreCorrupt.
     """
@@ -53,7 +53,7 @@ class Records(Answer[Iterable["JsonRecord"]], Generic[R]):
         The records in `answer` have only the fields that the caller requested. `records` has the same records with all
         fields.
         """
-        super().__init__(question=answer.question, result=answer.found, completeness=answer.whole)
+        super().__init__(question=answer.question, result=answer.result, completeness=answer.completeness)
         self.asked = record_filter
         self._records = records
         self._check_open = check_open
@@ -183,8 +183,8 @@ class RecordQueries(ABC):
             return search(self.question, record_filter, task=task, kinds=named_kinds, shape=shape)
 
         answer = self.check(ask())
-        first_iterators = [answer.found]
-        records = _RepeatableIterable(lambda: first_iterators.pop() if first_iterators else ask().found)
+        first_iterators = [answer.result]
+        records = _RepeatableIterable(lambda: first_iterators.pop() if first_iterators else ask().result)
         languages = self.question.records.languages_for(record_filter, shape.fields)
         shaped_records = (
             _RepeatableIterable(lambda: (select_fields(record, shape.fields, languages) for record in records))
@@ -192,7 +192,7 @@ class RecordQueries(ABC):
             else records
         )
         shaped: Answer[Iterable[JsonRecord]] = Answer(
-            question=answer.question, result=shaped_records, completeness=answer.whole
+            question=answer.question, result=shaped_records, completeness=answer.completeness
         )
         return Records(shaped, records, record_filter, lambda: self.question)
 

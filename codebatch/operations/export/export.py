@@ -59,8 +59,8 @@ def make_export(
             if value is not None:
                 raise InvalidInput(f"`{name}` cannot be used with ctags, which lists definitions")
         symbols = batch.symbols(**filters)
-        tags = export_ctags((path_bytes(symbol), symbol) for symbol in symbols.found)
-        return Answer(question=batch.question, result=tags, completeness=symbols.whole)
+        tags = export_ctags((path_bytes(symbol), symbol) for symbol in symbols.result)
+        return Answer(question=batch.question, result=tags, completeness=symbols.completeness)
     if form not in get_args(Form):
         raise InvalidInput(f"unknown format {form!r}", hint=did_you_mean(form, get_args(Form)))
     severity = severity or SHOWN
@@ -136,4 +136,4 @@ def _build_export(batch: Batch, form: Form, chosen: _ExportInput, tools: dict[st
 
 
 def _export_completeness(answer: Answer[object], sources: BatchSources) -> Completeness:
-    return msgspec.structs.replace(answer.whole, lost=len(sources.lost))
+    return msgspec.structs.replace(answer.completeness, lost=len(sources.lost))

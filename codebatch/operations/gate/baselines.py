@@ -83,7 +83,7 @@ def all_findings(batch: Batch) -> Answer[BaselineFindings]:
         findings += diagnostics
         matchable += ((path, texts.finding(finding, scopes_of_file.at(finding.line))) for finding in diagnostics)
     batch_findings = BaselineFindings(findings, baseline_entry(matchable))
-    return Answer(question=answer.question, result=batch_findings, completeness=answer.whole)
+    return Answer(question=answer.question, result=batch_findings, completeness=answer.completeness)
 
 
 def read_baseline(path: Path) -> list[BaselineEntry]:
@@ -139,8 +139,8 @@ def create_baseline(batch: Batch, path: Path) -> Answer[int]:
         raise InvalidInput(f"{display_path(os.fsencode(path))} already exists", hint=hint)
     _check_place(batch, path)
     answer = _require_complete(all_findings(batch))
-    RealFiles().write_atomic(path, encode_baseline(answer.found.entries))
-    return Answer(question=answer.question, result=len({*answer.found.entries}), completeness=answer.whole)
+    RealFiles().write_atomic(path, encode_baseline(answer.result.entries))
+    return Answer(question=answer.question, result=len({*answer.result.entries}), completeness=answer.completeness)
 
 
 def update_baseline(batch: Batch, path: Path, *, accept_new: bool = False) -> Answer[Update]:
@@ -153,7 +153,7 @@ def update_baseline(batch: Batch, path: Path, *, accept_new: bool = False) -> An
     ignore_baseline_file(batch, path)
     _check_place(batch, path)
     answer = _require_complete(all_findings(batch))
-    entries = answer.found.entries
+    entries = answer.result.entries
     pairs = match_baseline(before, entries)
     known = {pair.finding_index for pair in pairs}
     new_entries = [entry for index, entry in enumerate(entries) if index not in known]
@@ -170,7 +170,7 @@ def update_baseline(batch: Batch, path: Path, *, accept_new: bool = False) -> An
         excluded=0 if accept_new else len(new_entries),
         not_comparable=len(not_comparable),
     )
-    return Answer(question=answer.question, result=update, completeness=answer.whole)
+    return Answer(question=answer.question, result=update, completeness=answer.completeness)
 
 
 def count_by_rule(entries: Sequence[BaselineEntry]) -> list[tuple[str, str, int, int]]:
@@ -196,9 +196,9 @@ class BaselineDiff(NamedTuple):
 def diff_baseline(batch: Batch, entries: Sequence[BaselineEntry]) -> tuple[Answer[BaselineFindings], BaselineDiff]:
     """Return the findings of a batch, and their differences from a baseline. Raises StoreCorrupt."""
     answer = all_findings(batch)
-    pairs = match_baseline(entries, answer.found.entries)
+    pairs = match_baseline(entries, answer.result.entries)
     known = {pair.finding_index for pair in pairs}
-    new_findings = [finding for index, finding in enumerate(answer.found.findings) if index not in known]
+    new_findings = [finding for index, finding in enumerate(answer.result.findings) if index not in known]
     not_comparable = len(_not_comparable(batch, entries, pairs))
     return answer, BaselineDiff(new_findings, len(entries) - len(pairs) - not_comparable, not_comparable)
 

@@ -164,7 +164,7 @@ class Checker(NamedTuple):
         ignore_baseline_file(newer, path)
         answer, difference = diff_baseline(newer, entries)
         verdicts = judge(conditions, (Change("new", None, condition) for condition in difference.new))
-        known = len(answer.found.findings) - len(difference.new)
+        known = len(answer.result.findings) - len(difference.new)
         counts: dict[State, int] = {"unchanged": known, "new": len(difference.new), "fixed": difference.gone}
         if difference.not_comparable:
             counts["not_comparable"] = difference.not_comparable
@@ -244,7 +244,7 @@ def check(
     If neither `base` nor `baseline` is given, the base is chosen as in `codebatch check`. If the base or HEAD is a
     commit without a batch, the commit is analysed first.
 
-    `CheckResult.head.whole` shows how complete HEAD is. If there is no base, `CheckResult.is_compared` is False.
+    `CheckResult.head.completeness` shows how complete HEAD is. If there is no base, `CheckResult.is_compared` is False.
 
     Raises InvalidInput, UnknownId, BatchIncomplete, Stopped or StoreError.
     """
@@ -294,7 +294,7 @@ def _check_metric(batch: Batch, metric: str) -> None:
     """Raise InvalidInput if a batch does not have a metric: a condition on the metric could never be violated."""
     if metric in ("", *_KNOWN) or any(True for _ in batch.metrics(metric=metric, limit=1)):
         return
-    known = [name for name, _ in batch.stats("metric", kind="metric").found.counts]
+    known = [name for name, _ in batch.stats("metric", kind="metric").result.counts]
     raise InvalidInput(f"the batch has no metric {metric!r}", hint=did_you_mean(metric, sorted({*_KNOWN, *known})))
 
 

@@ -55,7 +55,7 @@ def try_file(execution: ExecutionSettings, name: str, path: Path, listener: List
         planner = make_planner(configuration, store, frozen, pipeline, listener.note)
         records, status = run_new_batch(execution, planner, store, listener)
         question = BatchQuery(store, records.batch, is_named=True, note=listener.note)
-        failures = [row for row in find_errors(question).found if row.get("kind") == "failure"]
+        failures = [row for row in find_errors(question).result if row.get("kind") == "failure"]
         # If a dependency failed, the requested task has no failure of its own.
         failure = next(iter(failures), {})
         records_of_task = [row for row in records.item_records(task, 0) or () if row.get("kind") != "failure"]

@@ -124,28 +124,28 @@ class BatchQuery:
 class Answer(Generic[Found]):
     """The answer to a query of a batch.
 
-    - `found`: the requested data.
+    - `result`: the requested data.
     - `question`: the query that was answered. `question.batch` is the batch.
-    - `whole`: how complete the answer is, and what is missing.
+    - `completeness`: how complete the answer is, and what is missing.
 
     Example:
 
         answer = store.batch("latest").impact("shop/prices.py")
-        print(answer.is_complete, [each.path for each in answer.found.dependents])
+        print(answer.is_complete, [each.path for each in answer.result.dependents])
     """
 
     def __init__(
         self, *, question: BatchQuery, result: Found, completeness: Completeness, notes: tuple[str, ...] | None = None
     ) -> None:
         self.question = question
-        self.found = result
-        self.whole = completeness
+        self.result = result
+        self.completeness = completeness
         self.notes = notes
 
     @property
     def is_complete(self) -> bool:
         """Whether the answer is complete."""
-        return self.whole.is_complete
+        return self.completeness.is_complete
 
     @property
     def progress(self) -> str:
@@ -153,14 +153,14 @@ class Answer(Generic[Found]):
 
         Empty if the batch has ended or all needed results exist.
         """
-        return self.whole.progress
+        return self.completeness.progress
 
     @property
     def shortfall(self) -> BatchIncomplete | None:
         """The error that describes what is missing, or None if the answer is complete."""
         if self.is_complete:
             return None
-        batch, completeness = self.question.batch, self.whole
+        batch, completeness = self.question.batch, self.completeness
         results = f"{completeness.done - completeness.failed - completeness.lost:,} of {completeness.planned:,} results"
         message = f"batch {batch.id} has {completeness.percent}% of the data that this query needs ({results})"
         message = ", ".join(filter(None, (completeness.progress, message)))

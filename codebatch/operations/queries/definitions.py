@@ -38,9 +38,9 @@ def definitions(question: BatchQuery, name: str) -> Answer[list[JsonRecord]]:
     """
     record_filter = RecordFilter(kinds=("symbol",), names=(_last(name), name), where="symbol_type != 'import'")
     answer = records.search(question, record_filter)
-    matches = [record for record in answer.found if record["name"] == name or _ends_with(record["qualified"], name)]
+    matches = [record for record in answer.result if record["name"] == name or _ends_with(record["qualified"], name)]
     notes = note_partial_files(question, _last(name), "definitions")
-    return Answer(question=question, result=matches, completeness=answer.whole, notes=notes)
+    return Answer(question=question, result=matches, completeness=answer.completeness, notes=notes)
 
 
 def callers(question: BatchQuery, name: str) -> Answer[list[Caller]]:
@@ -51,13 +51,13 @@ def callers(question: BatchQuery, name: str) -> Answer[list[Caller]]:
     record_filter = RecordFilter(kinds=("edge",), targets=(_last(name),), where="edge_type == 'calls'")
     answer = records.search(question, record_filter)
     by_scope: dict[tuple[Json, ...], Caller] = {}
-    for call in answer.found:
+    for call in answer.result:
         if _ends_with(call["target"], name):
             scope = (*path_key(call), call["source"])
             first = by_scope.get(scope)
             by_scope[scope] = Caller(first.call if first else call, first.calls + 1 if first else 1)
     notes = note_partial_files(question, _last(name), "calls")
-    return Answer(question=question, result=list(by_scope.values()), completeness=answer.whole, notes=notes)
+    return Answer(question=question, result=list(by_scope.values()), completeness=answer.completeness, notes=notes)
 
 
 def outline(question: BatchQuery, path: str) -> Answer[FileRecords]:
@@ -66,10 +66,10 @@ def outline(question: BatchQuery, path: str) -> Answer[FileRecords]:
     Raises InvalidInput or StoreCorrupt.
     """
     answer = records.inspect(question, path, kinds=("symbol",))
-    notes = note_partial_file(question, answer.found.path, answer.found.item)
-    definitions = [record for record in answer.found.records if record["symbol_type"] != "import"]
-    result = msgspec.structs.replace(answer.found, records=definitions)
-    return Answer(question=question, result=result, completeness=answer.whole, notes=notes)
+    notes = note_partial_file(question, answer.result.path, answer.result.item)
+    definitions = [record for record in answer.result.records if record["symbol_type"] != "import"]
+    result = msgspec.structs.replace(answer.result, records=definitions)
+    return Answer(question=question, result=result, completeness=answer.completeness, notes=notes)
 
 
 def _last(name: str) -> str:

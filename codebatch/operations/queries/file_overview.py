@@ -67,7 +67,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
 def overview(question: BatchQuery, path: str) -> Answer[Overview]:
     """Return the overview of a file. Raises InvalidInput or StoreCorrupt."""
     answer = inspect(question, path, RecordFilter(kinds=KINDS_FOR_PEOPLE))
-    file = answer.found
+    file = answer.result
     by_kind: dict[str, list[JsonRecord]] = {}
     for record in file.records:
         by_kind.setdefault(str(record["kind"]), []).append(record)
@@ -89,7 +89,7 @@ def overview(question: BatchQuery, path: str) -> Answer[Overview]:
         findings=_with_source(question, file, diagnostics),
         kinds={kind: len(records) for kind, records in by_kind.items()},
     )
-    return Answer(question=question, result=result, completeness=answer.whole)
+    return Answer(question=question, result=result, completeness=answer.completeness)
 
 
 def _covers_project(question: BatchQuery, tasks: Collection[str]) -> bool:

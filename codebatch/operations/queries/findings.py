@@ -67,12 +67,14 @@ def find(question: BatchQuery, record_filter: RecordFilter, task: str | None = N
     hints = 0
     if not record_filter.severities:
         hidden = msgspec.structs.replace(record_filter, severities=("hint",))
-        hints = count_by(question, hidden, "severity", task=task).found.total
+        hints = count_by(question, hidden, "severity", task=task).result.total
         record_filter = msgspec.structs.replace(record_filter, severities=SHOWN)
     answer = search(question, record_filter, task=task)
-    diagnostics = list(answer.found)
+    diagnostics = list(answer.result)
     rules = tuple(group_by_rule(diagnostics, question.non_production_files)) if diagnostics else ()
-    return Answer(question=question, result=FindingsByRule(rules=rules, hints_hidden=hints), completeness=answer.whole)
+    return Answer(
+        question=question, result=FindingsByRule(rules=rules, hints_hidden=hints), completeness=answer.completeness
+    )
 
 
 def group_by_rule(diagnostics: Iterable[JsonRecord], secondary: SecondaryFiles) -> list[RuleFindings]:

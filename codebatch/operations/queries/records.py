@@ -179,7 +179,7 @@ def rank(
         refuse_unknown("ranking", (by,), dict.fromkeys((*get_args(Ranking), f"{METRIC}NAME", *record_fields(KINDS))))
         having = tuple(kind for kind in KINDS_FOR_PEOPLE if by in record_fields((kind,))) or KINDS_FOR_PEOPLE
         answer = count_by(question, RecordFilter(kinds=having), by, task=task, kinds=())
-        return Answer(question=question, result=list(answer.found.counts[:limit]), completeness=answer.whole)
+        return Answer(question=question, result=list(answer.result.counts[:limit]), completeness=answer.completeness)
     records = question.records
     names = records.choose_tasks(task)
     if by in ("path", "file", "dir"):
@@ -225,7 +225,7 @@ def _rank_metric(
     record_filter = RecordFilter(kinds=("metric",), metrics=(metric,))
     answer = search(question, record_filter, task=task, shape=Shape(sort="-value", limit=limit))
     values: list[tuple[str, int]] = []
-    for record in answer.found:
+    for record in answer.result:
         place, value = record_path(record), record.get("value")
         if not isinstance(value, int):
             raise StoreCorrupt(f"a metric of {place} has no value")
@@ -234,9 +234,9 @@ def _rank_metric(
         values.append((place, value))
     if not values:
         metrics = count_by(question, RecordFilter(kinds=("metric",)), "metric", task=task)
-        if known := [name for name, _ in metrics.found.counts]:
+        if known := [name for name, _ in metrics.result.counts]:
             raise InvalidInput(f"the batch has no metric {metric!r}", hint=did_you_mean(metric, known))
-    return Answer(question=question, result=values, completeness=answer.whole)
+    return Answer(question=question, result=values, completeness=answer.completeness)
 
 
 def inspect(

@@ -80,7 +80,7 @@ def inspect_line(question: BatchQuery, path: str, line: int, *, kinds: tuple[str
     Raises InvalidInput, also if the file has fewer lines, or StoreCorrupt.
     """
     answer = questions.inspect(question, path, RecordFilter(), kinds=kinds)
-    file_records, whole = answer.found, answer.whole
+    file_records, whole = answer.result, answer.completeness
     source: tuple[SourceLine, ...] = ()
     try:
         source = _source(question, file_records, line)

@@ -77,7 +77,7 @@ def headline(question: BatchQuery) -> Headline:
     severities = add_counts(map(records.counts, records.task_names)).severities
     copies = DuplicateBlocks(blocks=(), count=0, excluded=0)
     if "duplicates" in records.task_names:
-        copies = find_copies(question, limit=_COPIES_MAX, everything=not states.plain).found
+        copies = find_copies(question, limit=_COPIES_MAX, everything=not states.plain).result
     cycles = relevant_cycles(question) if "dependencies" in records.task_names else []
     hard_functions, history_note = _hard_functions(question, everything=not states.plain)
     return Headline(
@@ -107,9 +107,9 @@ def _hard_functions(question: BatchQuery, *, everything: bool) -> tuple[tuple[Ho
     """
     if "analyze" not in question.records.task_names:
         return (), ""
-    ranking = hotspots(question, least=COMPLEXITY_MIN, limit=EACH_MAX, everything=everything).found
+    ranking = hotspots(question, least=COMPLEXITY_MIN, limit=EACH_MAX, everything=everything).result
     if not (ranking.rows or ranking.excluded):
-        ranking = hotspots(question, "complexity", least=COMPLEXITY_MIN, limit=EACH_MAX, everything=everything).found
+        ranking = hotspots(question, "complexity", least=COMPLEXITY_MIN, limit=EACH_MAX, everything=everything).result
     return ranking.rows, ranking.churn_note if ranking.is_history_cut else ""
 
 

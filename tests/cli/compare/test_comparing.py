@@ -142,8 +142,8 @@ def test_python_compare_accepts_the_same_bases_as_the_command_line(
             assert (comparison.old.question.batch.id, comparison.new.question.batch.id) == (first, third)
             assert [*comparison.differences()] == [*batch.compare(store.batch(first)).differences()] != []
         assert store.side("trunk").id == second
-        assert b"fixed" in codebatch.make_report(batch, older="@first").found
-        assert codebatch.make_export(batch, "rdjson", than="@first").found.count == 0
+        assert b"fixed" in codebatch.make_report(batch, older="@first").result
+        assert codebatch.make_export(batch, "rdjson", than="@first").result.count == 0
         for wrong, error in ((None, InvalidInput), (3, InvalidInput), ("@nobody", UnknownId), ("snap-0", UnknownId)):
             with pytest.raises(error):
                 batch.compare(wrong)  # type: ignore[arg-type]  # as who has no types does

@@ -33,8 +33,8 @@ def test_exports_are_deterministic_and_complete(ran: Ran) -> None:
         for form in get_args(Form):
             first, again = api.make_export(batch, form), api.make_export(batch, form)
             assert first.is_complete
-            assert first.found == again.found
-            assert form == "ctags" or first.found.count == count
+            assert first.result == again.result
+            assert form == "ctags" or first.result.count == count
         with pytest.raises(api.InvalidInput, match="unknown format"):
             api.make_export(batch, "sarrif")  # type: ignore[arg-type]
 
@@ -42,7 +42,7 @@ def test_exports_are_deterministic_and_complete(ran: Ran) -> None:
 def test_export_is_the_same_for_few_and_many_files(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
     def exported() -> bytes:
         with api.open(ran.store, project=ran.project) as store:
-            return api.make_export(store.batch(), "sarif", severity=SEVERITIES).found.data
+            return api.make_export(store.batch(), "sarif", severity=SEVERITIES).result.data
 
     few = exported()
     monkeypatch.setattr("codebatch.query.sources.records._FEW_PATHS", 0)
@@ -52,7 +52,7 @@ def test_export_is_the_same_for_few_and_many_files(ran: Ran, monkeypatch: pytest
 def test_sarif_has_every_finding_of_the_batch(ran: Ran) -> None:
     with api.open(ran.store, project=ran.project) as store:
         batch = store.batch()
-        results = _results(api.make_export(batch, "sarif", severity=SEVERITIES).found.data)
+        results = _results(api.make_export(batch, "sarif", severity=SEVERITIES).result.data)
         told = sorted(
             (each.path_bytes, each.line, each.column, each.end_line, each.end_column, each.code, each.message)
             for each in batch.diagnostics()

@@ -180,9 +180,9 @@ def test_report_of_an_empty_tree_has_no_entries(codebatch: CommandLine) -> None:
 def test_report_above_the_size_limit_omits_details(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
     with codebatch_api.open(ran.store, project=ran.project) as store:
         batch = store.batch()
-        whole = codebatch_api.make_report(batch).found
+        whole = codebatch_api.make_report(batch).result
         monkeypatch.setattr("codebatch.report.report.PAGE_BYTES_MAX", len(whole) - 1)
         less = codebatch_api.make_report(batch)
     assert less.is_complete
-    assert len(less.found) < len(whole)
-    assert _data(less.found)["in_all"] == _data(whole)["in_all"]
+    assert len(less.result) < len(whole)
+    assert _data(less.result)["in_all"] == _data(whole)["in_all"]
