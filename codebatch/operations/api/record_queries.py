@@ -36,9 +36,9 @@ AnyAnswer = TypeVar("AnyAnswer", bound=Answer[object])
 class Records(Answer[Iterable["JsonRecord"]], Generic[R]):
     """The requested records, sorted by path, task and location. They are read shard by shard during iteration.
 
-    Iterate over this object to get typed records. Iterate over `result` to get dictionaries, as `codebatch query --json`
-    prints them, with only the requested `fields`. You can iterate several times, but only in one thread. Iteration may
-    raise StoreCorrupt.
+    Iterate over this object to get typed records. Iterate over `result` to get dictionaries, as
+    `codebatch query --json` prints them, with only the requested `fields`. You can iterate several times, but only in
+    one thread. Iteration may raise StoreCorrupt.
     """
 
     def __init__(

@@ -6,8 +6,8 @@
 
 - **Completeness.** If an answer would be incomplete (the batch is running, a task failed, or the batch is restricted to
   paths), the query raises BatchIncomplete. If the batch was opened with `partial=True`, the incomplete answer is
-  returned, and its `is_complete`, `progress` and `completeness` describe what is missing. Answers from a running batch reflect
-  its state at the first query.
+  returned, and its `is_complete`, `progress` and `completeness` describe what is missing. Answers from a running batch
+  reflect its state at the first query.
 - **Lazy.** Records are read shard by shard on demand.
 - **No open files.** No file stays open between two records, and memory is freed with the objects. After `close` or the
   end of `with`, queries and iterations raise InvalidInput.
