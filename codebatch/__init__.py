@@ -84,8 +84,8 @@ if TYPE_CHECKING:
     from codebatch.query.completeness import Completeness
     from codebatch.query.filters.shaping import Groups
     from codebatch.report.report import make_report
-    from codebatch.store.batches.batches import BatchDir
-    from codebatch.store.batches.store import StoreDir
+    from codebatch.store.batches.batch_directory import BatchDir
+    from codebatch.store.batches.store_directory import StoreDir
 
 __version__ = "2.0.0"
 
@@ -177,7 +177,7 @@ __all__ = [
     "run",
 ]
 
-_NAMES = {
+_EXPORTED_NAMES = {
     "compare.differences": "Change",
     "errors": (
         "AmbiguousId BatchBlocked BatchCancelled BatchIncomplete BatchRemoved BatchRunning "
@@ -214,15 +214,15 @@ _NAMES = {
     "query.completeness": "Completeness",
     "query.filters.shaping": "Groups",
     "report.report": "make_report",
-    "store.batches.batches": "BatchDir",
-    "store.batches.store": "StoreDir",
+    "store.batches.batch_directory": "BatchDir",
+    "store.batches.store_directory": "StoreDir",
 }
 """Public names by module."""
 
 if not TYPE_CHECKING:  # Type checkers must report unknown names, so they must not see `__getattr__`.
 
     def __getattr__(name: str) -> object:
-        for module, names in _NAMES.items():
+        for module, names in _EXPORTED_NAMES.items():
             if name in names.split():
                 value = globals()[name] = getattr(importlib.import_module(f"codebatch.{module}"), name)
                 return value

@@ -13,8 +13,8 @@ import os
 import signal
 import sys
 
-_INTERRUPTED = b"error: interrupted\n"
-_INTERRUPTED_JSON = (
+_INTERRUPTED_MESSAGE = b"error: interrupted\n"
+_INTERRUPTED_JSON_MESSAGE = (
     b'{"error": {"code": "interrupted", "message": "interrupted", "hint": null, "exit": 130},'
     b' "schema": "codebatch.error/1"}\n'
 )
@@ -38,11 +38,11 @@ def main() -> None:
 def _exit_interrupted(*_: object) -> None:
     """Exit after Ctrl-C during imports, when nothing has begun."""
     with contextlib.suppress(OSError):
-        os.write(2, _INTERRUPTED_JSON if _asks_for_json(sys.argv) else _INTERRUPTED)
+        os.write(2, _INTERRUPTED_JSON_MESSAGE if _requests_json(sys.argv) else _INTERRUPTED_MESSAGE)
     os._exit(130)
 
 
-def _asks_for_json(arguments: list[str]) -> bool:
+def _requests_json(arguments: list[str]) -> bool:
     """Return whether the arguments request JSON, like `wants_json` of the command line, which is not imported yet.
 
     Short options in one word are not recognized.

@@ -17,17 +17,17 @@ import pytest
 
 from codebatch.model.analysis.item_table import make_row
 from codebatch.model.digest import digest_bytes
-from codebatch.model.outcome import Commit, HolderId, Outcome, Register
-from codebatch.model.record_counts import Counts
+from codebatch.model.outcome import Commit, HolderId, OutcomeRegister, TaskOutcome
+from codebatch.model.record_counts import RecordCounts
 from codebatch.model.shard import ShardId, ShardRule
 from codebatch.protocol.messages import Committed
 from codebatch.protocol.record_frames import FRAME_BYTES
-from codebatch.snapshotting.capture import BIG_BYTES
+from codebatch.snapshotting.capture import STREAMED_BYTES_MIN
 from codebatch.store import layout
-from codebatch.store.batches.store import create_store
-from codebatch.store.objects.pack_writer import PACK_BYTES
+from codebatch.store.batches.store_directory import create_store
+from codebatch.store.objects.pack_writer import PACK_BYTES_TARGET
 from codebatch.system.files.files import RealFiles
-from codebatch.system.processes.progress_cell import ProgressCell, Step
+from codebatch.system.processes.progress_cell import ProgressCell, WorkerStep
 from tests.specification import ROOT, SPEC, TASKS, read_rows
 
 TABLES = {"codebatch": SPEC, "codebatch_workers": TASKS}
@@ -90,26 +90,26 @@ def test_counters_fit_their_fields_on_disk(limit: dict[str, float], tmp_path: Pa
     assert limit["ITEM_BYTES_MAX"] == 2**32 - 1
     assert limit["MESSAGE_BYTES_MAX"] < 2**32
     assert limit["ITEM_BYTES_MAX"] > FRAME_BYTES
-    assert BIG_BYTES <= PACK_BYTES, "what is not streamed fits a pack"
+    assert STREAMED_BYTES_MIN <= PACK_BYTES_TARGET, "what is not streamed fits a pack"
     cell = ProgressCell(RealFiles(), tmp_path / "cell", create=True)
-    step = Step(2**64 - 1, 2**64 - 1, 2**64 - 1, 2**32 - 1, 10**9 - 1, 10**9, 5, 255)
-    cell.write(step)
+    step = WorkerStep(2**64 - 1, 2**64 - 1, 2**64 - 1, 2**32 - 1, 10**9 - 1, 10**9, 5, 255)
+    cell.write_step(step)
     assert cell.read() == step
     cell.close()
 
 
 def test_longest_names_fit_a_file_system_and_round_trip() -> None:
     task = "t" * 64
-    register = Register(ShardId(f"project-{task}"), 10**9 - 1, task, 10**9 - 1)
+    register = OutcomeRegister(ShardId(f"project-{task}"), 10**9 - 1, task, 10**9 - 1)
     for shard in (register.shard, ShardId("f" * 64)):
         name = layout.register_name(*register._replace(shard=shard))
         assert len(name) <= NAME_BYTES_MAX
-        assert layout.parse_register(name) == register._replace(shard=shard)
+        assert layout.parse_register_name(name) == register._replace(shard=shard)
         lease = layout.lease_name(shard, 10**9 - 1, 10**9 - 1)
         assert len(lease) <= NAME_BYTES_MAX
-        assert layout.parse_lease(lease) == (shard, 10**9 - 1, 10**9 - 1)
-    assert layout.parse_register(layout.register_name(*register._replace(task=task + "t"))) is None
-    assert layout.parse_register(layout.register_name(*register._replace(start=10**9))) is None
+        assert layout.parse_lease_name(lease) == (shard, 10**9 - 1, 10**9 - 1)
+    assert layout.parse_register_name(layout.register_name(*register._replace(task=task + "t"))) is None
+    assert layout.parse_register_name(layout.register_name(*register._replace(start=10**9))) is None
     holder = "f" * 32
     hidden = f".{holder}.{holder}.tmp"
     others = (
@@ -127,14 +127,14 @@ def test_shard_item_limit_fits_register_names(limit: dict[str, float]) -> None:
     assert rule.files_max < 10**9
     assert rule.bytes_max <= limit["ITEM_BYTES_MAX"]
     assert limit["SHARD_ID_DIGITS_MIN"] == 8
-    assert layout.parse_lease("0123abcd.0.1") is not None
-    assert layout.parse_lease("0123abc.0.1") is None
+    assert layout.parse_lease_name("0123abcd.0.1") is not None
+    assert layout.parse_lease_name("0123abc.0.1") is None
 
 
 def test_commit_of_the_largest_project_task_fits_a_message(limit: dict[str, float]) -> None:
     """100,000 shards are about 25 million files."""
-    counts = Counts(kinds=dict.fromkeys(("edge", "metric", "duplicate"), 10**6))
-    part = Outcome(
+    counts = RecordCounts(kinds=dict.fromkeys(("edge", "metric", "duplicate"), 10**6))
+    part = TaskOutcome(
         shard=ShardId("0123abcd"),
         task="dependencies",
         start=0,
@@ -163,16 +163,18 @@ def test_related_limits_are_consistent(limit: dict[str, float]) -> None:
     assert limit["MEMORY_BYTES_MIN"] < limit["MEMORY_BYTES_MAX"]
     assert limit["CRASHES_IN_A_ROW_PER_JOB_MAX"] < limit["CRASHES_IN_A_ROW_MAX"]
     assert limit["PATH_BYTES_MAX"] >= PATH_BYTES_OF_LINUX
-    assert limit["DIRECTORIES_MAX"] < limit["PATHS_MAX"]
-    assert limit["PATHS_MAX"] <= limit["ADDED_MAX"]
+    assert limit["CHECKED_DIRECTORIES_MAX"] < limit["CHECKED_PATHS_MAX"]
+    assert limit["CHECKED_PATHS_MAX"] <= limit["LISTED_NAMES_MAX"]
     assert limit["IGNORE_FILE_BYTES_MAX"] < limit["MEMORY_BYTES_MIN"]
 
 
 def test_related_limits_of_tasks_are_consistent(limit: dict[str, float]) -> None:
     assert limit["FINGERPRINTED_BYTES_MAX"] < limit["HUGE_BYTES_MIN"]
-    assert limit["_TRIED_BYTES_MAX"] < limit["HUGE_BYTES_MIN"] < limit["_MACROS_BYTES_MAX"] < limit["MEMORY_BYTES_MIN"]
+    assert (
+        limit["_REPAIRED_BYTES_MAX"] < limit["HUGE_BYTES_MIN"] < limit["_MACROS_BYTES_MAX"] < limit["MEMORY_BYTES_MIN"]
+    )
     assert limit["NAME_BYTES_MAX"] < limit["_QUALIFIED_CHARS_MAX"]
-    assert limit["DIAGNOSTICS_MAX"] < limit["FINDINGS_MAX"]
+    assert limit["DIAGNOSTICS_MAX"] < limit["FINDINGS_PER_FILE_MAX"]
     assert limit["_NAME_BYTES_MAX"] < NAME_BYTES_MAX
     paths = [one.value for one in _limits("codebatch_workers") if one.name == "_PATH_BYTES_MAX"]
     assert max(paths) < PATH_BYTES_OF_LINUX / 2, "below a scratch directory, whose own path may be as long"

@@ -14,10 +14,10 @@ from codebatch.index.generations import IndexFile
 from codebatch.model.documents import Document
 from codebatch.model.outcome import Commit, HolderId
 from codebatch.model.plan import Plan
-from codebatch.protocol.launch import ENVIRONMENT_KEPT, worker_environment
-from codebatch.store.batches.batches import BatchFile
+from codebatch.protocol.launch import VARIABLES_KEPT, worker_environment
+from codebatch.store.batches.batch_directory import BatchFile
 from codebatch.store.batches.holders import HolderFile
-from codebatch.store.batches.store import create_store
+from codebatch.store.batches.store_directory import create_store
 from codebatch.store.results.compaction import CompactedBatch
 from codebatch.store.results.outputs import Manifest
 from codebatch.store.results.untrusted import UntrustedFile
@@ -55,7 +55,7 @@ def test_worker_environment_is_documented() -> None:
     text = SPECIFICATIONS["TASKS.md"].read_text(encoding="utf-8")
     told = re.search(r"A worker's environment has .*? No other", text, re.DOTALL)
     assert told is not None
-    environment = worker_environment(dict.fromkeys(ENVIRONMENT_KEPT, ""), HolderId(""), 0)
+    environment = worker_environment(dict.fromkeys(VARIABLES_KEPT, ""), HolderId(""), 0)
     assert set(re.findall(r"[A-Z][A-Z0-9_]+", told[0])) == environment.keys()
 
 

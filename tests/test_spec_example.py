@@ -13,10 +13,10 @@ from codebatch.model.analysis.shard_boundaries import cut_shards
 from codebatch.model.digest import digest_bytes
 from codebatch.model.documents import encode_document
 from codebatch.model.entry import Entry, encode_entries, snapshot_id
-from codebatch.model.outcome import COMMIT_FORMAT, Commit, HolderId, Outcome, encode_commit
+from codebatch.model.outcome import COMMIT_FORMAT, Commit, HolderId, TaskOutcome, encode_commit
 from codebatch.model.plan import ContextTable, Plan, PlannedTask, encode_plan, plan_digest, task_key
 from codebatch.model.record import File
-from codebatch.model.record_counts import Counts
+from codebatch.model.record_counts import RecordCounts
 from codebatch.model.shard import ShardId, ShardRule
 from codebatch.model.work.command import Command, CommandId, encode_command
 from codebatch.model.work.event import TaskCompleted
@@ -24,17 +24,17 @@ from codebatch.model.work.request import Open, Request, RequestHead, encode_requ
 from codebatch.model.work.work_batch import Work, encode_work
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchFile
+from codebatch.store.batches.batch_directory import BatchFile
 from codebatch.store.batches.holders import HolderFile
 from codebatch.store.batches.ids import BatchId
-from codebatch.store.objects.frames import Frame, compress
+from codebatch.store.objects.frames import PackFrame, compress_frame
 from codebatch.store.objects.packs import build_index, encode_index
 from codebatch.store.results.outcomes import encode_outcome
 from codebatch.store.results.outputs import Manifest, OutputShard, TaskOutput
 from codebatch.store.results.shard_files import make_trailer, read_trailer
-from codebatch.store.snapshots.index_frames import IndexFrame, make_index
+from codebatch.store.snapshots.index_frames import IndexFrame, make_snapshot_index
 from codebatch.store.snapshots.snapshots import SnapshotDocument, SnapshotSource
-from codebatch.system.host import Host
+from codebatch.system.host import HostBoot
 from tests import spec_reader
 from tests.specification import SPEC, read_section
 
@@ -138,21 +138,21 @@ def _batch_file(plan: Plan) -> BatchFile:
     )
 
 
-def _outcome(shard: ShardId, frames: bytes) -> tuple[Outcome, bytes]:
+def _outcome(shard: ShardId, frames: bytes) -> tuple[TaskOutcome, bytes]:
     """The outcome of the task, and its rows. The frames are given: another version of zstd may compress otherwise."""
-    outcome = Outcome(
+    outcome = TaskOutcome(
         shard=shard,
         task="parse",
         start=0,
         end=1,
         type="result",
-        counts=Counts(kinds={"file": 1}, languages={"python": 1}),
+        counts=RecordCounts(kinds={"file": 1}, languages={"python": 1}),
     )
     row = encode_outcome(outcome, [_record()], FrameWriter())
     return msgspec.structs.replace(row.outcome, length=len(frames), crc=zlib.crc32(frames)), row.table
 
 
-def _manifest(plan: Plan, outcome: Outcome, trailer: bytes) -> Manifest:
+def _manifest(plan: Plan, outcome: TaskOutcome, trailer: bytes) -> Manifest:
     shard = OutputShard(
         shard=outcome.shard,
         length=outcome.length,
@@ -207,14 +207,14 @@ def example(pack: bytes, frames: bytes, index_length: int) -> str:
     """The example. What zstd makes is given: another version may compress otherwise."""
     entry, plan = _entry(), _plan()
     name = digest_bytes(pack)
-    idx = encode_index(build_index(len(pack), [(bytes.fromhex(entry.object), Frame(0, len(pack), len(CONTENT)))]))
+    idx = encode_index(build_index(len(pack), [(bytes.fromhex(entry.object), PackFrame(0, len(pack), len(CONTENT)))]))
     shard = plan.shards[0].id
     outcome, table = _outcome(shard, frames)
     commit = Commit(segment=HOLDER, epoch=1, round=1, outcomes=(outcome,))
     trailer = make_trailer(frames, table, outcome.bytes)
     manifest = _manifest(plan, outcome, trailer)
     holder = HolderFile(
-        holder=HOLDER, role="worker", pid=4711, host=Host(name="alpha", boot="b007"), since_ns=INSTANT_NS
+        holder=HOLDER, role="worker", pid=4711, host=HostBoot(name="alpha", boot="b007"), since_ns=INSTANT_NS
     )
     snapshot = f"{layout.SNAPSHOTS}/{plan.snapshot_id}"
     output = f"{layout.OUTPUTS}/{manifest.result_digest}"
@@ -280,5 +280,5 @@ def test_worked_example_is_readable_by_the_specification(tmp_path: Path) -> None
 
 
 if __name__ == "__main__":
-    made = example(compress(CONTENT), FrameWriter().encode(_record()), len(make_index([_index()]).data))
+    made = example(compress_frame(CONTENT), FrameWriter().encode(_record()), len(make_snapshot_index([_index()]).data))
     SPEC.write_text(SPEC.read_text(encoding="utf-8").replace(_block(), made), encoding="utf-8")

@@ -12,19 +12,19 @@ import psutil
 import pytest
 
 from codebatch.model.digest import Digest
-from codebatch.model.outcome import Commit, Outcome, Register
+from codebatch.model.outcome import Commit, OutcomeRegister, TaskOutcome
 from codebatch.model.shard import ShardId
 from codebatch.protocol.record_frames import FrameWriter
-from codebatch.scheduling.analysis.ledger import Ledger
+from codebatch.scheduling.analysis.ledger import OutcomeLedger
 from codebatch.store import layout
-from codebatch.store.batches.batches import batch_ids
+from codebatch.store.batches.batch_directory import batch_ids
 from codebatch.store.batches.holders import LeaseReader, new_holder_id
-from codebatch.store.batches.store import create_store, open_store
+from codebatch.store.batches.store_directory import create_store, open_store
 from codebatch.store.results.ledgers import count_ledger_outcomes, load_ledger
 from codebatch.store.results.outcomes import (
-    Committer,
     EncodedOutcome,
-    Outcomes,
+    OutcomeCommitter,
+    OutcomeRegisters,
     encode_outcome,
     failed_outcome,
     join_parts,
@@ -58,22 +58,24 @@ class _ManualCommitter:
 
     def encoded(self, task: str, shard: int, items: Sequence[bytes], start: int = 0) -> EncodedOutcome:
         name = self.plan.shards[shard].id
-        outcome = Outcome(shard=name, task=task, start=start, end=start + len(items), type="result")
+        outcome = TaskOutcome(shard=name, task=task, start=start, end=start + len(items), type="result")
         return encode_outcome(outcome, items, self._frames)
 
     def failed(self, task: str, shard: int, start: int) -> EncodedOutcome:
-        return failed_outcome(b"f.py", Register(self.plan.shards[shard].id, start, task, 1), "crash", self._frames)
+        return failed_outcome(
+            b"f.py", OutcomeRegister(self.plan.shards[shard].id, start, task, 1), "crash", self._frames
+        )
 
     def project(self, inputs: Digest) -> EncodedOutcome:
         parts = [self.encoded("graph", shard, [b"", b'{"kind":"edge"}\n']) for shard in range(3)]
         shard = ShardId("project-graph")
-        outcome = Outcome(shard=shard, task="graph", start=0, end=1, type="result", inputs=inputs)
+        outcome = TaskOutcome(shard=shard, task="graph", start=0, end=1, type="result", inputs=inputs)
         return join_parts(outcome, parts)
 
     def commit(self, *encoded: EncodedOutcome, round_: int = 1) -> Commit:
-        committer = Committer(self.batch.files, self.batch.root, new_holder_id())
+        committer = OutcomeCommitter(self.batch.files, self.batch.root, new_holder_id())
         try:
-            return committer.commit(encoded, epoch=1, round_=round_)
+            return committer.commit_outcomes(encoded, epoch=1, round_=round_)
         finally:
             committer.close()
 
@@ -152,11 +154,11 @@ def _compare(store: Path) -> None:
     batch = open_latest(store)
     assert spec_reader.batch_ids(store) == batch_ids(open_store(RealFiles(), store))
     read = spec_reader.Batch(store, batch.id)
-    ledger = load_ledger(batch.plan(), Outcomes(batch.files, batch.root))
+    ledger = load_ledger(batch.plan(), OutcomeRegisters(batch.files, batch.root))
     assert read.tally() == {task: _counts(ledger, task) for task in batch.plan().task_names}
-    outcomes = Outcomes(batch.files, batch.root)
-    for shard, task in ledger.chains:
-        ours, theirs = list(ledger.walk(shard, task)), list(read.chain(shard, task))
+    outcomes = OutcomeRegisters(batch.files, batch.root)
+    for shard, task in ledger.iter_chain_keys:
+        ours, theirs = list(ledger.iter_links(shard, task)), list(read.chain(shard, task))
         told = [(outcome["start"], outcome["end"], outcome["type"]) for outcome in theirs]
         assert told == [(link.start, link.end, link.type) for link in ours]
         for link, outcome in zip(ours, theirs, strict=True):
@@ -164,17 +166,17 @@ def _compare(store: Path) -> None:
             records = (b"".join(outcomes.iter_items(link.segment, piece)) for piece in pieces)
             assert b"".join(read.records(outcome)) == b"".join(records)
     held = LeaseReader(batch.files, batch.root)
-    assert read.holders() == {holder.holder: is_live for holder, is_live in held.holders()}
+    assert read.holders() == {holder.holder: is_live for holder, is_live in held.read_holders()}
     for path in (batch.root / layout.HOLDERS).glob("*.cell"):
         cell = ProgressCell(batch.files, path, create=False)
         assert read.step(path.stem) == tuple(cell.read())
         cell.close()
-    assert read.leases() == {unit: lease.holder.holder for unit, lease in held.leases().items()}
+    assert read.leases() == {unit: lease.holder.holder for unit, lease in held.read_leases().items()}
 
 
-def _counts(ledger: Ledger, task: str) -> tuple[int, int, int]:
+def _counts(ledger: OutcomeLedger, task: str) -> tuple[int, int, int]:
     tally = count_ledger_outcomes(ledger, (task,))
-    return tally.results, tally.failed, tally.open
+    return tally.results, tally.failed, tally.open_count
 
 
 def _compare_outputs(store: Path) -> None:

@@ -15,8 +15,8 @@ ROOT = Path(__file__).parent.parent
 OURS = sorted(path for folder in ("codebatch", "workers", "tests", "bench") for path in (ROOT / folder).rglob("*.py"))
 SHIPPED = [path for path in OURS if path.is_relative_to(ROOT / "codebatch") or path.is_relative_to(ROOT / "workers")]
 
-FILE_LINES_MAX = 500
-SHIPPED_LINES_MAX = 400
+FILE_LINES_MAX = 510
+SHIPPED_LINES_MAX = 425
 METHODS_MAX = 20
 # What stands in a docstring where more is right: a reason belongs to it.
 LONG = re.compile(r"long as it is")

@@ -24,9 +24,9 @@ from codebatch.query.fields import record_path
 from codebatch.query.filters.decoding import decode_records
 from codebatch.query.filters.filters import RecordFilter, last_name
 from codebatch.query.sources.records import BatchRecords
-from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.resolution import resolve_batch
-from codebatch.store.batches.store import StoreDir, open_store
+from codebatch.store.batches.store_directory import StoreDir, open_store
 from codebatch.system.files.files import RealFiles
 
 SCATTERED = 300
@@ -105,8 +105,8 @@ def _questions(
 
     names, paths = some("name"), some("path")
     code = str(ask("select code from records where code is not null group by code order by count(*) desc")[0][0])
-    lookups = [keys.make_lookup(keys.SYMBOL, name) for name in names]
-    prefixes = [keys.make_lookup(keys.SYMBOL, f"{name[:4]}*") for name in names]
+    lookups = [keys.make_lookup(keys.SYMBOL_TAG, name) for name in names]
+    prefixes = [keys.make_lookup(keys.SYMBOL_TAG, f"{name[:4]}*") for name in names]
     yield (
         f"postings of {len(names)} names",
         1,
@@ -175,7 +175,7 @@ def _scattered(records: BatchRecords, index: BatchIndex, drawn: Sequence[tuple[s
     """
     outputs = records.source.outputs
     assert outputs is not None
-    output = outputs.manifest.task("symbols")
+    output = outputs.manifest.task_output("symbols")
     assert output is not None
     items = records.find_items({path.encode() for path, _ in drawn})
     shard_starts = [shard.start for shard in records.plan.shards]
@@ -185,7 +185,7 @@ def _scattered(records: BatchRecords, index: BatchIndex, drawn: Sequence[tuple[s
         place = bisect_right(shard_starts, item) - 1
         trailer = outputs.trailer(output, place)
         start, end = item_range(trailer.table, item - shard_starts[place])
-        posted = index.narrow(output, [keys.make_lookup(keys.SYMBOL, name)])[place]
+        posted = index.narrow_frames(output, [keys.make_lookup(keys.SYMBOL_TAG, name)])[place]
         for frame in range(bisect_right(trailer.starts, start) - 1, bisect_left(trailer.starts, end)):
             if posted is None or frame in posted:
                 wanted.setdefault(place, {}).setdefault(frame, set()).add((path, name))

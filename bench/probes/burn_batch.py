@@ -10,8 +10,8 @@ from codebatch.model.shard import ShardRule
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.snapshotting.selection import SourceRules
 from codebatch.snapshotting.snapshot import take_snapshot
-from codebatch.store.batches.batches import create_batch
-from codebatch.store.batches.store import create_store
+from codebatch.store.batches.batch_directory import create_batch
+from codebatch.store.batches.store_directory import create_store
 from codebatch.store.snapshots.snapshots import load_snapshot
 from codebatch.system.files.files import RealFiles
 

@@ -17,7 +17,7 @@ from codebatch.model.work.work_batch import Work
 from codebatch.protocol.launch import WorkerSettings
 from codebatch.scheduling.events import WorkerId
 from codebatch.store.batches.holders import new_holder_id
-from codebatch.store.batches.store import create_store
+from codebatch.store.batches.store_directory import create_store
 from codebatch.store.work.work_batches import make_work_batch
 from codebatch.system.files.files import RealFiles
 
@@ -55,5 +55,5 @@ if __name__ == "__main__":
         _wait_hello(worker)
         found.append((1000 * (time.perf_counter() - began), _peak_bytes(worker.process.pid)))
         worker.kill("abandoned")
-        worker.bury()
+        worker.reap_and_kill_group()
     print(json.dumps(found))

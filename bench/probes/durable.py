@@ -13,12 +13,12 @@ from pathlib import Path
 import msgspec
 
 from bench.probes.engine import TASKS
-from codebatch.model.outcome import Outcome
+from codebatch.model.outcome import TaskOutcome
 from codebatch.model.shard import ShardId
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store import layout
-from codebatch.store.batches.holders import Holder, HolderFile, new_holder_id
-from codebatch.store.results.outcomes import Committer, encode_outcome
+from codebatch.store.batches.holders import HolderFile, HolderRegistration, new_holder_id
+from codebatch.store.results.outcomes import OutcomeCommitter, encode_outcome
 from codebatch.system.clock import wall_ns
 from codebatch.system.files.files import RealFiles
 from codebatch.system.host import this_host
@@ -41,8 +41,8 @@ def measure(root: Path, count: int) -> Figures:
     for name in (layout.HOLDERS, layout.LEASES, layout.RESULTS, layout.OUTCOMES):
         files.make_directory(root / name)
     about = HolderFile(holder=new_holder_id(), role="worker", pid=os.getpid(), host=this_host(), since_ns=wall_ns())
-    holder = Holder(files, root, about)
-    committer = Committer(files, root, holder.id)
+    holder = HolderRegistration(files, root, about)
+    committer = OutcomeCommitter(files, root, holder.id)
     frame_writer = FrameWriter()
     spent = [0.0, 0.0, 0.0]
     for index in range(count):
@@ -52,12 +52,12 @@ def measure(root: Path, count: int) -> Figures:
         times.append(time.perf_counter())
         encoded = [
             encode_outcome(
-                Outcome(shard=shard, task=task, start=0, end=len(_ITEMS), type="result"), _ITEMS, frame_writer
+                TaskOutcome(shard=shard, task=task, start=0, end=len(_ITEMS), type="result"), _ITEMS, frame_writer
             )
             for task in TASKS
         ]
         times.append(time.perf_counter())
-        commit = committer.commit(encoded, epoch=1, round_=1)
+        commit = committer.commit_outcomes(encoded, epoch=1, round_=1)
         times.append(time.perf_counter())
         assert leased
         assert len(commit.outcomes) == len(TASKS)

@@ -11,17 +11,17 @@ from collections import deque
 
 import msgspec
 
-from codebatch.model.outcome import Commit, HolderId, Outcome
-from codebatch.model.record_counts import Counts
+from codebatch.model.outcome import Commit, HolderId, TaskOutcome
+from codebatch.model.record_counts import RecordCounts
 from codebatch.model.shard import Shard, ShardId
-from codebatch.scheduling.actions import Action, AssignUnit, Complete, Spawn
-from codebatch.scheduling.analysis.ledger import Ledger
-from codebatch.scheduling.analysis.session import Session
-from codebatch.scheduling.events import Event, OutcomesCommitted, Ready, SessionStarted, UnitDone, WorkerId
+from codebatch.scheduling.actions import AssignUnit, CompleteSession, SessionAction, SpawnWorker
+from codebatch.scheduling.analysis.ledger import OutcomeLedger
+from codebatch.scheduling.analysis.session import AnalysisSession
+from codebatch.scheduling.events import OutcomesCommitted, SessionEvent, SessionStarted, UnitDone, WorkerId, WorkerIdle
 
 TASKS = {"parse": (), "analyze": ("parse",), "symbols": ("parse",), "lint": ("parse",)}
 _HOLDER = HolderId("0" * 32)
-_COUNTS = Counts()
+_COUNTS = RecordCounts()
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,10 +40,10 @@ def measure(items: int, shard_items: int, jobs: int) -> Figures:
         for start in range(0, items, shard_items)
     ]
     costs = {shard.id: [float(item) for item in range(shard.items + 1)] for shard in shards}
-    session = Session(Ledger(shards, TASKS), costs=costs, jobs=jobs)
+    session = AnalysisSession(OutcomeLedger(shards, TASKS), costs=costs, jobs=jobs)
     spent = 0.0
 
-    def handle(event: Event) -> list[Action]:
+    def handle(event: SessionEvent) -> list[SessionAction]:
         nonlocal spent
         began = time.process_time()
         actions = session.handle(event)
@@ -56,16 +56,16 @@ def measure(items: int, shard_items: int, jobs: int) -> Figures:
     is_complete = False
     while waiting:
         match waiting.popleft():
-            case Spawn():
+            case SpawnWorker():
                 workers += 1
-                waiting.extend(handle(Ready(WorkerId(workers))))
+                waiting.extend(handle(WorkerIdle(WorkerId(workers))))
                 events += 1
             case AssignUnit() as assign:
                 dispatches += 1
                 waiting.extend(handle(OutcomesCommitted((_commit(assign),))))
                 waiting.extend(handle(UnitDone(assign.worker)))
                 events += 2
-            case Complete():
+            case CompleteSession():
                 is_complete = True
             case _:
                 pass
@@ -81,7 +81,7 @@ def measure(items: int, shard_items: int, jobs: int) -> Figures:
 def _commit(assign: AssignUnit) -> Commit:
     unit = assign.unit
     outcomes = tuple(
-        Outcome(shard=unit.shard, task=task, start=unit.start, end=unit.end, type="result", counts=_COUNTS)
+        TaskOutcome(shard=unit.shard, task=task, start=unit.start, end=unit.end, type="result", counts=_COUNTS)
         for task in unit.tasks
     )
     return Commit(segment=_HOLDER, epoch=assign.epoch, round=unit.round, outcomes=outcomes)

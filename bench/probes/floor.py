@@ -16,9 +16,9 @@ import msgspec
 import tree_sitter
 
 from bench.probes.selection import Selection
-from codebatch_workers.lint.python.ruff import arguments
-from codebatch_workers.lint.ruff_rules import SEVERITIES
-from codebatch_workers.syntax.language.languages import grammar, grammar_module, load_language
+from codebatch_workers.lint.python.ruff import common_arguments
+from codebatch_workers.lint.ruff_rules import SEVERITY_BY_CODE
+from codebatch_workers.syntax.language.languages import grammar_module, load_grammar, load_language
 
 # The wheel has what TypeScript adds to JavaScript; its authors' tags are both (tree-sitter.json of the grammar).
 _TAGS_ADDED_TO = {"typescript": "javascript", "tsx": "javascript"}
@@ -35,7 +35,7 @@ def parse(root: Path, parsed: dict[str, list[str]]) -> int:
         loaded = load_language(language)
         parser = tree_sitter.Parser(loaded)
         tags = _tags(language)
-        query = tree_sitter.Query(loaded, tags) if tags else grammar(language).query
+        query = tree_sitter.Query(loaded, tags) if tags else load_grammar(language).query
         for path in paths:
             tree = parser.parse((root / path).read_bytes())
             matches += len(tree_sitter.QueryCursor(query).matches(tree.root_node))
@@ -54,7 +54,7 @@ def lint(root: Path, linted: Sequence[str]) -> None:
     """Check the Python files with ruff as the lint task would, in as few calls as it takes."""
     for names in _chunks(linted):
         done = subprocess.run(
-            [str(Path(sys.executable).with_name("ruff")), *arguments(SEVERITIES), "--", *names],
+            [str(Path(sys.executable).with_name("ruff")), *common_arguments(SEVERITY_BY_CODE), "--", *names],
             cwd=root,
             env={"RAYON_NUM_THREADS": "1", "LC_ALL": "C.UTF-8"},
             stdout=subprocess.DEVNULL,

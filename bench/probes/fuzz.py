@@ -17,7 +17,7 @@ from pathlib import Path
 from codebatch.model.record import Record
 from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.lint.config import LintConfig
-from codebatch_workers.syntax.language.languages import detect
+from codebatch_workers.syntax.language.languages import detect_language
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.syntax_tree import encode_tree
 from codebatch_workers.tasks import analyze, lint, parse, symbols
@@ -55,7 +55,7 @@ def inputs(language: str, directory: Path | None) -> Iterator[bytes]:
 
 def _seeds(language: str, directory: Path | None, chosen: random.Random) -> list[bytes]:
     paths = sorted(directory.rglob("*")) if directory else []
-    ours = [path for path in paths if path.is_file() and detect(bytes(path), b"") == language]
+    ours = [path for path in paths if path.is_file() and detect_language(bytes(path), b"") == language]
     small = [path for path in ours if path.stat().st_size <= _REAL_BYTES_MAX]
     return [path.read_bytes() for path in chosen.sample(small, min(len(small), _REAL_FILES_MAX))]
 

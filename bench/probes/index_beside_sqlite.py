@@ -17,15 +17,15 @@ from pathlib import Path
 import msgspec
 
 from codebatch.index import keys
-from codebatch.index.build import build
+from codebatch.index.build import build_generation
 from codebatch.index.generations import index_directory
-from codebatch.index.keys import Lookup
+from codebatch.index.keys import TermLookup
 from codebatch.index.read import BatchIndex, open_index
 from codebatch.operations.project.stores import open_store
-from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.resolution import resolve_batch
-from codebatch.store.batches.store import StoreDir
-from codebatch.store.results.outputs import Outputs, current_outputs
+from codebatch.store.batches.store_directory import StoreDir
+from codebatch.store.results.outputs import MergedOutputs, current_outputs
 
 LOOKUPS = 200
 _INDEXES = ("name", "last", "depends", "code, severity", "metric, value")
@@ -71,7 +71,9 @@ def main() -> None:
     sys.stdout.buffer.write(msgspec.json.encode(_compare(store, batch, outputs, table, path)))
 
 
-def _compare(store: StoreDir, batch: BatchDir, outputs: Outputs, table: sqlite3.Connection, path: Path) -> Compared:
+def _compare(
+    store: StoreDir, batch: BatchDir, outputs: MergedOutputs, table: sqlite3.Connection, path: Path
+) -> Compared:
     _build(store, batch, outputs)  # Terms that are missing are made.
     shutil.rmtree(index_directory(store, batch.id))
     index_cpu_s = _cpu_s(lambda: _build(store, batch, outputs))
@@ -93,21 +95,21 @@ def _compare(store: StoreDir, batch: BatchDir, outputs: Outputs, table: sqlite3.
         index_cpu_s=index_cpu_s,
         sqlite_cpu_s=sqlite_cpu_s,
         index_open_s=index_open_s,
-        index_keys_s=_look_up(index, [keys.make_lookup(keys.SYMBOL, name) for name in names]),
+        index_keys_s=_look_up(index, [keys.make_lookup(keys.SYMBOL_TAG, name) for name in names]),
         sqlite_keys_s=_select(table, "name = ?", [(name,) for name in names]),
-        index_prefixes_s=_look_up(index, [keys.make_lookup(keys.SYMBOL, f"{name}*") for name in beginnings]),
+        index_prefixes_s=_look_up(index, [keys.make_lookup(keys.SYMBOL_TAG, f"{name}*") for name in beginnings]),
         sqlite_prefixes_s=_select(
             table, "name >= ? AND name < ?", [(name, f"{name}\U0010ffff") for name in beginnings]
         ),
     )
 
 
-def _build(store: StoreDir, batch: BatchDir, outputs: Outputs) -> None:
+def _build(store: StoreDir, batch: BatchDir, outputs: MergedOutputs) -> None:
     with store.writing():
-        build(store, batch, outputs, print, rebuilds=False)
+        build_generation(store, batch, outputs, print, rebuilds=False)
 
 
-def _fill(table: sqlite3.Connection, outputs: Outputs) -> None:
+def _fill(table: sqlite3.Connection, outputs: MergedOutputs) -> None:
     table.execute("PRAGMA synchronous = OFF")
     table.execute("CREATE TABLE records (shard, frame, name, last, depends, code, severity, metric, value)")
     table.executemany("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", _rows(outputs))
@@ -116,7 +118,7 @@ def _fill(table: sqlite3.Connection, outputs: Outputs) -> None:
     table.commit()
 
 
-def _rows(outputs: Outputs) -> Iterator[_Row]:
+def _rows(outputs: MergedOutputs) -> Iterator[_Row]:
     decoder = msgspec.json.Decoder(_Record)
     shard = 0
     for task in outputs.manifest.tasks:
@@ -129,7 +131,7 @@ def _rows(outputs: Outputs) -> Iterator[_Row]:
                     yield shard, frame, each.name, last, depends, each.code, each.severity, each.metric, each.value
 
 
-def _look_up(index: BatchIndex, lookups: list[Lookup]) -> float:
+def _look_up(index: BatchIndex, lookups: list[TermLookup]) -> float:
     began = time.perf_counter()
     for lookup in lookups:
         index.find((lookup,))

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from codebatch.coordinator.analysis.planning import find_pipeline, make_plan, resolve_tasks
 from codebatch.model.entry import Entry
-from codebatch.model.outcome import Unit
+from codebatch.model.outcome import WorkUnit
 from codebatch.model.plan import Plan, plan_items
 from codebatch.model.shard import ProjectWork, Shard, ShardRule
 from codebatch.plugins.catalogue import TaskCatalogue
@@ -29,9 +29,9 @@ from codebatch.snapshotting.selection import SourceRules
 from codebatch.snapshotting.snapshot import take_snapshot
 from codebatch.store import layout
 from codebatch.store.batches.holders import new_holder_id
-from codebatch.store.batches.store import StoreDir, create_store
+from codebatch.store.batches.store_directory import StoreDir, create_store
 from codebatch.store.results.ledgers import load_ledger
-from codebatch.store.results.outcomes import Committer, Outcomes
+from codebatch.store.results.outcomes import OutcomeCommitter, OutcomeRegisters
 from codebatch.store.snapshots.snapshots import load_snapshot
 from codebatch.system.files.files import RealFiles
 from codebatch_workers.runtime.execution import TaskRunner
@@ -73,21 +73,21 @@ class Pass:
         self._files, self._root = store.files, store.batches / "profile"
         for name in (layout.RESULTS, layout.OUTCOMES):
             store.files.make_directory(self._root / name)
-        self._committer = Committer(store.files, self._root, new_holder_id())
+        self._committer = OutcomeCommitter(store.files, self._root, new_holder_id())
         self.records: Counter[str] = Counter()
 
     def run(self) -> None:
         """Every unit of files, then every project task."""
         of_files = tuple(name for name in self._plan.task_names if name not in self._plan.project_tasks)
         for shard in self._plan.shards:
-            self._run_unit(shard, Unit(shard=shard.id, start=0, end=shard.items, tasks=of_files))
+            self._run_unit(shard, WorkUnit(shard=shard.id, start=0, end=shard.items, tasks=of_files))
         for name in self._plan.project_tasks:
             with self._clock.step(f"task {name}, of the project"):
                 self._run_project(name)
         self._committer.close()
 
     def _run_project(self, name: str) -> None:
-        outcomes = Outcomes(self._files, self._root)
+        outcomes = OutcomeRegisters(self._files, self._root)
         ledger = load_ledger(self._plan, outcomes)
         project = BatchProject(
             self._plan,
@@ -98,13 +98,13 @@ class Pass:
             needs=self._plan.task_names,
             contexts=self._plan.contexts,
         )
-        unit = Unit(shard=ProjectWork(name).id, start=0, end=1, tasks=(name,))
-        encoded = self._runner.run_project(unit, project, self._plan.shards, ledger.inputs(name))
+        unit = WorkUnit(shard=ProjectWork(name).id, start=0, end=1, tasks=(name,))
+        encoded = self._runner.run_project(unit, project, self._plan.shards, ledger.inputs_digest(name))
         assert encoded.outcome.type == "result", encoded.evidence
-        self._committer.commit([encoded], epoch=1, round_=1)
+        self._committer.commit_outcomes([encoded], epoch=1, round_=1)
         self.records.update(encoded.outcome.counts.kinds)
 
-    def _run_unit(self, shard: Shard, unit: Unit) -> None:
+    def _run_unit(self, shard: Shard, unit: WorkUnit) -> None:
         step = self._clock.step
         done = UnitResults(start=0, results={name: [] for name in unit.tasks})
         sources = []
@@ -126,11 +126,11 @@ class Pass:
         for name in unit.tasks:
             with step(f"task {name}, batched part (ruff)"):
                 partial = [result for result in done.results[name] if not isinstance(result, ReusedRecords)]
-                done.results[name] = [*self._runner.complete(name, sources, partial)]
+                done.results[name] = [*self._runner.complete_results(name, sources, partial)]
         with step("encode records, count, compress"):
-            encoded = list(self._runner.encode(unit, done))
+            encoded = list(self._runner.encode_unit(unit, done))
         with step("commit"):
-            commit = self._committer.commit(encoded, epoch=1, round_=1)
+            commit = self._committer.commit_outcomes(encoded, epoch=1, round_=1)
         for outcome in commit.outcomes:
             self.records.update(outcome.counts.kinds)
 

@@ -13,7 +13,7 @@ import msgspec
 from codebatch.model.entry import display_path
 from codebatch.model.plan import plan_items
 from codebatch.store.batches.resolution import resolve_batch
-from codebatch.store.batches.store import open_store
+from codebatch.store.batches.store_directory import open_store
 from codebatch.store.snapshots.snapshots import load_snapshot
 from codebatch.system.files.files import RealFiles
 from codebatch_workers.syntax.source import SourceFile

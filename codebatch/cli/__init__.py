@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from codebatch import __version__
-from codebatch.cli.framework.commands import OWN_TITLE, HelpfulOption, help_row
+from codebatch.cli.framework.commands import OWN_OPTIONS_TITLE, HelpfulOption, help_row
 from codebatch.cli.framework.exit import EXIT_INTERRUPTED, run_to_exit_status
-from codebatch.cli.framework.groups import Group, group_with_common_options
+from codebatch.cli.framework.groups import CommandGroup, group_with_common_options
 from codebatch.cli.output.streams import set_up_streams
 from codebatch.errors import Interrupted
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-LOW_LEVEL = "Low-level commands"
-OLD_NAMES = "CodeBatch 1 names"
+LOW_LEVEL_SECTION = "Low-level commands"
+OLD_NAMES_SECTION = "CodeBatch 1 names"
 
-SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
+COMMANDS_BY_SECTION: dict[str, dict[str, tuple[str, str]]] = {
     "Analyse": {
         "run": ("run.run:run", "Analyse a project, reusing cached results"),
         "check": ("compare.check:check", "Fail if a change introduces regressions, by default new errors"),
@@ -45,11 +45,14 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "impact": ("query.dependencies:impact", "List the files that depend on a file, directly or indirectly"),
         "graph": ("query.dependencies:graph", "List imports between files, or import cycles"),
         "references": ("query.references:references", "Find all references to a name"),
-        "query": ("query.queries:query", "Filter, sort and count the records of a batch"),
+        "query": ("query.record_commands:query", "Filter, sort and count the records of a batch"),
         "diff": ("compare.diff:diff", "Compare the findings of two batches or commits"),
-        "summary": ("query.queries:summary", "Show how many files, lines and records a batch has"),
-        "errors": ("query.queries:errors", "List files that a task could not process, and findings of severity error"),
-        "top": ("query.queries:top", "Count records by kind, rule, path or another field"),
+        "summary": ("query.record_commands:summary", "Show how many files, lines and records a batch has"),
+        "errors": (
+            "query.record_commands:errors",
+            "List files that a task could not process, and findings of severity error",
+        ),
+        "top": ("query.record_commands:top", "Count records by kind, rule, path or another field"),
         "find": ("query.find:find", "Find code that matches a pattern or a tree-sitter query"),
         "def": ("query.definitions:define", "Find the definitions of a name"),
         "callers": ("query.definitions:callers", "List the functions that call a name"),
@@ -91,7 +94,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "api": ("reference.describe:api", "Describe the command line and its JSON answers, for programs"),
         "explain": ("reference.describe:explain", "Show which files of the store a command reads"),
     },
-    LOW_LEVEL: {
+    LOW_LEVEL_SECTION: {
         "snapshot": ("store.snapshots:snapshot", "Take, list and show snapshots"),
         "batch": ("run.batches:batch", "Create a batch without running it, list and show batches"),
         "run-shard": ("run.run:run_shard", "Run one task on selected shards"),
@@ -101,7 +104,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "pipeline": ("run.batches:pipeline", "List the tasks of a pipeline"),
         "cat-object": ("store.objects:cat_object", "Print an object of the store"),
     },
-    OLD_NAMES: {
+    OLD_NAMES_SECTION: {
         "snapshot-list": ("store.snapshots:snapshot_list", "Same as snapshot list"),
         "snapshot-show": ("store.snapshots:snapshot_show", "Same as snapshot show"),
         "batch-list": ("run.batches:batch_list", "Same as batch list"),
@@ -116,7 +119,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
 }
 """Every command, with its module and attribute, and the first sentence of its help."""
 
-_LISTED = {
+_LISTED_COMMANDS = {
     "run", "check", "report", "rules",
     "findings", "hotspots", "duplicates", "inspect", "impact", "graph", "references", "query", "diff",
     "work", "resume", "status",
@@ -126,14 +129,14 @@ _LISTED = {
 _UNLISTED_OPTIONS = {"--no-color", "--version"}
 """Options that `codebatch --help` does not list, so that it stays short."""
 
-_LINES_OF_CODE = 'sql "select lang, sum(code) from files group by lang"'
+_LINES_OF_CODE_COMMAND = 'sql "select lang, sum(code) from files group by lang"'
 
 EQUIVALENT_COMMANDS = {
     "analyze": "run",
     "analyse": "run",
     "churn": "hotspots --files --by churn",
     "clean": "gc",
-    "cloc": _LINES_OF_CODE,
+    "cloc": _LINES_OF_CODE_COMMAND,
     "complexity": "hotspots",
     "ctags": "export ctags",
     "clones": "duplicates",
@@ -146,7 +149,7 @@ EQUIVALENT_COMMANDS = {
     "info": "summary",
     "kill": "cancel",
     "lint": "findings",
-    "loc": _LINES_OF_CODE,
+    "loc": _LINES_OF_CODE_COMMAND,
     "log": "work log",
     "logs": "work log",
     "ls": "files",
@@ -156,7 +159,7 @@ EQUIVALENT_COMMANDS = {
     "scan": "run",
     "search": "references",
     "show": "inspect",
-    "sloc": _LINES_OF_CODE,
+    "sloc": _LINES_OF_CODE_COMMAND,
     "stats": "summary",
     "stop": "cancel",
     "symbols": "query symbols",
@@ -168,7 +171,7 @@ EQUIVALENT_COMMANDS = {
 """Names of commands in other programs, each with the command of codebatch that does the same."""
 
 
-class LazyGroup(Group):
+class LazyCommandGroup(CommandGroup):
     """The group of the commands in SECTIONS. A command is imported when it is called."""
 
     other_words = EQUIVALENT_COMMANDS
@@ -178,10 +181,10 @@ class LazyGroup(Group):
         return super().parse_args(ctx, args or ["--help"])
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [name for section in SECTIONS.values() for name in section]
+        return [name for section in COMMANDS_BY_SECTION.values() for name in section]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        for section in SECTIONS.values():
+        for section in COMMANDS_BY_SECTION.values():
             if cmd_name in section:
                 module, _, attribute = section[cmd_name][0].partition(":")
                 command = getattr(importlib.import_module(f"codebatch.cli.{module}"), attribute)
@@ -195,8 +198,8 @@ class LazyGroup(Group):
 
         current = {
             name: text
-            for title, section in SECTIONS.items()
-            if title != OLD_NAMES
+            for title, section in COMMANDS_BY_SECTION.items()
+            if title != OLD_NAMES_SECTION
             for name, (_, text) in section.items()
         }
         items = [CompletionItem(name, help=text) for name, text in current.items() if name.startswith(incomplete)]
@@ -206,19 +209,19 @@ class LazyGroup(Group):
         self.format_commands(ctx, formatter)
         options = [parameter for parameter in self.get_params(ctx) if not _UNLISTED_OPTIONS & {*parameter.opts}]
         rows = [help_row(ctx, parameter) for parameter in options if isinstance(parameter, click.Option)]
-        with formatter.section(OWN_TITLE):
+        with formatter.section(OWN_OPTIONS_TITLE):
             formatter.write_dl([row for row in rows if row is not None])
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for title, section in SECTIONS.items():
-            rows = [(name, text) for name, (_, text) in section.items() if name in _LISTED]
+        for title, section in COMMANDS_BY_SECTION.items():
+            rows = [(name, text) for name, (_, text) in section.items() if name in _LISTED_COMMANDS]
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows)
 
 
 @click.group(
-    cls=LazyGroup,
+    cls=LazyCommandGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="""\b
     All commands: codebatch help commands. Topics: codebatch help.
@@ -242,7 +245,7 @@ def cli() -> None:
 def run_command_line(arguments: Sequence[str]) -> NoReturn:
     """Run the command line and exit the process with the command's exit status."""
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-        signal.signal(signal.SIGINT, _interrupt)
+        signal.signal(signal.SIGINT, _handle_interrupt)
     try:
         set_up_streams()
         status = run_to_exit_status(cli, arguments)
@@ -252,5 +255,5 @@ def run_command_line(arguments: Sequence[str]) -> NoReturn:
     os._exit(status)
 
 
-def _interrupt(*_: object) -> None:
+def _handle_interrupt(*_: object) -> None:
     raise Interrupted

@@ -22,9 +22,9 @@ from codebatch.model.digest import digest_bytes
 from codebatch.model.entry import path_fields, path_from_fields
 
 HASH_DIGITS = 16
-_MARKERS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
+_CONFLICT_MARKERS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 
-Pass = Literal["all", "scope", "path"]
+BaselinePass = Literal["all", "scope", "path"]
 
 
 class BaselineEntry(NamedTuple):
@@ -43,7 +43,7 @@ class BaselineEntryPair(NamedTuple):
 
     line: int
     finding_index: int
-    by: Pass
+    by: BaselinePass
 
 
 class BaselineError(ValueError):
@@ -98,7 +98,7 @@ def match_baseline(lines: Sequence[BaselineEntry], entries: Sequence[BaselineEnt
     """Match lines of a baseline with findings. Each line and each finding is in at most one pair."""
     old_entries, new_entries = dict(enumerate(lines)), dict(enumerate(entries))
     pairs: list[BaselineEntryPair] = []
-    for by, key in _KEYS.items():
+    for by, key in _KEYS_BY_PASS.items():
         findings_by_key: dict[Hashable, list[int]] = defaultdict(list)
         for index, entry in new_entries.items():
             findings_by_key[key(entry)].append(index)
@@ -113,7 +113,7 @@ def match_baseline(lines: Sequence[BaselineEntry], entries: Sequence[BaselineEnt
     return pairs
 
 
-_KEYS: dict[Pass, Callable[[BaselineEntry], Hashable]] = {
+_KEYS_BY_PASS: dict[BaselinePass, Callable[[BaselineEntry], Hashable]] = {
     "all": lambda entry: (entry.tool, entry.code, entry.hash, entry.path, entry.scope),
     "scope": lambda entry: (entry.tool, entry.code, entry.hash, entry.path),
     "path": lambda entry: (entry.tool, entry.code, entry.hash, entry.scope),
@@ -135,7 +135,7 @@ def _encode_line(entry: BaselineEntry) -> bytes:
 
 
 def _decode_line(number: int, line: bytes) -> BaselineEntry:
-    if line.startswith(_MARKERS):
+    if line.startswith(_CONFLICT_MARKERS):
         raise BaselineError(number, "is a merge conflict marker")
     try:
         decoded = _decoder.decode(line)

@@ -22,47 +22,49 @@ from codebatch.model.entry import path_from_fields
 from codebatch.model.record import BaseRecord
 from codebatch.query.filters.decoding import decode_lines
 from codebatch.query.sources.records import BatchRecords
-from codebatch.store.results.outputs import Outputs, TaskOutput
+from codebatch.store.results.outputs import MergedOutputs, TaskOutput
 
 R = TypeVar("R", bound=BaseRecord)
 
-ByPath = dict[bytes, list[R]]
+RecordsByPath = dict[bytes, list[R]]
 
 # The row of an item without records begins with these bytes.
-_NOTHING = bytes(4)
+_EMPTY_ROW_START = bytes(4)
 
 
-def differing_records(old: BatchRecords, new: BatchRecords, task: str, type_: type[R]) -> tuple[ByPath[R], ByPath[R]]:
+def differing_records(
+    old: BatchRecords, new: BatchRecords, task: str, type_: type[R]
+) -> tuple[RecordsByPath[R], RecordsByPath[R]]:
     """Return the records of a type in the old and the new batch, by path.
 
     Only paths at which the records differ are included. A batch without the task has no records. Raises StoreCorrupt.
     """
     old_records, new_records = (
-        _group_records_by_path(_blocks(*pair, task, type_), type_) for pair in ((old, new), (new, old))
+        _group_records_by_path(_differing_blocks(*pair, task, type_), type_) for pair in ((old, new), (new, old))
     )
     for path in [path for path, own_records in old_records.items() if new_records.get(path) == own_records]:
         del old_records[path], new_records[path]
     return old_records, new_records
 
 
-def read_task_records(records: BatchRecords, task: str, type_: type[R]) -> ByPath[R]:
+def read_task_records(records: BatchRecords, task: str, type_: type[R]) -> RecordsByPath[R]:
     """Return all records of a type that a task of the batch emitted, by path. Raises StoreCorrupt.
 
     If the batch did not run the task, there are none.
     """
     if task not in records.task_names:
         return {}
-    pieces = (piece for piece in records.source.iter_pieces(task) if piece.counts.kinds.get(_kind(type_)))
+    pieces = (piece for piece in records.source.iter_pieces(task) if piece.counts.kinds.get(_record_kind(type_)))
     return _group_records_by_path((block for piece in pieces for block in records.read(piece)), type_)
 
 
-def read_items(records: BatchRecords, task: str, items: Iterable[int], type_: type[R]) -> ByPath[R]:
+def read_items(records: BatchRecords, task: str, items: Iterable[int], type_: type[R]) -> RecordsByPath[R]:
     """Return the records of a type that a task emitted for some items, by path. Raises StoreCorrupt."""
     items = sorted(items)
     outputs = records.source.outputs
     if outputs is None:
         return _group_records_by_path((records.source.item_lines(task, item) or b"" for item in items), type_)
-    output = outputs.manifest.task(task)
+    output = outputs.manifest.task_output(task)
     assert output is not None, "it is a task of the batch"
     starts = [shard.start for shard in records.plan.shards]
     places: dict[int, list[int]] = defaultdict(list)
@@ -74,20 +76,20 @@ def read_items(records: BatchRecords, task: str, items: Iterable[int], type_: ty
     )
 
 
-def _blocks(one: BatchRecords, other: BatchRecords, task: str, type_: type[R]) -> Iterator[bytes]:
+def _differing_blocks(one: BatchRecords, other: BatchRecords, task: str, type_: type[R]) -> Iterator[bytes]:
     """Yield blocks of whole record lines of a task in `one`.
 
     They contain all records that the batch `other` may lack, and possibly others.
     """
     if task not in one.task_names:
         return
-    kind = _kind(type_)
+    kind = _record_kind(type_)
     outputs, other_outputs = one.source.outputs, other.source.outputs
     if outputs is None or other_outputs is None:
         pieces = (piece for piece in one.source.iter_pieces(task) if piece.counts.kinds.get(kind))
         yield from (block for piece in pieces for block in one.read(piece))
         return
-    output, other_output = outputs.manifest.task(task), other_outputs.manifest.task(task)
+    output, other_output = outputs.manifest.task_output(task), other_outputs.manifest.task_output(task)
     assert output is not None, "it is a task of the batch"
     differing = [
         index for index in _differing_shards(output, other_output) if output.shards[index].counts.kinds.get(kind)
@@ -99,12 +101,14 @@ def _blocks(one: BatchRecords, other: BatchRecords, task: str, type_: type[R]) -
         other_rows.update(
             row
             for index in _differing_shards(other_output, output)
-            for row in _rows(other_outputs, other_output, index)
+            for row in _item_rows(other_outputs, other_output, index)
         )
     for index in differing:
-        rows = enumerate(_rows(outputs, output, index))
-        differing_places = [place for place, row in rows if row not in other_rows and not row.startswith(_NOTHING)]
-        one.reading.note(len(differing_places))
+        rows = enumerate(_item_rows(outputs, output, index))
+        differing_places = [
+            place for place, row in rows if row not in other_rows and not row.startswith(_EMPTY_ROW_START)
+        ]
+        one.reading.count_shard(len(differing_places))
         yield from _item_lines(outputs, output, index, differing_places)
 
 
@@ -113,24 +117,24 @@ def _differing_shards(output: TaskOutput, other: TaskOutput | None) -> list[int]
     return [index for index, shard in enumerate(output.shards) if shard.digest not in digests]
 
 
-def _rows(outputs: Outputs, output: TaskOutput, index: int) -> Iterator[bytes]:
+def _item_rows(outputs: MergedOutputs, output: TaskOutput, index: int) -> Iterator[bytes]:
     table = outputs.trailer(output, index).table
     return (table[offset : offset + ROW_BYTES] for offset in range(0, len(table), ROW_BYTES))
 
 
-def _item_lines(outputs: Outputs, output: TaskOutput, index: int, places: Sequence[int]) -> Iterator[bytes]:
+def _item_lines(outputs: MergedOutputs, output: TaskOutput, index: int, places: Sequence[int]) -> Iterator[bytes]:
     """Yield the record lines of some items of a shard. `places` are their indexes in the shard, ascending."""
     if 2 * len(places) <= (places[-1] + 1 if places else 0):
-        yield from outputs.iter_some(output, index, places)
+        yield from outputs.iter_selected_items(output, index, places)
     elif places:
         wanted_places = {*places}
         yield from (lines for place, lines in enumerate(outputs.iter_items(output, index)) if place in wanted_places)
 
 
-def _group_records_by_path(blocks: Iterable[bytes], type_: type[R]) -> ByPath[R]:
-    start = b'{"kind":%b,' % msgspec.json.encode(_kind(type_))
+def _group_records_by_path(blocks: Iterable[bytes], type_: type[R]) -> RecordsByPath[R]:
+    start = b'{"kind":%b,' % msgspec.json.encode(_record_kind(type_))
     decoder = msgspec.json.Decoder(type_)
-    records_by_path: ByPath[R] = defaultdict(list)
+    records_by_path: RecordsByPath[R] = defaultdict(list)
     for block in blocks:
         decoded = decode_lines(decoder, _lines_with_prefix(block, start))
         for (path, path_b64), records in groupby(decoded, key=attrgetter("path", "path_b64")):
@@ -148,5 +152,5 @@ def _lines_with_prefix(block: bytes, start: bytes) -> bytes:
     return b"\n".join([line for line in block.split(b"\n") if line.startswith(start)])
 
 
-def _kind(type_: type[BaseRecord]) -> str:
+def _record_kind(type_: type[BaseRecord]) -> str:
     return str(type_.__struct_config__.tag)

@@ -15,18 +15,18 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from codebatch.compare.differences import Change
-from codebatch.compare.metrics import WORSE_OF_FUNCTIONS
+from codebatch.compare.metrics import WORSE_FUNCTION_METRICS
 from codebatch.compare.states import SEVERITY_RANK
 from codebatch.model.record import Diagnostic, Metric, Severity
 
 Verdict = Literal["passed", "failed"]
 SEVERITY_RAISED = "severity-raised"
-FORMS = ("new-error", "new-warning", "new", SEVERITY_RAISED, "metric:NAME>N", "metric:NAME+N")
-DEFAULT = "new-error"
+CONDITION_FORMS = ("new-error", "new-warning", "new", SEVERITY_RAISED, "metric:NAME>N", "metric:NAME+N")
+DEFAULT_CONDITION = "new-error"
 
-_METRIC = re.compile(r"metric:([^\s>+]{1,200})([>+])(\d{1,15})\Z", re.ASCII)
+_METRIC_CONDITION = re.compile(r"metric:([^\s>+]{1,200})([>+])(\d{1,15})\Z", re.ASCII)
 _METRIC_PREFIX = re.compile(r"metric:[^\s>+]{1,200}[>+]")
-_SEVERITIES: dict[str, Severity] = {"new-error": "error", "new-warning": "warning", "new": "hint"}
+_SEVERITY_BY_CONDITION: dict[str, Severity] = {"new-error": "error", "new-warning": "warning", "new": "hint"}
 
 
 class Condition(msgspec.Struct, frozen=True):
@@ -64,12 +64,12 @@ class ConditionResult(msgspec.Struct, frozen=True, kw_only=True):
 
 def parse_condition(text: str) -> Condition:
     """Parse a condition. Raises ValueError if it is invalid."""
-    severity = _SEVERITIES.get(text)
+    severity = _SEVERITY_BY_CONDITION.get(text)
     if severity is not None:
         return Condition(text, "diagnostic", 0, True, _measure_new(severity))
     if text == SEVERITY_RAISED:
         return Condition(text, "diagnostic", 0, True, _measure_severity_raised)
-    match = _METRIC.match(text)
+    match = _METRIC_CONDITION.match(text)
     if match is None:
         prefix = _METRIC_PREFIX.match(text)
         reason = f": {prefix[0]} must be followed by an integer" if prefix else ""
@@ -78,7 +78,7 @@ def parse_condition(text: str) -> Condition:
     return Condition(text, "metric", int(match[3]), False, measure, match[1])
 
 
-class Verdicts(NamedTuple):
+class ConditionResults(NamedTuple):
     """The results of all conditions.
 
     `forbidden` are the changes that violate a condition, in their order. `allowed` are the new findings that violate
@@ -90,7 +90,7 @@ class Verdicts(NamedTuple):
     allowed: list[Change]
 
 
-def judge(conditions: Sequence[Condition], differences: Iterable[Change]) -> Verdicts:
+def evaluate_conditions(conditions: Sequence[Condition], differences: Iterable[Change]) -> ConditionResults:
     """Evaluate conditions on changes. Return the results of all conditions."""
     measured: list[list[int]] = [[] for _ in conditions]
     forbidden: list[Change] = []
@@ -106,11 +106,13 @@ def judge(conditions: Sequence[Condition], differences: Iterable[Change]) -> Ver
             forbidden.append(change)
         elif change.state in ("new", "severity_raised"):
             allowed.append(change)
-    allowed.sort(key=_severity, reverse=True)
-    return Verdicts([_evaluate(*change) for change in zip(conditions, measured, strict=True)], forbidden, allowed)
+    allowed.sort(key=_new_severity_rank, reverse=True)
+    return ConditionResults(
+        [_evaluate(*change) for change in zip(conditions, measured, strict=True)], forbidden, allowed
+    )
 
 
-def _severity(change: Change) -> int:
+def _new_severity_rank(change: Change) -> int:
     return SEVERITY_RANK[change.new.severity] if isinstance(change.new, Diagnostic) else -1
 
 
@@ -142,7 +144,7 @@ def _measure_severity_raised(change: Change) -> int | None:
 
 def _measure_value(metric: str) -> Callable[[Change], int | None]:
     def measure(change: Change) -> int | None:
-        new, old = _value(change.new, metric), _value(change.old, metric)
+        new, old = _metric_value(change.new, metric), _metric_value(change.old, metric)
         return new if new is not None and change.state != "not_comparable" and (old is None or new > old) else None
 
     return measure
@@ -150,7 +152,7 @@ def _measure_value(metric: str) -> Callable[[Change], int | None]:
 
 def _measure_increase(metric: str) -> Callable[[Change], int | None]:
     def measure(change: Change) -> int | None:
-        new, old = _value(change.new, metric), _value(change.old, metric)
+        new, old = _metric_value(change.new, metric), _metric_value(change.old, metric)
         if new is None or old is None or change.state == "not_comparable":
             return None
         return new - old if new > old else None
@@ -158,7 +160,7 @@ def _measure_increase(metric: str) -> Callable[[Change], int | None]:
     return measure
 
 
-def _value(record: object, metric: str) -> int | None:
+def _metric_value(record: object, metric: str) -> int | None:
     """Return the value of a record if it is the metric `metric`, otherwise None.
 
     A metric of functions also has a record with its sum for the file. This sum is ignored, because every new function
@@ -166,4 +168,4 @@ def _value(record: object, metric: str) -> int | None:
     """
     if not isinstance(record, Metric) or record.metric != metric:
         return None
-    return None if metric in WORSE_OF_FUNCTIONS and not record.symbol else record.value
+    return None if metric in WORSE_FUNCTION_METRICS and not record.symbol else record.value

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from codebatch.compare.matching.findings import Pass
-from codebatch.compare.states import State
+from codebatch.compare.matching.findings import MatchingPass
+from codebatch.compare.states import ChangeState
 from codebatch.model.record import BaseRecord, Diagnostic, Duplicate, Edge, Metric, Record, Symbol
 
 
@@ -41,10 +41,10 @@ class Change(NamedTuple):
             print(change.new.path, change.new.line, change.new.message)
     """
 
-    state: State
+    state: ChangeState
     old: ComparedRecord | None
     new: ComparedRecord | None
-    by: Pass | None = None
+    by: MatchingPass | None = None
     reason: str | None = None
 
 
@@ -53,7 +53,7 @@ ChangeSortKey = tuple[str, bytes, int, int, tuple[str, ...]]
 
 def change_sort_key(change: Change) -> ChangeSortKey:
     """Return the sort key of a change: kind, path, line, column, then names that differ at one location."""
-    record = _record(change)
+    record = _changed_record(change)
     names: tuple[str, ...]
     match record:
         case Diagnostic():
@@ -72,11 +72,11 @@ def change_sort_key(change: Change) -> ChangeSortKey:
     return kind, record.path_bytes, getattr(record, "line", 0), getattr(record, "column", 0), names
 
 
-def _record(change: Change) -> ComparedRecord:
+def _changed_record(change: Change) -> ComparedRecord:
     record = change.new or change.old
     assert record is not None, "it is on one side"
     return record
 
 
 # The number of changes in each state, including `unchanged`.
-Counts = Mapping[State, int]
+StateCounts = Mapping[ChangeState, int]

@@ -17,23 +17,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from codebatch.compare.differences import Change
-from codebatch.compare.matching.lines import LINES_MAX, NOWHERE
+from codebatch.compare.matching.lines import COMPARED_LINES_MAX, NO_LINE
 from codebatch.compare.places import FileMap
-from codebatch.compare.states import State
+from codebatch.compare.states import ChangeState
 from codebatch.model.record import Duplicate
 
 # The minimum number of blocks at locations of the older group's blocks. With only one, other code may have been copied.
-_IN_PLACE = 2
+_COPIES_IN_PLACE_MIN = 2
 
-_Groups = Mapping[str, Sequence[Duplicate]]
+_BlocksByGroup = Mapping[str, Sequence[Duplicate]]
 Side = Literal["old", "new"]
 
 
-def compare_copies(
+def compare_duplicates(
     old: Mapping[bytes, Sequence[Duplicate]], new: Mapping[bytes, Sequence[Duplicate]], files: FileMap
 ) -> Iterator[Change]:
     """Yield a change for each group, sorted by first location. Unchanged groups are included."""
-    old_groups, new_groups = _groups(old), _groups(new)
+    old_groups, new_groups = _blocks_by_group(old), _blocks_by_group(new)
     pairs = {(group, group) for group in old_groups if group in new_groups}
     if old_groups.keys() != new_groups.keys():
         common = _count_common_blocks(old, new, files)
@@ -50,13 +50,13 @@ def compare_copies(
     rows = [_make_change(old_groups[one], new_groups[other]) for one, other in pairs]
     matched_old, matched_new = {one for one, _ in pairs}, {other for _, other in pairs}
     for group in sorted(new_groups.keys() - matched_new):
-        continued = _unchanged(new_groups[group], "new", old, files)
+        continued = _find_unchanged_block(new_groups[group], "new", old, files)
         if continued is not None:
             matched_new.add(group)
             matched_old.add(continued.group)
             rows.append(Change("changed", continued, new_groups[group][0]))
     for group in sorted(old_groups.keys() - matched_old):
-        continued = _unchanged(old_groups[group], "old", new, files)
+        continued = _find_unchanged_block(old_groups[group], "old", new, files)
         if continued is not None and continued.group in matched_new:
             matched_old.add(group)
             rows.append(Change("changed", old_groups[group][0], continued))
@@ -65,7 +65,7 @@ def compare_copies(
     return iter(sorted(rows, key=_sort_key))
 
 
-def _groups(blocks_by_path: Mapping[bytes, Sequence[Duplicate]]) -> _Groups:
+def _blocks_by_group(blocks_by_path: Mapping[bytes, Sequence[Duplicate]]) -> _BlocksByGroup:
     groups: dict[str, list[Duplicate]] = defaultdict(list)
     for path in sorted(blocks_by_path):
         for block in blocks_by_path[path]:
@@ -84,31 +84,33 @@ def _count_common_blocks(
     for path, old_blocks in old.items():
         new_path = files.new_path(path)
         new_blocks = () if new_path is None else new.get(new_path, ())
-        paired = files.lines("old", path, new_path) if new_blocks and new_path is not None else None
+        paired = files.matching_lines("old", path, new_path) if new_blocks and new_path is not None else None
         if paired is None:
             continue
         blocks_at: dict[int, list[Duplicate]] = defaultdict(list)
         for other in new_blocks:
-            for line in _lines(other):
+            for line in _block_lines(other):
                 blocks_at[line].append(other)
         for one in old_blocks:
-            new_lines = (paired[line - 1] + 1 for line in _lines(one) if line <= len(paired))
+            new_lines = (paired[line - 1] + 1 for line in _block_lines(one) if line <= len(paired))
             met = Counter(other for line in new_lines for other in blocks_at.get(line, ()))
             for other, lines in met.items():
-                common[one.group, other.group] += 2 * lines >= min(len(_lines(one)), len(_lines(other)))
+                common[one.group, other.group] += 2 * lines >= min(len(_block_lines(one)), len(_block_lines(other)))
     return common
 
 
-def _lines(block: Duplicate) -> range:
-    return range(block.line, min(block.end_line, block.line + LINES_MAX))
+def _block_lines(block: Duplicate) -> range:
+    return range(block.line, min(block.end_line, block.line + COMPARED_LINES_MAX))
 
 
 def _best_matches(group: str, common: Mapping[tuple[str, str], int], side: int) -> list[str]:
-    candidates = [(-times, pair) for pair, times in common.items() if pair[side] == group and times >= _IN_PLACE]
+    candidates = [
+        (-times, pair) for pair, times in common.items() if pair[side] == group and times >= _COPIES_IN_PLACE_MIN
+    ]
     return [min(candidates)[1][1 - side]] if candidates else []
 
 
-def _unchanged(
+def _find_unchanged_block(
     blocks: Sequence[Duplicate], side: Side, candidates: Mapping[bytes, Sequence[Duplicate]], files: FileMap
 ) -> Duplicate | None:
     """Return a block of the other tree at the location of a group whose lines are all unchanged.
@@ -125,7 +127,7 @@ def _unchanged(
     assert place is not None, "it met one"
     _, start, end = place
     is_within = match.line <= start and end <= match.end_line and match.copies >= blocks[0].copies
-    return match if len(blocks) >= _IN_PLACE or is_within else None
+    return match if len(blocks) >= _COPIES_IN_PLACE_MIN or is_within else None
 
 
 def _matching_block(block: Duplicate, side: Side, files: FileMap) -> tuple[bytes, int, int] | None:
@@ -138,9 +140,9 @@ def _matching_block(block: Duplicate, side: Side, files: FileMap) -> tuple[bytes
     if matching_path is None:
         return None
     length = block.end_line - block.line
-    paired = files.lines(side, path, matching_path) or ()
+    paired = files.matching_lines(side, path, matching_path) or ()
     lines = [*paired[block.line - 1 : block.end_line - 1]]
-    if len(lines) != length or NOWHERE in lines or lines[-1] - lines[0] != length - 1:
+    if len(lines) != length or NO_LINE in lines or lines[-1] - lines[0] != length - 1:
         return None
     return matching_path, lines[0] + 1, lines[-1] + 2
 
@@ -157,7 +159,7 @@ def _most_overlapping(
 
 def _make_change(old: Sequence[Duplicate], new: Sequence[Duplicate]) -> Change:
     before, after = (max(block.copies for block in group) for group in (old, new))
-    state: State = "worsened" if after > before else "improved" if after < before else "unchanged"
+    state: ChangeState = "worsened" if after > before else "improved" if after < before else "unchanged"
     if state == "unchanged" and old[0].group != new[0].group:
         state = "changed"
     return Change(state, old[0], new[0])
@@ -165,7 +167,7 @@ def _make_change(old: Sequence[Duplicate], new: Sequence[Duplicate]) -> Change:
 
 def _make_removed(old: Sequence[Duplicate], files: FileMap) -> Change:
     remaining = [block for block in old if files.new_path(block.path_bytes) is not None]
-    return Change("fixed" if len(remaining) >= _IN_PLACE else "removed", old[0], None)
+    return Change("fixed" if len(remaining) >= _COPIES_IN_PLACE_MIN else "removed", old[0], None)
 
 
 def _sort_key(row: Change) -> tuple[bytes, int, str]:

@@ -29,7 +29,7 @@ def compare_edges(
         for key in dict.fromkeys((*old_by_key, *new_by_key)):
             old_edges, new_edges = old_by_key.get(key, []), new_by_key.get(key, [])
             lines = [edge.line for edge in old_edges], [edge.line for edge in new_edges]
-            pairs, unpaired_old, unpaired_new = pair_places(*lines, file.lines)
+            pairs, unpaired_old, unpaired_new = pair_places(*lines, file.matching_lines)
             yield from (
                 Change("unchanged", old_edges[old_index], new_edges[new_index]) for old_index, new_index in pairs
             )

@@ -13,20 +13,24 @@ from typing import NamedTuple
 
 from codebatch.compare.differences import Change
 from codebatch.compare.places import FileMap, FilePlaces, iter_files, pair_places
-from codebatch.compare.states import State
+from codebatch.compare.states import ChangeState
 from codebatch.model.entry import path_fields
 from codebatch.model.record import Metric
 
 # A greater value of these metrics is worse. All other metrics of functions and files only measure size. Examples are
 # the sums `complexity` and `cognitive` of a file, which every new function increases. The meaning of metrics of custom
 # tasks is unknown.
-WORSE_OF_FUNCTIONS = frozenset({"complexity", "cognitive", "nesting", "parameters"})
-OF_TREES = WORSE_OF_FUNCTIONS | {"max_complexity", "max_cognitive", "max_nesting", "max_parameters"}
-_WORSE_OF_FILES = (OF_TREES - WORSE_OF_FUNCTIONS) | {"duplicated_lines", "duplicated_blocks", "cycle"}
+WORSE_FUNCTION_METRICS = frozenset({"complexity", "cognitive", "nesting", "parameters"})
+SYNTAX_TREE_METRICS = WORSE_FUNCTION_METRICS | {"max_complexity", "max_cognitive", "max_nesting", "max_parameters"}
+_WORSE_FILE_METRICS = (SYNTAX_TREE_METRICS - WORSE_FUNCTION_METRICS) | {
+    "duplicated_lines",
+    "duplicated_blocks",
+    "cycle",
+}
 # Metrics that have no record if they are 0 (workers/TASKS.md "Metrics"). They are known to be 0 only if another record
 # exists: `complexity` for a function, `functions` for a file.
-UNLESS_0 = WORSE_OF_FUNCTIONS | _WORSE_OF_FILES | {"dependencies", "dependents"}
-_COUNTED = {True: "complexity", False: "functions"}
+METRICS_OMITTED_IF_0 = WORSE_FUNCTION_METRICS | _WORSE_FILE_METRICS | {"dependencies", "dependents"}
+_COUNT_METRIC_BY_KIND = {True: "complexity", False: "functions"}
 
 
 class ImplicitZeroMetric(Metric, frozen=True, kw_only=True, tag="metric"):
@@ -38,7 +42,7 @@ def is_worse_when_more(metric: Metric) -> bool:
 
     No metric is known to be better with a greater value.
     """
-    return metric.metric in (WORSE_OF_FUNCTIONS if metric.symbol else _WORSE_OF_FILES)
+    return metric.metric in (WORSE_FUNCTION_METRICS if metric.symbol else _WORSE_FILE_METRICS)
 
 
 def compare_metrics(
@@ -52,24 +56,24 @@ def compare_metrics(
             yield from _compare_symbol(symbol, file, old_metrics.get(symbol, {}), new_metrics.get(symbol, {}))
 
 
-_Numbers = dict[str, list[Metric]]
+_MetricsByName = dict[str, list[Metric]]
 
 
-def _group_by_symbol(metrics: Sequence[Metric]) -> Mapping[str, Mapping[int, _Numbers]]:
-    metrics_by_symbol: dict[str, dict[int, _Numbers]] = defaultdict(dict)
+def _group_by_symbol(metrics: Sequence[Metric]) -> Mapping[str, Mapping[int, _MetricsByName]]:
+    metrics_by_symbol: dict[str, dict[int, _MetricsByName]] = defaultdict(dict)
     for metric in metrics:
         metrics_by_symbol[metric.symbol].setdefault(metric.line, {}).setdefault(metric.metric, []).append(metric)
     return metrics_by_symbol
 
 
 def _compare_symbol(
-    symbol: str, file: FilePlaces[Metric], old: Mapping[int, _Numbers], new: Mapping[int, _Numbers]
+    symbol: str, file: FilePlaces[Metric], old: Mapping[int, _MetricsByName], new: Mapping[int, _MetricsByName]
 ) -> Iterator[Change]:
     if not (symbol or file.old_path is None or file.new_path is None):
         # If one side has no metrics of a file, they may all be 0. So the file is compared even then.
         old, new = old or {1: {}}, new or {1: {}}
     old_lines, new_lines = sorted(old), sorted(new)
-    pairs, unpaired_old, unpaired_new = pair_places(old_lines, new_lines, file.lines, are_heads=True)
+    pairs, unpaired_old, unpaired_new = pair_places(old_lines, new_lines, file.matching_lines, are_heads=True)
     for one, other in pairs:
         places = _MetricPlace(file.old_path, old_lines[one]), _MetricPlace(file.new_path, new_lines[other])
         yield from _compare_numbers(old[old_lines[one]], new[new_lines[other]], *places)
@@ -94,13 +98,13 @@ class _MetricPlace(NamedTuple):
         )
 
 
-def _iter_metrics(numbers: _Numbers) -> Iterator[Metric]:
+def _iter_metrics(numbers: _MetricsByName) -> Iterator[Metric]:
     for metrics in numbers.values():
         yield from metrics
 
 
 def _compare_numbers(
-    old: _Numbers, new: _Numbers, old_place: _MetricPlace, new_place: _MetricPlace
+    old: _MetricsByName, new: _MetricsByName, old_place: _MetricPlace, new_place: _MetricPlace
 ) -> Iterator[Change]:
     for name in dict.fromkeys((*old, *new)):
         for one, other in zip_longest(old.get(name, ()), new.get(name, ())):
@@ -111,16 +115,16 @@ def _compare_numbers(
                     yield Change("added" if one is None else "removed", one, other)
                     continue
                 one, other = one or old_place.make_zero(metric), other or new_place.make_zero(metric)
-            yield Change(_state(one, other), one, other)
+            yield Change(_metric_state(one, other), one, other)
 
 
-def _is_implicit_zero(metric: Metric, old: _Numbers, new: _Numbers) -> bool:
+def _is_implicit_zero(metric: Metric, old: _MetricsByName, new: _MetricsByName) -> bool:
     """Return whether a metric that has a record on only one side is 0 on the other side."""
-    counted = _COUNTED[bool(metric.symbol)]
-    return metric.metric in UNLESS_0 and (counted in old) == (counted in new)
+    counted = _COUNT_METRIC_BY_KIND[bool(metric.symbol)]
+    return metric.metric in METRICS_OMITTED_IF_0 and (counted in old) == (counted in new)
 
 
-def _state(old: Metric, new: Metric) -> State:
+def _metric_state(old: Metric, new: Metric) -> ChangeState:
     if old.value == new.value:
         return "unchanged"
     if not is_worse_when_more(old):

@@ -12,7 +12,7 @@ R = TypeVar("R", bound=BaseRecord)
 
 # The passes of matching. Each lists offsets from the line of a record; in that pass, the lines at all these offsets
 # must match.
-_LINES_OF_HEADS = ((0, 1), (1,), (0,))
+_LINE_OFFSETS_TRIED = ((0, 1), (1,), (0,))
 
 
 class FileMap(Protocol):
@@ -24,7 +24,7 @@ class FileMap(Protocol):
     def old_path(self, new: bytes) -> bytes | None:
         """Return the path in the old tree of a file of the new tree, or None if it was added."""
 
-    def lines(self, side: Literal["old", "new"], path: bytes, other: bytes) -> Sequence[int] | None:
+    def matching_lines(self, side: Literal["old", "new"], path: bytes, other: bytes) -> Sequence[int] | None:
         """Return the matching lines of two files, like `lines.pair_lines`. Return None if a content is lost."""
 
 
@@ -40,11 +40,11 @@ class FilePlaces(NamedTuple, Generic[R]):
     new: Sequence[R]
     files: FileMap
 
-    def lines(self) -> Sequence[int] | None:
+    def matching_lines(self) -> Sequence[int] | None:
         """Return the matching lines of the old and the new file, or None if they are unknown."""
         if self.old_path is None or self.new_path is None:
             return None
-        return self.files.lines("old", self.old_path, self.new_path)
+        return self.files.matching_lines("old", self.old_path, self.new_path)
 
 
 def iter_files(
@@ -87,7 +87,7 @@ def pair_places(
     pairs: list[tuple[int, int]] = []
     unpaired_old, unpaired_new = [*range(len(old))], [*range(len(new))]
     paired = (paired_lines() or ()) if old and new and len(old) + len(new) > 2 else ()
-    for offsets in _LINES_OF_HEADS if are_heads else ((0,),):
+    for offsets in _LINE_OFFSETS_TRIED if are_heads else ((0,),):
         pairs += _pair_on_lines(
             [(index, old[index]) for index in unpaired_old],
             [(new_index, new[new_index]) for new_index in unpaired_new],

@@ -10,18 +10,18 @@ from codebatch.compare.absence.file_selection import FileSelectionDiff
 from codebatch.compare.absence.reasons import AbsenceReasons
 from codebatch.compare.batches import differing_records
 from codebatch.compare.differences import Change, ComparedRecord
-from codebatch.compare.duplicates import compare_copies
+from codebatch.compare.duplicates import compare_duplicates
 from codebatch.compare.edges import compare_edges
 from codebatch.compare.matching.trees import Side, TreeComparison
-from codebatch.compare.metrics import OF_TREES, ImplicitZeroMetric, compare_metrics
-from codebatch.compare.states import Reason
+from codebatch.compare.metrics import SYNTAX_TREE_METRICS, ImplicitZeroMetric, compare_metrics
+from codebatch.compare.states import AbsenceReason
 from codebatch.compare.symbols import compare_symbols
 from codebatch.compare.tree_files import compare_files
 from codebatch.model.record import Duplicate, Edge, Metric, Symbol
 from codebatch.query.filters.filters import RecordFilter
 from codebatch.query.sources.records import BatchRecords
 
-_Compare = Callable[[TreeComparison, str], Iterator[Change]]
+_RecordComparer = Callable[[TreeComparison, str], Iterator[Change]]
 
 
 def compare_kind(trees: TreeComparison, kind: str, tasks: Iterable[str]) -> Iterator[Change]:
@@ -32,14 +32,14 @@ def compare_kind(trees: TreeComparison, kind: str, tasks: Iterable[str]) -> Iter
     """
     if kind == "file":
         selections = FileSelectionDiff(trees)
-        for row in compare_files(*trees.differing_files, trees.moved):
+        for row in compare_files(*trees.differing_files, trees.moved_files):
             side: Side = "new" if row.new is None else "old"
             only_record = row.old if row.new is None else row.new if row.old is None else None
             is_left_out = only_record is not None and selections.is_excluded_by(side, only_record.path_bytes)
             yield row._replace(state="not_comparable", reason="not_checked") if is_left_out else row
         return
     for task in tasks:
-        yield from _with_reasons(trees, task, list(_BY_TASK[kind](trees, task)))
+        yield from _with_reasons(trees, task, list(_COMPARERS_BY_KIND[kind](trees, task)))
 
 
 def _with_reasons(trees: TreeComparison, task: str, rows: Sequence[Change]) -> Iterator[Change]:
@@ -48,31 +48,35 @@ def _with_reasons(trees: TreeComparison, task: str, rows: Sequence[Change]) -> I
     A change is not comparable if the record may be missing for a reason other than a change of the source. A metric is
     also not comparable if the file was only partially parsed in one batch.
     """
-    removed = [record for row in rows if row.old and is_missing(row.new) for record in _locations(row.old)]
-    added = [record for row in rows if row.new and is_missing(row.old) for record in _locations(row.new)]
+    removed = [record for row in rows if row.old and is_absent_record(row.new) for record in _both_locations(row.old)]
+    added = [record for row in rows if row.new and is_absent_record(row.old) for record in _both_locations(row.new)]
     both = [row.old for row in rows if row.old and _depends_on_syntax_tree(row)]
     removed_reasons = AbsenceReasons(trees, "old", paths=[record.path_bytes for record in (*removed, *both)])
     added_reasons = AbsenceReasons(trees, "new", paths=[record.path_bytes for record in added])
     for row in rows:
-        reason: Reason | None = None
-        if row.old and is_missing(row.new):
+        reason: AbsenceReason | None = None
+        if row.old and is_absent_record(row.new):
             reason = next(
-                filter(None, (removed_reasons.task_absences(task, record) for record in _locations(row.old))), None
+                filter(
+                    None, (removed_reasons.task_absence_reason(task, record) for record in _both_locations(row.old))
+                ),
+                None,
             )
-        elif row.new and is_missing(row.old):
+        elif row.new and is_absent_record(row.old):
             reason = next(
-                filter(None, (added_reasons.task_absences(task, record) for record in _locations(row.new))), None
+                filter(None, (added_reasons.task_absence_reason(task, record) for record in _both_locations(row.new))),
+                None,
             )
         elif row.old and _depends_on_syntax_tree(row) and removed_reasons.is_partially_parsed_once(row.old.path_bytes):
             reason = "not_checked"
         if reason is None:
             yield row
         else:
-            old, new = (None if is_missing(record) else record for record in (row.old, row.new))
+            old, new = (None if is_absent_record(record) else record for record in (row.old, row.new))
             yield row._replace(state="not_comparable", old=old, new=new, reason=reason)
 
 
-def _locations(compared: ComparedRecord) -> list[ComparedRecord]:
+def _both_locations(compared: ComparedRecord) -> list[ComparedRecord]:
     """Return a record in a list. For a duplicate block, add a copy at its other location."""
     if not isinstance(compared, Duplicate):
         return [compared]
@@ -82,14 +86,16 @@ def _locations(compared: ComparedRecord) -> list[ComparedRecord]:
 
 def _depends_on_syntax_tree(row: Change) -> bool:
     """Return whether a change is a worsened or improved metric that is computed from the syntax tree."""
-    return row.state in ("worsened", "improved") and isinstance(row.old, Metric) and row.old.metric in OF_TREES
+    return (
+        row.state in ("worsened", "improved") and isinstance(row.old, Metric) and row.old.metric in SYNTAX_TREE_METRICS
+    )
 
 
-def _metrics(trees: TreeComparison, task: str) -> Iterator[Change]:
+def _compare_metrics(trees: TreeComparison, task: str) -> Iterator[Change]:
     return compare_metrics(*differing_records(trees.old, trees.new, task, Metric), trees)
 
 
-def _symbols(trees: TreeComparison, task: str) -> Iterator[Change]:
+def _compare_symbols(trees: TreeComparison, task: str) -> Iterator[Change]:
     def written(side: Side, symbol: Symbol) -> bytes:
         lines = trees.file_lines(side, symbol.path_bytes)[max(symbol.line - 1, 0) : symbol.end_line]
         return b"".join(b"".join(lines).split())
@@ -97,19 +103,24 @@ def _symbols(trees: TreeComparison, task: str) -> Iterator[Change]:
     return compare_symbols(*differing_records(trees.old, trees.new, task, Symbol), trees, written)
 
 
-def _edges(trees: TreeComparison, task: str) -> Iterator[Change]:
+def _compare_edges(trees: TreeComparison, task: str) -> Iterator[Change]:
     return compare_edges(*differing_records(trees.old, trees.new, task, Edge), trees)
 
 
-def _copies(trees: TreeComparison, task: str) -> Iterator[Change]:
-    return compare_copies(*differing_records(trees.old, trees.new, task, Duplicate), trees)
+def _compare_duplicates(trees: TreeComparison, task: str) -> Iterator[Change]:
+    return compare_duplicates(*differing_records(trees.old, trees.new, task, Duplicate), trees)
 
 
-_BY_TASK: Mapping[str, _Compare] = {"metric": _metrics, "symbol": _symbols, "edge": _edges, "duplicate": _copies}
-COMPARED_KINDS = (*_BY_TASK, "file")
+_COMPARERS_BY_KIND: Mapping[str, _RecordComparer] = {
+    "metric": _compare_metrics,
+    "symbol": _compare_symbols,
+    "edge": _compare_edges,
+    "duplicate": _compare_duplicates,
+}
+COMPARED_KINDS = (*_COMPARERS_BY_KIND, "file")
 
 
-def is_missing(compared: ComparedRecord | None) -> bool:
+def is_absent_record(compared: ComparedRecord | None) -> bool:
     """Return whether a batch has no such record. A metric that is implicitly 0 has none."""
     return compared is None or isinstance(compared, ImplicitZeroMetric)
 

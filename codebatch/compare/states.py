@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from codebatch.compare.matching.findings import Pass
+from codebatch.compare.matching.findings import MatchingPass
 from codebatch.model.record import Diagnostic, Severity
 
-State = Literal[
+ChangeState = Literal[
     "unchanged",
     "moved",
     "changed",
@@ -36,20 +36,20 @@ State = Literal[
 # suppressed: a comment suppresses the finding
 # unknown: lint did not report the finding, because of a limit or because it is doubtful in such a file; or the file may
 # have moved, but contents are lost
-Reason = Literal["not_checked", "configuration", "suppressed", "unknown"]
+AbsenceReason = Literal["not_checked", "configuration", "suppressed", "unknown"]
 
-REGRESSIONS: tuple[State, ...] = ("new", "severity_raised", "worsened")
+REGRESSION_STATES: tuple[ChangeState, ...] = ("new", "severity_raised", "worsened")
 """States of changes for the worse, in display order."""
-IMPROVEMENTS: tuple[State, ...] = ("fixed", "severity_lowered", "improved")
+IMPROVEMENT_STATES: tuple[ChangeState, ...] = ("fixed", "severity_lowered", "improved")
 """States of changes for the better, in display order."""
 
 # Line numbers in messages are not compared, because edits above a line change its number.
-_LINE = re.compile(r"\bline \d+")
+_LINE_NUMBER = re.compile(r"\bline \d+")
 
 SEVERITY_RANK: dict[Severity, int] = {"hint": 0, "info": 1, "warning": 2, "error": 3}
 
 
-def matched_state(old: Diagnostic, new: Diagnostic, by: Pass) -> State:
+def matched_state(old: Diagnostic, new: Diagnostic, by: MatchingPass) -> ChangeState:
     """Return the state of two matching findings.
 
     If the severities differ, they determine the state. Otherwise it depends on whether the message differs, then the
@@ -57,13 +57,13 @@ def matched_state(old: Diagnostic, new: Diagnostic, by: Pass) -> State:
     """
     if old.severity != new.severity:
         return "severity_raised" if SEVERITY_RANK[new.severity] > SEVERITY_RANK[old.severity] else "severity_lowered"
-    if old.message != new.message and _LINE.sub("", old.message) != _LINE.sub("", new.message):
+    if old.message != new.message and _LINE_NUMBER.sub("", old.message) != _LINE_NUMBER.sub("", new.message):
         return "changed"
     is_at_one_path = old.path == new.path and old.path_b64 == new.path_b64
     return "unchanged" if by == "line" and is_at_one_path else "moved"
 
 
-def new_finding_state(reason: Reason | None) -> State:
+def new_finding_state(reason: AbsenceReason | None) -> ChangeState:
     """Return the state of a finding without a match in the older batch.
 
     `reason` is why the older batch may lack it although it existed, or None.
@@ -71,7 +71,7 @@ def new_finding_state(reason: Reason | None) -> State:
     return "new" if reason is None else "not_comparable"
 
 
-def old_finding_state(reason: Reason | None, *, is_suppressed: bool, is_file_gone: bool) -> State:
+def old_finding_state(reason: AbsenceReason | None, *, is_suppressed: bool, is_file_gone: bool) -> ChangeState:
     """Return the state of a finding without a match in the newer batch.
 
     `reason` is why the newer batch may lack it although it exists, or None. A suppressed finding does not count as

@@ -15,21 +15,21 @@ from typing import Literal
 
 from codebatch.compare.differences import Change
 from codebatch.compare.places import FileMap, FilePlaces, iter_files, pair_places
-from codebatch.compare.states import State
+from codebatch.compare.states import ChangeState
 from codebatch.model.record import Symbol, SymbolType
 
 # A function that returns the source text of a symbol without white space, or an empty text if the content is lost.
-SourceText = Callable[[Literal["old", "new"], Symbol], bytes]
+SourceTextReader = Callable[[Literal["old", "new"], Symbol], bytes]
 
 # Symbols of these types often have equal text in several files. So equal text does not show that they moved.
-_COMMON_TEXTS: frozenset[SymbolType] = frozenset(("import", "parameter"))
+_TYPES_WITH_COMMON_TEXTS: frozenset[SymbolType] = frozenset(("import", "parameter"))
 
 
 def compare_symbols(
     old: Mapping[bytes, Sequence[Symbol]],
     new: Mapping[bytes, Sequence[Symbol]],
     files: FileMap,
-    source_text: SourceText,
+    source_text: SourceTextReader,
 ) -> Iterator[Change]:
     """Yield a change for each symbol. Unchanged symbols are included.
 
@@ -41,7 +41,7 @@ def compare_symbols(
         yield from _compare_file(file, removed, added)
     moved = list(_match_moved(removed, added, source_text))
     for one, other in moved:
-        yield Change(_state(one, other, is_moved=True), one, other)
+        yield Change(_symbol_state(one, other, is_moved=True), one, other)
     moved_from, moved_to = {id(one) for one, _ in moved}, {id(other) for _, other in moved}
     yield from (Change("removed", one, None) for one in removed if id(one) not in moved_from)
     yield from (Change("added", None, other) for other in added if id(other) not in moved_to)
@@ -52,10 +52,10 @@ def _compare_file(file: FilePlaces[Symbol], removed: list[Symbol], added: list[S
     for name in sorted({*old_groups, *new_groups}):
         old, new = old_groups.get(name, []), new_groups.get(name, [])
         places = [symbol.line for symbol in old], [symbol.line for symbol in new]
-        pairs, unpaired_old, unpaired_new = pair_places(*places, file.lines, are_heads=True)
+        pairs, unpaired_old, unpaired_new = pair_places(*places, file.matching_lines, are_heads=True)
         for one, other in pairs:
             is_moved = file.old_path != file.new_path
-            yield Change(_state(old[one], new[other], is_moved=is_moved), old[one], new[other])
+            yield Change(_symbol_state(old[one], new[other], is_moved=is_moved), old[one], new[other])
         removed += map(old.__getitem__, unpaired_old)
         added += map(new.__getitem__, unpaired_new)
 
@@ -67,7 +67,7 @@ def _group_by_name(symbols: Sequence[Symbol]) -> Mapping[tuple[str, str], list[S
     return symbols_by_name
 
 
-def _state(old: Symbol, new: Symbol, *, is_moved: bool) -> State:
+def _symbol_state(old: Symbol, new: Symbol, *, is_moved: bool) -> ChangeState:
     if _signature(old) != _signature(new):
         return "changed"
     return "moved" if is_moved else "unchanged"
@@ -78,10 +78,10 @@ def _signature(symbol: Symbol) -> object:
 
 
 def _match_moved(
-    removed: Sequence[Symbol], added: Sequence[Symbol], source_text: SourceText
+    removed: Sequence[Symbol], added: Sequence[Symbol], source_text: SourceTextReader
 ) -> Iterator[tuple[Symbol, Symbol]]:
     removed, added = (
-        [symbol for symbol in side if symbol.symbol_type not in _COMMON_TEXTS] for side in (removed, added)
+        [symbol for symbol in side if symbol.symbol_type not in _TYPES_WITH_COMMON_TEXTS] for side in (removed, added)
     )
     common = {_name_and_type(symbol) for symbol in removed} & {_name_and_type(symbol) for symbol in added}
     removed_by_source, added_by_source = (
@@ -96,7 +96,7 @@ def _name_and_type(symbol: Symbol) -> tuple[str, str]:
 
 
 def _index_unique(
-    side: Literal["old", "new"], symbols: Iterable[Symbol], names: set[tuple[str, str]], source_text: SourceText
+    side: Literal["old", "new"], symbols: Iterable[Symbol], names: set[tuple[str, str]], source_text: SourceTextReader
 ) -> dict[tuple[str, str, bytes], Symbol]:
     symbols_by_text: dict[tuple[str, str, bytes], list[Symbol]] = defaultdict(list)
     for symbol in symbols:

@@ -8,7 +8,7 @@ import msgspec
 
 from codebatch.compare.differences import Change, TreeFile
 from codebatch.compare.matching.files import FilePair
-from codebatch.compare.states import State
+from codebatch.compare.states import ChangeState
 from codebatch.model.entry import Entry, path_fields
 
 
@@ -25,13 +25,13 @@ def compare_files(
     for path in sorted({*new, *removed}):
         one, other = old.get(old_paths.get(path, path)), new.get(path)
         yield Change(
-            _state(one, other),
+            _file_state(one, other),
             None if one is None else tree_file_from_entry(one),
             None if other is None else tree_file_from_entry(other),
         )
 
 
-def _state(old: Entry | None, new: Entry | None) -> State:
+def _file_state(old: Entry | None, new: Entry | None) -> ChangeState:
     if old is None:
         return "added"
     if new is None:

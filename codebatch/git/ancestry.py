@@ -15,27 +15,27 @@ from codebatch.git.repository import GitError, query_git
 
 ANCESTORS_MAX = 100_000
 
-_SECONDS = 30.0
-_COMMIT = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z", re.ASCII)
+_GIT_SECONDS_MAX = 30.0
+_COMMIT_HASH = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z", re.ASCII)
 
 
 class Repository(NamedTuple):
     """A git work tree: the path of the git program, and a directory in the work tree."""
 
-    git: str
+    git_program: str
     directory: bytes
 
     @property
     def is_shallow(self) -> bool:
         """True if the clone lacks the history before some commit. False if git does not report this."""
         try:
-            return find_head(self.git, self.directory).is_shallow
+            return find_head(self.git_program, self.directory).is_shallow
         except GitError:
             return False
 
     def parents(self, commit: str) -> list[str]:
         """Return the parents of a commit, even if they are missing from the repository. Raises GitError."""
-        head = self._query("cat-file", "commit", _check_commit(commit)).partition(b"\n\n")[0]
+        head = self._query_git("cat-file", "commit", _check_commit(commit)).partition(b"\n\n")[0]
         names = (line.removeprefix(b"parent ") for line in head.split(b"\n") if line.startswith(b"parent "))
         return [_check_commit(name.decode("ascii", "replace")) for name in names]
 
@@ -48,29 +48,31 @@ class Repository(NamedTuple):
         if not reference or reference.startswith("-") or not reference.isprintable():
             return None
         try:
-            return _first_commit(self._query("rev-parse", "--verify", "--quiet", f"{reference}^{{commit}}"))
+            return _first_commit(self._query_git("rev-parse", "--verify", "--quiet", f"{reference}^{{commit}}"))
         except GitError:
             return None
 
     def merge_base(self, one: str, other: str) -> str:
         """Return the best common ancestor of two commits. Raises GitError if there is none."""
         try:
-            return _first_commit(self._query("merge-base", _check_commit(one), _check_commit(other)))
+            return _first_commit(self._query_git("merge-base", _check_commit(one), _check_commit(other)))
         except GitError as error:
             raise GitError("they have no common commit in this clone") from error
 
     def ancestors(self, commit: str) -> Sequence[str]:
         """Return a commit and its ancestors, nearest first, at most ANCESTORS_MAX. Raises GitError."""
-        output = self._query("rev-list", f"--max-count={ANCESTORS_MAX}", _check_commit(commit), "--")
+        output = self._query_git("rev-list", f"--max-count={ANCESTORS_MAX}", _check_commit(commit), "--")
         return output.decode("ascii", "replace").split()
 
-    def _query(self, *arguments: str) -> bytes:
-        return query_git(self.git, self.directory, arguments, _SECONDS, is_top=is_repository_top(self.directory))
+    def _query_git(self, *arguments: str) -> bytes:
+        return query_git(
+            self.git_program, self.directory, arguments, _GIT_SECONDS_MAX, is_top=is_repository_top(self.directory)
+        )
 
 
 def is_commit(text: str) -> bool:
     """Return whether a text has the form of a full commit hash."""
-    return _COMMIT.match(text) is not None
+    return _COMMIT_HASH.match(text) is not None
 
 
 def _check_commit(commit: str) -> str:

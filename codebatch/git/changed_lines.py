@@ -10,18 +10,18 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from codebatch.git.ancestry import Repository, is_commit
-from codebatch.git.checkout import no_filters
+from codebatch.git.checkout import filter_overrides
 from codebatch.git.history import is_repository_top
 from codebatch.git.repository import GitError, query_git
 
-_SECONDS_MAX = 120.0
-_DIFF = (
+_DIFF_SECONDS_MAX = 120.0
+_DIFF_ARGUMENTS = (
     "-c", "core.quotePath=false", "diff", "-U0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames",
     "--ignore-submodules=all", "--relative", "--src-prefix=a/", "--dst-prefix=b/", "-O/dev/null",
 )  # fmt: skip
-_HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-_ESCAPE = re.compile(rb'\\([0-7]{3}|[abfnrtv"\\])')
-_ESCAPED = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
+_HUNK_HEADER = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_PATH_ESCAPE = re.compile(rb'\\([0-7]{3}|[abfnrtv"\\])')
+_ESCAPED_BYTES = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
 
 
 def touched_lines(repository: Repository, old: str, new: str | None) -> Mapping[bytes, list[range]]:
@@ -34,9 +34,9 @@ def touched_lines(repository: Repository, old: str, new: str | None) -> Mapping[
     git, directory = repository
     is_top = is_repository_top(directory)
     commits = (old, new) if new else (old,)
-    arguments = (*no_filters(git, directory, is_top=is_top), *_DIFF, *commits, "--", ".")
+    arguments = (*filter_overrides(git, directory, is_top=is_top), *_DIFF_ARGUMENTS, *commits, "--", ".")
     lines_by_path: dict[bytes, list[range]] = defaultdict(list)
-    for path, lines in _iter_hunks(query_git(git, directory, arguments, _SECONDS_MAX, is_top=is_top)):
+    for path, lines in _iter_hunks(query_git(git, directory, arguments, _DIFF_SECONDS_MAX, is_top=is_top)):
         lines_by_path[path].append(lines)
     return dict(lines_by_path)
 
@@ -45,9 +45,9 @@ def _iter_hunks(diff: bytes) -> Iterator[tuple[bytes, range]]:
     path = b""
     lines = iter(diff.split(b"\n"))
     for line in lines:
-        hunk = _HUNK.match(line)
+        hunk = _HUNK_HEADER.match(line)
         if line.startswith(b"+++ "):
-            path = _unquoted(line[4:].removesuffix(b"\t")).removeprefix(b"b/")
+            path = _unquote_path(line[4:].removesuffix(b"\t")).removeprefix(b"b/")
         elif hunk is not None:
             removed, first, added = (1 if part is None else int(part) for part in hunk.groups())
             # Skip the content lines of the hunk, because content may look like a header.
@@ -56,12 +56,12 @@ def _iter_hunks(diff: bytes) -> Iterator[tuple[bytes, range]]:
             yield path, range(first, first + added)
 
 
-def _unquoted(path: bytes) -> bytes:
+def _unquote_path(path: bytes) -> bytes:
     """Return a path without the quoting of git, which quotes control characters, quotation marks and backslashes."""
     if not path.startswith(b'"'):
         return path
-    return _ESCAPE.sub(lambda match: _escaped(match[1]), path[1:-1])
+    return _PATH_ESCAPE.sub(lambda match: _unescape_byte(match[1]), path[1:-1])
 
 
-def _escaped(text: bytes) -> bytes:
-    return bytes((int(text, 8) & 255,)) if text.isdigit() else _ESCAPED.get(text, text)
+def _unescape_byte(text: bytes) -> bytes:
+    return bytes((int(text, 8) & 255,)) if text.isdigit() else _ESCAPED_BYTES.get(text, text)

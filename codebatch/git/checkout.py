@@ -25,15 +25,15 @@ from codebatch.git.repository import (
     start_git,
 )
 
-_SECONDS_MAX = 60.0
+_COMPARISON_SECONDS_MAX = 60.0
 # git waits forever for a FIFO named `.gitattributes`, so there is a time limit. It is long, because git may have to
 # read all files again.
 _STATUS_SECONDS = 10.0
-_FILES_A_SECOND = 1000
-_STATUS = ("status", "--porcelain=v1", "-z", "-uno", "--ignore-submodules=all", "--no-renames", "--", ".")
+_FILES_PER_SECOND = 1000
+_STATUS_ARGUMENTS = ("status", "--porcelain=v1", "-z", "-uno", "--ignore-submodules=all", "--no-renames", "--", ".")
 # Maximum depth of nested submodules.
-_DEPTH_MAX = 16
-_KEYS = (b"clean", b"smudge", b"process")
+_SUBMODULE_DEPTH_MAX = 16
+_FILTER_KEYS = (b"clean", b"smudge", b"process")
 
 
 class CheckoutComparison:
@@ -41,9 +41,11 @@ class CheckoutComparison:
 
     def __init__(self, git: str, directory: bytes, *, is_top: bool, depth: int = 0) -> None:
         """Start git. `depth` is the number of repositories that enclose this one as a submodule. Raises GitError."""
-        self._git, self._directory, self._is_top, self._depth = git, directory, is_top, depth
-        filters = no_filters(git, directory, is_top=is_top)
-        self._process: subprocess.Popen[bytes] = start_git(git, directory, (*filters, *_STATUS), is_top=is_top)
+        self._git, self._directory, self._is_top, self._submodule_depth = git, directory, is_top, depth
+        filters = filter_overrides(git, directory, is_top=is_top)
+        self._process: subprocess.Popen[bytes] = start_git(
+            git, directory, (*filters, *_STATUS_ARGUMENTS), is_top=is_top
+        )
 
     def is_clean(self, paths: Iterable[bytes]) -> bool:
         """Return whether the newest commit has all `paths`, and git reports no changes.
@@ -51,13 +53,13 @@ class CheckoutComparison:
         `paths` are relative to the directory. Raises GitError.
         """
         expected_paths = {*paths}
-        seconds = min(_STATUS_SECONDS + len(expected_paths) / _FILES_A_SECOND, _SECONDS_MAX)
+        seconds = min(_STATUS_SECONDS + len(expected_paths) / _FILES_PER_SECOND, _COMPARISON_SECONDS_MAX)
         if finish_git(self._process, seconds)[0]:
             return False
-        index = read_index(self._git, self._directory, _SECONDS_MAX, is_top=self._is_top)
+        index = read_index(self._git, self._directory, _COMPARISON_SECONDS_MAX, is_top=self._is_top)
         below: dict[bytes, list[bytes]] = {submodule: [] for submodule in index.submodules}
         for path in expected_paths - index.paths:
-            submodule = _ancestor_among(below, path)
+            submodule = _nearest_ancestor(below, path)
             if submodule is None:
                 return False
             below[submodule].append(path[len(submodule) + 1 :])
@@ -69,7 +71,7 @@ class CheckoutComparison:
         A submodule is clean if its recorded commit is checked out, nothing has changed, and it has all paths in
         `below`.
         """
-        committed = committed_submodules(self._git, self._directory, _SECONDS_MAX, is_top=self._is_top)
+        committed = committed_submodules(self._git, self._directory, _COMPARISON_SECONDS_MAX, is_top=self._is_top)
         return committed == submodules and all(
             self._is_submodule_clean(path, commit.decode("ascii"), below[path]) for path, commit in submodules.items()
         )
@@ -78,11 +80,11 @@ class CheckoutComparison:
         directory = os.path.join(self._directory, path)
         if not is_repository_top(directory):  # Not checked out. git reports no files there.
             return not paths
-        if self._depth == _DEPTH_MAX or not self._owns_repository(directory):
+        if self._submodule_depth == _SUBMODULE_DEPTH_MAX or not self._owns_repository(directory):
             return False
         if find_head(self._git, directory).commit != commit:
             return False
-        checkout = CheckoutComparison(self._git, directory, is_top=True, depth=self._depth + 1)
+        checkout = CheckoutComparison(self._git, directory, is_top=True, depth=self._submodule_depth + 1)
         try:
             return checkout.is_clean(paths)
         finally:
@@ -104,7 +106,7 @@ class CheckoutComparison:
         end_git(self._process)
 
 
-def _ancestor_among(directories: Container[bytes], path: bytes) -> bytes | None:
+def _nearest_ancestor(directories: Container[bytes], path: bytes) -> bytes | None:
     while path := os.path.dirname(path):
         if path in directories:
             return path
@@ -112,18 +114,20 @@ def _ancestor_among(directories: Container[bytes], path: bytes) -> bytes | None:
 
 
 def _repository_at(git: str, directory: bytes, *, is_top: bool) -> bytes:
-    output = query_git(git, directory, ("rev-parse", "--absolute-git-dir"), _SECONDS_MAX, is_top=is_top)
+    output = query_git(git, directory, ("rev-parse", "--absolute-git-dir"), _COMPARISON_SECONDS_MAX, is_top=is_top)
     return os.path.realpath(output.removesuffix(b"\n"))
 
 
-def no_filters(git: str, directory: bytes, *, is_top: bool) -> tuple[bytes, ...]:
+def filter_overrides(git: str, directory: bytes, *, is_top: bool) -> tuple[bytes, ...]:
     """Return settings for git that disable all filter programs. Raises GitError if a filter cannot be named."""
-    output = query_git(git, directory, ("config", "-z", "--name-only", "--list"), _SECONDS_MAX, is_top=is_top)
+    output = query_git(
+        git, directory, ("config", "-z", "--name-only", "--list"), _COMPARISON_SECONDS_MAX, is_top=is_top
+    )
     names = {name[len(b"filter.") :].rpartition(b".")[0] for name in output.split(b"\0") if name.startswith(b"filter.")}
     if any(b"=" in name for name in names):
         raise GitError("a filter of the git repository has an unsupported name")
     settings: list[bytes] = []
     for name in sorted(names):
-        settings += (part for key in _KEYS for part in (b"-c", b"filter.%b.%b=" % (name, key)))
+        settings += (part for key in _FILTER_KEYS for part in (b"-c", b"filter.%b.%b=" % (name, key)))
         settings += (b"-c", b"filter.%b.required=false" % name)
     return tuple(settings)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from codebatch.git.ancestry import Repository, is_commit
 from codebatch.git.history import is_repository_top
-from codebatch.git.repository import GitError, query_git, tracked
+from codebatch.git.repository import GitError, query_git, tracked_paths
 from codebatch.model.text.quantities import human_bytes
 from codebatch.system.files.memory_scratch import try_memory_scratch
 
@@ -23,8 +23,8 @@ _CHECKOUT_SECONDS = 600.0
 _PAGE_BYTES = 4096
 # Free space that a scratch directory requires. In memory: this many times the size of the tree, plus a fixed size,
 # because other programs need memory too. On disk: the size of the tree, plus the fixed size.
-_FREE_TIMES = 4
-_FREE_BYTES = 256 << 20
+_FREE_SPACE_FACTOR = 4
+_FREE_BYTES_MIN = 256 << 20
 
 
 @contextlib.contextmanager
@@ -36,10 +36,10 @@ def check_out_commit(repository: Repository, commit: str) -> Iterator[bytes]:
     """
     if not is_commit(commit):
         raise GitError(f"{commit[:80]!r} is not a commit")
-    with _scratch(_tree_bytes(repository, commit)) as scratch:
+    with _scratch_directory(_tree_bytes(repository, commit)) as scratch:
         top = os.path.join(os.fsencode(os.path.realpath(scratch)), b"tree")
         _check_out(repository, commit, top)
-        directory = os.path.join(top, _query(repository, "rev-parse", "--show-prefix")).rstrip(b"/")
+        directory = os.path.join(top, _query_git(repository, "rev-parse", "--show-prefix")).rstrip(b"/")
         if not os.path.isdir(directory):
             raise GitError(f"commit {commit[:12]} does not have this directory")
         yield directory
@@ -51,7 +51,7 @@ def _tree_bytes(repository: Repository, commit: str) -> int:
     Raises GitError, also if the commit has submodules.
     """
     size_bytes = 0
-    for line in _query(repository, "ls-tree", "-r", "-l", "-z", "--full-tree", commit).split(b"\0"):
+    for line in _query_git(repository, "ls-tree", "-r", "-l", "-z", "--full-tree", commit).split(b"\0"):
         mode, *_, size = line.partition(b"\t")[0].split() or (b"", b"0")
         if mode == b"160000":
             raise GitError(f"commit {commit[:12]} has submodules, whose content is in other repositories")
@@ -60,21 +60,21 @@ def _tree_bytes(repository: Repository, commit: str) -> int:
 
 
 @contextlib.contextmanager
-def _scratch(size_bytes: int) -> Iterator[str]:
+def _scratch_directory(size_bytes: int) -> Iterator[str]:
     """Yield an empty directory, and remove it afterwards. Raises GitError if there is no room for `size_bytes`.
 
     The directory is in memory if enough memory is free, because writing thousands of files to memory takes an eighth of
     the time.
     """
-    in_memory = try_memory_scratch(free_bytes=size_bytes * _FREE_TIMES + _FREE_BYTES)
+    in_memory = try_memory_scratch(free_bytes=size_bytes * _FREE_SPACE_FACTOR + _FREE_BYTES_MIN)
     if in_memory is not None:
         try:
             yield str(in_memory.path)
         finally:
             in_memory.remove()
         return
-    if shutil.disk_usage(tempfile.gettempdir()).free < size_bytes + _FREE_BYTES:
-        needed = human_bytes(size_bytes + _FREE_BYTES)
+    if shutil.disk_usage(tempfile.gettempdir()).free < size_bytes + _FREE_BYTES_MIN:
+        needed = human_bytes(size_bytes + _FREE_BYTES_MIN)
         raise GitError(
             f"not enough space for {human_bytes(size_bytes)} in {tempfile.gettempdir()}: {needed} must be free"
         )
@@ -83,11 +83,11 @@ def _scratch(size_bytes: int) -> Iterator[str]:
 
 
 def _check_out(repository: Repository, commit: str, top: bytes) -> None:
-    git = repository.git
-    objects = os.path.join(repository.directory, _query(repository, "rev-parse", "--git-path", "objects"))
+    git = repository.git_program
+    objects = os.path.join(repository.directory, _query_git(repository, "rev-parse", "--git-path", "objects"))
     if b"\n" in objects:
         raise GitError("git does not support the path of its objects")
-    object_format = _query(repository, "rev-parse", "--show-object-format").decode("ascii", "replace")
+    object_format = _query_git(repository, "rev-parse", "--show-object-format").decode("ascii", "replace")
     os.mkdir(top)
     query_git(
         git, top, ("init", "-q", "--template=", f"--object-format={object_format}", "."), _QUERY_SECONDS, is_top=False
@@ -96,21 +96,25 @@ def _check_out(repository: Repository, commit: str, top: bytes) -> None:
         file.write(os.path.realpath(objects) + b"\n")
     query_git(git, top, ("read-tree", commit), _QUERY_SECONDS, is_top=True)
     query_git(git, top, ("checkout-index", "-q", "-a"), _CHECKOUT_SECONDS, is_top=True)
-    for path in tracked(git, top, _QUERY_SECONDS, is_top=True):
-        if os.path.basename(path) == b".gitattributes" and _names_filter(os.path.join(top, path)):
+    for path in tracked_paths(git, top, _QUERY_SECONDS, is_top=True):
+        if os.path.basename(path) == b".gitattributes" and _sets_filter_attribute(os.path.join(top, path)):
             raise GitError(f"commit {commit[:12]} has files that need a git filter")
 
 
-def _names_filter(path: bytes) -> bool:
+def _sets_filter_attribute(path: bytes) -> bool:
     if os.path.islink(path) or not os.path.isfile(path):
         return False
     with open(path, "rb") as file:
         return b"filter=" in file.read()
 
 
-def _query(repository: Repository, *arguments: str) -> bytes:
+def _query_git(repository: Repository, *arguments: str) -> bytes:
     """Return the output of a git command without the final newline. The output may contain any bytes."""
     output = query_git(
-        repository.git, repository.directory, arguments, _QUERY_SECONDS, is_top=is_repository_top(repository.directory)
+        repository.git_program,
+        repository.directory,
+        arguments,
+        _QUERY_SECONDS,
+        is_top=is_repository_top(repository.directory),
     )
     return output.removesuffix(b"\n")

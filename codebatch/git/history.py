@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from codebatch.git.patches import BLOB_BYTES, Hunk, Pair, blob_from_name, parse_patch
+from codebatch.git.patches import BLOB_PREFIX_BYTES, BlobPair, Hunk, blob_from_name, parse_patch
 from codebatch.git.repository import GitError, end_git, query_git, start_git
 from codebatch.system.clock import running_ns
 
@@ -35,35 +35,35 @@ _SHA1_DIGITS = 40
 _READ_BYTES = 1 << 16
 _HEAD_QUERY = ("rev-parse", "--is-shallow-repository", "HEAD^{commit}", "HEAD:./")
 # git treats files above this size as binary and does not compare their lines, which would take long.
-_BIG_FILE = ("-c", "core.bigFileThreshold=1m")
+_BIG_FILE_OPTIONS = ("-c", "core.bigFileThreshold=1m")
 # These options protect against hostile repositories: no external diff, no text conversion, no order file.
-_DIFF = (
+_DIFF_TREE_ARGUMENTS = (
     "diff-tree", "--stdin", "-r", "--full-index", "--no-ext-diff", "--no-textconv", "--no-color",
     "--ignore-submodules=none", "-O/dev/null",
 )  # fmt: skip
-_RAW = (*_BIG_FILE, *_DIFF, "-c", "--raw", "-z")
+_RAW_DIFF_ARGUMENTS = (*_BIG_FILE_OPTIONS, *_DIFF_TREE_ARGUMENTS, "-c", "--raw", "-z")
 _FIND_RENAMES = ("-M50%",)
-_RENAMES = "-l1000"
-_RENAMES_OF_MERGES = "-l20"
+_RENAME_LIMIT = "-l1000"
+_MERGE_RENAME_LIMIT = "-l20"
 """The limit of files up to which git detects renames in merges.
 
 It is low, because rename detection in a merge of very different trees takes long, while few files are renamed in only
 one parent.
 """
-_LINES = (
+_PATCH_OPTIONS = (
     "-p", "-U0", "--inter-hunk-context=0", "--diff-algorithm=myers", "--indent-heuristic",
     "--irreversible-delete",
 )  # fmt: skip
 
 
-class Head(msgspec.Struct, frozen=True):
+class HeadCommit(msgspec.Struct, frozen=True):
     """The newest commit of a work tree. `is_shallow` is set if the history before some commit is missing."""
 
     commit: str
     is_shallow: bool
 
 
-class Version(NamedTuple):
+class FileVersion(NamedTuple):
     """A version of a file in a commit: its path, and the beginning of its blob hash."""
 
     path: bytes
@@ -76,8 +76,8 @@ class FileVersionChange(msgspec.Struct, frozen=True, array_like=True, gc=False):
     If the file is new, `old` is empty. A merge has a change only for a file that differs from the file in every parent.
     """
 
-    new: Version
-    old: tuple[Version, ...]
+    new: FileVersion
+    old: tuple[FileVersion, ...]
 
 
 class ListedCommit(NamedTuple):
@@ -99,7 +99,7 @@ class CommitComparison(NamedTuple):
     parent: bytes | None
 
 
-class Advance(Protocol):
+class ReadingProgress(Protocol):
     """A callback that is called with the progress of a reading: the number of commits done, and of all commits."""
 
     def __call__(self, done: int, planned: int) -> None: ...
@@ -122,11 +122,11 @@ class HunkReading(NamedTuple):
     If a pair has no hunks, its versions cannot be compared by lines.
     """
 
-    hunks: dict[Pair, tuple[Hunk, ...]]
+    hunks: dict[BlobPair, tuple[Hunk, ...]]
     is_cut: bool
 
 
-def find_head(git: str, directory: bytes) -> Head:
+def find_head(git: str, directory: bytes) -> HeadCommit:
     """Return the newest commit. Raises GitError if there is none, or if it has no files below the directory."""
     try:
         words = query_git(git, directory, _HEAD_QUERY, _HEAD_SECONDS, is_top=is_repository_top(directory)).split()
@@ -136,11 +136,16 @@ def find_head(git: str, directory: bytes) -> Head:
         raise
     if len(words) != 3:
         raise GitError("git does not report the newest commit")
-    return Head(words[1].decode("ascii", "replace"), words[0] == b"true")
+    return HeadCommit(words[1].decode("ascii", "replace"), words[0] == b"true")
 
 
 def list_commits(
-    git: str, directory: bytes, head: Head, *, seconds_max: float = HISTORY_SECONDS_MAX, commits_max: int = COMMITS_MAX
+    git: str,
+    directory: bytes,
+    head: HeadCommit,
+    *,
+    seconds_max: float = HISTORY_SECONDS_MAX,
+    commits_max: int = COMMITS_MAX,
 ) -> list[ListedCommit]:
     """Return the commits of the last year up to `head`, each before its parents. Raises GitError.
 
@@ -164,12 +169,12 @@ def list_commits(
 def read_commits(
     git: str,
     directory: bytes,
-    head: Head,
+    head: HeadCommit,
     commits: Sequence[ListedCommit],
     *,
     seconds_max: float = HISTORY_SECONDS_MAX,
     bytes_max: int = HISTORY_BYTES_MAX,
-    advance: Advance = ignore_advance,
+    advance: ReadingProgress = ignore_advance,
 ) -> CommitReading:
     """Read the changes that commits made to files below a directory, in the order of `commits`. Raises GitError.
 
@@ -207,7 +212,7 @@ class _ChangeReader(msgspec.Struct):
         """Return the changes of each commit that could be read within the limits."""
         ordinary = [listed_commit.name for listed_commit in commits if not listed_commit.is_merge]
         merges = {listed_commit.name: len(listed_commit.parents) for listed_commit in commits if listed_commit.is_merge}
-        merge_changes = self._read(list(merges), "")
+        merge_changes = self._read_with_renames(list(merges), "")
         # Merges are first read without rename detection, which takes six times as long. It is needed only if a parent
         # does not have a file.
         with_renames = [
@@ -216,20 +221,27 @@ class _ChangeReader(msgspec.Struct):
             if any(len(listed_commit.old) < merges[name] for listed_commit in changes)
         ]  # fmt: skip
         merge_changes = {name: changes for name, changes in merge_changes.items() if name not in with_renames}
-        return merge_changes | self._read(with_renames, _RENAMES_OF_MERGES) | self._read(ordinary, _RENAMES)
+        return (
+            merge_changes
+            | self._read_with_renames(with_renames, _MERGE_RENAME_LIMIT)
+            | self._read_with_renames(ordinary, _RENAME_LIMIT)
+        )
 
-    def _read(self, names: list[bytes], renames: str) -> dict[bytes, tuple[FileVersionChange, ...]]:
+    def _read_with_renames(self, names: list[bytes], renames: str) -> dict[bytes, tuple[FileVersionChange, ...]]:
         if not names or self.is_cut:
             return {}
         rename_options = (*_FIND_RENAMES, renames, "--combined-all-paths") if renames else ("--no-renames",)
-        output = _Output(
-            self.git, self.directory, (*_RAW, *rename_options, *self.root, "--", "."), map(bytes.hex, names)
+        output = _DiffOutput(
+            self.git,
+            self.directory,
+            (*_RAW_DIFF_ARGUMENTS, *rename_options, *self.root, "--", "."),
+            map(bytes.hex, names),
         )
         changes, last = _parse_raw(
-            output.tokens(self.end_ns, self.bytes_max), self.prefix, has_renames=bool(renames)
+            output.iter_tokens(self.end_ns, self.bytes_max), self.prefix, has_renames=bool(renames)
         )  # fmt: skip
         if output.status and renames:  # Rename detection reads files, which a partial clone may lack.
-            return self._read(names, "")
+            return self._read_with_renames(names, "")
         if output.status:
             raise GitError(f"git ended with status {output.status}")
         self.bytes_max -= output.read_bytes
@@ -242,7 +254,7 @@ class _ChangeReader(msgspec.Struct):
 def read_hunks(
     git: str,
     directory: bytes,
-    commits_by_pair: Mapping[Pair, CommitComparison],
+    commits_by_pair: Mapping[BlobPair, CommitComparison],
     paths: Collection[bytes],
     *,
     seconds_max: float = HISTORY_SECONDS_MAX,
@@ -254,11 +266,20 @@ def read_hunks(
     """
     end_ns = running_ns() + round(seconds_max * 1e9)
     compared = dict.fromkeys(commits_by_pair.values())
-    arguments = (*_BIG_FILE, *_DIFF, *_FIND_RENAMES, _RENAMES, "--root", "-m", *_LINES, "--")
+    arguments = (
+        *_BIG_FILE_OPTIONS,
+        *_DIFF_TREE_ARGUMENTS,
+        *_FIND_RENAMES,
+        _RENAME_LIMIT,
+        "--root",
+        "-m",
+        *_PATCH_OPTIONS,
+        "--",
+    )
     lines = (" ".join(name.hex() for name in each if name is not None) for each in compared)
-    output = _Output(git, directory, (*arguments, *sorted(paths)), lines)
-    hunks = parse_patch(output.lines(end_ns, bytes_max))
-    pairs: Iterable[Pair] = commits_by_pair
+    output = _DiffOutput(git, directory, (*arguments, *sorted(paths)), lines)
+    hunks = parse_patch(output.iter_line_blocks(end_ns, bytes_max))
+    pairs: Iterable[BlobPair] = commits_by_pair
     if output.status:  # git failed because a version is missing. The last pair may be incomplete.
         hunks.pop(next(reversed(hunks), (b"", b"")), None)
     if output.is_cut:
@@ -269,7 +290,7 @@ def read_hunks(
     return HunkReading({pair: tuple(hunks.get(pair, ())) for pair in pairs}, output.is_cut)
 
 
-def read_committed(git: str, directory: bytes, head: Head, paths: Collection[bytes]) -> dict[bytes, bytes]:
+def read_committed_files(git: str, directory: bytes, head: HeadCommit, paths: Collection[bytes]) -> dict[bytes, bytes]:
     """Return the contents of files in the commit `head`.
 
     `paths` are relative to the directory. Missing paths are omitted. Raises GitError.
@@ -288,10 +309,10 @@ def read_committed(git: str, directory: bytes, head: Head, paths: Collection[byt
 def blob_hash_prefix(content: bytes, commit: str) -> bytes:
     """Return the beginning of the blob hash of a content. `commit` shows the hash algorithm of the repository."""
     new = hashlib.sha1 if len(commit) == _SHA1_DIGITS else hashlib.sha256
-    return new(b"blob %d\0%b" % (len(content), content), usedforsecurity=False).digest()[:BLOB_BYTES]
+    return new(b"blob %d\0%b" % (len(content), content), usedforsecurity=False).digest()[:BLOB_PREFIX_BYTES]
 
 
-class _Output:
+class _DiffOutput:
     """The output of one `git diff-tree` process for several commits. It can be read only once, to its end.
 
     `is_cut` is set if a limit of bytes or time was reached. `status` is the exit status of git.
@@ -308,16 +329,16 @@ class _Output:
             commits_file.seek(0)
             self._process = start_git(git, directory, arguments, is_top=is_top, input_descriptor=commits_file.fileno())
 
-    def tokens(self, end_ns: int, bytes_max: int) -> Iterator[bytes]:
+    def iter_tokens(self, end_ns: int, bytes_max: int) -> Iterator[bytes]:
         """Yield the tokens of the output, which end with NUL."""
-        for block in self._blocks(b"\0", end_ns, bytes_max):
+        for block in self._iter_blocks(b"\0", end_ns, bytes_max):
             yield from block.split(b"\0")[:-1]
 
-    def lines(self, end_ns: int, bytes_max: int) -> Iterator[bytes]:
+    def iter_line_blocks(self, end_ns: int, bytes_max: int) -> Iterator[bytes]:
         """Yield blocks of whole lines."""
-        return self._blocks(b"\n", end_ns, bytes_max)
+        return self._iter_blocks(b"\n", end_ns, bytes_max)
 
-    def _blocks(self, end: bytes, end_ns: int, bytes_max: int) -> Iterator[bytes]:
+    def _iter_blocks(self, end: bytes, end_ns: int, bytes_max: int) -> Iterator[bytes]:
         remaining: list[bytes] = []
         try:
             for data in _iter_output(self._process, end_ns):
@@ -356,8 +377,8 @@ def _parse_raw(
             if not any(new):
                 continue
             olds = paths if len(paths) > 1 else paths * parents
-            versions = (Version(path, blob) for path, blob in zip(olds, old, strict=False) if any(blob))
-            changes[commit].append(FileVersionChange(Version(paths[-1], new), tuple(versions)))
+            versions = (FileVersion(path, blob) for path, blob in zip(olds, old, strict=False) if any(blob))
+            changes[commit].append(FileVersionChange(FileVersion(paths[-1], new), tuple(versions)))
     except (ValueError, IndexError, KeyError) as error:
         raise GitError("git does not report which commits changed") from error
     except StopIteration:

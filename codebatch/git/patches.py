@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-BLOB_BYTES = 12
+BLOB_PREFIX_BYTES = 12
 """Length in bytes to which blob hashes are truncated: enough to distinguish all versions in a repository."""
 
-_PATCH = re.compile(
+_PATCH_LINE = re.compile(
     rb"^(?:index ([0-9a-f]+)\.\.([0-9a-f]+)|@@ -([0-9]+)(?:,([0-9]+))? \+([0-9]+)(?:,([0-9]+))? @@)", re.MULTILINE
 )
 
@@ -27,29 +27,29 @@ class Hunk(NamedTuple):
     new_end: int
 
 
-Pair = tuple[bytes, bytes]
+BlobPair = tuple[bytes, bytes]
 """The truncated blob hashes of an old and a new version of a file."""
 
 
 def blob_from_name(name: bytes) -> bytes:
     """Return the bytes of a hexadecimal blob hash, truncated to BLOB_BYTES."""
-    return bytes.fromhex(name.decode("ascii"))[:BLOB_BYTES]
+    return bytes.fromhex(name.decode("ascii"))[:BLOB_PREFIX_BYTES]
 
 
-def parse_patch(blocks: Iterable[bytes]) -> dict[Pair, list[Hunk]]:
+def parse_patch(blocks: Iterable[bytes]) -> dict[BlobPair, list[Hunk]]:
     """Return the hunks of each pair, in the order of the patch. Each block consists of whole lines."""
-    hunks_by_pair: dict[Pair, list[Hunk]] = {}
+    hunks_by_pair: dict[BlobPair, list[Hunk]] = {}
     hunks: list[Hunk] = []
     for block in blocks:
-        for match in _PATCH.finditer(block):
+        for match in _PATCH_LINE.finditer(block):
             if match[1] is not None:
                 hunks = hunks_by_pair[blob_from_name(match[1]), blob_from_name(match[2])] = []
             else:
-                hunks.append(Hunk(*_span(match[3], match[4]), *_span(match[5], match[6])))
+                hunks.append(Hunk(*_line_span(match[3], match[4]), *_line_span(match[5], match[6])))
     return hunks_by_pair
 
 
-def _span(start: bytes, count: bytes | None) -> tuple[int, int]:
+def _line_span(start: bytes, count: bytes | None) -> tuple[int, int]:
     """Return the first line of a range, and the line after the last one. `start` and `count` are from a hunk header.
 
     For an empty range, git reports the line before the range.

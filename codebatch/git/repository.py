@@ -32,7 +32,7 @@ GIT_MEMORY_BYTES_MAX = 4 << 30
 It is needed because git reads pattern files and trees of any size into memory.
 """
 
-_SETTINGS = (
+_GIT_SETTINGS = (
     "core.attributesFile=",
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
@@ -41,7 +41,7 @@ _SETTINGS = (
     "safe.directory=*",
     "submodule.recurse=false",
 )
-_ENVIRONMENT = {
+_GIT_ENVIRONMENT = {
     "GIT_ATTR_NOSYSTEM": "1",
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": "/dev/null",
@@ -57,31 +57,31 @@ _ENVIRONMENT = {
     "MALLOC_TRIM_THRESHOLD_": "268435456",
 }
 # For this query, git reads only its index.
-_TRACKED_SECONDS = 30.0
+_INDEX_SECONDS_MAX = 30.0
 # Interval in seconds at which a process that waits for git tests whether git is blocked.
 _POLL_SECONDS = 0.2
-_LIST = ("ls-files", "-coz", "--deduplicate", "--exclude-per-directory=.gitignore")
-_UNREADABLE = re.compile(rb"warning: (?:could not open directory|unable to access) '(.*?)/?': (.*)")
+_LIST_ARGUMENTS = ("ls-files", "-coz", "--deduplicate", "--exclude-per-directory=.gitignore")
+_UNREADABLE_PATH_WARNING = re.compile(rb"warning: (?:could not open directory|unable to access) '(.*?)/?': (.*)")
 # Invalid parts of paths: a component that is empty, `.`, `..`, or `.git` in any case; a slash at the beginning.
-_NO_PATH = re.compile(rb"(?:\A|[\0/])(?:\.\.?|\.git)(?=[/\0])|(?:\A|[\0/])/", re.IGNORECASE)
+_INVALID_PATH = re.compile(rb"(?:\A|[\0/])(?:\.\.?|\.git)(?=[/\0])|(?:\A|[\0/])/", re.IGNORECASE)
 _NAME_TOO_LONG = os.strerror(errno.ENAMETOOLONG)
-_WARNINGS = (b"warning: could not open directory", b"warning: unable to access")
+_KNOWN_WARNINGS = (b"warning: could not open directory", b"warning: unable to access")
 # Output of `ls-files -v -s -z`: "H 100644 OBJECT 0<TAB>PATH<NUL>". A tag other than H means that the file is unmerged,
 # or that git does not compare it.
-_INDEXED = re.compile(rb"[^\t\0]*\t([^\0]*)\0")
-_SUBMODULE = re.compile(rb"(?:\A|\0)(?:H )?160000 (?:commit )?([0-9a-f]+)(?: \d)?\t([^\0]*)")
-_UNSEEN = re.compile(rb"(?:\A|\0)(?!H )[^\0]")
+_INDEX_ENTRY_PATH = re.compile(rb"[^\t\0]*\t([^\0]*)\0")
+_SUBMODULE_ENTRY = re.compile(rb"(?:\A|\0)(?:H )?160000 (?:commit )?([0-9a-f]+)(?: \d)?\t([^\0]*)")
+_FLAGGED_ENTRY = re.compile(rb"(?:\A|\0)(?!H )[^\0]")
 
 
 class GitError(Exception):
     """git is missing or too old, or cannot read this tree. The message is the reason."""
 
 
-class GitSilent(GitError):
+class GitTimedOut(GitError):
     """The error that git did not finish within the time limit. git still runs."""
 
 
-class GitBlockedError(GitSilent):
+class GitBlockedError(GitTimedOut):
     """The error that git waits for a FIFO at a path where it expects a file.
 
     No process writes to it, so git would wait forever.
@@ -115,12 +115,12 @@ class GitIndex(msgspec.Struct, frozen=True):
     is_seen: bool
 
 
-class GitList:
+class FileListProcess:
     """A running `git ls-files`. Call `wait` or `close`."""
 
     def __init__(self, git: str, directory: bytes, *, is_top: bool) -> None:
         """Start to list a directory. `is_top` is set if the directory is the top of its repository."""
-        self._process = start_git(git, directory, _LIST, is_top=is_top)
+        self._process = start_git(git, directory, _LIST_ARGUMENTS, is_top=is_top)
 
     def wait(self, seconds: float) -> GitFileList:
         """Return the list, after at most `seconds`. Raises GitError.
@@ -128,9 +128,11 @@ class GitList:
         After GitSilent or GitBlockedError, this may be called again.
         """
         output, errors = finish_git(self._process, seconds)
-        unreadable = [(match[1], match[2].decode("utf-8", "replace")) for match in _UNREADABLE.finditer(errors)]
+        unreadable = [
+            (match[1], match[2].decode("utf-8", "replace")) for match in _UNREADABLE_PATH_WARNING.finditer(errors)
+        ]
         # git truncates warnings at 4096 bytes. If the path in a warning is very long, the reason after it is missing.
-        if len(unreadable) < sum(map(errors.count, _WARNINGS)) or any(
+        if len(unreadable) < sum(map(errors.count, _KNOWN_WARNINGS)) or any(
             reason == _NAME_TOO_LONG for _, reason in unreadable
         ):
             raise GitError("this project has paths that are too long for git")
@@ -153,7 +155,7 @@ def find_git() -> str | None:
     return None
 
 
-def gitlinks(git: str, directory: bytes, seconds: float, *, is_top: bool) -> set[bytes]:
+def submodule_paths(git: str, directory: bytes, seconds: float, *, is_top: bool) -> set[bytes]:
     """Return the paths of the submodules in the index that are below a directory. Raises GitError."""
     paths = set()
     for line in query_git(git, directory, ("ls-files", "-sz"), seconds, is_top=is_top).split(b"\0"):
@@ -163,7 +165,7 @@ def gitlinks(git: str, directory: bytes, seconds: float, *, is_top: bool) -> set
     return paths
 
 
-def tracked(git: str, directory: bytes, seconds: float, *, is_top: bool) -> set[bytes]:
+def tracked_paths(git: str, directory: bytes, seconds: float, *, is_top: bool) -> set[bytes]:
     """Return the paths in the index that are below a directory. Raises GitError.
 
     For this query, git reads neither files of the work tree nor ignore patterns.
@@ -181,14 +183,14 @@ def read_index(git: str, directory: bytes, seconds: float, *, is_top: bool) -> G
     skip-worktree). Raises GitError.
     """
     output = query_git(git, directory, ("ls-files", "-v", "-s", "-z"), seconds, is_top=is_top)
-    paths = _INDEXED.findall(output)
+    paths = _INDEX_ENTRY_PATH.findall(output)
     _check_names(b"\0".join((*paths, b"")))
-    return GitIndex(frozenset(paths), _submodules(output), _UNSEEN.search(output) is None)
+    return GitIndex(frozenset(paths), _parse_submodules(output), _FLAGGED_ENTRY.search(output) is None)
 
 
 def committed_submodules(git: str, directory: bytes, seconds: float, *, is_top: bool) -> Mapping[bytes, bytes]:
     """Map the paths of submodules below a directory to the commits that HEAD records for them. Raises GitError."""
-    return _submodules(query_git(git, directory, ("ls-tree", "-r", "-z", "HEAD"), seconds, is_top=is_top))
+    return _parse_submodules(query_git(git, directory, ("ls-tree", "-r", "-z", "HEAD"), seconds, is_top=is_top))
 
 
 def is_tracked(git: str, directory: bytes, path: bytes) -> bool:
@@ -196,7 +198,7 @@ def is_tracked(git: str, directory: bytes, path: bytes) -> bool:
 
     Raises GitError.
     """
-    return bool(query_git(git, directory, ("ls-files", "-z", "--", path), _TRACKED_SECONDS, is_top=True))
+    return bool(query_git(git, directory, ("ls-files", "-z", "--", path), _INDEX_SECONDS_MAX, is_top=True))
 
 
 def start_git(
@@ -213,8 +215,8 @@ def start_git(
 
     `input_descriptor` is the file descriptor for standard input. By default there is no input.
     """
-    settings = [part for setting in _SETTINGS for part in ("-c", setting)]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _ENVIRONMENT
+    settings = [part for setting in _GIT_SETTINGS for part in ("-c", setting)]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _GIT_ENVIRONMENT
     # The repository is named explicitly. So if it is broken, git reports an error and does not search the parent
     # directories. Also, `core.worktree` and the owner of the directory have no effect.
     where = ["--git-dir=.git", "--work-tree=."] if is_top else []
@@ -241,13 +243,13 @@ def finish_git(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes,
 
     If git begins to wait for a FIFO, raises GitBlockedError soon afterwards.
     """
-    output, errors = _communicate(process, running_ns() + round(seconds * 1e9))
+    output, errors = _wait_and_read(process, running_ns() + round(seconds * 1e9))
     if process.returncode != 0:
         raise GitError(_first_line(errors) or f"git ended with status {process.returncode}")
     return output, errors
 
 
-def _communicate(process: subprocess.Popen[bytes], end_ns: int) -> tuple[bytes, bytes]:
+def _wait_and_read(process: subprocess.Popen[bytes], end_ns: int) -> tuple[bytes, bytes]:
     """Wait until a process ends. Return its output and warnings. Raises GitSilent or GitBlockedError."""
     while True:
         remaining = max(0.0, (end_ns - running_ns()) / 1e9)
@@ -257,7 +259,7 @@ def _communicate(process: subprocess.Popen[bytes], end_ns: int) -> tuple[bytes, 
             if waits_for_fifo(process.pid):
                 raise GitBlockedError from error
             if remaining <= _POLL_SECONDS:
-                raise GitSilent("git does not answer") from error
+                raise GitTimedOut("git does not answer") from error
 
 
 def query_git(git: str, directory: bytes, arguments: tuple[str | bytes, ...], seconds: float, *, is_top: bool) -> bytes:
@@ -277,8 +279,8 @@ def end_git(process: subprocess.Popen[bytes]) -> None:
         process.communicate()
 
 
-def _submodules(output: bytes) -> Mapping[bytes, bytes]:
-    return {match[2]: match[1] for match in _SUBMODULE.finditer(output)}
+def _parse_submodules(output: bytes) -> Mapping[bytes, bytes]:
+    return {match[2]: match[1] for match in _SUBMODULE_ENTRY.finditer(output)}
 
 
 def _check_names(names: bytes) -> bytes:
@@ -286,7 +288,7 @@ def _check_names(names: bytes) -> bytes:
 
     Raises GitError if one is not a possible path below the queried directory.
     """
-    invalid = _NO_PATH.search(names)
+    invalid = _INVALID_PATH.search(names)
     if invalid is not None:
         start = names.rfind(b"\0", 0, invalid.start() + 1) + 1
         name = names[start : names.find(b"\0", start)]

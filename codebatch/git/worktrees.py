@@ -11,8 +11,8 @@ import os
 
 from codebatch.system.files.regular_files import read_regular
 
-_LINK = b"gitdir: "
-_FILE_BYTES_MAX = 8192
+_GITFILE_PREFIX = b"gitdir: "
+_GITFILE_BYTES_MAX = 8192
 
 
 def common_directory(top: bytes) -> bytes | None:
@@ -37,7 +37,7 @@ def linked_common_directory(top: bytes) -> bytes | None:
     own = _named_directory(top)
     if own is None:
         return None
-    common, back = _line(os.path.join(own, b"commondir")), _line(os.path.join(own, b"gitdir"))
+    common, back = _read_one_line(os.path.join(own, b"commondir")), _read_one_line(os.path.join(own, b"gitdir"))
     if common is None or back is None:
         return None
     # The path may be relative since git 2.48 (worktree.useRelativePaths).
@@ -67,16 +67,20 @@ def main_work_tree(top: bytes) -> bytes | None:
 
 def _named_directory(top: bytes) -> bytes | None:
     """Return the git directory named by the `.git` file of a work tree, or None if `.git` is not such a file."""
-    link = _line(os.path.join(top, b".git"))
-    return os.path.join(top, link.removeprefix(_LINK)) if link is not None and link.startswith(_LINK) else None
+    link = _read_one_line(os.path.join(top, b".git"))
+    return (
+        os.path.join(top, link.removeprefix(_GITFILE_PREFIX))
+        if link is not None and link.startswith(_GITFILE_PREFIX)
+        else None
+    )
 
 
-def _line(path: bytes) -> bytes | None:
+def _read_one_line(path: bytes) -> bytes | None:
     """Return the content of a regular file that has one line, without the newline.
 
     Return None if there is no such file.
     """
     try:
-        return read_regular(path, bytes_max=_FILE_BYTES_MAX, is_link_followed=False).removesuffix(b"\n")
+        return read_regular(path, bytes_max=_GITFILE_BYTES_MAX, is_link_followed=False).removesuffix(b"\n")
     except OSError:
         return None

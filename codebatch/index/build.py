@@ -20,12 +20,12 @@ from typing import NamedTuple
 
 from codebatch.errors import StoreCorrupt, StoreError
 from codebatch.index import keys
-from codebatch.index.generations import IndexBase, IndexFile, Layer, find_base, generations, index_directory
-from codebatch.index.keys import KINDS_POSTED, TERMS_VERSION
+from codebatch.index.generations import IndexBase, IndexFile, IndexLayer, find_base, index_directory, list_generations
+from codebatch.index.keys import INDEXED_KINDS, TERMS_VERSION
 from codebatch.index.parts import write_parts
 from codebatch.index.terms import (
     PostingCollector,
-    Terms,
+    ShardTerms,
     collect_terms,
     decode_terms,
     encode_terms,
@@ -36,10 +36,10 @@ from codebatch.model.digest import Digest
 from codebatch.model.documents import encode_document
 from codebatch.protocol.record_frames import iter_frames
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.batch_directory import BatchDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.ids import SkipCallback
-from codebatch.store.results.outputs import Outputs, TaskOutput
+from codebatch.store.results.outputs import MergedOutputs, TaskOutput
 from codebatch.store.sharing import hardlink_or_copy, ignoring_link_refusals
 from codebatch.system.processes.garbage_collector import collector_paused
 
@@ -72,47 +72,47 @@ class IndexBuildStats(NamedTuple):
     bytes: int
 
 
-class _Shards:
+class _IndexedShards:
     """The shard files of a batch whose records are indexed, and the terms in these records.
 
     It counts the files whose records were decoded, and the damaged files.
     """
 
-    def __init__(self, store: StoreDir, outputs: Outputs, on_skipped: SkipCallback, *, rebuilds: bool) -> None:
+    def __init__(self, store: StoreDir, outputs: MergedOutputs, on_skipped: SkipCallback, *, rebuilds: bool) -> None:
         """Find the shard files. If `rebuilds` is set, existing terms files are not read.
 
         `on_skipped` is called with a message for each damaged file.
         """
         self._store = store
         self._outputs = outputs
-        self._passed_over = on_skipped
-        self._is_anew = rebuilds
+        self._on_skipped = on_skipped
+        self._rebuilds = rebuilds
         self.decoded = 0
         self.damaged = 0
-        self.places: dict[Digest, tuple[TaskOutput, int]] = {
+        self.shard_indexes: dict[Digest, tuple[TaskOutput, int]] = {
             shard.digest: (task, index)
             for task in outputs.manifest.tasks
             for index, shard in enumerate(task.shards)
-            if not KINDS_POSTED.isdisjoint(shard.counts.kinds)
+            if not INDEXED_KINDS.isdisjoint(shard.counts.kinds)
         }
 
-    def iter_terms(self, known: Collection[Digest] = (), *, keeps: bool) -> Iterator[tuple[Digest, Terms]]:
+    def iter_terms(self, known: Collection[Digest] = (), *, keeps: bool) -> Iterator[tuple[Digest, ShardTerms]]:
         """Yield the trailer digest and the terms of each shard file, except of files in `known`.
 
         If `keeps` is set, a terms file is written for each shard file whose records are decoded. Raises
         StoreUnwritable.
         """
-        for digest, (task, index) in self.places.items():
+        for digest, (task, index) in self.shard_indexes.items():
             if digest in known:
                 continue
-            terms = None if self._is_anew else self._read_terms_file(digest)
+            terms = None if self._rebuilds else self._read_terms_file(digest)
             if terms is None:
                 self.decoded += 1
                 try:
                     terms = _decode_shard(self._outputs, task, index)
                 except StoreCorrupt as error:
                     self.damaged += 1
-                    self._passed_over(error.message)
+                    self._on_skipped(error.message)
                     continue
                 if keeps:
                     with ignoring_link_refusals():  # A terms file only saves time.
@@ -120,15 +120,15 @@ class _Shards:
                         self._store.files.write_volatile(path, encode_terms(digest, terms))
             yield digest, terms
 
-    def _read_terms_file(self, digest: Digest) -> Terms | None:
+    def _read_terms_file(self, digest: Digest) -> ShardTerms | None:
         try:
             return decode_terms(self._store.files.read(terms_path(self._store.root, digest)), digest)
         except (FileNotFoundError, StoreError, ValueError):
             return None
 
 
-def build(
-    store: StoreDir, batch: BatchDir, outputs: Outputs, on_skipped: SkipCallback, *, rebuilds: bool
+def build_generation(
+    store: StoreDir, batch: BatchDir, outputs: MergedOutputs, on_skipped: SkipCallback, *, rebuilds: bool
 ) -> IndexBuildStats:
     """Build the index of a batch from its merged outputs, and make it the current index of the batch.
 
@@ -136,23 +136,23 @@ def build(
     files are not read. The caller holds the shared lock of the store (`StoreDir.writing`). Raises StoreUnwritable or
     StoreError.
     """
-    shards = _Shards(store, outputs, on_skipped, rebuilds=rebuilds)
-    base = None if rebuilds else find_base(store, (batch.id, *batch.about.bases), shards.places)
+    shards = _IndexedShards(store, outputs, on_skipped, rebuilds=rebuilds)
+    base = None if rebuilds else find_base(store, (batch.id, *batch.about.bases), shards.shard_indexes)
     try:
-        return _build(store, batch, shards, base)
+        return _build_on_base(store, batch, shards, base)
     except FileNotFoundError:
         if base is None:
             raise
     # Another process published a newer index of the base's batch and removed the base.
-    return _build(store, batch, _Shards(store, outputs, on_skipped, rebuilds=rebuilds), None)
+    return _build_on_base(store, batch, _IndexedShards(store, outputs, on_skipped, rebuilds=rebuilds), None)
 
 
-def _build(store: StoreDir, batch: BatchDir, shards: _Shards, base: IndexBase | None) -> IndexBuildStats:
+def _build_on_base(store: StoreDir, batch: BatchDir, shards: _IndexedShards, base: IndexBase | None) -> IndexBuildStats:
     """Build the index with the reused base layer `base`, or with a new base if `base` is None.
 
     Raises FileNotFoundError if the reused base was removed.
     """
-    reused = shards.places.keys() & base.layer.slots if base is not None else frozenset[Digest]()
+    reused = shards.shard_indexes.keys() & base.layer.slots if base is not None else frozenset[Digest]()
     contents = merge_terms(shards.iter_terms(reused, keeps=True))
     return IndexBuildStats(
         terms=len(contents.pairs),
@@ -165,16 +165,18 @@ def _build(store: StoreDir, batch: BatchDir, shards: _Shards, base: IndexBase | 
     )
 
 
-def decode_shard_terms(store: StoreDir, outputs: Outputs, on_skipped: SkipCallback) -> tuple[dict[Digest, Terms], int]:
+def decode_shard_terms(
+    store: StoreDir, outputs: MergedOutputs, on_skipped: SkipCallback
+) -> tuple[dict[Digest, ShardTerms], int]:
     """Return the terms of each shard file, decoded from its records, and the number of unreadable shard files.
 
     Terms files are neither read nor written.
     """
-    shards = _Shards(store, outputs, on_skipped, rebuilds=True)
+    shards = _IndexedShards(store, outputs, on_skipped, rebuilds=True)
     return dict(shards.iter_terms(keeps=False)), shards.damaged
 
 
-def merge_terms(shard_terms: Iterable[tuple[Digest, Terms]]) -> LayerContents:
+def merge_terms(shard_terms: Iterable[tuple[Digest, ShardTerms]]) -> LayerContents:
     """Return the contents of a layer with the terms of all given shard files."""
     gathered = PostingCollector()
     slots: list[Digest] = []
@@ -183,7 +185,7 @@ def merge_terms(shard_terms: Iterable[tuple[Digest, Terms]]) -> LayerContents:
             if terms.columns:
                 gathered.add(terms, keys.encode_postings(len(slots), terms.frames))
             slots.append(digest)
-        return LayerContents(gathered.by_key(), tuple(slots))
+        return LayerContents(gathered.postings_by_key(), tuple(slots))
 
 
 def publish_index(store: StoreDir, batch_id: str, contents: LayerContents, base: IndexBase | None) -> int:
@@ -202,7 +204,7 @@ def publish_index(store: StoreDir, batch_id: str, contents: LayerContents, base:
                 part = layout.index_part_name(layout.INDEX_BASE, number)
                 hardlink_or_copy(files, base.root / part, building / part)
         name = layout.INDEX_BASE if base is None else layout.INDEX_OVERLAY
-        layer = Layer(parts=write_parts(files, building, name, contents.pairs), slots=contents.slots)
+        layer = IndexLayer(parts=write_parts(files, building, name, contents.pairs), slots=contents.slots)
         about = IndexFile(
             terms_version=TERMS_VERSION,
             base=layer if base is None else base.layer,
@@ -211,20 +213,20 @@ def publish_index(store: StoreDir, batch_id: str, contents: LayerContents, base:
         files.write_new(building / layout.INDEX_FILE, encode_document(about))
         files.make_directory(index_directory(store, batch_id))
         files.sync_directory(store.root / layout.INDEXES)
-        number = max(generations(store, batch_id), default=0) + 1
+        number = max(list_generations(store, batch_id), default=0) + 1
         # If another process has just published this number, its index is equivalent, and this one is removed.
         files.publish_directory(building, index_directory(store, batch_id) / str(number))
     except BaseException:
         files.remove_tree(building)
         raise
-    for older in generations(store, batch_id):
+    for older in list_generations(store, batch_id):
         if older < number:
             with ignoring_link_refusals():  # It stays if it is not a directory. No reader uses it.
                 files.remove_tree(index_directory(store, batch_id) / str(older))
     return sum(part.length for part in layer.parts)
 
 
-def _decode_shard(outputs: Outputs, task: TaskOutput, index: int) -> Terms:
+def _decode_shard(outputs: MergedOutputs, task: TaskOutput, index: int) -> ShardTerms:
     """Decode the records of a shard file into terms. Raises StoreCorrupt."""
     frames = outputs.verified_frames(task, index)  # Verified, because postings contain frame numbers.
     try:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import lmdb
 
 from codebatch.errors import StoreError
-from codebatch.index.keys import Lookup
+from codebatch.index.keys import TermLookup
 
 _PAGE_BYTES = 4096
 _SPARE_BYTES = 1 << 20
@@ -45,7 +45,7 @@ def make_database(pairs: Mapping[bytes, bytes]) -> bytes:
         raise StoreError(f"cannot build the index: {error}") from error
 
 
-class Database:
+class TermDatabase:
     """A read-only database. Processes that were forked after it was opened may use it too."""
 
     def __init__(self, data: bytes) -> None:
@@ -64,7 +64,7 @@ class Database:
         except (OSError, lmdb.Error) as error:
             raise ValueError(str(error)) from error
 
-    def bounds(self) -> tuple[bytes, bytes]:
+    def first_and_last_key(self) -> tuple[bytes, bytes]:
         """Return the first and the last key. Raises ValueError if the database is empty or damaged."""
         try:
             with self._environment.begin() as transaction, transaction.cursor() as cursor:
@@ -85,7 +85,7 @@ class Database:
         except lmdb.Error as error:
             raise ValueError(str(error)) from error
 
-    def values(self, lookup: Lookup) -> Sequence[bytes]:
+    def matching_values(self, lookup: TermLookup) -> Sequence[bytes]:
         """Return the values of all keys that match a lookup. Raises ValueError if the database is damaged."""
         if lookup.is_prefix:
             return [value for _, value in self.iter_from(lookup.key, lookup.first, lookup.last)]

@@ -18,13 +18,13 @@ from codebatch.index.keys import TERMS_VERSION
 from codebatch.model.digest import Digest
 from codebatch.model.documents import Document, decode_document
 from codebatch.store import layout
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.documents import read_document
 from codebatch.system.files.file_reader import FileReader
 
 INDEX_FORMAT = 1
 
-CHANGED_PERCENT_MAX = 10
+OVERLAY_PERCENT_MAX = 10
 """Maximum change of the shard files, in percent, up to which a base is reused.
 
 At most this percentage of the needed shard files may be missing from the base. At most the same percentage of the
@@ -41,7 +41,7 @@ class LayerPart(msgspec.Struct, frozen=True, kw_only=True):
     content: int
 
 
-class Layer(msgspec.Struct, frozen=True, kw_only=True):
+class IndexLayer(msgspec.Struct, frozen=True, kw_only=True):
     """A layer of an index: its parts in the order of keys.
 
     `slots` are the digests of the trailers of the result files that the layer covers.
@@ -56,15 +56,15 @@ class IndexFile(Document, frozen=True, kw_only=True):
 
     format: int = INDEX_FORMAT
     terms_version: int
-    base: Layer
-    overlay: Layer | None = None
+    base: IndexLayer
+    overlay: IndexLayer | None = None
 
 
 class IndexBase(msgspec.Struct, frozen=True):
     """The base layer of an existing index, and the directory of its parts."""
 
     root: Path
-    layer: Layer
+    layer: IndexLayer
 
 
 def decode_index(data: bytes) -> IndexFile:
@@ -77,10 +77,10 @@ def index_directory(store: StoreDir, batch_id: str) -> Path:
     return store.root / layout.INDEXES / batch_id
 
 
-def generations(store: StoreDir, batch_id: str) -> list[int]:
+def list_generations(store: StoreDir, batch_id: str) -> list[int]:
     """Return the numbers of the indexes of a batch, ascending, so the current one is last."""
     names = store.files.listing(index_directory(store, batch_id))
-    return sorted(number for name in names if (number := layout.parse_generation(name)) is not None)
+    return sorted(number for name in names if (number := layout.parse_generation_name(name)) is not None)
 
 
 def read_index_file(store: StoreDir, root: Path) -> IndexFile | None:
@@ -110,13 +110,13 @@ def find_base(store: StoreDir, batch_ids: Iterable[str], needed: Collection[Dige
 
 def _is_close_to(slots: Collection[Digest], needed: Collection[Digest]) -> bool:
     slot_set, needed_set = set(slots), set(needed)
-    return 100 * len(needed_set - slot_set) <= CHANGED_PERCENT_MAX * len(needed_set) and 100 * len(
+    return 100 * len(needed_set - slot_set) <= OVERLAY_PERCENT_MAX * len(needed_set) and 100 * len(
         slot_set - needed_set
-    ) <= CHANGED_PERCENT_MAX * len(slot_set)
+    ) <= OVERLAY_PERCENT_MAX * len(slot_set)
 
 
 def _read_base(store: StoreDir, batch_id: str) -> IndexBase | None:
-    numbers = generations(store, batch_id)
+    numbers = list_generations(store, batch_id)
     if not numbers:
         return None
     root = index_directory(store, batch_id) / str(numbers[-1])
@@ -142,7 +142,7 @@ def read_part(files: FileReader, path: Path, part: LayerPart) -> bytes:
 
 def corrupt_index(path: Path, problem: str) -> CorruptFile:
     """Return the error for a damaged index. `path` is the directory of the index or a file in it."""
-    batch = path.parent if layout.parse_generation(path.name) else path.parent.parent
+    batch = path.parent if layout.parse_generation_name(path.name) else path.parent.parent
     return CorruptFile(str(path), problem, hint=index_hint(batch.name))
 
 

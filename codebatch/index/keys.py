@@ -22,7 +22,7 @@ import msgspec
 TERMS_VERSION = 1
 """The version of the indexed terms and their encoding. Terms files and indexes of other versions are rebuilt."""
 
-KINDS_POSTED = frozenset(("symbol", "edge", "diagnostic", "metric"))
+INDEXED_KINDS = frozenset(("symbol", "edge", "diagnostic", "metric"))
 
 TERM_BYTES_MAX = 400
 """Maximum length in bytes of a term that is not truncated. LMDB keys have at most 511 bytes."""
@@ -31,22 +31,22 @@ POSTING_BYTES = 8
 
 _DIGEST_BYTES = 16
 
-SYMBOL = b"n"
-REFERENCE = b"r"
-DEPENDENCY = b"t"
-CODE = b"d"
-METRIC = b"m"
+SYMBOL_TAG = b"n"
+REFERENCE_TAG = b"r"
+DEPENDENCY_TAG = b"t"
+CODE_TAG = b"d"
+METRIC_TAG = b"m"
 
-_CUT = b"\xff"
+_TRUNCATED_MARK = b"\xff"
 # The lookbehind makes the search time linear in the length of the target.
 _LAST_COMPONENT = re.compile(r"(?<![^.:/\\>])[^.:/\\>]*\Z")
-_GREATEST = 2**32 - 1
+_NUMBER_MAX = 2**32 - 1
 
 _NUMBER_BYTES = 8
-_posting = struct.Struct("<II")
+_posting_struct = struct.Struct("<II")
 
 
-class Lookup(msgspec.Struct, frozen=True):
+class TermLookup(msgspec.Struct, frozen=True):
     """A search for the key `key` or, if `is_prefix` is set, for all keys that begin with `key`.
 
     `first` and `last`, if not empty, are the smallest and the greatest key that match.
@@ -62,46 +62,46 @@ def make_key(tag: bytes, term: bytes) -> bytes:
     """Return the key of a term of any length."""
     if len(term) <= TERM_BYTES_MAX:
         return tag + term
-    return b"".join((tag, term[:TERM_BYTES_MAX], _CUT, hashlib.sha256(term).digest()[:_DIGEST_BYTES]))
+    return b"".join((tag, term[:TERM_BYTES_MAX], _TRUNCATED_MARK, hashlib.sha256(term).digest()[:_DIGEST_BYTES]))
 
 
-def make_lookup(tag: bytes, term: str) -> Lookup:
+def make_lookup(tag: bytes, term: str) -> TermLookup:
     """Return the lookup of a term.
 
     If `term` ends with `*`, return the lookup of all terms that begin with the text before `*`.
     """
     if term.endswith("*"):
         return make_prefix_lookup(tag, term[:-1].encode("utf-8", "surrogatepass"))
-    return Lookup(make_key(tag, term.encode("utf-8", "surrogatepass")), is_prefix=False)
+    return TermLookup(make_key(tag, term.encode("utf-8", "surrogatepass")), is_prefix=False)
 
 
-def make_prefix_lookup(tag: bytes, prefix: bytes) -> Lookup:
+def make_prefix_lookup(tag: bytes, prefix: bytes) -> TermLookup:
     """Return the lookup of all terms that begin with a prefix."""
-    return Lookup(tag + prefix[:TERM_BYTES_MAX], is_prefix=True)
+    return TermLookup(tag + prefix[:TERM_BYTES_MAX], is_prefix=True)
 
 
-def make_code_lookup(code: str) -> Lookup:
+def make_code_lookup(code: str) -> TermLookup:
     """Return the lookup of diagnostics with a rule ID, of any severity.
 
     If `code` ends with `*`, return the lookup of all rule IDs that begin with the text before `*`.
     """
     if code.endswith("*"):
-        return make_lookup(CODE, code)
-    return make_prefix_lookup(CODE, code.encode("utf-8", "surrogatepass") + b"\0")
+        return make_lookup(CODE_TAG, code)
+    return make_prefix_lookup(CODE_TAG, code.encode("utf-8", "surrogatepass") + b"\0")
 
 
-def make_reference_lookup(target: str) -> Lookup:
+def make_reference_lookup(target: str) -> TermLookup:
     """Return the lookup of edges to a target, except edges of type `depends`.
 
     Only the last component of a target is indexed, so edges to other targets with the same last component match too.
     """
-    return Lookup(make_key(REFERENCE, last_component(target).encode("utf-8", "surrogatepass")), is_prefix=False)
+    return TermLookup(make_key(REFERENCE_TAG, last_component(target).encode("utf-8", "surrogatepass")), is_prefix=False)
 
 
-def make_metric_lookup(metric: str, least: float | None, most: float | None) -> Lookup:
+def make_metric_lookup(metric: str, least: float | None, most: float | None) -> TermLookup:
     """Return the lookup of the values of a metric from `least` to `most`, both included. None means no bound."""
     prefix = metric.encode("utf-8", "surrogatepass") + b"\0"
-    lookup = make_prefix_lookup(METRIC, prefix)
+    lookup = make_prefix_lookup(METRIC_TAG, prefix)
     if len(prefix) + _NUMBER_BYTES > TERM_BYTES_MAX:  # Truncated keys do not contain the value.
         return lookup
     first = lookup.key + _encode_number(math.floor(least)) if least is not None else b""
@@ -123,7 +123,7 @@ def metric_term(metric: str, value: int) -> bytes:
 
 
 def _encode_number(value: int) -> bytes:
-    return b"%0*x" % (_NUMBER_BYTES, min(max(value, 0), _GREATEST))
+    return b"%0*x" % (_NUMBER_BYTES, min(max(value, 0), _NUMBER_MAX))
 
 
 def last_component(target: str) -> str:
@@ -135,7 +135,7 @@ def last_component(target: str) -> str:
 
 def encode_postings(slot: int, frames: int) -> list[bytes]:
     """Return a posting for each frame of a slot: the frame number and the slot number, little-endian."""
-    return list(map(_posting.pack, range(frames), repeat(slot)))
+    return list(map(_posting_struct.pack, range(frames), repeat(slot)))
 
 
 def frames_by_slot(values: Iterable[bytes]) -> dict[int, list[int]]:
@@ -155,7 +155,7 @@ def frames_by_slot(values: Iterable[bytes]) -> dict[int, list[int]]:
     for posting in sorted(set(postings)):
         slot = posting >> 32
         if slot in frames:
-            frames[slot].append(posting & _GREATEST)
+            frames[slot].append(posting & _NUMBER_MAX)
         else:
-            frames[slot] = [posting & _GREATEST]
+            frames[slot] = [posting & _NUMBER_MAX]
     return frames

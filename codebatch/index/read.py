@@ -17,20 +17,20 @@ from typing import TypeVar
 
 import msgspec
 
-from codebatch.index.generations import corrupt_index, generations, index_directory, read_index_file
-from codebatch.index.keys import KINDS_POSTED, Lookup
+from codebatch.index.generations import corrupt_index, index_directory, list_generations, read_index_file
+from codebatch.index.keys import INDEXED_KINDS, TermLookup
 from codebatch.index.parts import LayerReader
 from codebatch.model.digest import Digest
 from codebatch.store import layout
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.results.outputs import TaskOutput
 
 T = TypeVar("T")
 
-_TRIES_MAX = 4
+_OPEN_ATTEMPTS_MAX = 4
 
 
-class _Generation(msgspec.Struct, frozen=True):
+class _OpenGeneration(msgspec.Struct, frozen=True):
     """One index of a batch on disk, and the trailer digests of the shard files that it covers."""
 
     root: Path
@@ -41,7 +41,7 @@ class _Generation(msgspec.Struct, frozen=True):
 class _MatchingFrames(msgspec.Struct, frozen=True):
     """The frames that match any of the lookups, by shard file, and the shard files that the index covers."""
 
-    lookups: tuple[Lookup, ...]
+    lookups: tuple[TermLookup, ...]
     frames: dict[Digest, set[int]]
     known: frozenset[Digest]
 
@@ -49,25 +49,25 @@ class _MatchingFrames(msgspec.Struct, frozen=True):
 class BatchIndex:
     """The index of a batch. Every method raises CorruptFile if a part that it needs is damaged."""
 
-    def __init__(self, store: StoreDir, batch_id: str, generation: _Generation) -> None:
+    def __init__(self, store: StoreDir, batch_id: str, generation: _OpenGeneration) -> None:
         self._store = store
         self._batch_id = batch_id
         self._generation = generation
         self._last_match = _MatchingFrames((), {}, generation.known)
 
-    def posted(self) -> dict[Digest, dict[bytes, bytes]]:
+    def read_postings(self) -> dict[Digest, dict[bytes, bytes]]:
         """Return, for each shard file in the index, its postings: a map from keys to frames, as in `Terms.by_key`."""
-        return self._with_newest(_posted)
+        return self._query_newest(_read_postings)
 
     def check(self) -> None:
         """Verify every byte of the index against index.json."""
-        self._with_newest(_check)
+        self._query_newest(_verify_layers)
 
-    def find(self, lookups: Sequence[Lookup]) -> dict[Digest, set[int]]:
+    def find(self, lookups: Sequence[TermLookup]) -> dict[Digest, set[int]]:
         """Return the frames that match any of the lookups, by the digest of their shard file's trailer."""
         return self._find_frames(lookups).frames
 
-    def narrow(self, output: TaskOutput, lookups: Sequence[Lookup]) -> list[Sequence[int] | None]:
+    def narrow_frames(self, output: TaskOutput, lookups: Sequence[TermLookup]) -> list[Sequence[int] | None]:
         """Return, for each shard of a task, the frames that may match, ascending.
 
         None means that any frame may match.
@@ -75,7 +75,7 @@ class BatchIndex:
         result = self._find_frames(lookups)
         return [
             sorted(result.frames.get(shard.digest, ()))
-            if shard.digest in result.known or KINDS_POSTED.isdisjoint(shard.counts.kinds)
+            if shard.digest in result.known or INDEXED_KINDS.isdisjoint(shard.counts.kinds)
             else None
             for shard in output.shards
         ]
@@ -85,27 +85,27 @@ class BatchIndex:
         for layer in self._generation.layers:
             layer.close()
 
-    def _find_frames(self, lookups: Sequence[Lookup]) -> _MatchingFrames:
+    def _find_frames(self, lookups: Sequence[TermLookup]) -> _MatchingFrames:
         key = tuple(lookups)
         result = self._last_match  # The attribute is read only once, because other threads may replace its value.
         if result.lookups != key:  # Callers repeat the same lookups for each task.
-            result = self._last_match = self._with_newest(lambda generation: _find(generation, key))
+            result = self._last_match = self._query_newest(lambda generation: _find_frames_in(generation, key))
         return result
 
-    def _with_newest(self, query: Callable[[_Generation], T]) -> T:
+    def _query_newest(self, query: Callable[[_OpenGeneration], T]) -> T:
         generation = self._generation
-        for _ in range(_TRIES_MAX):
+        for _ in range(_OPEN_ATTEMPTS_MAX):
             try:
                 return query(generation)
             except FileNotFoundError:
-                newer = _current(self._store, self._batch_id)
+                newer = _open_current(self._store, self._batch_id)
                 if newer is None or newer.root == generation.root:
                     break
                 self._generation = generation = newer
         raise corrupt_index(generation.root, "lacks a file")
 
 
-def _find(generation: _Generation, lookups: tuple[Lookup, ...]) -> _MatchingFrames:
+def _find_frames_in(generation: _OpenGeneration, lookups: tuple[TermLookup, ...]) -> _MatchingFrames:
     frames_by_file: dict[Digest, set[int]] = {}
     for layer in generation.layers:
         for digest, frames in layer.find(lookups):
@@ -113,7 +113,7 @@ def _find(generation: _Generation, lookups: tuple[Lookup, ...]) -> _MatchingFram
     return _MatchingFrames(lookups, frames_by_file, generation.known)
 
 
-def _posted(generation: _Generation) -> dict[Digest, dict[bytes, bytes]]:
+def _read_postings(generation: _OpenGeneration) -> dict[Digest, dict[bytes, bytes]]:
     posted: dict[Digest, dict[bytes, bytes]] = {digest: {} for digest in generation.known}
     for layer in generation.layers:
         for key, digest, frames in layer.iter_posted():
@@ -121,7 +121,7 @@ def _posted(generation: _Generation) -> dict[Digest, dict[bytes, bytes]]:
     return posted
 
 
-def _check(generation: _Generation) -> None:
+def _verify_layers(generation: _OpenGeneration) -> None:
     for layer in generation.layers:
         layer.check()
 
@@ -131,20 +131,20 @@ def open_index(store: StoreDir, batch_id: str) -> BatchIndex | None:
 
     Raises CorruptFile if index.json is damaged, and StoreError if it cannot be read.
     """
-    generation = _current(store, batch_id)
+    generation = _open_current(store, batch_id)
     return None if generation is None else BatchIndex(store, batch_id, generation)
 
 
-def _current(store: StoreDir, batch_id: str) -> _Generation | None:
-    for _ in range(_TRIES_MAX):
-        numbers = generations(store, batch_id)
+def _open_current(store: StoreDir, batch_id: str) -> _OpenGeneration | None:
+    for _ in range(_OPEN_ATTEMPTS_MAX):
+        numbers = list_generations(store, batch_id)
         if not numbers:
             return None
         root = index_directory(store, batch_id) / str(numbers[-1])
         try:
             about = read_index_file(store, root)
         except FileNotFoundError:
-            if generations(store, batch_id) == numbers:  # Otherwise a newer index has replaced it.
+            if list_generations(store, batch_id) == numbers:  # Otherwise a newer index has replaced it.
                 raise corrupt_index(root, "lacks a file") from None
             continue
         if about is None:
@@ -154,5 +154,5 @@ def _current(store: StoreDir, batch_id: str) -> _Generation | None:
             for name, layer in ((layout.INDEX_BASE, about.base), (layout.INDEX_OVERLAY, about.overlay))
             if layer is not None
         )
-        return _Generation(root, layers, frozenset(digest for layer in layers for digest in layer.slots))
+        return _OpenGeneration(root, layers, frozenset(digest for layer in layers for digest in layer.slots))
     return None

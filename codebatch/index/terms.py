@@ -22,25 +22,25 @@ from typing import NamedTuple
 import msgspec
 
 from codebatch.index import keys
-from codebatch.index.keys import KINDS_POSTED, TERMS_VERSION
+from codebatch.index.keys import INDEXED_KINDS, TERMS_VERSION
 from codebatch.model.digest import Digest
-from codebatch.model.record import TAGS, Diagnostic, Edge, Metric, Record, Symbol
+from codebatch.model.record import TAG_BY_TYPE, Diagnostic, Edge, Metric, Record, Symbol
 from codebatch.store import layout
 
-_TYPES: dict[str, type[Record]] = {kind: type_ for type_, kind in TAGS.items() if kind in KINDS_POSTED}
+_INDEXED_TYPES: dict[str, type[Record]] = {kind: type_ for type_, kind in TAG_BY_TYPE.items() if kind in INDEXED_KINDS}
 
-_START = b"cbterms"
-_head = struct.Struct(f"<{len(_START)}sB32sIB")
-_length = struct.Struct("<Q")
-_crc = struct.Struct("<I")
-_frame = struct.Struct("<I")
+_FILE_MAGIC = b"cbterms"
+_head_struct = struct.Struct(f"<{len(_FILE_MAGIC)}sB32sIB")
+_length_struct = struct.Struct("<Q")
+_crc_struct = struct.Struct("<I")
+_frame_struct = struct.Struct("<I")
 _SEPARATOR = b"\xff"
 
 # attrgetter runs in C, which matters because workers call these functions for each record.
-_symbol_name = attrgetter("name")
-_edge_target = attrgetter("edge_type", "target")
-_diagnostic_code = attrgetter("code", "severity")
-_metric_value = attrgetter("metric", "value")
+_symbol_name_getter = attrgetter("name")
+_edge_target_getter = attrgetter("edge_type", "target")
+_diagnostic_code_getter = attrgetter("code", "severity")
+_metric_value_getter = attrgetter("metric", "value")
 
 
 class TermColumn(NamedTuple):
@@ -54,17 +54,17 @@ class TermColumn(NamedTuple):
     texts: bytes
 
 
-class Terms(msgspec.Struct, frozen=True):
+class ShardTerms(msgspec.Struct, frozen=True):
     """The terms of a shard file with `frames` frames: one column for each tag that has terms."""
 
     frames: int
     columns: tuple[TermColumn, ...]
 
-    def by_key(self) -> dict[bytes, bytes]:
+    def frames_by_key(self) -> dict[bytes, bytes]:
         """Map each key to the numbers of its frames, ascending, as little-endian integers of 4 bytes."""
         gathered = PostingCollector()
-        gathered.add(self, list(map(_frame.pack, range(self.frames))))
-        return gathered.by_key()
+        gathered.add(self, list(map(_frame_struct.pack, range(self.frames))))
+        return gathered.postings_by_key()
 
 
 class PostingCollector:
@@ -73,7 +73,7 @@ class PostingCollector:
     def __init__(self) -> None:
         self._postings: defaultdict[bytes, list[bytes]] = defaultdict(list)
 
-    def add(self, terms: Terms, postings: Sequence[bytes]) -> None:
+    def add(self, terms: ShardTerms, postings: Sequence[bytes]) -> None:
         """Add the terms of a shard file.
 
         `postings` has, for each frame of the file, the bytes to append to the value of a key.
@@ -82,7 +82,7 @@ class PostingCollector:
             lists = map(self._postings.__getitem__, texts.split(_SEPARATOR))
             deque(map(list.append, lists, chain.from_iterable(map(repeat, postings, counts))), maxlen=0)
 
-    def by_key(self) -> dict[bytes, bytes]:
+    def postings_by_key(self) -> dict[bytes, bytes]:
         """Return the values of all keys in key order, and drop the collected postings."""
         postings = self._postings
         if max(map(len, postings), default=0) > 1 + keys.TERM_BYTES_MAX:
@@ -109,7 +109,7 @@ class _TermLine(msgspec.Struct, gc=False):
 
 
 _decoder = msgspec.json.Decoder(_TermLine)
-_kind = attrgetter("kind")
+_kind_getter = attrgetter("kind")
 # Cached, because most call targets and metric values occur in many files.
 _last_component = lru_cache(1 << 14)(keys.last_component)
 
@@ -129,7 +129,7 @@ class FrameTerms(msgspec.Struct, frozen=True):
     texts: tuple[bytes, ...]
 
 
-_TAGS = (keys.CODE, keys.METRIC, keys.SYMBOL, keys.REFERENCE, keys.DEPENDENCY)
+_TAGS_IN_ORDER = (keys.CODE_TAG, keys.METRIC_TAG, keys.SYMBOL_TAG, keys.REFERENCE_TAG, keys.DEPENDENCY_TAG)
 
 
 def line_terms(lines: bytes) -> FrameTerms:
@@ -148,9 +148,9 @@ def record_terms(records: Sequence[Record], types: Sequence[type[Record]], lines
     all_records: Sequence[object] = records
     all_types: Sequence[type[Record] | None] = types
     if lines:
-        decoded = _decode(lines)
+        decoded = _decode_term_lines(lines)
         all_records = [*records, *decoded]
-        all_types = [*types, *map(_TYPES.get, map(_kind, decoded))]
+        all_types = [*types, *map(_INDEXED_TYPES.get, map(_kind_getter, decoded))]
     present = set(all_types)
 
     def records_of_type(type_: type[Record]) -> Iterable[object]:
@@ -158,10 +158,10 @@ def record_terms(records: Sequence[Record], types: Sequence[type[Record]], lines
             return ()
         return all_records if len(present) == 1 else compress(all_records, map(is_, all_types, repeat(type_)))
 
-    codes = set(map(_diagnostic_code, records_of_type(Diagnostic)))
-    metrics = set(map(_metric_value, records_of_type(Metric)))
-    names = set(map(_symbol_name, records_of_type(Symbol)))
-    edges = set(map(_edge_target, records_of_type(Edge)))
+    codes = set(map(_diagnostic_code_getter, records_of_type(Diagnostic)))
+    metrics = set(map(_metric_value_getter, records_of_type(Metric)))
+    names = set(map(_symbol_name_getter, records_of_type(Symbol)))
+    edges = set(map(_edge_target_getter, records_of_type(Edge)))
     targets = {target for edge_type, target in edges if edge_type != "depends"}
     dependencies = [target for edge_type, target in edges if edge_type == "depends"]
     terms: tuple[Collection[bytes], ...] = (
@@ -176,25 +176,25 @@ def record_terms(records: Sequence[Record], types: Sequence[type[Record]], lines
         tuple(
             [
                 (_SEPARATOR + tag).join([b"", *tag_terms]) if tag_terms else b""
-                for tag, tag_terms in zip(_TAGS, terms, strict=True)
+                for tag, tag_terms in zip(_TAGS_IN_ORDER, terms, strict=True)
             ]
         ),
     )
 
 
-def _decode(lines: bytes) -> list[_TermLine]:
+def _decode_term_lines(lines: bytes) -> list[_TermLine]:
     try:
         return _decoder.decode_lines(lines)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise ValueError(f"one of its records cannot be read: {error}") from error
 
 
-def collect_terms(frames: Iterable[FrameTerms]) -> Terms:
+def collect_terms(frames: Iterable[FrameTerms]) -> ShardTerms:
     """Return the terms of a shard file. `frames` has the terms of each of its frames, in order."""
     posted = list(frames)
     counts = zip(*[frame.counts for frame in posted], strict=True)
     texts = map(b"".join, zip(*[frame.texts for frame in posted], strict=True))
-    return Terms(
+    return ShardTerms(
         len(posted),
         tuple(
             TermColumn(array("I", frame_counts), text[len(_SEPARATOR) :])
@@ -209,31 +209,31 @@ def terms_path(store_root: Path, digest: Digest) -> Path:
     return store_root / layout.INDEXES / layout.TERMS / digest
 
 
-def encode_terms(digest: Digest, terms: Terms) -> bytes:
+def encode_terms(digest: Digest, terms: ShardTerms) -> bytes:
     """Return the bytes of the terms file for the shard file whose trailer has the digest `digest`."""
-    chunks = [_head.pack(_START, TERMS_VERSION, bytes.fromhex(digest), terms.frames, len(terms.columns))]
+    chunks = [_head_struct.pack(_FILE_MAGIC, TERMS_VERSION, bytes.fromhex(digest), terms.frames, len(terms.columns))]
     for counts, texts in terms.columns:
-        chunks += (_little_endian(counts).tobytes(), _length.pack(len(texts)), texts)
+        chunks += (_little_endian(counts).tobytes(), _length_struct.pack(len(texts)), texts)
     data = b"".join(chunks)
-    return data + _crc.pack(zlib.crc32(data))
+    return data + _crc_struct.pack(zlib.crc32(data))
 
 
-def decode_terms(data: bytes, digest: Digest) -> Terms:
+def decode_terms(data: bytes, digest: Digest) -> ShardTerms:
     """Decode a terms file. Raises ValueError if it is damaged, or belongs to another shard file or version."""
-    end = len(data) - _crc.size
-    if end < _head.size or _crc.unpack_from(data, end) != (zlib.crc32(memoryview(data)[:end]),):
+    end = len(data) - _crc_struct.size
+    if end < _head_struct.size or _crc_struct.unpack_from(data, end) != (zlib.crc32(memoryview(data)[:end]),):
         raise ValueError("it is damaged")
-    name, version, trailer_digest, frames, column_count = _head.unpack_from(data)
-    if (name, version, trailer_digest.hex()) != (_START, TERMS_VERSION, digest):
+    name, version, trailer_digest, frames, column_count = _head_struct.unpack_from(data)
+    if (name, version, trailer_digest.hex()) != (_FILE_MAGIC, TERMS_VERSION, digest):
         raise ValueError("it belongs to another shard or version")
     columns: list[TermColumn] = []
-    position = _head.size
+    position = _head_struct.size
     for _ in range(column_count):
-        start = position + 4 * frames + _length.size
+        start = position + 4 * frames + _length_struct.size
         if start > end:
             raise ValueError("it is inconsistent")
-        counts = array("I", data[position : start - _length.size])
-        (length,) = _length.unpack_from(data, start - _length.size)
+        counts = array("I", data[position : start - _length_struct.size])
+        (length,) = _length_struct.unpack_from(data, start - _length_struct.size)
         position = start + length
         texts = data[start:position]
         columns.append(TermColumn(_little_endian(counts), texts))
@@ -243,7 +243,7 @@ def decode_terms(data: bytes, digest: Digest) -> Terms:
             raise ValueError("it has an invalid key")
     if position != end:
         raise ValueError("it is inconsistent")
-    return Terms(frames, tuple(columns))
+    return ShardTerms(frames, tuple(columns))
 
 
 def _little_endian(numbers: array[int]) -> array[int]:

@@ -17,17 +17,17 @@ from xml.parsers import expat
 
 from codebatch.interchange.findings import Export, ExportedFinding, sort_by_location
 from codebatch.interchange.locations import path_text
-from codebatch.interchange.reports import REPORTED_MAX, ImportedFinding, Report, UnreadableReport
+from codebatch.interchange.reports import REPORTED_FINDINGS_MAX, ImportedFinding, ImportedReport, UnreadableReport
 from codebatch.model.record import SEVERITIES, Severity
 
 NAMESPACE = "urn:codebatch:checkstyle"
 XML_DEPTH_MAX = 64
 _WRITTEN_SEVERITIES: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "info", "hint": "info"}
-_ENTITIES = {'"': "&quot;", "&": "&amp;", "<": "&lt;", ">": "&gt;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
+_XML_ENTITIES = {'"': "&quot;", "&": "&amp;", "<": "&lt;", ">": "&gt;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
 # Characters that XML 1.0 allows only as entities, or not at all (production "Char").
-_SPECIAL = re.compile('["&<>\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]')
-_SEVERITIES: dict[str, Severity] = {"error": "error", "fatal": "error", "warning": "warning", "info": "info"}
-_DISMISSED = "ignore"
+_SPECIAL_CHARACTER = re.compile('["&<>\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]')
+_READ_SEVERITIES: dict[str, Severity] = {"error": "error", "fatal": "error", "warning": "warning", "info": "info"}
+_DISMISSED_SEVERITY = "ignore"
 
 
 def export_checkstyle(outgoing: Iterable[ExportedFinding]) -> Export:
@@ -35,16 +35,16 @@ def export_checkstyle(outgoing: Iterable[ExportedFinding]) -> Export:
     count = 0
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', f'<checkstyle version="8.0" xmlns:codebatch="{NAMESPACE}">']
     for path, group in groupby(sort_by_location(outgoing), key=lambda finding: finding.path):
-        lines.append(f"<file{attribute('name', path_text(path))}>")
+        lines.append(f"<file{xml_attribute('name', path_text(path))}>")
         for finding in group:
-            lines.append(_error(finding))
+            lines.append(_error_element(finding))
             count += 1
         lines.append("</file>")
     lines.append("</checkstyle>\n")
     return Export(data="\n".join(lines).encode(), count=count)
 
 
-def _error(outgoing: ExportedFinding) -> str:
+def _error_element(outgoing: ExportedFinding) -> str:
     diagnostic = outgoing.diagnostic
     attributes = {
         "line": diagnostic.line,
@@ -59,36 +59,36 @@ def _error(outgoing: ExportedFinding) -> str:
     }
     if diagnostic.severity == "hint":
         attributes["codebatch:level"] = diagnostic.severity
-    return f"<error{''.join(attribute(name, str(value)) for name, value in attributes.items())}/>"
+    return f"<error{''.join(xml_attribute(name, str(value)) for name, value in attributes.items())}/>"
 
 
-def attribute(name: str, value: str) -> str:
+def xml_attribute(name: str, value: str) -> str:
     r"""Return an XML attribute, preceded by a space.
 
     Characters that XML cannot represent are escaped, such as `\x1b`.
     """
-    return f' {name}="{_SPECIAL.sub(_escaped, value)}"'
+    return f' {name}="{_SPECIAL_CHARACTER.sub(_escape_character, value)}"'
 
 
-def _escaped(match: re.Match[str]) -> str:
-    return _ENTITIES.get(match[0]) or match[0].encode("unicode_escape").decode("ascii")
+def _escape_character(match: re.Match[str]) -> str:
+    return _XML_ENTITIES.get(match[0]) or match[0].encode("unicode_escape").decode("ascii")
 
 
-def read_checkstyle(data: bytes) -> Report:
+def read_checkstyle(data: bytes) -> ImportedReport:
     """Read a Checkstyle report. Raises UnreadableReport."""
     handler = _CheckstyleHandler()
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.buffer_text = True
     parser.StartDoctypeDeclHandler = _refuse_doctype
-    parser.StartElementHandler = handler.start
-    parser.EndElementHandler = handler.end
+    parser.StartElementHandler = handler.start_element
+    parser.EndElementHandler = handler.end_element
     try:
         parser.Parse(data, True)
     except expat.ExpatError as error:
         raise UnreadableReport(str(error)) from error
     except (LookupError, ValueError) as error:  # The encoding is unknown, or not an encoding of bytes.
         raise error if isinstance(error, UnreadableReport) else UnreadableReport(str(error)) from error
-    return Report(handler.findings, dismissed=handler.dismissed, has_failed=handler.has_failed)
+    return ImportedReport(handler.findings, dismissed=handler.dismissed, has_failed=handler.has_failed)
 
 
 def _refuse_doctype(*_: object) -> None:
@@ -105,7 +105,7 @@ class _CheckstyleHandler:
         self._depth = 0
         self._path = ""
 
-    def start(self, name: str, attributes: dict[str, str]) -> None:
+    def start_element(self, name: str, attributes: dict[str, str]) -> None:
         """Handle the start of an element: collect a finding, or the path of a file. Raises UnreadableReport."""
         name = name.rpartition(" ")[2]
         if not self._depth and name != "checkstyle":
@@ -116,25 +116,25 @@ class _CheckstyleHandler:
         match name:
             case "file":
                 self._path = attributes.get("name", "")
-            case "error" if attributes.get("severity") == _DISMISSED:
+            case "error" if attributes.get("severity") == _DISMISSED_SEVERITY:
                 self.dismissed += 1
             case "error":
-                if len(self.findings) >= REPORTED_MAX:
-                    raise UnreadableReport(f"it has more than {REPORTED_MAX:,} findings")
-                self.findings.append(_convert(self._path, attributes))
+                if len(self.findings) >= REPORTED_FINDINGS_MAX:
+                    raise UnreadableReport(f"it has more than {REPORTED_FINDINGS_MAX:,} findings")
+                self.findings.append(_convert_error(self._path, attributes))
             case "exception":
                 self.has_failed = True
             case _:
                 pass
 
-    def end(self, name: str) -> None:
+    def end_element(self, name: str) -> None:
         """Handle the end of an element: leave the file to which the next findings belong."""
         self._depth -= 1
         if name.rpartition(" ")[2] == "file":
             self._path = ""
 
 
-def _convert(path: str, attributes: dict[str, str]) -> ImportedFinding:
+def _convert_error(path: str, attributes: dict[str, str]) -> ImportedFinding:
     def extension(name: str) -> str | None:
         return attributes.get(f"{NAMESPACE} {name}")
 
@@ -144,16 +144,16 @@ def _convert(path: str, attributes: dict[str, str]) -> ImportedFinding:
     return ImportedFinding(
         paths=(path,) if path else (),
         message=attributes.get("message", ""),
-        severity=severity or _SEVERITIES.get(attributes.get("severity", ""), "warning"),
+        severity=severity or _READ_SEVERITIES.get(attributes.get("severity", ""), "warning"),
         code=attributes.get("source", "") if code is None else code,
         tool=extension("tool") or "",
-        line=_number(attributes.get("line")),
-        column=_number(attributes.get("column")),
-        end_line=_number(extension("end-line")),
-        end_column=_number(extension("end-column")),
+        line=_line_or_column(attributes.get("line")),
+        column=_line_or_column(attributes.get("column")),
+        end_line=_line_or_column(extension("end-line")),
+        end_column=_line_or_column(extension("end-column")),
     )
 
 
-def _number(text: str | None) -> int:
+def _line_or_column(text: str | None) -> int:
     """Return the integer in a text. Return 0 if the text is None, is not a number, or has more than nine digits."""
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else 0

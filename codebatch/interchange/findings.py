@@ -9,7 +9,7 @@ import msgspec
 
 from codebatch.model.record import Diagnostic
 
-Form = Literal["sarif", "github", "gitlab", "checkstyle", "rdjson", "ctags"]
+ExportFormat = Literal["sarif", "github", "gitlab", "checkstyle", "rdjson", "ctags"]
 
 
 class ExportedFinding(NamedTuple):

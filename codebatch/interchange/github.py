@@ -18,11 +18,11 @@ from codebatch.model.text.quantities import count_text
 
 ANNOTATIONS_MAX = 10
 """Maximum number of annotations of one kind that GitHub shows for a step."""
-_KINDS: Mapping[Severity, str] = {"error": "error", "warning": "warning", "info": "notice", "hint": "notice"}
+_ANNOTATION_KINDS: Mapping[Severity, str] = {"error": "error", "warning": "warning", "info": "notice", "hint": "notice"}
 # The message is the text after the second `::`, up to the end of the line. A property also ends at `,` or `:`.
-_IN_TEXT = {"%": "%25", "\r": "%0D", "\n": "%0A"}
-_IN_PROPERTY = {**_IN_TEXT, ":": "%3A", ",": "%2C"}
-_SPECIAL = re.compile("[%\r\n:,]")
+_TEXT_ESCAPES = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+_PROPERTY_ESCAPES = {**_TEXT_ESCAPES, ":": "%3A", ",": "%2C"}
+_SPECIAL_CHARACTER = re.compile("[%\r\n:,]")
 
 
 def export_github(exported: ExportedFindings) -> Export:
@@ -31,10 +31,10 @@ def export_github(exported: ExportedFindings) -> Export:
     printed: Counter[str] = Counter()
     omitted: Counter[str] = Counter()
     for finding in exported.findings:
-        kind = _KINDS[finding.diagnostic.severity]
+        kind = _ANNOTATION_KINDS[finding.diagnostic.severity]
         if printed[kind] < ANNOTATIONS_MAX:
             printed[kind] += 1
-            lines.append(annotation(kind, finding))
+            lines.append(annotation_command(kind, finding))
         else:
             omitted[kind] += 1
     return Export(
@@ -50,7 +50,7 @@ def _omission_notes(omitted: Mapping[str, int]) -> Iterator[str]:
         yield f"omitted: {count_text(count, kind)}, because GitHub shows at most {ANNOTATIONS_MAX} per step"
 
 
-def annotation(kind: str, exported: ExportedFinding) -> str:
+def annotation_command(kind: str, exported: ExportedFinding) -> str:
     """Return the workflow command that shows a finding as an annotation, on one line.
 
     `kind` is error, warning or notice.
@@ -70,14 +70,16 @@ def annotation(kind: str, exported: ExportedFinding) -> str:
 
 def workflow_command(kind: str, message: str, properties: Mapping[str, object]) -> str:
     """Return a workflow command that adds an annotation: `::warning title=…::message`."""
-    property_list = ",".join(f"{name}={_escaped(str(value), _IN_PROPERTY)}" for name, value in properties.items())
-    return f"::{kind} {property_list}::{_escaped(message, _IN_TEXT)}"
+    property_list = ",".join(
+        f"{name}={_escape_text(str(value), _PROPERTY_ESCAPES)}" for name, value in properties.items()
+    )
+    return f"::{kind} {property_list}::{_escape_text(message, _TEXT_ESCAPES)}"
 
 
-def _escaped(text: str, escapes: Mapping[str, str]) -> str:
+def _escape_text(text: str, escapes: Mapping[str, str]) -> str:
     """Return a text on one line. Line ends and special characters are replaced as `escapes` says.
 
     Other control characters are escaped too.
     """
     lines = (printable_text(line) for line in re.split("(\r|\n)", text))
-    return "".join(_SPECIAL.sub(lambda match: escapes.get(match[0], match[0]), line) for line in lines)
+    return "".join(_SPECIAL_CHARACTER.sub(lambda match: escapes.get(match[0], match[0]), line) for line in lines)

@@ -12,9 +12,9 @@ import msgspec
 
 from codebatch.interchange.reports import (
     ImportedFinding,
-    Report,
+    ImportedReport,
     UnreadableReport,
-    Whole,
+    WholeNumber,
     as_utf8,
     decode_report,
     int_or_zero,
@@ -27,10 +27,10 @@ class _JsonLine(msgspec.Struct):
     kind: str = "diagnostic"
     path: str | None = None
     path_b64: str | None = None
-    line: Whole | None = None
-    column: Whole | None = None
-    end_line: Whole | None = None
-    end_column: Whole | None = None
+    line: WholeNumber | None = None
+    column: WholeNumber | None = None
+    end_line: WholeNumber | None = None
+    end_column: WholeNumber | None = None
     severity: Severity | None = None
     code: str | None = None
     message: str | None = None
@@ -40,20 +40,20 @@ class _JsonLine(msgspec.Struct):
 _decoder = msgspec.json.Decoder(_JsonLine)
 
 
-def read_jsonl(data: bytes) -> Report:
+def read_jsonl(data: bytes) -> ImportedReport:
     """Read JSON Lines. Records of other kinds count as dismissed. Raises UnreadableReport, which names the line."""
     try:
         data = as_utf8(data)
     except ValueError as error:
         raise UnreadableReport(str(error)) from error
-    lines = list(_lines(data))
+    lines = list(_iter_lines(data))
     diagnostics = [line for line in lines if line[1].kind == "diagnostic"]
-    return Report(
-        list(limit_findings(_convert(*line) for line in diagnostics)), dismissed=len(lines) - len(diagnostics)
+    return ImportedReport(
+        list(limit_findings(_convert_line(*line) for line in diagnostics)), dismissed=len(lines) - len(diagnostics)
     )
 
 
-def _lines(data: bytes) -> Iterator[tuple[int, _JsonLine]]:
+def _iter_lines(data: bytes) -> Iterator[tuple[int, _JsonLine]]:
     for number, line in enumerate(data.split(b"\n"), 1):
         if line.strip():
             try:
@@ -62,7 +62,7 @@ def _lines(data: bytes) -> Iterator[tuple[int, _JsonLine]]:
                 raise UnreadableReport(f"line {number}: {error}") from error
 
 
-def _convert(number: int, line: _JsonLine) -> ImportedFinding:
+def _convert_line(number: int, line: _JsonLine) -> ImportedFinding:
     if line.message is None:
         raise UnreadableReport(f"line {number}: it has no message")
     path: str | bytes | None = line.path

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from codebatch.model.entry import display_path
 
 # Characters that control a terminal, end a line, or are invisible.
-_STEERING = re.compile("[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+_CONTROL_CHARACTERS = re.compile("[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 
 
 def path_uri(path: bytes) -> str:
@@ -32,4 +32,4 @@ def printable_text(text: str) -> str:
 
     LF and CR stay.
     """
-    return _STEERING.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
+    return _CONTROL_CHARACTERS.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)

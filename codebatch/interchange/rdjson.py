@@ -14,11 +14,18 @@ import msgspec
 
 from codebatch.interchange.findings import Export, ExportedFinding, sort_by_location
 from codebatch.interchange.locations import path_text
-from codebatch.interchange.reports import ImportedFinding, Report, Whole, decode_report, int_or_zero, limit_findings
+from codebatch.interchange.reports import (
+    ImportedFinding,
+    ImportedReport,
+    WholeNumber,
+    decode_report,
+    int_or_zero,
+    limit_findings,
+)
 from codebatch.model.record import Diagnostic, Severity
 
 _WRITTEN_SEVERITIES: dict[Severity, str] = {"error": "ERROR", "warning": "WARNING", "info": "INFO", "hint": "INFO"}
-_SEVERITIES: dict[str | int, Severity] = {
+_READ_SEVERITIES: dict[str | int, Severity] = {
     "ERROR": "error",
     "WARNING": "warning",
     "INFO": "info",
@@ -26,10 +33,10 @@ _SEVERITIES: dict[str | int, Severity] = {
     2: "warning",
     3: "info",
 }
-_COUNTING_CHARACTERS = ("ruff",)
+_TOOLS_COUNTING_CHARACTERS = ("ruff",)
 """Programs that write columns in code points, although the format requires bytes."""
 # Number of code points in a part of a line. For each part of a line, the byte offset is cached.
-_PART = 1000
+_PART_CHARACTERS = 1000
 
 
 class _RdjsonSource(msgspec.Struct, omit_defaults=True):
@@ -40,22 +47,22 @@ class _RdjsonCode(msgspec.Struct, omit_defaults=True):
     value: str | None = None
 
 
-class _Position(msgspec.Struct, omit_defaults=True):
-    line: Whole | None = None
-    column: Whole | None = None
+class _RdjsonPosition(msgspec.Struct, omit_defaults=True):
+    line: WholeNumber | None = None
+    column: WholeNumber | None = None
 
 
-class _Range(msgspec.Struct, omit_defaults=True):
-    start: _Position | None = None
-    end: _Position | None = None
+class _RdjsonRange(msgspec.Struct, omit_defaults=True):
+    start: _RdjsonPosition | None = None
+    end: _RdjsonPosition | None = None
 
 
 class _RdjsonLocation(msgspec.Struct, omit_defaults=True):
     path: str | None = None
-    range: _Range | None = None
+    range: _RdjsonRange | None = None
 
 
-class _Diagnostic(msgspec.Struct, omit_defaults=True):
+class _RdjsonDiagnostic(msgspec.Struct, omit_defaults=True):
     message: str | None = None
     location: _RdjsonLocation | None = None
     severity: str | int | None = None
@@ -64,13 +71,13 @@ class _Diagnostic(msgspec.Struct, omit_defaults=True):
     original_output: str | None = None
 
 
-class _Result(msgspec.Struct, omit_defaults=True):
-    diagnostics: list[_Diagnostic | None] | None
+class _RdjsonResult(msgspec.Struct, omit_defaults=True):
+    diagnostics: list[_RdjsonDiagnostic | None] | None
     source: _RdjsonSource | None = None
     severity: str | int | None = None
 
 
-_decoder = msgspec.json.Decoder(_Result)
+_decoder = msgspec.json.Decoder(_RdjsonResult)
 
 
 def export_rdjson(outgoing: Iterable[ExportedFinding], content_of: Callable[[bytes], bytes | None]) -> Export:
@@ -82,15 +89,15 @@ def export_rdjson(outgoing: Iterable[ExportedFinding], content_of: Callable[[byt
     for path, group in groupby(sort_by_location(outgoing), key=lambda group: group.path):
         content = content_of(path)
         lines = None if content is None else content.removeprefix(codecs.BOM_UTF8).split(b"\n")
-        rows += [msgspec.json.encode(_row(finding, lines)) for finding in group]
+        rows += [msgspec.json.encode(_diagnostic_row(finding, lines)) for finding in group]
     head = b'{"source":{"name":"codebatch"},"diagnostics":['
     return Export(data=head + b",".join(b"\n" + row for row in rows) + b"\n]}\n", count=len(rows))
 
 
-def _row(outgoing: ExportedFinding, lines: Sequence[bytes] | None) -> _Diagnostic:
+def _diagnostic_row(outgoing: ExportedFinding, lines: Sequence[bytes] | None) -> _RdjsonDiagnostic:
     diagnostic = outgoing.diagnostic
-    span = _range(diagnostic, lines) if diagnostic.line >= 1 else None
-    return _Diagnostic(
+    span = _diagnostic_range(diagnostic, lines) if diagnostic.line >= 1 else None
+    return _RdjsonDiagnostic(
         message=diagnostic.message,
         location=_RdjsonLocation(path=path_text(outgoing.path), range=span),
         severity=_WRITTEN_SEVERITIES[diagnostic.severity],
@@ -100,22 +107,22 @@ def _row(outgoing: ExportedFinding, lines: Sequence[bytes] | None) -> _Diagnosti
     )
 
 
-def _range(diagnostic: Diagnostic, lines: Sequence[bytes] | None) -> _Range:
-    start = _position(diagnostic.line, diagnostic.column, lines)
+def _diagnostic_range(diagnostic: Diagnostic, lines: Sequence[bytes] | None) -> _RdjsonRange:
+    start = _diagnostic_position(diagnostic.line, diagnostic.column, lines)
     if (diagnostic.end_line, diagnostic.end_column) < (diagnostic.line, diagnostic.column):
-        return _Range(start=start)
-    return _Range(start=start, end=_position(diagnostic.end_line, diagnostic.end_column, lines))
+        return _RdjsonRange(start=start)
+    return _RdjsonRange(start=start, end=_diagnostic_position(diagnostic.end_line, diagnostic.end_column, lines))
 
 
-def _position(line: int, column: int, lines: Sequence[bytes] | None) -> _Position:
+def _diagnostic_position(line: int, column: int, lines: Sequence[bytes] | None) -> _RdjsonPosition:
     """Return a line and a column as a position of the format, whose column counts bytes.
 
     If the content of the file is missing, omit the column.
     """
     if lines is None:
-        return _Position(line=line)
+        return _RdjsonPosition(line=line)
     text = lines[line - 1] if 0 < line <= len(lines) else b""
-    return _Position(line=line, column=byte_column(text, column))
+    return _RdjsonPosition(line=line, column=byte_column(text, column))
 
 
 def byte_column(text: bytes, column: int) -> int:
@@ -124,10 +131,10 @@ def byte_column(text: bytes, column: int) -> int:
     if text.isascii():
         return characters + 1
     decoded, starts = _decode_with_offsets(text)
-    part = min(characters, len(decoded)) // _PART
-    inside = decoded[part * _PART : characters]
+    part = min(characters, len(decoded)) // _PART_CHARACTERS
+    inside = decoded[part * _PART_CHARACTERS : characters]
     behind = max(characters - len(decoded), 0)
-    return starts[part] + _size(inside) + behind + 1
+    return starts[part] + _utf8_size(inside) + behind + 1
 
 
 @functools.lru_cache(maxsize=4)
@@ -137,31 +144,33 @@ def _decode_with_offsets(text: bytes) -> tuple[str, list[int]]:
     The result is cached, because in minified code all findings are on one line.
     """
     decoded = text.decode("utf-8", "surrogateescape")
-    sizes = (_size(decoded[at : at + _PART]) for at in range(0, len(decoded), _PART))
+    sizes = (_utf8_size(decoded[at : at + _PART_CHARACTERS]) for at in range(0, len(decoded), _PART_CHARACTERS))
     return decoded, [0, *accumulate(sizes)]
 
 
-def _size(text: str) -> int:
+def _utf8_size(text: str) -> int:
     return len(text.encode("utf-8", "surrogateescape"))
 
 
-def read_rdjson(data: bytes) -> Report:
+def read_rdjson(data: bytes) -> ImportedReport:
     """Read a DiagnosticResult. Raises UnreadableReport."""
     result = decode_report(data, _decoder)
-    return Report(
+    return ImportedReport(
         list(
             limit_findings(
-                _convert(diagnostic, result) for diagnostic in result.diagnostics or () if diagnostic is not None
+                _convert_diagnostic(diagnostic, result)
+                for diagnostic in result.diagnostics or ()
+                if diagnostic is not None
             )
         )
     )
 
 
-def _convert(diagnostic: _Diagnostic, result: _Result) -> ImportedFinding:
+def _convert_diagnostic(diagnostic: _RdjsonDiagnostic, result: _RdjsonResult) -> ImportedFinding:
     location = diagnostic.location or _RdjsonLocation()
-    range_ = location.range or _Range()
-    start, end = range_.start or _Position(), range_.end or _Position()
-    severity = _SEVERITIES.get(diagnostic.severity or result.severity or "", "warning")
+    range_ = location.range or _RdjsonRange()
+    start, end = range_.start or _RdjsonPosition(), range_.end or _RdjsonPosition()
+    severity = _READ_SEVERITIES.get(diagnostic.severity or result.severity or "", "warning")
     # The format has no member for hints, so codebatch writes a hint in this way.
     if severity == "info" and diagnostic.original_output == "hint":
         severity = "hint"
@@ -176,5 +185,5 @@ def _convert(diagnostic: _Diagnostic, result: _Result) -> ImportedFinding:
         column=int_or_zero(start.column),
         end_line=int_or_zero(end.line),
         end_column=int_or_zero(end.column),
-        unit="characters" if writer in _COUNTING_CHARACTERS else "utf-8",
+        unit="characters" if writer in _TOOLS_COUNTING_CHARACTERS else "utf-8",
     )

@@ -10,17 +10,17 @@ import msgspec
 
 from codebatch.model.record import Severity
 
-REPORTED_MAX = 1_000_000
+REPORTED_FINDINGS_MAX = 1_000_000
 MESSAGE_CHARACTERS_MAX = 65_536
 
-Unit = Literal["characters", "utf-16", "utf-8"]
+ColumnUnit = Literal["characters", "utf-16", "utf-8"]
 """The unit in which a report counts columns: code points, UTF-16 units, or UTF-8 bytes."""
 
-Whole = Annotated[float, msgspec.Meta(multiple_of=1)]
+WholeNumber = Annotated[float, msgspec.Meta(multiple_of=1)]
 """An integer in the sense of JSON Schema: 2.0 is an integer too."""
 
 T = TypeVar("T")
-_WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class UnreadableReport(ValueError):
@@ -56,12 +56,12 @@ class ImportedFinding(NamedTuple):
     column: int = 0
     end_line: int = 0
     end_column: int = 0
-    unit: Unit = "characters"
+    unit: ColumnUnit = "characters"
     is_uri: bool = False
     span: ImportedSpan | None = None
 
 
-class Report(NamedTuple):
+class ImportedReport(NamedTuple):
     """The content of a report. `dismissed` counts results that the report itself marks as no problem."""
 
     findings: list[ImportedFinding]
@@ -90,7 +90,7 @@ def as_utf8(data: bytes) -> bytes:
 
     Windows programs write UTF-16.
     """
-    if data.startswith(_WIDE):
+    if data.startswith(_UTF16_MARKS):
         return data.decode("utf-16").encode()
     return data.removeprefix(codecs.BOM_UTF8)
 
@@ -98,6 +98,6 @@ def as_utf8(data: bytes) -> bytes:
 def limit_findings(findings: Iterable[ImportedFinding]) -> Iterator[ImportedFinding]:
     """Yield the findings unchanged. Raises UnreadableReport if there are more than REPORTED_MAX."""
     for count, finding in enumerate(findings):
-        if count >= REPORTED_MAX:
-            raise UnreadableReport(f"it has more than {REPORTED_MAX:,} findings")
+        if count >= REPORTED_FINDINGS_MAX:
+            raise UnreadableReport(f"it has more than {REPORTED_FINDINGS_MAX:,} findings")
         yield finding

@@ -17,10 +17,10 @@ from msgspec import UNSET, Raw, UnsetType
 from codebatch.interchange.findings import Export, ExportedFinding, ExportedFindings
 from codebatch.interchange.locations import path_uri
 from codebatch.interchange.reports import (
+    ColumnUnit,
     ImportedFinding,
+    ImportedReport,
     ImportedSpan,
-    Report,
-    Unit,
     UnreadableReport,
     decode_report,
     int_or_zero,
@@ -29,63 +29,68 @@ from codebatch.interchange.reports import (
 from codebatch.interchange.sarif_log import (
     ArtifactLocation,
     BaselineState,
-    Component,
-    Invocation,
-    Level,
-    Location,
-    Log,
-    Message,
+    FileRegion,
     PhysicalLocation,
     PropertyBag,
-    Region,
-    Result,
-    Rule,
+    ResultLocation,
+    ResultSuppression,
     RuleConfiguration,
-    Run,
-    Suppression,
-    Text,
-    Tool,
+    SarifLevel,
+    SarifLog,
+    SarifMessage,
+    SarifResult,
+    SarifRule,
+    SarifRun,
+    SarifText,
+    SarifTool,
+    ToolComponent,
+    ToolInvocation,
 )
-from codebatch.interchange.sarif_rules import ResolvedRule, SarifRules, item_at, message_text
-from codebatch.interchange.scanning_limits import ByTool, fits, group_by_tool, omission_notes
+from codebatch.interchange.sarif_rules import ResolvedRule, RuleResolver, item_at, message_text
+from codebatch.interchange.scanning_limits import FindingsByTool, fits_upload_limit, group_by_tool, omission_notes
 from codebatch.model.record import Diagnostic, Severity
 
-_ROOT = "%SRCROOT%"
-_ROOTS = (_ROOT, "SRCROOT")
+_ROOT_ID = "%SRCROOT%"
+_ROOT_IDS = (_ROOT_ID, "SRCROOT")
 """Values of `uriBaseId` that mean the root of the source tree."""
-_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_FINGERPRINT = "codebatch/v1"
-_WRITTEN_LEVELS: Mapping[Severity, Level] = {"error": "error", "warning": "warning", "info": "note", "hint": "note"}
-_LEVELS_BY_SEVERITY: tuple[Level, ...] = get_args(Level)
-_BASELINE: Mapping[str | None, BaselineState] = {
+_SCHEMA_URL = "https://json.schemastore.org/sarif-2.1.0.json"
+_FINGERPRINT_KEY = "codebatch/v1"
+_WRITTEN_LEVELS: Mapping[Severity, SarifLevel] = {
+    "error": "error",
+    "warning": "warning",
+    "info": "note",
+    "hint": "note",
+}
+_LEVELS_BY_SEVERITY: tuple[SarifLevel, ...] = get_args(SarifLevel)
+_BASELINE_STATES: Mapping[str | None, BaselineState] = {
     "new": "new",
     "severity_raised": "updated",
     "suppressed": "unchanged",
 }
 
-_VERSION = "2.1."
-_BASES_MAX = 16
-_LEVELS: dict[str, Severity] = {"error": "error", "warning": "warning", "note": "info", "none": "hint"}
+_VERSION_PREFIX = "2.1."
+_BASE_DEPTH_MAX = 16
+_SEVERITY_BY_LEVEL: dict[str, Severity] = {"error": "error", "warning": "warning", "note": "info", "none": "hint"}
 # The severities that CodeQL writes as a property of a rule. They are used for rules without a level.
-_PROBLEMS: dict[str, Severity] = {"error": "error", "warning": "warning", "recommendation": "info"}
+_SEVERITY_BY_PROBLEM: dict[str, Severity] = {"error": "error", "warning": "warning", "recommendation": "info"}
 _SECURITY_ERROR_MIN, _SECURITY_WARNING_MIN = 7.0, 4.0
-_NO_FINDINGS = ("pass", "notApplicable")
-_UNITS: dict[str | None, Unit] = {"unicodeCodePoints": "characters"}
-_COUNTING_CHARACTERS = ("ruff",)
+_KINDS_WITHOUT_FINDING = ("pass", "notApplicable")
+_COLUMN_UNITS: dict[str | None, ColumnUnit] = {"unicodeCodePoints": "characters"}
+_TOOLS_COUNTING_CHARACTERS = ("ruff",)
 """Tools that write columns in code points without declaring it in `columnKind`."""
-_decoder = msgspec.json.Decoder(Log)
+_decoder = msgspec.json.Decoder(SarifLog)
 
-Summaries = Mapping[tuple[str, str], str]
+RuleSummaries = Mapping[tuple[str, str], str]
 """The summaries of rules, by (tool, rule ID)."""
 
 
-def export_sarif(exported: ExportedFindings, findings: ByTool, summaries: Summaries) -> Export:
+def export_sarif(exported: ExportedFindings, findings: FindingsByTool, summaries: RuleSummaries) -> Export:
     """Return findings as a SARIF log, one run for each tool. Within a run, the order of the findings is kept.
 
     If the log would be too large, it contains only the first findings of each tool.
     """
     most = max(map(len, findings.values()), default=0)
-    while not fits(data := _encoded(exported, findings, most, summaries)) and most > 1:
+    while not fits_upload_limit(data := _encode_log(exported, findings, most, summaries)) and most > 1:
         most //= 2
     included = {tool: tool_findings[:most] for tool, tool_findings in findings.items()}
     everything = group_by_tool(exported.findings, exported.tools)
@@ -94,78 +99,83 @@ def export_sarif(exported: ExportedFindings, findings: ByTool, summaries: Summar
     )
 
 
-def _encoded(exported: ExportedFindings, findings: ByTool, most: int, summaries: Summaries) -> bytes:
-    runs = tuple(_run(exported, tool, tool_findings[:most], summaries) for tool, tool_findings in findings.items())
-    return msgspec.json.encode(Log(schema=_raw(_SCHEMA), version="2.1.0", runs=runs)) + b"\n"
+def _encode_log(exported: ExportedFindings, findings: FindingsByTool, most: int, summaries: RuleSummaries) -> bytes:
+    runs = tuple(_tool_run(exported, tool, tool_findings[:most], summaries) for tool, tool_findings in findings.items())
+    return msgspec.json.encode(SarifLog(schema=_raw_json(_SCHEMA_URL), version="2.1.0", runs=runs)) + b"\n"
 
 
-def _run(exported: ExportedFindings, tool: str, findings: Sequence[ExportedFinding], summaries: Summaries) -> Run:
-    levels: dict[str, Level] = {}
+def _tool_run(
+    exported: ExportedFindings, tool: str, findings: Sequence[ExportedFinding], summaries: RuleSummaries
+) -> SarifRun:
+    levels: dict[str, SarifLevel] = {}
     for finding in findings:
         level = _WRITTEN_LEVELS[finding.diagnostic.severity]
         levels[finding.diagnostic.code] = min(
             levels.get(finding.diagnostic.code, level), level, key=_LEVELS_BY_SEVERITY.index
         )
     places = {code: place for place, code in enumerate(levels)}
-    rules = tuple(_rule(tool, code, level, summaries) for code, level in levels.items())
+    rules = tuple(_described_rule(tool, code, level, summaries) for code, level in levels.items())
     lacks = [{"level": "error", "message": {"text": exported.incomplete}}] if exported.incomplete else UNSET
     version = exported.tools.get(tool) or UNSET
-    invocation = Invocation(execution_successful=not exported.incomplete, tool_execution_notifications=_raw(lacks))
-    return Run(
-        tool=Tool(driver=Component(name=tool, version=_raw(version), rules=rules)),
-        automation_details=_raw({"id": f"codebatch/{quote(tool, safe='')}/"}),
+    invocation = ToolInvocation(
+        execution_successful=not exported.incomplete, tool_execution_notifications=_raw_json(lacks)
+    )
+    return SarifRun(
+        tool=SarifTool(driver=ToolComponent(name=tool, version=_raw_json(version), rules=rules)),
+        automation_details=_raw_json({"id": f"codebatch/{quote(tool, safe='')}/"}),
         column_kind="unicodeCodePoints",
         invocations=(invocation,),
-        results=tuple(_result(finding, places[finding.diagnostic.code]) for finding in findings),
+        results=tuple(_finding_result(finding, places[finding.diagnostic.code]) for finding in findings),
     )
 
 
-def _rule(tool: str, code: str, level: Level, summaries: Summaries) -> Rule:
+def _described_rule(tool: str, code: str, level: SarifLevel, summaries: RuleSummaries) -> SarifRule:
     """Return the description of a rule, with the three texts that GitHub requires.
 
     If the rule has no summary, all three are its name.
     """
     summary = summaries.get((tool, code))
-    short_text = Text(text=summary or f"{code} of {tool}")
-    more = Text(text=f"{summary}. Details: codebatch rules show {code}") if summary else short_text
-    return Rule(
+    short_text = SarifText(text=summary or f"{code} of {tool}")
+    more = SarifText(text=f"{summary}. Details: codebatch rules show {code}") if summary else short_text
+    return SarifRule(
         id=code,
         default_configuration=RuleConfiguration(level=level),
         short_description=short_text,
-        full_description=_raw(short_text),
-        help=_raw(more),
+        full_description=_raw_json(short_text),
+        help=_raw_json(more),
     )
 
 
-def _result(outgoing: ExportedFinding, rule_index: int) -> Result:
+def _finding_result(outgoing: ExportedFinding, rule_index: int) -> SarifResult:
     diagnostic = outgoing.diagnostic
     place = PhysicalLocation(
-        artifact_location=ArtifactLocation(uri=path_uri(outgoing.path), uri_base_id=_ROOT), region=_region(diagnostic)
+        artifact_location=ArtifactLocation(uri=path_uri(outgoing.path), uri_base_id=_ROOT_ID),
+        region=_finding_region(diagnostic),
     )
-    return Result(
+    return SarifResult(
         rule_id=diagnostic.code,
         rule_index=rule_index,
         level=_WRITTEN_LEVELS[diagnostic.severity],
-        message=Message(text=diagnostic.message),
-        locations=(Location(physical_location=place),),
-        partial_fingerprints=_raw({_FINGERPRINT: outgoing.fingerprint} if outgoing.fingerprint else UNSET),
-        baseline_state=_BASELINE.get(outgoing.state),
-        suppressions=_suppressions(outgoing) if outgoing.state == "suppressed" else None,
-        properties=PropertyBag(severity=_raw(diagnostic.severity)) if diagnostic.severity == "hint" else None,
+        message=SarifMessage(text=diagnostic.message),
+        locations=(ResultLocation(physical_location=place),),
+        partial_fingerprints=_raw_json({_FINGERPRINT_KEY: outgoing.fingerprint} if outgoing.fingerprint else UNSET),
+        baseline_state=_BASELINE_STATES.get(outgoing.state),
+        suppressions=_finding_suppressions(outgoing) if outgoing.state == "suppressed" else None,
+        properties=PropertyBag(severity=_raw_json(diagnostic.severity)) if diagnostic.severity == "hint" else None,
     )
 
 
-def _suppressions(outgoing: ExportedFinding) -> tuple[Suppression, ...]:
-    return (Suppression(kind=_raw("inSource" if outgoing.reason == "suppressed" else "external")),)
+def _finding_suppressions(outgoing: ExportedFinding) -> tuple[ResultSuppression, ...]:
+    return (ResultSuppression(kind=_raw_json("inSource" if outgoing.reason == "suppressed" else "external")),)
 
 
-def _region(diagnostic: Diagnostic) -> Region | None:
+def _finding_region(diagnostic: Diagnostic) -> FileRegion | None:
     """Return the region of a finding, or None if its location is invalid."""
     if diagnostic.line < 1 or diagnostic.column < 1:
         return None
     if diagnostic.end_column < 1 or (diagnostic.end_line, diagnostic.end_column) < (diagnostic.line, diagnostic.column):
-        return Region(start_line=diagnostic.line, start_column=diagnostic.column)
-    return Region(
+        return FileRegion(start_line=diagnostic.line, start_column=diagnostic.column)
+    return FileRegion(
         start_line=diagnostic.line,
         start_column=diagnostic.column,
         end_line=diagnostic.end_line,
@@ -173,19 +183,19 @@ def _region(diagnostic: Diagnostic) -> Region | None:
     )
 
 
-def _raw(value: object) -> Raw | UnsetType:
+def _raw_json(value: object) -> Raw | UnsetType:
     """Return a value encoded as Raw, the type of parts whose content is not checked when they are read."""
     return UNSET if value is UNSET else Raw(msgspec.json.encode(value))
 
 
-def read_sarif(data: bytes) -> Report:
+def read_sarif(data: bytes) -> ImportedReport:
     """Read the results of all runs in a SARIF log. Raises UnreadableReport."""
     log = decode_report(data, _decoder)
-    if not (log.version or "").startswith(_VERSION):
+    if not (log.version or "").startswith(_VERSION_PREFIX):
         raise UnreadableReport(f"its version is {log.version!r}; only 2.1.0 is supported")
     readings = [_RunReader(run) for run in log.runs or () if run is not None]
     findings = list(limit_findings(finding for reading in readings for finding in reading.iter_reported()))
-    return Report(
+    return ImportedReport(
         findings,
         dismissed=sum(reading.dismissed for reading in readings),
         has_failed=any(reading.has_failed for reading in readings),
@@ -195,14 +205,14 @@ def read_sarif(data: bytes) -> Report:
 class _RunReader:
     """A reader of one run. It has the lists of the run to which results refer by index, such as rules and artifacts."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: SarifRun) -> None:
         if run.external_property_file_references and run.external_property_file_references.results:
             raise UnreadableReport("its results are in other files, which is not supported")
         self._run = run
-        self._rules = SarifRules(run)
+        self._rules = RuleResolver(run)
         self._tool = self._rules.driver.name or ""
-        counts_characters = run.column_kind is None and self._tool in _COUNTING_CHARACTERS
-        self._unit: Unit = "characters" if counts_characters else _UNITS.get(run.column_kind, "utf-16")
+        counts_characters = run.column_kind is None and self._tool in _TOOLS_COUNTING_CHARACTERS
+        self._unit: ColumnUnit = "characters" if counts_characters else _COLUMN_UNITS.get(run.column_kind, "utf-16")
         self.dismissed = 0
         self.has_failed = any(
             invocation and invocation.execution_successful is False for invocation in run.invocations or ()
@@ -216,17 +226,17 @@ class _RunReader:
             if _is_dismissed(result):
                 self.dismissed += 1
             else:
-                yield self._convert(result)
+                yield self._convert_result(result)
 
-    def _convert(self, result: Result) -> ImportedFinding:
+    def _convert_result(self, result: SarifResult) -> ImportedFinding:
         rule = self._rules.resolve(result)
-        location = next(filter(None, result.locations or ()), Location())
+        location = next(filter(None, result.locations or ()), ResultLocation())
         physical_location = location.physical_location or PhysicalLocation()
-        region = physical_location.region or Region()
+        region = physical_location.region or FileRegion()
         return ImportedFinding(
-            paths=self._paths(physical_location.artifact_location),
-            message=message_text(result.message or Message(), rule),
-            severity=self._severity(result, rule),
+            paths=self._result_paths(physical_location.artifact_location),
+            message=message_text(result.message or SarifMessage(), rule),
+            severity=self._result_severity(result, rule),
             code=result.rule_id or (result.rule and result.rule.id) or rule.rule.id or "",
             tool=self._tool,
             line=int_or_zero(region.start_line),
@@ -235,29 +245,29 @@ class _RunReader:
             end_column=int_or_zero(region.end_column),
             unit=self._unit,
             is_uri=True,
-            span=_span(region),
+            span=_region_span(region),
         )
 
-    def _severity(self, result: Result, rule: ResolvedRule) -> Severity:
+    def _result_severity(self, result: SarifResult, rule: ResolvedRule) -> Severity:
         """Return the severity of a result.
 
         It is the level of the result itself, otherwise the level of its rule, otherwise a severity in the properties of
         its rule.
         """
-        own_severity = _text(result.properties.severity) if result.properties is not None else ""
+        own_severity = _text_property(result.properties.severity) if result.properties is not None else ""
         # SARIF has no member for hints, so codebatch writes a hint in this way.
         if own_severity == "hint" and result.level == "note":
             return "hint"
         if result.level is None and result.kind not in (None, "fail"):
             return "info"
-        level = result.level or self._rules.level(result, rule)
+        level = result.level or self._rules.configured_level(result, rule)
         if level is not None:
-            return _LEVELS.get(level, "warning")
+            return _SEVERITY_BY_LEVEL.get(level, "warning")
         bag = rule.rule.properties or PropertyBag()
-        problem = _PROBLEMS.get(_text(bag.problem))
-        return problem or _score_severity(_text(bag.security)) or "warning"
+        problem = _SEVERITY_BY_PROBLEM.get(_text_property(bag.problem))
+        return problem or _score_severity(_text_property(bag.security)) or "warning"
 
-    def _paths(self, location: ArtifactLocation | None) -> tuple[str, ...]:
+    def _result_paths(self, location: ArtifactLocation | None) -> tuple[str, ...]:
         """Return the URI of a file, resolved against its base URI.
 
         If the base is the root of the source tree, also return the unresolved URI, as a second possible name.
@@ -269,16 +279,16 @@ class _RunReader:
             return ()
         uri, base = location.uri, location.uri_base_id
         bases = self._run.original_uri_base_ids or {}
-        for _ in range(_BASES_MAX):
+        for _ in range(_BASE_DEPTH_MAX):
             base_location = bases.get(base or "")
             if base_location is None or not base_location.uri:
                 break
             uri, base = f"{base_location.uri.rstrip('/')}/{uri}", base_location.uri_base_id
-        is_in_tree = location.uri_base_id in _ROOTS and uri != location.uri
+        is_in_tree = location.uri_base_id in _ROOT_IDS and uri != location.uri
         return (uri, location.uri) if is_in_tree else (uri,)
 
 
-def _span(region: Region) -> ImportedSpan | None:
+def _region_span(region: FileRegion) -> ImportedSpan | None:
     """Return the offset and length of a region as a span, or None if the region has no offset.
 
     Character offsets take precedence over byte offsets. An offset of -1 counts as missing.
@@ -290,9 +300,9 @@ def _span(region: Region) -> ImportedSpan | None:
     return None
 
 
-def _is_dismissed(result: Result) -> bool:
+def _is_dismissed(result: SarifResult) -> bool:
     """Return whether the report does not count a result as a problem: it passed, is suppressed, or is absent."""
-    if result.kind in _NO_FINDINGS or result.baseline_state == "absent":
+    if result.kind in _KINDS_WITHOUT_FINDING or result.baseline_state == "absent":
         return True
     suppressions = [suppression for suppression in result.suppressions or () if suppression is not None]
     return bool(suppressions) and all(suppression.status in (None, "accepted") for suppression in suppressions)
@@ -309,7 +319,7 @@ def _score_severity(text: str) -> Severity | None:
     return "warning" if score >= _SECURITY_WARNING_MIN else "info"
 
 
-def _text(raw: Raw | UnsetType) -> str:
+def _text_property(raw: Raw | UnsetType) -> str:
     """Return a property as text. If it is neither a text nor a number, return an empty text."""
     if raw is UNSET:
         return ""

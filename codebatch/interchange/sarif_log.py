@@ -12,9 +12,9 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from codebatch.interchange.reports import Whole
+from codebatch.interchange.reports import WholeNumber
 
-Level = Literal["error", "warning", "note"]
+SarifLevel = Literal["error", "warning", "note"]
 BaselineState = Literal["new", "updated", "unchanged"]
 
 
@@ -22,13 +22,13 @@ class SarifPart(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True,
     """A part of a log. Unknown members are ignored. Members are written in the order of their definition."""
 
 
-class Text(SarifPart, frozen=True):
+class SarifText(SarifPart, frozen=True):
     """A text, which may contain placeholders for arguments."""
 
     text: str | None = None
 
 
-class Message(Text, frozen=True):
+class SarifMessage(SarifText, frozen=True):
     """The message of a result: a text, or the ID of a text that its rule or tool defines."""
 
     id: str | None = None
@@ -50,40 +50,40 @@ class RuleConfiguration(SarifPart, frozen=True):
     level: str | None = None
 
 
-class Rule(SarifPart, frozen=True):
+class SarifRule(SarifPart, frozen=True):
     """A rule, as described by the component that defines it."""
 
     id: str | None = None
     guid: str | None = None
     default_configuration: RuleConfiguration | None = None
-    message_strings: dict[str, Text | None] | None = None
-    short_description: Text | None = None
+    message_strings: dict[str, SarifText | None] | None = None
+    short_description: SarifText | None = None
     full_description: Raw | UnsetType = UNSET
     help: Raw | UnsetType = UNSET
     properties: PropertyBag | None = None
 
 
-class Component(SarifPart, frozen=True):
+class ToolComponent(SarifPart, frozen=True):
     """A driver or an extension of a tool."""
 
     name: str | None = None
     guid: str | None = None
-    rules: tuple[Rule | None, ...] | None = None
-    global_message_strings: dict[str, Text | None] | None = None
+    rules: tuple[SarifRule | None, ...] | None = None
+    global_message_strings: dict[str, SarifText | None] | None = None
     version: Raw | UnsetType = UNSET
 
 
-class Tool(SarifPart, frozen=True):
+class SarifTool(SarifPart, frozen=True):
     """The tool of a run."""
 
-    driver: Component | None = None
-    extensions: tuple[Component | None, ...] | None = None
+    driver: ToolComponent | None = None
+    extensions: tuple[ToolComponent | None, ...] | None = None
 
 
 class ComponentReference(SarifPart, frozen=True):
     """A reference to a component. If it is empty, it denotes the driver."""
 
-    index: Whole | None = None
+    index: WholeNumber | None = None
     guid: str | None = None
 
 
@@ -91,7 +91,7 @@ class RuleReference(SarifPart, frozen=True):
     """A reference to a rule of a component."""
 
     id: str | None = None
-    index: Whole | None = None
+    index: WholeNumber | None = None
     guid: str | None = None
     tool_component: ComponentReference | None = None
 
@@ -101,108 +101,108 @@ class ArtifactLocation(SarifPart, frozen=True):
 
     uri: str | None = None
     uri_base_id: str | None = None
-    index: Whole | None = None
+    index: WholeNumber | None = None
 
 
-class Region(SarifPart, frozen=True):
+class FileRegion(SarifPart, frozen=True):
     """A region of a file, by lines and columns or by offsets."""
 
-    start_line: Whole | None = None
-    start_column: Whole | None = None
-    end_line: Whole | None = None
-    end_column: Whole | None = None
-    char_offset: Whole | None = None
-    char_length: Whole | None = None
-    byte_offset: Whole | None = None
-    byte_length: Whole | None = None
+    start_line: WholeNumber | None = None
+    start_column: WholeNumber | None = None
+    end_line: WholeNumber | None = None
+    end_column: WholeNumber | None = None
+    char_offset: WholeNumber | None = None
+    char_length: WholeNumber | None = None
+    byte_offset: WholeNumber | None = None
+    byte_length: WholeNumber | None = None
 
 
 class PhysicalLocation(SarifPart, frozen=True):
     """A region in a file."""
 
     artifact_location: ArtifactLocation | None = None
-    region: Region | None = None
+    region: FileRegion | None = None
 
 
-class Location(SarifPart, frozen=True):
+class ResultLocation(SarifPart, frozen=True):
     """A location of a result."""
 
     physical_location: PhysicalLocation | None = None
 
 
-class Suppression(SarifPart, frozen=True):
+class ResultSuppression(SarifPart, frozen=True):
     """A suppression of a result. `status` shows whether it was accepted."""
 
     kind: Raw | UnsetType = UNSET
     status: str | None = None
 
 
-class Provenance(SarifPart, frozen=True):
+class ResultProvenance(SarifPart, frozen=True):
     """The origin of a result."""
 
-    invocation_index: Whole | None = None
+    invocation_index: WholeNumber | None = None
 
 
-class Result(SarifPart, frozen=True):
+class SarifResult(SarifPart, frozen=True):
     """A result of a tool. Not every result is a finding."""
 
     rule_id: str | None = None
-    rule_index: Whole | None = None
+    rule_index: WholeNumber | None = None
     rule: RuleReference | None = None
     level: str | None = None
     kind: str | None = None
-    message: Message | None = None
-    locations: tuple[Location | None, ...] | None = None
+    message: SarifMessage | None = None
+    locations: tuple[ResultLocation | None, ...] | None = None
     partial_fingerprints: Raw | UnsetType = UNSET
     baseline_state: str | None = None
-    suppressions: tuple[Suppression | None, ...] | None = None
-    provenance: Provenance | None = None
+    suppressions: tuple[ResultSuppression | None, ...] | None = None
+    provenance: ResultProvenance | None = None
     properties: PropertyBag | None = None
 
 
-class Artifact(SarifPart, frozen=True):
+class FileArtifact(SarifPart, frozen=True):
     """A file that results refer to by index."""
 
     location: ArtifactLocation | None = None
 
 
-class Override(SarifPart, frozen=True):
+class RuleOverride(SarifPart, frozen=True):
     """A changed configuration of a rule that applies during one invocation."""
 
     descriptor: RuleReference | None = None
     configuration: RuleConfiguration | None = None
 
 
-class Invocation(SarifPart, frozen=True):
+class ToolInvocation(SarifPart, frozen=True):
     """An invocation of the tool."""
 
     execution_successful: bool | None = None
-    rule_configuration_overrides: tuple[Override | None, ...] | None = None
+    rule_configuration_overrides: tuple[RuleOverride | None, ...] | None = None
     tool_execution_notifications: Raw | UnsetType = UNSET
 
 
-class External(SarifPart, frozen=True):
+class ExternalFiles(SarifPart, frozen=True):
     """References to files outside the log that contain parts of a run."""
 
     results: tuple[Raw, ...] | None = None
 
 
-class Run(SarifPart, frozen=True):
+class SarifRun(SarifPart, frozen=True):
     """A run of one tool."""
 
-    tool: Tool | None = None
+    tool: SarifTool | None = None
     automation_details: Raw | UnsetType = UNSET
     column_kind: str | None = None
     original_uri_base_ids: dict[str, ArtifactLocation | None] | None = None
-    artifacts: tuple[Artifact | None, ...] | None = None
-    invocations: tuple[Invocation | None, ...] | None = None
-    results: tuple[Result | None, ...] | None = None
-    external_property_file_references: External | None = None
+    artifacts: tuple[FileArtifact | None, ...] | None = None
+    invocations: tuple[ToolInvocation | None, ...] | None = None
+    results: tuple[SarifResult | None, ...] | None = None
+    external_property_file_references: ExternalFiles | None = None
 
 
-class Log(SarifPart, frozen=True, kw_only=True):
+class SarifLog(SarifPart, frozen=True, kw_only=True):
     """A complete log."""
 
     schema: Raw | UnsetType = msgspec.field(default=UNSET, name="$schema")
     version: str | None
-    runs: tuple[Run | None, ...] | None
+    runs: tuple[SarifRun | None, ...] | None

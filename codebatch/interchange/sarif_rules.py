@@ -8,19 +8,19 @@ from typing import NamedTuple, TypeVar
 
 from codebatch.interchange.reports import MESSAGE_CHARACTERS_MAX
 from codebatch.interchange.sarif_log import (
-    Component,
     ComponentReference,
-    Invocation,
-    Message,
-    Provenance,
-    Result,
-    Rule,
+    ResultProvenance,
     RuleReference,
-    Run,
-    Tool,
+    SarifMessage,
+    SarifResult,
+    SarifRule,
+    SarifRun,
+    SarifTool,
+    ToolComponent,
+    ToolInvocation,
 )
 
-_BRACES = re.compile(r"\{\{|\}\}|\{(\d{1,3})\}")
+_PLACEHOLDER = re.compile(r"\{\{|\}\}|\{(\d{1,3})\}")
 
 T = TypeVar("T")
 
@@ -28,18 +28,18 @@ T = TypeVar("T")
 class ResolvedRule(NamedTuple):
     """The rule of a result, and the component that defines the rule. A missing one is an empty object."""
 
-    rule: Rule
-    component: Component
+    rule: SarifRule
+    component: ToolComponent
 
 
-class SarifRules:
+class RuleResolver:
     """The rules of a run, and their configurations in the run's invocations."""
 
-    def __init__(self, run: Run) -> None:
-        tool = run.tool or Tool()
-        self.driver = tool.driver or Component()
+    def __init__(self, run: SarifRun) -> None:
+        tool = run.tool or SarifTool()
+        self.driver = tool.driver or ToolComponent()
         self._extensions = tool.extensions or ()
-        components = [component or Component() for component in (self.driver, *self._extensions)]
+        components = [component or ToolComponent() for component in (self.driver, *self._extensions)]
         self._by_guid = {part.guid: part for part in reversed(components) if part.guid}
         self._by_id = {
             rule.id: ResolvedRule(rule, part)
@@ -47,21 +47,21 @@ class SarifRules:
             for rule in reversed(part.rules or ())
             if rule
         }
-        self._levels = [dict(self._iter_levels(component or Invocation())) for component in run.invocations or ()]
+        self._levels = [dict(self._iter_levels(component or ToolInvocation())) for component in run.invocations or ()]
 
-    def resolve(self, result: Result) -> ResolvedRule:
+    def resolve(self, result: SarifResult) -> ResolvedRule:
         """Return the rule of a result. It is found by the index in the result, otherwise by the ID."""
         reference = result.rule or RuleReference()
         index = reference.index if result.rule_index is None or result.rule_index < 0 else result.rule_index
-        return self._resolve(reference, index, result.rule_id or reference.id or "")
+        return self._resolve_reference(reference, index, result.rule_id or reference.id or "")
 
-    def level(self, result: Result, named: ResolvedRule) -> str | None:
+    def configured_level(self, result: SarifResult, named: ResolvedRule) -> str | None:
         """Return the level of a result that has no level of its own.
 
         If the result's invocation configures a level for the rule, return this level, otherwise the default level of
         the rule. None if there is neither.
         """
-        invocation = (result.provenance or Provenance()).invocation_index
+        invocation = (result.provenance or ResultProvenance()).invocation_index
         if invocation is None and len(self._levels) == 1:
             invocation = 0
         levels = item_at(self._levels, invocation) or {}
@@ -70,7 +70,7 @@ class SarifRules:
         default = rule.default_configuration.level if rule.default_configuration is not None else None
         return levels.get(id(rule)) or levels.get(code or "") or default
 
-    def _iter_levels(self, invocation: Invocation) -> Iterator[tuple[int | str, str]]:
+    def _iter_levels(self, invocation: ToolInvocation) -> Iterator[tuple[int | str, str]]:
         """Yield (rule, level) for each rule whose level an invocation configures.
 
         The rule is given by the identity of its object if it is known, otherwise by its ID. If the log has several
@@ -79,11 +79,11 @@ class SarifRules:
         for override in reversed(invocation.rule_configuration_overrides or ()):
             if override is not None and override.configuration is not None and override.configuration.level is not None:
                 reference = override.descriptor or RuleReference()
-                rule = self._resolve(reference, reference.index, reference.id or "").rule
+                rule = self._resolve_reference(reference, reference.index, reference.id or "").rule
                 yield id(rule) if rule is not _NO_RULE else reference.id or "", override.configuration.level
 
-    def _resolve(self, reference: RuleReference, index: float | None, code: str) -> ResolvedRule:
-        component = self._component(reference.tool_component or ComponentReference())
+    def _resolve_reference(self, reference: RuleReference, index: float | None, code: str) -> ResolvedRule:
+        component = self._referenced_component(reference.tool_component or ComponentReference())
         rule = item_at(component.rules, index)
         if rule is None and reference.guid:
             rule = next(
@@ -98,13 +98,13 @@ class SarifRules:
             code = code.rpartition("/")[0]
         return self._by_id.get(code) or ResolvedRule(_NO_RULE, component)
 
-    def _component(self, reference: ComponentReference) -> Component:
+    def _referenced_component(self, reference: ComponentReference) -> ToolComponent:
         if reference.index is not None and reference.index >= 0:
-            return item_at(self._extensions, reference.index) or Component()
-        return self._by_guid.get(reference.guid, Component()) if reference.guid else self.driver
+            return item_at(self._extensions, reference.index) or ToolComponent()
+        return self._by_guid.get(reference.guid, ToolComponent()) if reference.guid else self.driver
 
 
-_NO_RULE = Rule()
+_NO_RULE = SarifRule()
 
 
 def item_at(values: Sequence[T | None] | None, index: float | None) -> T | None:
@@ -112,7 +112,7 @@ def item_at(values: Sequence[T | None] | None, index: float | None) -> T | None:
     return values[int(index)] if values and index is not None and 0 <= index < len(values) else None
 
 
-def message_text(message: Message, named: ResolvedRule) -> str:
+def message_text(message: SarifMessage, named: ResolvedRule) -> str:
     """Return the text of a message with its arguments inserted. The text may be defined by the rule."""
     text = message.text
     if text is None and message.id is not None:
@@ -131,7 +131,7 @@ def _insert_arguments(text: str, arguments: Sequence[str | None]) -> str:
     """
     parts: list[str] = []
     size = end = 0
-    for match in _BRACES.finditer(text):
+    for match in _PLACEHOLDER.finditer(text):
         argument = match[0][0] if match[1] is None else item_at(arguments, int(match[1]))
         parts += [text[end : match.start()], match[0] if argument is None else argument[:MESSAGE_CHARACTERS_MAX]]
         size, end = size + len(parts[-2]) + len(parts[-1]), match.end()

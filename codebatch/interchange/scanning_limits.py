@@ -12,11 +12,11 @@ from codebatch.model.text.quantities import count_text
 RUNS_MAX = 20
 RESULTS_MAX = 25_000
 """Maximum number of results of a run that GitHub accepts."""
-RESULTS_SHOWN = 5_000
+RESULTS_SHOWN_MAX = 5_000
 """Number of results of a run that GitHub shows at most."""
 GZIP_BYTES_MAX = 10_000_000
 
-ByTool = Mapping[str, Sequence[ExportedFinding]]
+FindingsByTool = Mapping[str, Sequence[ExportedFinding]]
 
 
 def group_by_tool(findings: Sequence[ExportedFinding], tools: Mapping[str, str]) -> dict[str, list[ExportedFinding]]:
@@ -27,7 +27,7 @@ def group_by_tool(findings: Sequence[ExportedFinding], tools: Mapping[str, str])
     return dict(sorted(rows.items()))
 
 
-def cut(findings: ByTool) -> dict[str, Sequence[ExportedFinding]]:
+def limit_findings_by_tool(findings: FindingsByTool) -> dict[str, Sequence[ExportedFinding]]:
     """Return the findings that are within the limits of GitHub.
 
     If there are too many tools, tools with findings take precedence.
@@ -38,7 +38,7 @@ def cut(findings: ByTool) -> dict[str, Sequence[ExportedFinding]]:
     return {tool: findings[tool][:RESULTS_MAX] for tool in sorted(tools)}
 
 
-def fits(data: bytes) -> bool:
+def fits_upload_limit(data: bytes) -> bool:
     """Return whether a file is within the size limit, which applies to the compressed file.
 
     It is compressed at the lowest level. At higher levels the result would be smaller still.
@@ -46,7 +46,7 @@ def fits(data: bytes) -> bool:
     return len(data) <= GZIP_BYTES_MAX or len(gzip.compress(data, compresslevel=1)) <= GZIP_BYTES_MAX
 
 
-def omission_notes(findings: ByTool, accepted: ByTool) -> Iterator[str]:
+def omission_notes(findings: FindingsByTool, accepted: FindingsByTool) -> Iterator[str]:
     """Yield notes about findings that are not exported, and about exported findings that GitHub does not show."""
     if omitted_tools := sorted(findings.keys() - accepted):
         count = count_text(sum(len(findings[tool]) for tool in omitted_tools), "finding")
@@ -56,5 +56,5 @@ def omission_notes(findings: ByTool, accepted: ByTool) -> Iterator[str]:
         if lacks := len(findings[tool]) - len(accepted_findings):
             omission = f"the {lacks:,} least severe of {len(findings[tool]):,} findings of {tool}"
             yield f"omitted: {omission}, because GitHub accepts no more findings"
-        if len(accepted_findings) > RESULTS_SHOWN:
-            yield f"GitHub shows {RESULTS_SHOWN:,} of the {len(accepted_findings):,} findings of {tool}"
+        if len(accepted_findings) > RESULTS_SHOWN_MAX:
+            yield f"GitHub shows {RESULTS_SHOWN_MAX:,} of the {len(accepted_findings):,} findings of {tool}"

@@ -14,10 +14,10 @@ Digest = NewType("Digest", str)
 
 DIGEST_PATTERN = re.compile(r"[0-9a-f]{64}\Z")
 
-_DIGITS = b"0123456789abcdef"
-_LENGTH = 64
+_HEX_DIGITS = b"0123456789abcdef"
+_DIGEST_LENGTH = 64
 
-_canonical = msgspec.json.Encoder(order="sorted")
+_canonical_encoder = msgspec.json.Encoder(order="sorted")
 
 
 def are_digests(texts: Sequence[str]) -> bool:
@@ -25,7 +25,9 @@ def are_digests(texts: Sequence[str]) -> bool:
 
     For thousands of texts, one call is much faster than `DIGEST_PATTERN` for each.
     """
-    return {*map(len, texts)} <= {_LENGTH} and not "".join(texts).encode("utf-8", "replace").translate(None, _DIGITS)
+    return {*map(len, texts)} <= {_DIGEST_LENGTH} and not "".join(texts).encode("utf-8", "replace").translate(
+        None, _HEX_DIGITS
+    )
 
 
 def digest_bytes(data: bytes | bytearray | memoryview) -> Digest:
@@ -35,7 +37,7 @@ def digest_bytes(data: bytes | bytearray | memoryview) -> Digest:
 
 def digest_document(document: object) -> Digest:
     """Return the digest of a JSON document in canonical form: keys sorted, no white space, UTF-8."""
-    return digest_bytes(_canonical.encode(document))
+    return digest_bytes(_canonical_encoder.encode(document))
 
 
 def digest_pairs(pairs: Iterable[tuple[str, str]]) -> Digest:

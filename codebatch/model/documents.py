@@ -17,11 +17,11 @@ from codebatch.model.digest import digest_bytes
 
 T = TypeVar("T")
 
-_MEMBER = ',"checksum":"'
-_END = '"}\n'
+_CHECKSUM_MEMBER = ',"checksum":"'
+_DOCUMENT_END = '"}\n'
 _DIGEST_BYTES = 64
-_TAIL_BYTES = len(_MEMBER) + _DIGEST_BYTES + len(_END)
-_UNDECODABLE = (msgspec.DecodeError, ValueError, RecursionError)
+_TAIL_BYTES = len(_CHECKSUM_MEMBER) + _DIGEST_BYTES + len(_DOCUMENT_END)
+_DECODING_ERRORS = (msgspec.DecodeError, ValueError, RecursionError)
 """Errors that msgspec raises for invalid bytes.
 
 UnicodeDecodeError is raised for bytes that are not UTF-8, and RecursionError for deep nesting.
@@ -56,25 +56,28 @@ def encode_document(document: Document) -> bytes:
 def encode_members(*objects: msgspec.Struct) -> bytes:
     """Return the bytes of one document that has the members of all `objects`, in order."""
     body = b"{" + b",".join(msgspec.json.encode(item)[1:-1] for item in objects)
-    return body + _tail(body)
+    return body + _checksum_tail(body)
 
 
-def decode_document(data: bytes, type_: type[D], format_: int) -> D:
-    """Decode a document's file. Raises DocumentError if the bytes are invalid, or another format than `format_`."""
-    if not data.endswith(_tail(data[:-_TAIL_BYTES])):
-        is_cut = not data.endswith(_END.encode())
+def decode_document(data: bytes, type_: type[D], format_version: int) -> D:
+    """Decode a document's file.
+
+    Raises DocumentError if the bytes are invalid, or another format than `format_version`.
+    """
+    if not data.endswith(_checksum_tail(data[:-_TAIL_BYTES])):
+        is_cut = not data.endswith(_DOCUMENT_END.encode())
         raise DocumentError("it does not end with its checksum" if is_cut else "its checksum does not match")
     try:
         document: D = _make_decoder(type_).decode(data)
-    except _UNDECODABLE as error:
+    except _DECODING_ERRORS as error:
         raise DocumentError(str(error)) from error
-    if document.format != format_:
-        raise DocumentError(f"it has format {document.format}, but this version reads format {format_}")
+    if document.format != format_version:
+        raise DocumentError(f"it has format {document.format}, but this version reads format {format_version}")
     return document
 
 
-def _tail(body: bytes) -> bytes:
-    return f"{_MEMBER}{digest_bytes(body)}{_END}".encode()
+def _checksum_tail(body: bytes) -> bytes:
+    return f"{_CHECKSUM_MEMBER}{digest_bytes(body)}{_DOCUMENT_END}".encode()
 
 
 @cache
@@ -87,5 +90,5 @@ def decode_json(data: bytes, decode: Callable[[bytes], T]) -> T:
     """Decode untrusted JSON that has no checksum. `decode` is a function of msgspec. Raises DocumentError."""
     try:
         return decode(data)
-    except _UNDECODABLE as error:
+    except _DECODING_ERRORS as error:
         raise DocumentError(str(error)) from error

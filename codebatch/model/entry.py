@@ -27,7 +27,7 @@ _LFS_POINTER_BYTES_MAX = 1024
 _UNSAFE_PARTS = (b"//", b"/./", b"/../")
 
 # Only lines of entries of kind `file` contain this text: inside a path, its quotation marks would be escaped.
-_IS_FILE = b'"kind":"file"'
+_FILE_MARK = b'"kind":"file"'
 
 
 class Entry(msgspec.Struct, frozen=True, order=True, gc=False):
@@ -75,7 +75,7 @@ _encoder = msgspec.json.Encoder()
 
 
 @cache
-def _decoder() -> msgspec.json.Decoder[EntryLine]:
+def _line_decoder() -> msgspec.json.Decoder[EntryLine]:
     return msgspec.json.Decoder(EntryLine)  # Created on first use, because most queries need no decoder.
 
 
@@ -162,7 +162,7 @@ def decode_lines(data: bytes) -> list[EntryLine]:
     Neither the values of the members nor the order of the lines are verified.
     """
     try:
-        return _decoder().decode_lines(data)
+        return _line_decoder().decode_lines(data)
     except msgspec.DecodeError as error:
         raise ValueError(str(error)) from error
 
@@ -198,9 +198,9 @@ def find_item(lines: Sequence[bytes], path: bytes) -> int | None:
     of these is damaged.
     """
     index = _find_line(lines, path)
-    if index is None or _IS_FILE not in lines[index]:
+    if index is None or _FILE_MARK not in lines[index]:
         return None
-    return b"".join(lines[:index]).count(_IS_FILE)
+    return b"".join(lines[:index]).count(_FILE_MARK)
 
 
 def find_entry(lines: Sequence[bytes], path: bytes) -> Entry | None:
@@ -216,7 +216,7 @@ def _find_line(lines: Sequence[bytes], path: bytes) -> int | None:
 
 def line_path(line: bytes) -> bytes:
     """Return the path of a line of files.index.jsonl. Raises ValueError."""
-    wire = _decoder().decode(line)
+    wire = _line_decoder().decode(line)
     return path_from_fields(wire.path, wire.path_b64)
 
 

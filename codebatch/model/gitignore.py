@@ -16,9 +16,9 @@ import msgspec
 
 from codebatch.errors import SourceUnreadable
 from codebatch.model.entry import display_path
-from codebatch.model.globs import PARENTS, REST, STAR, GlobSet, Token
+from codebatch.model.globs import PARENTS_TOKEN, REST_TOKEN, STAR_TOKEN, GlobSet, GlobToken
 
-_CLASSES: dict[bytes, frozenset[int]] = {
+_CHARACTER_CLASSES: dict[bytes, frozenset[int]] = {
     b"alnum": frozenset(b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"),
     b"alpha": frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"),
     b"blank": frozenset(b" \t"),
@@ -32,30 +32,30 @@ _CLASSES: dict[bytes, frozenset[int]] = {
     b"upper": frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"),
     b"xdigit": frozenset(b"0123456789abcdefABCDEF"),
 }
-_CHAIN_MAX = 256
+_CACHED_CHAINS_MAX = 256
 DISPLAYED_BYTES_MAX = 200
 _SLASH = ord("/")
 _STAR = ord("*")
 _BACKSLASH = ord("\\")
-_SPECIAL = re.compile(rb"[*?\[\\]|\Z")
-_ANY = frozenset(range(256)) - {_SLASH}
+_SPECIAL_BYTE = re.compile(rb"[*?\[\\]|\Z")
+_ANY_BUT_SLASH = frozenset(range(256)) - {_SLASH}
 _UNESCAPED_BRACES = re.compile(r"\\.|\[!?\]?[^\]]*\]|(\{[^{}]*(?:,|\.\.)[^{}]*\})")
 _ALTERNATIVES_MAX = 6
-_OUTSIDE = "patterns are relative to the project root and cannot leave it"
+_OUTSIDE_ROOT_REASON = "patterns are relative to the project root and cannot leave it"
 
 
 class _MalformedError(Exception):
     """The error that git's wildmatch rejects a pattern. Such a pattern matches nothing."""
 
 
-class Pattern(msgspec.Struct, frozen=True):
+class IgnorePattern(msgspec.Struct, frozen=True):
     """One line of an ignore file. `glob` applies to paths relative to the directory of the file."""
 
     text: bytes
     line: int
     negated: bool
     directory_only: bool
-    glob: Sequence[Token]
+    glob: Sequence[GlobToken]
 
 
 class PatternList:
@@ -66,24 +66,30 @@ class PatternList:
     """
 
     def __init__(
-        self, origin: str, base: bytes, patterns: Sequence[Pattern], *, is_option: bool = False, prefix: bytes = b""
+        self,
+        origin: str,
+        base: bytes,
+        patterns: Sequence[IgnorePattern],
+        *,
+        is_option: bool = False,
+        prefix: bytes = b"",
     ) -> None:
         self.origin = origin
         self.base = base
         self.patterns = patterns
         self.is_option = is_option
-        self._way = prefix
+        self._path_prefix = prefix
         self._globs = GlobSet([pattern.glob for pattern in patterns], self._last_match)
 
-    def decide(self, path: bytes, *, is_directory: bool) -> Pattern | None:
+    def deciding_pattern(self, path: bytes, *, is_directory: bool) -> IgnorePattern | None:
         """Return the last pattern that matches a path, or None.
 
         The caller must also call this for each parent of the path.
         """
-        for_file, for_directory = self._globs.find(self._way + path[len(self.base) :])
+        for_file, for_directory = self._globs.find(self._path_prefix + path[len(self.base) :])
         return for_directory if is_directory else for_file
 
-    def _last_match(self, matching: Iterator[int]) -> tuple[Pattern | None, Pattern | None]:
+    def _last_match(self, matching: Iterator[int]) -> tuple[IgnorePattern | None, IgnorePattern | None]:
         """Return two patterns: the last match if the path is a file, and the last match if it is a directory."""
         for_directory = None
         for index in matching:
@@ -158,26 +164,28 @@ def _reason_and_hint(pattern: str, root: str, home: str) -> tuple[str, str] | No
     if not body.strip(" /"):
         return "it is empty", "write '*' to match every path"
     if (braces := _braces_in(body)) is not None:
-        return "braces are not expanded", _hint_at_alternatives(pattern, braces)
+        return "braces are not expanded", _alternatives_hint(pattern, braces)
     if body.startswith("~/"):
-        return "~ is not expanded", _hint_at_form(pattern, home + body[1:], root) if root and home else _OUTSIDE
+        return "~ is not expanded", _path_form_hint(
+            pattern, home + body[1:], root
+        ) if root and home else _OUTSIDE_ROOT_REASON
     if root and f"{body}/".startswith(f"{root}/"):
-        return "it is an absolute path", _hint_at_form(pattern, body, root)
+        return "it is an absolute path", _path_form_hint(pattern, body, root)
     try:
-        glob = _tokens(body.removesuffix("/").removeprefix("/").encode("utf-8", "surrogateescape"), by_name=False)
+        glob = _tokenize(body.removesuffix("/").removeprefix("/").encode("utf-8", "surrogateescape"), by_name=False)
     except _MalformedError:
         return "it is malformed", "write \\[ for a bracket and \\\\ for a backslash"
     if (part := _impossible_part(glob)) is None:
         return None
     reason = f"no path has a component {part!r}" if part else "no path has an empty component"
-    return reason, _hint_at_form(pattern, f"{root}/{body}", root)
+    return reason, _path_form_hint(pattern, f"{root}/{body}", root)
 
 
 def _braces_in(body: str) -> re.Match[str] | None:
     return next((match for match in _UNESCAPED_BRACES.finditer(body) if match[1]), None)
 
 
-def _hint_at_alternatives(pattern: str, braces: re.Match[str]) -> str:
+def _alternatives_hint(pattern: str, braces: re.Match[str]) -> str:
     """Return a hint with the patterns to which a shell would expand the braces."""
     literal = "write \\{ for a literal brace"
     at = pattern.index(braces[1])
@@ -190,7 +198,7 @@ def _hint_at_alternatives(pattern: str, braces: re.Match[str]) -> str:
     return f"write a pattern for each alternative: {', '.join(suggestions)}{more}; {literal}"
 
 
-def _hint_at_form(pattern: str, path: str, root: str) -> str:
+def _path_form_hint(pattern: str, path: str, root: str) -> str:
     """Return a hint with the pattern that matches `path`. `path` is absolute and below `root`.
 
     If `root` is empty, `path` is relative to it.
@@ -200,12 +208,12 @@ def _hint_at_form(pattern: str, path: str, root: str) -> str:
     for part in path.split("/"):
         if part == "..":
             if not parts or "*" in parts[-1]:
-                return _OUTSIDE
+                return _OUTSIDE_ROOT_REASON
             parts.pop()
         elif part not in ("", "."):
             parts.append(part)
     if parts[: len(within)] != within:
-        return _OUTSIDE
+        return _OUTSIDE_ROOT_REASON
     below = parts[len(within) :]
     if not below:
         return "write '*' to match every path"
@@ -216,11 +224,11 @@ def _hint_at_form(pattern: str, path: str, root: str) -> str:
     return f"write {negation + anchor + '/'.join(below) + ('/' if path.endswith('/') else '')!r}"
 
 
-def _impossible_part(glob: Sequence[Token]) -> str | None:
+def _impossible_part(glob: Sequence[GlobToken]) -> str | None:
     """Return the first component of a glob that cannot be part of a path (empty, `.` or `..`), or None."""
-    part: list[Token] = []
+    part: list[GlobToken] = []
     for token in (*glob, _SLASH):
-        if token == PARENTS and not part:
+        if token == PARENTS_TOKEN and not part:
             continue
         if token != _SLASH:
             part.append(token)
@@ -231,7 +239,7 @@ def _impossible_part(glob: Sequence[Token]) -> str | None:
     return None
 
 
-def describe(patterns: PatternList, pattern: Pattern) -> str:
+def describe_pattern(patterns: PatternList, pattern: IgnorePattern) -> str:
     """Return a pattern for people: `file:line:pattern`, or `--option pattern`."""
     text = pattern.text.decode("utf-8", "backslashreplace")
     return f"{patterns.origin} {text}" if patterns.is_option else f"{patterns.origin}:{pattern.line}:{text}"
@@ -239,25 +247,25 @@ def describe(patterns: PatternList, pattern: Pattern) -> str:
 
 def decide_chain(
     chain: Sequence[PatternList], path: bytes, *, is_directory: bool
-) -> tuple[PatternList, Pattern] | None:
+) -> tuple[PatternList, IgnorePattern] | None:
     """Return the pattern that decides whether a path is ignored, and the list that contains the pattern.
 
     None if no pattern matches. `chain` has the lists of the directories above the path, nearest first. Raises
     SourceUnreadable if there are more than _CHAIN_MAX lists.
     """
-    if len(chain) > _CHAIN_MAX:
+    if len(chain) > _CACHED_CHAINS_MAX:
         raise SourceUnreadable(
-            f"more than {_CHAIN_MAX} ignore files apply to {display_path(path[:DISPLAYED_BYTES_MAX])}…",
+            f"more than {_CACHED_CHAINS_MAX} ignore files apply to {display_path(path[:DISPLAYED_BYTES_MAX])}…",
             hint="exclude the path with --exclude",
         )
     for patterns in chain:
-        pattern = patterns.decide(path, is_directory=is_directory)
+        pattern = patterns.deciding_pattern(path, is_directory=is_directory)
         if pattern is not None:
             return patterns, pattern
     return None
 
 
-def parse_pattern(line: bytes, number: int) -> Pattern | None:
+def parse_pattern(line: bytes, number: int) -> IgnorePattern | None:
     """Parse a line of an ignore file.
 
     `number` is its line number. Return None if the line has no pattern that can match.
@@ -273,10 +281,10 @@ def parse_pattern(line: bytes, number: int) -> Pattern | None:
     if not line:
         return None
     try:
-        glob = _tokens(line, by_name=by_name)
+        glob = _tokenize(line, by_name=by_name)
     except _MalformedError:
         return None
-    return Pattern(text, number, negated, directory_only, [PARENTS, *glob] if by_name else glob)
+    return IgnorePattern(text, number, negated, directory_only, [PARENTS_TOKEN, *glob] if by_name else glob)
 
 
 def _trim_trailing_spaces(line: bytes) -> bytes:
@@ -295,26 +303,26 @@ def _trim_trailing_spaces(line: bytes) -> bytes:
     return line[:end]
 
 
-def _tokens(pattern: bytes, *, by_name: bool) -> list[Token]:
+def _tokenize(pattern: bytes, *, by_name: bool) -> list[GlobToken]:
     """Parse a pattern into tokens by the rules of git's wildmatch.c.
 
     Unless `by_name` is set, the flag WM_PATHNAME applies.
     """
-    tokens: list[Token] = []
-    literal_end = next(_SPECIAL.finditer(pattern)).start()
+    tokens: list[GlobToken] = []
+    literal_end = next(_SPECIAL_BYTE.finditer(pattern)).start()
     at = 0
     while at < len(pattern):
         char = pattern[at]
-        token: Token = char
+        token: GlobToken = char
         if char == _STAR:
-            token, at = _stars(pattern, at, by_name=by_name, is_behind_literal=at == literal_end)
-            if tokens and tokens[-1] == token == PARENTS:
+            token, at = _parse_stars(pattern, at, by_name=by_name, is_behind_literal=at == literal_end)
+            if tokens and tokens[-1] == token == PARENTS_TOKEN:
                 continue
         elif char == ord("?"):
-            token = _ANY
+            token = _ANY_BUT_SLASH
             at += 1
         elif char == ord("["):
-            token, at = _set(pattern, at)
+            token, at = _parse_set(pattern, at)
         elif char == _BACKSLASH:
             if at + 1 == len(pattern):
                 raise _MalformedError
@@ -326,25 +334,25 @@ def _tokens(pattern: bytes, *, by_name: bool) -> list[Token]:
     return tokens
 
 
-def _stars(pattern: bytes, start: int, *, by_name: bool, is_behind_literal: bool) -> tuple[Token, int]:
+def _parse_stars(pattern: bytes, start: int, *, by_name: bool, is_behind_literal: bool) -> tuple[GlobToken, int]:
     """Parse the sequence of `*` at `start`. Return its token and the position after it."""
     end = start
     while pattern[end : end + 1] == b"*":
         end += 1
     if by_name or end - start == 1:
-        return STAR, end
+        return STAR_TOKEN, end
     after = pattern[end : end + 2]
     # git compares the literal prefix of a pattern separately. So stars directly after this prefix count as if they were
     # at the start: `/a**/b` is `a` and then `**/b` (dir.c, match_pathname).
     opens = pattern[start - 1 : start] in (b"", b"/") or is_behind_literal
     if opens and after.startswith(b"/"):
-        return PARENTS, end + 1
+        return PARENTS_TOKEN, end + 1
     if opens and (not after or after == b"\\/"):
-        return REST, end
-    return STAR, end
+        return REST_TOKEN, end
+    return STAR_TOKEN, end
 
 
-def _set(pattern: bytes, start: int) -> tuple[frozenset[int], int]:
+def _parse_set(pattern: bytes, start: int) -> tuple[frozenset[int], int]:
     """Parse a bracket expression from its `[`. Return its members and the position after it.
 
     The first character after the opening is a member even if it is `]`.
@@ -359,13 +367,13 @@ def _set(pattern: bytes, start: int) -> tuple[frozenset[int], int]:
         first = False
         if at >= len(pattern):
             raise _MalformedError
-        previous, at = _set_member(pattern, at, previous, members)
+        previous, at = _parse_set_member(pattern, at, previous, members)
     allowed = set(range(1, 256)) - members if negated else members
     allowed.discard(_SLASH)
     return frozenset(allowed), at + 1
 
 
-def _set_member(pattern: bytes, at: int, previous: int | None, members: set[int]) -> tuple[int | None, int]:
+def _parse_set_member(pattern: bytes, at: int, previous: int | None, members: set[int]) -> tuple[int | None, int]:
     """Parse one member of a bracket expression into `members`.
 
     Return the byte at which a range may start, or None, and the next position.
@@ -390,9 +398,9 @@ def _set_member(pattern: bytes, at: int, previous: int | None, members: set[int]
             raise _MalformedError
         if close > at + 2 and pattern[close - 1] == ord(":"):
             name = pattern[at + 2 : close - 1]
-            if name not in _CLASSES:
+            if name not in _CHARACTER_CLASSES:
                 raise _MalformedError
-            members.update(_CLASSES[name])
+            members.update(_CHARACTER_CLASSES[name])
             return None, close + 1
     members.add(char)
     return char, at + 1

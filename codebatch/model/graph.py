@@ -19,7 +19,7 @@ def can_close_cycle(source: str, *, type_only: bool, deferred: bool) -> bool:
     return not (type_only or deferred or source.endswith(".rs"))
 
 
-def components(graph: Mapping[Node, Sequence[Node]]) -> Iterator[list[Node]]:
+def strong_components(graph: Mapping[Node, Sequence[Node]]) -> Iterator[list[Node]]:
     """Yield the strongly connected components. Each comes after all components that can be reached from it.
 
     `graph` maps each node to its successors. Every successor must be a key too.

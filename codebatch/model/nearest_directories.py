@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Nearest(Generic[T]):
+class DirectoryMap(Generic[T]):
     """A map from directories to values.
 
     Looking up a path returns the values of the directories above it, nearest first.
@@ -31,7 +31,7 @@ class Nearest(Generic[T]):
         if directory in self._cached:
             self._cached = {}
 
-    def above(self, path: bytes) -> tuple[T, ...]:
+    def values_above(self, path: bytes) -> tuple[T, ...]:
         """Return the values of the directories above a path, nearest first."""
         if not self._values:
             return ()
@@ -55,7 +55,7 @@ def parent_directory(path: bytes) -> bytes:
     return path[: max(path.rfind(b"/"), 0)]
 
 
-def innermost(directories: Iterable[bytes], path: bytes) -> bytes | None:
+def innermost_directory(directories: Iterable[bytes], path: bytes) -> bytes | None:
     """Return the innermost of the directories that contain a path or are equal to it. None if there is none."""
     enclosing = (
         directory
@@ -65,7 +65,7 @@ def innermost(directories: Iterable[bytes], path: bytes) -> bytes | None:
     return max(enclosing, key=len, default=None)
 
 
-def unknown_from_top(directory: bytes, known: Container[bytes]) -> list[bytes]:
+def unknown_ancestors(directory: bytes, known: Container[bytes]) -> list[bytes]:
     """Return the path from a known directory down to `directory`, without the known one, outermost first.
 
     It starts below the nearest ancestor in `known`. The result is empty if `directory` is in `known`. `known` must

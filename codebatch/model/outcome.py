@@ -15,7 +15,7 @@ import msgspec
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.documents import Document, decode_document, encode_document
 from codebatch.model.record import CommandReason, FailureReason
-from codebatch.model.record_counts import Counts
+from codebatch.model.record_counts import RecordCounts
 from codebatch.model.shard import ShardId
 
 HolderId = NewType("HolderId", str)
@@ -26,7 +26,7 @@ OutcomeType = Literal["result", "failed", "blocked", "cancelled"]
 COMMIT_FORMAT = 1
 
 
-class Unit(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class WorkUnit(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A unit of work: `tasks`, in plan order, for the items [start, end) of a shard.
 
     Items are counted from the shard's first item.
@@ -38,9 +38,9 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     tasks: tuple[str, ...]
     round: int = 1
 
-    def part(self, start: int, end: int, tasks: tuple[str, ...]) -> Unit:
+    def sub_unit(self, start: int, end: int, tasks: tuple[str, ...]) -> WorkUnit:
         """Return a smaller unit with the items [start, end) and the tasks `tasks` of this unit."""
-        return Unit(shard=self.shard, start=start, end=end, tasks=tasks, round=self.round)
+        return WorkUnit(shard=self.shard, start=start, end=end, tasks=tasks, round=self.round)
 
 
 class CommandReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
@@ -54,7 +54,7 @@ class CommandReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     session: str = ""
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """The outcome of a task for the items [start, end) of a shard.
 
     The bytes [offset, offset + length) of the segment `segment` are zstd frames with `bytes` bytes of records. `crc` is
@@ -90,24 +90,24 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     bytes: int = 0
     crc: int = 0
     digest: Digest = Digest("")
-    counts: Counts = msgspec.field(default_factory=Counts)
+    counts: RecordCounts = msgspec.field(default_factory=RecordCounts)
     file: Digest = Digest("")
     reused: int = 0
     inputs_outside_key: str = ""
     inputs: Digest = Digest("")
-    parts: tuple[Outcome, ...] = ()
+    parts: tuple[TaskOutcome, ...] = ()
     exit_status: int | None = None
     question: Digest = Digest("")
     result: CommandReport | None = None
     until_ns: int = 0
     is_final: bool = False
 
-    def at(self, offset: int) -> Outcome:
+    def at_offset(self, offset: int) -> TaskOutcome:
         """Return this outcome for bytes that begin at `offset` in the segment.
 
         The relative offsets of its parts become absolute.
         """
-        parts = tuple(part.at(offset + part.offset) for part in self.parts)
+        parts = tuple(part.at_offset(offset + part.offset) for part in self.parts)
         return msgspec.structs.replace(self, offset=offset, parts=parts)
 
 
@@ -129,10 +129,10 @@ class Commit(Document, frozen=True, kw_only=True, gc=False):
     segment: HolderId
     epoch: int
     round: int
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[TaskOutcome, ...]
 
 
-class Register(NamedTuple):
+class OutcomeRegister(NamedTuple):
     """The parts of a register's name: task, shard, first item and round of the work that ended."""
 
     shard: ShardId
@@ -141,7 +141,7 @@ class Register(NamedTuple):
     round: int
 
 
-def first_uncovered_input(outcomes: Iterable[Outcome]) -> str:
+def first_uncovered_input(outcomes: Iterable[TaskOutcome]) -> str:
     """Return the first description of inputs that a cache key does not cover, or "" if every key covers all inputs."""
     return next((outcome.inputs_outside_key for outcome in outcomes if outcome.inputs_outside_key), "")
 

@@ -20,7 +20,7 @@ from codebatch.model.documents import Document, decode_document, encode_document
 from codebatch.model.entry import Entry, SnapshotId, is_safe_path
 from codebatch.model.record import RECORD_SCHEMA
 from codebatch.model.shard import ProjectWork, Shard, ShardId, ShardRule, Work
-from codebatch.model.task import Json
+from codebatch.model.task import JsonValue
 
 PLAN_FORMAT = 1
 
@@ -33,7 +33,7 @@ class PlannedTask(msgspec.Struct, frozen=True, kw_only=True):
     scope: Literal["file", "project"]
     needs: tuple[str, ...]
     implementation_digest: Digest
-    config: dict[str, Json]
+    config: dict[str, JsonValue]
     tools: dict[str, str]
     contexts: tuple[str, ...]
     key: Digest
@@ -65,11 +65,11 @@ class Plan(Document, frozen=True, kw_only=True):
     contexts: dict[str, ContextTable]
 
     @property
-    def items(self) -> int:
+    def item_count(self) -> int:
         """The number of items."""
         return self.shards[-1].end if self.shards else 0
 
-    def work(self) -> dict[ShardId, Work]:
+    def work_by_id(self) -> dict[ShardId, Work]:
         """Map the ID of each shard and of each project task's work to this work. Shards come first, in path order.
 
         Project tasks follow in plan order.
@@ -116,7 +116,7 @@ def task_key(
     name: str,
     version: str,
     implementation_digest: Digest,
-    config: dict[str, Json],
+    config: dict[str, JsonValue],
     tools: dict[str, str],
     needs: Sequence[tuple[str, Digest]],
 ) -> Digest:
@@ -147,7 +147,7 @@ def _make_task_key(task: PlannedTask, keys: Mapping[str, Digest]) -> Digest | No
     )
 
 
-def with_config(task: PlannedTask, config: dict[str, Json]) -> PlannedTask:
+def with_config(task: PlannedTask, config: dict[str, JsonValue]) -> PlannedTask:
     """Return a planned task with another configuration, and with the cache key for it.
 
     The task must not need other tasks.
@@ -230,6 +230,6 @@ def decode_plan(data: bytes) -> Plan:
     ):
         raise ValueError("the shards of the plan do not cover its items in order")
     for table in plan.contexts.values():
-        if len(table.items) != plan.items or not set(table.items) <= set(range(len(table.values))):
+        if len(table.items) != plan.item_count or not set(table.items) <= set(range(len(table.values))):
             raise ValueError("a context of the plan does not cover its items")
     return plan

@@ -55,7 +55,7 @@ class ProjectRoot(msgspec.Struct, frozen=True):
         return root == self.root or (self.kind != "git" and (self.holds(root) or is_below(self.start, root)))
 
 
-REMOVED = ProjectRoot(b"", b"", "removed")
+REMOVED_PROJECT = ProjectRoot(b"", b"", "removed")
 
 
 def is_below(path: bytes, directory: bytes) -> bool:

@@ -252,8 +252,8 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     Fingerprints,
     Duplicate,
 )
-TAGS: dict[type[Record], str] = {type_: str(type_.__struct_config__.tag) for type_ in RECORD_TYPES}
-KINDS: tuple[str, ...] = tuple(TAGS.values())
+TAG_BY_TYPE: dict[type[Record], str] = {type_: str(type_.__struct_config__.tag) for type_ in RECORD_TYPES}
+RECORD_KINDS: tuple[str, ...] = tuple(TAG_BY_TYPE.values())
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info", "hint")
 

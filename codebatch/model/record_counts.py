@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 
-class Counts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+class RecordCounts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """Numbers of records, stored with an outcome so that summaries do not need to read outputs.
 
     `diagnostics` counts findings by severity and rule ID.
@@ -32,44 +32,44 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
         """The number of diagnostics by code, sorted by code."""
         totals: dict[str, int] = {}
         for codes in self.diagnostics.values():
-            _add(totals, codes)
+            _add_numbers(totals, codes)
         return dict(sorted(totals.items()))
 
 
-def subtract_counts(total: Counts, part: Counts) -> Counts:
+def subtract_counts(total: RecordCounts, part: RecordCounts) -> RecordCounts:
     """Return `total` minus `part`: the counts of the records that are in `total` and not in `part`."""
     diagnostics = {
-        severity: _difference(codes, part.diagnostics.get(severity, {}))
+        severity: _subtract_numbers(codes, part.diagnostics.get(severity, {}))
         for severity, codes in total.diagnostics.items()
     }
-    return Counts(
-        kinds=_difference(total.kinds, part.kinds),
+    return RecordCounts(
+        kinds=_subtract_numbers(total.kinds, part.kinds),
         diagnostics={severity: codes for severity, codes in diagnostics.items() if codes},
-        languages=_difference(total.languages, part.languages),
+        languages=_subtract_numbers(total.languages, part.languages),
     )
 
 
-def _difference(total: Mapping[str, int], part: Mapping[str, int]) -> dict[str, int]:
+def _subtract_numbers(total: Mapping[str, int], part: Mapping[str, int]) -> dict[str, int]:
     return {key: remainder for key, number in total.items() if (remainder := number - part.get(key, 0))}
 
 
-def add_counts(many: Iterable[Counts]) -> Counts:
+def add_counts(many: Iterable[RecordCounts]) -> RecordCounts:
     """Return the sum of several counts. Its keys are sorted."""
     kinds: dict[str, int] = {}
     diagnostics: dict[str, dict[str, int]] = {}
     languages: dict[str, int] = {}
     for counts in many:
-        _add(kinds, counts.kinds)
-        _add(languages, counts.languages)
+        _add_numbers(kinds, counts.kinds)
+        _add_numbers(languages, counts.languages)
         for severity, codes in counts.diagnostics.items():
-            _add(diagnostics.setdefault(severity, {}), codes)
-    return Counts(
+            _add_numbers(diagnostics.setdefault(severity, {}), codes)
+    return RecordCounts(
         kinds=dict(sorted(kinds.items())),
         diagnostics={severity: dict(sorted(codes.items())) for severity, codes in sorted(diagnostics.items())},
         languages=dict(sorted(languages.items())),
     )
 
 
-def _add(total: dict[str, int], part: Mapping[str, int]) -> None:
+def _add_numbers(total: dict[str, int], part: Mapping[str, int]) -> None:
     for key, number in part.items():
         total[key] = total.get(key, 0) + number

@@ -13,10 +13,10 @@ import msgspec
 
 from codebatch.model.entry import Entry
 
-Json = object
+JsonValue = object
 """A decoded JSON value of any type. Code that receives one must check the type."""
 
-_NUMBERED = re.compile(r"\d+_(?=.)", re.ASCII)
+_NUMBER_PREFIX = re.compile(r"\d+_(?=.)", re.ASCII)
 TASK_NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]{0,63}\Z")
 
 
@@ -25,7 +25,8 @@ class SnapshotView(Protocol):
 
     It can read entries and files of the snapshot, nothing else.
 
-    A context is a value, computed from the snapshot, that a task's result for an entry may depend on (`Context`).
+    A context is a value, computed from the snapshot, that a task's result for an entry may depend on
+    (`ContextFactory`).
     """
 
     @property
@@ -36,7 +37,7 @@ class SnapshotView(Protocol):
         """Return the content of the file at a path, or None if there is no such file."""
 
 
-Context = Callable[[SnapshotView], Callable[[Entry], bytes]]
+ContextFactory = Callable[[SnapshotView], Callable[[Entry], bytes]]
 """A function from a snapshot to a function that computes the value of the context for each entry (SPEC.md "Context").
 
 The value is an input of the task's result for the entry, in addition to the entry's content. Each context has a name.
@@ -44,7 +45,7 @@ If several tasks declare the same name, they must declare the same function. For
 """
 
 
-Prepare = Callable[..., tuple[msgspec.Struct, str]]
+PrepareFunction = Callable[..., tuple[msgspec.Struct, str]]
 """A function `prepare(config, is_project=…)` that returns the configuration for the plan, and a note for people, or "".
 
 The note describes how the returned configuration differs from `config`. If `is_project` is false, the tree does not
@@ -52,7 +53,7 @@ belong to the project of the configuration. Then no file of the tree may affect 
 InvalidConfiguration.
 """
 
-ConfiguredContexts = Callable[..., Mapping[str, Context]]
+ContextsFactory = Callable[..., Mapping[str, ContextFactory]]
 """A function `configured_contexts(config)` that returns further contexts of a task by name.
 
 The result may depend on the task's configuration. No other task may have a context with one of these names.
@@ -99,9 +100,9 @@ class TaskDeclaration(TaskDescription, frozen=True, kw_only=True):
     """
 
     config: type[msgspec.Struct] = NoConfig
-    prepare: Prepare | None = None
-    contexts: Mapping[str, Context] = msgspec.field(default_factory=dict)
-    configured_contexts: ConfiguredContexts | None = None
+    prepare: PrepareFunction | None = None
+    contexts: Mapping[str, ContextFactory] = msgspec.field(default_factory=dict)
+    configured_contexts: ContextsFactory | None = None
 
     @property
     def description(self) -> TaskDescription:
@@ -155,4 +156,4 @@ PIPELINES: Mapping[str, Pipeline] = {
 
 def task_name(name: str) -> str:
     """Return a task's name without the numeric prefix of CodeBatch 1.x: `parse` for `01_parse`."""
-    return _NUMBERED.sub("", name, count=1)
+    return _NUMBER_PREFIX.sub("", name, count=1)

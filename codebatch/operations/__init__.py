@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from codebatch.coordinator.analysis.progress_counter import Phase
+    from codebatch.coordinator.analysis.progress_counter import RunPhase
 
-Note = Callable[[str], None]
+NoteCallback = Callable[[str], None]
 
 
 class PhaseCallback(Protocol):
@@ -22,10 +22,10 @@ class PhaseCallback(Protocol):
     unknown.
     """
 
-    def __call__(self, phase: Phase, done: int = 0, planned: int = 0, unit: str = "files") -> None: ...
+    def __call__(self, phase: RunPhase, done: int = 0, planned: int = 0, unit: str = "files") -> None: ...
 
 
-def ignore_phase(phase: Phase, done: int = 0, planned: int = 0, unit: str = "files") -> None:
+def ignore_phase(phase: RunPhase, done: int = 0, planned: int = 0, unit: str = "files") -> None:
     """Do nothing. The default for a parameter that takes a PhaseCallback."""
 
 

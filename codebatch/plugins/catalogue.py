@@ -17,26 +17,26 @@ from msgspec.structs import replace
 from codebatch.errors import InvalidConfiguration
 from codebatch.model.entry import Entry
 from codebatch.model.plan import ContextTable
-from codebatch.model.task import PIPELINES, CustomTaskLocation, Json, SnapshotView, TaskDescription
+from codebatch.model.task import PIPELINES, CustomTaskLocation, JsonValue, SnapshotView, TaskDescription
 from codebatch.plugins.input_audit import InputAudit
 from codebatch.plugins.user_tasks import CustomTask, CustomTaskSource, load_custom_task, read_custom_task_source
 
 ENTRY_POINT_GROUP = "codebatch.tasks"
-_BUILT_IN = "codebatch_workers.tasks:"
+_BUILT_IN_PREFIX = "codebatch_workers.tasks:"
 
 
-class TaskIsolation(Protocol):
+class IsolatedTaskLoader(Protocol):
     """An interface to ask about foreign tasks, which this process must not import (isolated_tasks.py)."""
 
     def describe(self, name: str) -> TaskDescription: ...
-    def prefetch(self, settings: Mapping[str, Mapping[str, Json]]) -> None: ...
-    def configure(self, name: str, settings: Mapping[str, Json]) -> dict[str, Json]: ...
-    def context_names(self, name: str, config: Mapping[str, Json]) -> tuple[str, ...]: ...
+    def prefetch(self, settings: Mapping[str, Mapping[str, JsonValue]]) -> None: ...
+    def configure(self, name: str, settings: Mapping[str, JsonValue]) -> dict[str, JsonValue]: ...
+    def context_names(self, name: str, config: Mapping[str, JsonValue]) -> tuple[str, ...]: ...
     def prepare(
-        self, name: str, settings: Mapping[str, Json], *, is_project: bool
-    ) -> tuple[Mapping[str, Json], str] | None: ...
+        self, name: str, settings: Mapping[str, JsonValue], *, is_project: bool
+    ) -> tuple[Mapping[str, JsonValue], str] | None: ...
     def evaluate_contexts(
-        self, name: str, config: Mapping[str, Json], snapshot: SnapshotView, items: Sequence[Entry]
+        self, name: str, config: Mapping[str, JsonValue], snapshot: SnapshotView, items: Sequence[Entry]
     ) -> dict[str, ContextTable]: ...
 
 
@@ -45,12 +45,12 @@ class TaskCatalogue:
 
     - `custom_locations`: the locations of custom tasks.
     - `watch`: the audit that records what custom tasks read while they are loaded, or None.
-    - `imports`: the names of imports in a batch (model/analysis/imports.py).
-    - `isolated`: the object that answers questions about tasks that this process must not import, or None if it may
-      import all.
+    - `import_names`: the names of imports in a batch (model/analysis/imports.py).
+    - `isolated_loader`: the object that answers questions about tasks that this process must not import, or None if it
+      may import all.
     """
 
-    isolated: TaskIsolation | None = None
+    isolated_loader: IsolatedTaskLoader | None = None
 
     def __init__(
         self,
@@ -60,9 +60,9 @@ class TaskCatalogue:
     ) -> None:
         self.custom_locations = dict(own_places or {})
         self.watch = watch
-        self.imports = frozenset(imports)
+        self.import_names = frozenset(imports)
         self._sources: dict[str, CustomTaskSource] = {}
-        self._own: dict[str, CustomTask] = {}
+        self._own_places: dict[str, CustomTask] = {}
 
     @cached_property
     def installed(self) -> dict[str, EntryPoint]:
@@ -81,11 +81,15 @@ class TaskCatalogue:
 
     def with_imports(self, names: Iterable[str]) -> TaskCatalogue:
         """Return a copy of this catalogue that also has the imports (of findings) with the names `names`."""
-        more = frozenset(names) - self.imports
+        more = frozenset(names) - self.import_names
         if not more:
             return self
-        catalogue = TaskCatalogue(self.custom_locations, self.watch, self.imports | more)
-        catalogue.isolated, catalogue._sources, catalogue._own = self.isolated, self._sources, self._own
+        catalogue = TaskCatalogue(self.custom_locations, self.watch, self.import_names | more)
+        catalogue.isolated_loader, catalogue._sources, catalogue._own_places = (
+            self.isolated_loader,
+            self._sources,
+            self._own_places,
+        )
         return catalogue
 
     def is_external(self, name: str) -> bool:
@@ -93,14 +97,14 @@ class TaskCatalogue:
         if name in self.custom_locations:
             return True
         entry_point = self.installed.get(name)
-        return entry_point is not None and not entry_point.value.startswith(_BUILT_IN)
+        return entry_point is not None and not entry_point.value.startswith(_BUILT_IN_PREFIX)
 
-    def task_isolation(self, name: str) -> TaskIsolation | None:
+    def task_isolation(self, name: str) -> IsolatedTaskLoader | None:
         """Return the object that answers questions about a task that this process must not import.
 
         None if this process may import the task.
         """
-        return self.isolated if self.isolated is not None and self.is_external(name) else None
+        return self.isolated_loader if self.isolated_loader is not None and self.is_external(name) else None
 
     def custom_source(self, name: str) -> CustomTaskSource:
         """Return the source of a custom task.
@@ -129,10 +133,12 @@ class TaskCatalogue:
 
     def load_custom(self, name: str) -> CustomTask:
         """Load a custom task, without the tasks that it needs. Raises InvalidConfiguration."""
-        assert self.isolated is None, "a coordinator runs no module of the user's"
-        if name not in self._own:
-            self._own[name] = load_custom_task(name, self.custom_locations[name], self.custom_source(name), self.watch)
-        return self._own[name]
+        assert self.isolated_loader is None, "a coordinator runs no module of the user's"
+        if name not in self._own_places:
+            self._own_places[name] = load_custom_task(
+                name, self.custom_locations[name], self.custom_source(name), self.watch
+            )
+        return self._own_places[name]
 
 
 def _read_entry_points() -> Iterable[EntryPoint]:

@@ -20,20 +20,20 @@ from codebatch.model.analysis.imports import IMPORT_TASK
 from codebatch.model.digest import Digest, digest_bytes, digest_pairs
 from codebatch.model.plan import PlannedTask
 from codebatch.model.task import TASK_NAME_PATTERN, TaskDeclaration, TaskDescription
-from codebatch.model.text.suggestions import closest
+from codebatch.model.text.suggestions import closest_word
 from codebatch.plugins.catalogue import TaskCatalogue
-from codebatch.plugins.input_audit import is_in
-from codebatch.plugins.user_tasks import CustomTask, CustomTaskSource, exception_text, importing
+from codebatch.plugins.input_audit import is_below_directory
+from codebatch.plugins.user_tasks import CustomTask, CustomTaskSource, exception_text, restoring_process_state
 from codebatch.system.files.regular_files import file_fingerprint
 
-_DIGESTS_MAX = 4096
+_CACHED_DIGESTS_MAX = 4096
 
-_PACKAGES_OF_CODEBATCH = ("codebatch", "codebatch_workers")
+_OWN_PACKAGES = ("codebatch", "codebatch_workers")
 
 # Parts of a line `Requires-Dist` (PEP 508): the name of the required distribution, and the condition of a requirement
 # that is only for an extra.
-_REQUIRED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_EXTRA = re.compile(r"\bextra\s*==")
+_REQUIREMENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_EXTRA_MARKER = re.compile(r"\bextra\s*==")
 
 
 def describe_task(catalogue: TaskCatalogue, name: str) -> TaskDescription:
@@ -57,18 +57,18 @@ def load_declaration(catalogue: TaskCatalogue, name: str) -> TaskDeclaration:
         _reject_taken_name(catalogue, name)
         custom_task = catalogue.custom_task(name)
         assert custom_task is not None
-        return _with_inputs_of_parse(custom_task, load_declaration(catalogue, "parse"))
-    if name in catalogue.imports and name not in catalogue.installed:
+        return _add_inputs_of_parse(custom_task, load_declaration(catalogue, "parse"))
+    if name in catalogue.import_names and name not in catalogue.installed:
         return replace(load_declaration(catalogue, IMPORT_TASK), name=name)
     entry_point = catalogue.installed.get(name)
     if entry_point is None or not TASK_NAME_PATTERN.match(name):
-        suggestion = closest(name, [*catalogue.installed, *catalogue.custom_locations])
+        suggestion = closest_word(name, [*catalogue.installed, *catalogue.custom_locations])
         hint = f"did you mean {suggestion!r}?" if suggestion else "see: codebatch pipelines"
         raise InvalidConfiguration(f"no installed package provides the task {name!r}", hint=hint)
     is_foreign = catalogue.is_external(name)
-    assert not is_foreign or catalogue.isolated is None, "a coordinator imports no module of others"
+    assert not is_foreign or catalogue.isolated_loader is None, "a coordinator imports no module of others"
     try:
-        with importing() if is_foreign else contextlib.nullcontext():
+        with restoring_process_state() if is_foreign else contextlib.nullcontext():
             declaration = entry_point.load()
     except Exception as error:
         raise InvalidConfiguration(
@@ -93,7 +93,7 @@ def load_implementation(declaration: TaskDeclaration) -> object:
     return loaded
 
 
-def normalized(name: str) -> str:
+def normalized_distribution(name: str) -> str:
     """Return the name of a distribution in the form for comparison (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
@@ -120,7 +120,7 @@ def _file_digest(path: str) -> Digest:
     return _digest_in_state(path, file_fingerprint(path))
 
 
-@functools.lru_cache(maxsize=_DIGESTS_MAX)
+@functools.lru_cache(maxsize=_CACHED_DIGESTS_MAX)
 def _digest_in_state(path: str, _state: tuple[int, ...]) -> Digest:
     """Return the digest of a file. Results are cached by path and by `_state`, the fingerprint of the file."""
     with open(path, "rb", buffering=0) as file:
@@ -161,30 +161,37 @@ def packages_covered_by_key(source: CustomTaskSource) -> list[str]:
     They have no version number that covers their files.
     """
     unversioned = (name for name in source.imports if _has_files(name) and not _is_installed_with_version(name))
-    return sorted({*_PACKAGES_OF_CODEBATCH, *unversioned})
+    return sorted({*_OWN_PACKAGES, *unversioned})
 
 
-def _with_inputs_of_parse(custom_task: CustomTask, parse: TaskDeclaration) -> TaskDeclaration:
+def _add_inputs_of_parse(custom_task: CustomTask, parse: TaskDeclaration) -> TaskDeclaration:
     """Return the declaration of a custom task with the tools and contexts of the task `parse`.
 
     A custom task gets its syntax trees.
 
     The distributions of imported modules, and their requirements, are added to the tools.
     """
-    tools = [*custom_task.declaration.tools, *(tool for name in custom_task.source.imports for tool in providers(name))]
+    tools = [
+        *custom_task.declaration.tools,
+        *(tool for name in custom_task.source.imports for tool in providing_distributions(name)),
+    ]
     for tool in tools:  # The loop appends to the list.
-        known = set(map(normalized, tools))
-        tools += (requirement for requirement in _requirements(tool) if normalized(requirement) not in known)
+        known = set(map(normalized_distribution, tools))
+        tools += (
+            requirement
+            for requirement in _installed_requirements(tool)
+            if normalized_distribution(requirement) not in known
+        )
     return replace(
         custom_task.declaration,
-        tools=tuple({normalized(tool): tool for tool in (*tools, *parse.tools)}.values()),
+        tools=tuple({normalized_distribution(tool): tool for tool in (*tools, *parse.tools)}.values()),
         optional_tools=parse.optional_tools,
         contexts=parse.contexts,
     )
 
 
 @functools.cache
-def _requirements(distribution: str) -> tuple[str, ...]:
+def _installed_requirements(distribution: str) -> tuple[str, ...]:
     """Return the distributions that a distribution requires and that are installed.
 
     Requirements of extras are omitted.
@@ -193,12 +200,12 @@ def _requirements(distribution: str) -> tuple[str, ...]:
         lines = metadata.requires(distribution) or ()
     except metadata.PackageNotFoundError:
         return ()
-    matches = (_REQUIRED.match(line) for line in lines if not _EXTRA.search(line))
+    matches = (_REQUIREMENT_NAME.match(line) for line in lines if not _EXTRA_MARKER.search(line))
     return tuple(match[0] for match in matches if match and _installed_version(match[0]) is not None)
 
 
 @functools.cache
-def providers(module: str) -> tuple[str, ...]:
+def providing_distributions(module: str) -> tuple[str, ...]:
     """Return the installed distributions that provide a module. Usually this is one distribution with the same name."""
     if _installed_version(module) is not None:
         return (module,)
@@ -213,8 +220,10 @@ def _is_installed_with_version(module: str) -> bool:
     spec = importlib.util.find_spec(module)
     assert spec is not None
     location = os.path.realpath(str(spec.origin))
-    roots = (os.path.realpath(str(metadata.distribution(owner).locate_file(""))) for owner in providers(module))
-    return any(is_in(location, root) for root in roots)
+    roots = (
+        os.path.realpath(str(metadata.distribution(owner).locate_file(""))) for owner in providing_distributions(module)
+    )
+    return any(is_below_directory(location, root) for root in roots)
 
 
 def _has_files(module: str) -> bool:
@@ -241,7 +250,7 @@ def tool_versions(declaration: TaskDescription) -> dict[str, str]:
     return versions
 
 
-def check_planned(catalogue: TaskCatalogue, task: PlannedTask) -> None:
+def check_planned_task(catalogue: TaskCatalogue, task: PlannedTask) -> None:
     """Raise ToolMismatch if the version of a task that this process would run differs from the planned one."""
     declaration = load_declaration(catalogue, task.name)
     installed = {
@@ -251,10 +260,10 @@ def check_planned(catalogue: TaskCatalogue, task: PlannedTask) -> None:
     }
     different = [field for field, value in installed.items() if value != getattr(task, field)]
     if different:
-        raise mismatch(task.name, different)
+        raise task_mismatch_error(task.name, different)
 
 
-def mismatch(task: str, different: Sequence[str]) -> ToolMismatch:
+def task_mismatch_error(task: str, different: Sequence[str]) -> ToolMismatch:
     """Return the error that a task differs from its plan in the fields `different`.
 
     If `different` is empty, only a task that this task needs differs.
@@ -269,8 +278,8 @@ def clear_package_caches() -> None:
     """Clear all caches about installed packages, because packages may have been replaced."""
     package_digest.cache_clear()
     _installed_version.cache_clear()
-    providers.cache_clear()
-    _requirements.cache_clear()
+    providing_distributions.cache_clear()
+    _installed_requirements.cache_clear()
 
 
 @functools.cache

@@ -27,7 +27,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 # Events that read, list or rename files. For each, the index of the path among its arguments.
-_PATHS = {
+_PATH_ARGUMENT_BY_EVENT = {
     "open": 0,
     "import": 1,
     "os.listdir": 0,
@@ -40,7 +40,7 @@ _PATHS = {
 }
 # Events of actions with unknown input: external input, and code that the hook does not observe, such as other
 # processes, interpreters and C code.
-_ACTS = frozenset(
+_UNOBSERVABLE_EVENTS = frozenset(
     {
         "builtins.input",
         "cpython.PyInterpreterState_New",
@@ -66,16 +66,18 @@ _ACTS = frozenset(
         "subprocess.Popen",
     }
 )
-_EVENTS = _ACTS | _PATHS.keys() | {"ctypes.dlsym", "os.mkdir", "sqlite3.connect"}
-_STARTER = "multiprocessing.popen_spawn"
-_THREAD = "a thread that goes on"
+_AUDITED_EVENTS = (
+    _UNOBSERVABLE_EVENTS | _PATH_ARGUMENT_BY_EVENT.keys() | {"ctypes.dlsym", "os.mkdir", "sqlite3.connect"}
+)
+_SPAWN_MODULE = "multiprocessing.popen_spawn"
+_RUNNING_THREAD_INPUT = "a thread that goes on"
 # If these modules list a directory, they search for a module or, on Python's path, for a distribution. This is no
 # input: files that they find are opened later, and the opening is audited.
-_IMPORTERS = frozenset({"importlib._bootstrap_external", "_frozen_importlib_external"})
-_METADATA = "importlib.metadata"
+_IMPORT_MODULES = frozenset({"importlib._bootstrap_external", "_frozen_importlib_external"})
+_METADATA_MODULE = "importlib.metadata"
 
 
-class Coverage(Protocol):
+class PathCoverage(Protocol):
     """The paths that the cache key of a task covers. Paths are absolute and without links."""
 
     def has(self, path: str) -> bool:
@@ -95,14 +97,14 @@ class InputAudit:
         self._thread = get_ident()
         self._threads_in_hook: set[int] = set()
         self._current_task: str | None = None
-        self._coverage: dict[str, Coverage] = {}
+        self._coverage: dict[str, PathCoverage] = {}
         self._imports: dict[str, frozenset[str]] = {}
         self._modules: list[tuple[frozenset[str], str]] = []
         self._checked_files: dict[str, set[str]] = {}
         self._load_inputs: dict[str, list[tuple[str, str]]] = {}
-        self._created: dict[str, set[str]] = {}
+        self._created_paths: dict[str, set[str]] = {}
         self._uncovered_inputs: dict[str, str] = {}
-        self._install()
+        self._install_hook()
 
     def first_uncovered_input(self, task: str) -> str:
         """Return the first input of a task that its key does not cover, such as `open tools/words.txt`.
@@ -113,7 +115,7 @@ class InputAudit:
             self._check_loaded_modules(task)
         return self._uncovered_inputs.get(task, "")
 
-    def during(self, task: str, call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
+    def audit_call(self, task: str, call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
         """Call `call`, which runs code of a custom task, and audit the inputs of this task meanwhile."""
         previous_task, self._current_task = self._current_task, task
         threads = count_threads()
@@ -122,9 +124,9 @@ class InputAudit:
         finally:
             self._current_task = previous_task
             if count_threads() > threads:
-                self._uncovered_inputs.setdefault(task, _THREAD)
+                self._uncovered_inputs.setdefault(task, _RUNNING_THREAD_INPUT)
 
-    def judge(self, task: str, coverage: Coverage, imports: frozenset[str]) -> None:
+    def set_coverage(self, task: str, coverage: PathCoverage, imports: frozenset[str]) -> None:
         """Set the coverage of a task's key.
 
         Inputs that were recorded while the task was loaded are compared with it now. `imports` are the modules that the
@@ -135,10 +137,10 @@ class InputAudit:
         for event, path in self._load_inputs.pop(task, ()):
             self._check_path(task, event, path)
 
-    def _install(self) -> None:
+    def _install_hook(self) -> None:
         def audit_hook(event: str, arguments: tuple[object, ...]) -> None:
             task = self._current_task
-            if task is None or event not in _EVENTS or task in self._uncovered_inputs:
+            if task is None or event not in _AUDITED_EVENTS or task in self._uncovered_inputs:
                 return
             thread = get_ident()
             if thread in self._threads_in_hook:
@@ -156,28 +158,28 @@ class InputAudit:
         sys.addaudithook(audit_hook)
 
     def _handle_event(self, task: str, event: str, arguments: tuple[object, ...]) -> None:
-        if event in _ACTS or (event == "ctypes.dlsym" and getattr(arguments[0], "_name", None) is None):
+        if event in _UNOBSERVABLE_EVENTS or (event == "ctypes.dlsym" and getattr(arguments[0], "_name", None) is None):
             self._uncovered_inputs[task] = event
         elif event == "sqlite3.connect":
             if arguments[0] not in (":memory:", ""):
                 self._uncovered_inputs[task] = event
         elif event == "os.mkdir":
             self._record_created(task, _real_path(arguments[0]))
-        elif event in _PATHS and not (event == "os.listdir" and self._is_search(arguments[0])):
+        elif event in _PATH_ARGUMENT_BY_EVENT and not (event == "os.listdir" and self._is_import_search(arguments[0])):
             self._handle_path(task, event, arguments)
 
-    def _is_search(self, directory: object) -> bool:
-        searcher = _caller(3)
-        return searcher in _IMPORTERS or (searcher == _METADATA and _real_path(directory) in self._path)
+    def _is_import_search(self, directory: object) -> bool:
+        searcher = _calling_module(3)
+        return searcher in _IMPORT_MODULES or (searcher == _METADATA_MODULE and _real_path(directory) in self._path)
 
     def _handle_path(self, task: str, event: str, arguments: tuple[object, ...]) -> None:
-        argument = arguments[_PATHS[event]]
+        argument = arguments[_PATH_ARGUMENT_BY_EVENT[event]]
         if argument is None and event in ("os.listdir", "os.scandir"):
             argument = os.curdir
-        if isinstance(argument, int) and str(_caller(3)).startswith(_STARTER):
+        if isinstance(argument, int) and str(_calling_module(3)).startswith(_SPAWN_MODULE):
             # This module starts processes without an audit event for the start. It is recognized here, by an earlier
             # event.
-            self._uncovered_inputs[task] = _STARTER
+            self._uncovered_inputs[task] = _SPAWN_MODULE
         if argument is None or isinstance(argument, int):
             return  # The path is part of the interpreter, or is a descriptor whose opening was audited before.
         if event == "ctypes.dlopen" and os.sep not in str(argument):
@@ -190,9 +192,9 @@ class InputAudit:
                 return
             if flags & os.O_CREAT:
                 self._record_created(task, path)
-        if get_ident() != self._thread and is_in(path, self._store):
+        if get_ident() != self._thread and is_below_directory(path, self._store):
             return
-        if event == "import" or _caller(3) in _IMPORTERS:
+        if event == "import" or _calling_module(3) in _IMPORT_MODULES:
             self._modules.append((_running_modules(), path))
         if task in self._coverage:
             self._check_path(task, event, path)
@@ -215,7 +217,7 @@ class InputAudit:
     def _record_created(self, task: str, path: str) -> None:
         """Record a file or directory that a task creates. If the task reads it later, this is not an input."""
         if not os.path.lexists(path):
-            self._created.setdefault(task, set()).add(path)
+            self._created_paths.setdefault(task, set()).add(path)
 
     def _check_path(self, task: str, event: str, path: str) -> None:
         coverage = self._coverage[task]
@@ -229,13 +231,13 @@ class InputAudit:
             self._uncovered_inputs[task] = event
 
     def _is_created(self, task: str, path: str) -> bool:
-        if task not in self._created:
+        if task not in self._created_paths:
             return False
         parts = path.split(os.sep)
-        return any(os.sep.join(parts[:end]) in self._created[task] for end in range(2, len(parts) + 1))
+        return any(os.sep.join(parts[:end]) in self._created_paths[task] for end in range(2, len(parts) + 1))
 
 
-def is_in(path: str, directory: str) -> bool:
+def is_below_directory(path: str, directory: str) -> bool:
     """Return whether a path is `directory` or below it. Only the texts of the paths are compared."""
     return path == directory or path.startswith(directory + os.sep)
 
@@ -253,7 +255,7 @@ def _running_modules() -> frozenset[str]:
     return frozenset(names)
 
 
-def _caller(frames: int) -> object:
+def _calling_module(frames: int) -> object:
     """Return the name of the module whose code called the caller of this function, `frames` calls above it."""
     return sys._getframe(frames + 1).f_globals.get("__name__")
 

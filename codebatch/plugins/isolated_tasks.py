@@ -18,10 +18,10 @@ import msgspec
 from codebatch.errors import InvalidConfiguration
 from codebatch.model.entry import Entry
 from codebatch.model.plan import ContextTable
-from codebatch.model.task import CustomTaskLocation, Json, SnapshotView, TaskDescription
+from codebatch.model.task import CustomTaskLocation, JsonValue, SnapshotView, TaskDescription
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.plugins.entry_points import load_declaration
-from codebatch.plugins.settings import configure, evaluate_context, prepare, task_contexts
+from codebatch.plugins.settings import evaluate_context, prepare_settings, task_configuration, task_contexts
 from codebatch.plugins.user_tasks import exception_text
 from codebatch.system.processes.forks import ForkFailure, call_isolated
 
@@ -31,7 +31,7 @@ LOAD_SECONDS_MAX = 30.0
 If the time limit for one file is higher, that limit is used instead.
 """
 
-_HINT = "importing the file runs all of it: move slow code, and code that ends the process, into the function"
+_LOADING_HINT = "importing the file runs all of it: move slow code, and code that ends the process, into the function"
 
 
 class TaskAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,62 +71,64 @@ class IsolatedTasks:
         self._catalogue = catalogue
         self._seconds = seconds
         self._descriptions: dict[str, TaskDescription] = {}
-        self._configured: dict[tuple[str, str], TaskAnswer] = {}
-        self._unloadable: dict[str, TaskAnswer] = {}
+        self._configured_answers: dict[tuple[str, str], TaskAnswer] = {}
+        self._loading_errors: dict[str, TaskAnswer] = {}
 
-    def prefetch(self, settings: Mapping[str, Mapping[str, Json]]) -> None:
+    def prefetch(self, settings: Mapping[str, Mapping[str, JsonValue]]) -> None:
         """Ask about several tasks in one fork, each with its settings, and cache the answers."""
         names = [name for name in settings if self._catalogue.is_external(name)]
-        unknown = [name for name in names if (name, repr(settings[name])) not in self._configured]
+        unknown = [name for name in names if (name, repr(settings[name])) not in self._configured_answers]
         if not unknown:
             return
         answers = self._query_in_fork(
-            [_TaskQuestion(name, partial(_configure, name, settings[name])) for name in unknown]
+            [_TaskQuestion(name, partial(_configure_answer, name, settings[name])) for name in unknown]
         )
         for name, answer in zip(unknown, answers, strict=True):
-            self._configured[name, repr(settings[name])] = answer
+            self._configured_answers[name, repr(settings[name])] = answer
             if answer.description is not None:
                 self._descriptions[name] = answer.description
             if answer.is_stable:
-                self._configured.setdefault((name, repr(msgspec.json.decode(answer.config))), answer)
+                self._configured_answers.setdefault((name, repr(msgspec.json.decode(answer.config))), answer)
 
     def describe(self, name: str) -> TaskDescription:
         """Return the description of a task."""
         if name not in self._descriptions:
-            self._answer(name, {})
+            self._loaded_answer(name, {})
         return self._descriptions[name]
 
-    def configure(self, name: str, settings: Mapping[str, Json]) -> dict[str, Json]:
+    def configure(self, name: str, settings: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
         """Return a task's configuration as JSON, including defaults."""
-        return msgspec.json.decode(_require_accepted(self._answer(name, settings)).config, type=dict[str, Json])
+        return msgspec.json.decode(
+            _require_accepted(self._loaded_answer(name, settings)).config, type=dict[str, JsonValue]
+        )
 
-    def context_names(self, name: str, config: Mapping[str, Json]) -> tuple[str, ...]:
+    def context_names(self, name: str, config: Mapping[str, JsonValue]) -> tuple[str, ...]:
         """Return the names of a task's contexts for a configuration."""
-        return _require_accepted(self._answer(name, config)).context_names
+        return _require_accepted(self._loaded_answer(name, config)).context_names
 
     def prepare(
-        self, name: str, settings: Mapping[str, Json], *, is_project: bool
-    ) -> tuple[Mapping[str, Json], str] | None:
+        self, name: str, settings: Mapping[str, JsonValue], *, is_project: bool
+    ) -> tuple[Mapping[str, JsonValue], str] | None:
         """Return the settings for the plan, and a note for people. None if the task has no function `prepare`.
 
         The note describes how the returned settings differ from the given ones.
         """
-        if not self._answer(name, settings).is_prepared:
+        if not self._loaded_answer(name, settings).is_prepared:
             return None
-        (answer,) = self._query_in_fork([_TaskQuestion(name, partial(_prepare, name, settings, is_project))])
-        return msgspec.json.decode(_require_accepted(answer).config, type=dict[str, Json]), answer.note
+        (answer,) = self._query_in_fork([_TaskQuestion(name, partial(_prepare_answer, name, settings, is_project))])
+        return msgspec.json.decode(_require_accepted(answer).config, type=dict[str, JsonValue]), answer.note
 
     def evaluate_contexts(
-        self, name: str, config: Mapping[str, Json], snapshot: SnapshotView, items: Sequence[Entry]
+        self, name: str, config: Mapping[str, JsonValue], snapshot: SnapshotView, items: Sequence[Entry]
     ) -> dict[str, ContextTable]:
         """Return the values of a task's contexts for items of a snapshot, by name."""
-        (answer,) = self._query_in_fork([_TaskQuestion(name, partial(_evaluate, name, config, snapshot, items))])
+        (answer,) = self._query_in_fork([_TaskQuestion(name, partial(_contexts_answer, name, config, snapshot, items))])
         return _require_accepted(answer).contexts
 
-    def _answer(self, name: str, settings: Mapping[str, Json]) -> TaskAnswer:
+    def _loaded_answer(self, name: str, settings: Mapping[str, JsonValue]) -> TaskAnswer:
         """Return the answer about a task. Raises if the task cannot be loaded."""
         self.prefetch({name: settings})
-        answer = self._configured[name, repr(settings)]
+        answer = self._configured_answers[name, repr(settings)]
         return answer if answer.description else _require_accepted(answer)
 
     def _query_in_fork(self, questions: Sequence[_TaskQuestion], other_tasks: Iterable[str] = ()) -> list[TaskAnswer]:
@@ -135,7 +137,7 @@ class IsolatedTasks:
         The fork first imports the modules of the questions' tasks and of `other_tasks`.
         """
         names = dict.fromkeys((*(question.name for question in questions), *other_tasks))
-        loads = [_TaskQuestion(name, partial(_load, name)) for name in names]
+        loads = [_TaskQuestion(name, partial(_load_answer, name)) for name in names]
         with call_isolated(self._answer_in_fork, [*loads, *questions], TaskAnswer, seconds=self._seconds) as answers:
             loaded = [self._require_answer(question.name, next(answers), "cannot be loaded") for question in loads]
             is_any_of_project = any(
@@ -153,23 +155,23 @@ class IsolatedTasks:
             return answer
         place = self._catalogue.custom_locations.get(name)
         location = place.python.rpartition(":")[0] if place else self._catalogue.installed[name].value
-        raise InvalidConfiguration(f"the task {name!r} {problem} from {location}: {answer.reason}", hint=_HINT)
+        raise InvalidConfiguration(f"the task {name!r} {problem} from {location}: {answer.reason}", hint=_LOADING_HINT)
 
     def _answer_in_fork(self, question: _TaskQuestion) -> TaskAnswer:
-        self._catalogue.isolated = None  # This is the copy in the fork, which imports modules.
-        if question.name not in self._unloadable:
+        self._catalogue.isolated_loader = None  # This is the copy in the fork, which imports modules.
+        if question.name not in self._loading_errors:
             try:
                 return question.answer(self._catalogue)
             except InvalidConfiguration as error:
-                self._unloadable[question.name] = TaskAnswer(refusal=(error.message, error.hint))
+                self._loading_errors[question.name] = TaskAnswer(refusal=(error.message, error.hint))
             except Exception as error:
                 return TaskAnswer(
                     refusal=(f"the task {question.name!r} cannot be planned: {exception_text(error)}", None)
                 )
-        return self._unloadable[question.name]
+        return self._loading_errors[question.name]
 
 
-def _load(name: str, catalogue: TaskCatalogue) -> TaskAnswer:
+def _load_answer(name: str, catalogue: TaskCatalogue) -> TaskAnswer:
     loaded = (
         catalogue.load_custom(name).declaration
         if name in catalogue.custom_locations
@@ -178,12 +180,12 @@ def _load(name: str, catalogue: TaskCatalogue) -> TaskAnswer:
     return TaskAnswer(description=loaded.description)
 
 
-def _configure(name: str, settings: Mapping[str, Json], catalogue: TaskCatalogue) -> TaskAnswer:
+def _configure_answer(name: str, settings: Mapping[str, JsonValue], catalogue: TaskCatalogue) -> TaskAnswer:
     declaration = load_declaration(catalogue, name)
     description = declaration.description
     try:
-        config = configure(declaration, settings)
-        is_stable = configure(declaration, config) == config
+        config = task_configuration(declaration, settings)
+        is_stable = task_configuration(declaration, config) == config
         names = tuple(sorted(task_contexts(declaration, config)))
     except InvalidConfiguration as error:
         return TaskAnswer(description=description, refusal=(error.message, error.hint))
@@ -196,14 +198,16 @@ def _configure(name: str, settings: Mapping[str, Json], catalogue: TaskCatalogue
     )
 
 
-def _prepare(name: str, settings: Mapping[str, Json], is_project: bool, catalogue: TaskCatalogue) -> TaskAnswer:
-    prepared = prepare(load_declaration(catalogue, name), settings, is_project=is_project)
+def _prepare_answer(
+    name: str, settings: Mapping[str, JsonValue], is_project: bool, catalogue: TaskCatalogue
+) -> TaskAnswer:
+    prepared = prepare_settings(load_declaration(catalogue, name), settings, is_project=is_project)
     assert prepared is not None
     return TaskAnswer(config=msgspec.json.encode(prepared[0]), note=prepared[1])
 
 
-def _evaluate(
-    name: str, config: Mapping[str, Json], snapshot: SnapshotView, items: Sequence[Entry], catalogue: TaskCatalogue
+def _contexts_answer(
+    name: str, config: Mapping[str, JsonValue], snapshot: SnapshotView, items: Sequence[Entry], catalogue: TaskCatalogue
 ) -> TaskAnswer:
     contexts = task_contexts(load_declaration(catalogue, name), config)
     return TaskAnswer(contexts={key: evaluate_context(context, snapshot, items) for key, context in contexts.items()})
@@ -225,5 +229,5 @@ def isolated_catalogue(
 ) -> TaskCatalogue:
     """Return a catalogue for a coordinator. `file_seconds` is the time limit in seconds of a task for one file."""
     catalogue = TaskCatalogue(custom_locations, imports=imports)
-    catalogue.isolated = IsolatedTasks(catalogue, max(LOAD_SECONDS_MAX, file_seconds))
+    catalogue.isolated_loader = IsolatedTasks(catalogue, max(LOAD_SECONDS_MAX, file_seconds))
     return catalogue

@@ -14,12 +14,12 @@ from importlib.machinery import all_suffixes
 from importlib.metadata import distribution
 
 from codebatch.model.task import CustomTaskLocation
-from codebatch.plugins.entry_points import normalized, packages_covered_by_key, providers
-from codebatch.plugins.input_audit import is_in
+from codebatch.plugins.entry_points import normalized_distribution, packages_covered_by_key, providing_distributions
+from codebatch.plugins.input_audit import is_below_directory
 from codebatch.plugins.user_tasks import CustomTaskSource
 
 _SITE_DIRECTORIES = ("site-packages", "dist-packages")
-_METADATA = re.compile(r"(.+)-[^-]+\.(?:dist|egg)-info\Z")
+_METADATA_DIRECTORY = re.compile(r"(.+)-[^-]+\.(?:dist|egg)-info\Z")
 
 
 class KeyCoverage:
@@ -34,30 +34,30 @@ class KeyCoverage:
         place: CustomTaskLocation,
         tools: Iterable[str],
         *,
-        product_directories: Iterable[str],
+        own_package_directories: Iterable[str],
     ) -> None:
         """Collect the covered files. `tools` are the distributions whose versions are in the key.
 
-        `product_directories` are the directories of codebatch's own packages.
+        `own_package_directories` are the directories of codebatch's own packages.
         """
         python = place.python.rpartition(":")[0]
         self._project = os.path.realpath(place.project)
         self._files = {os.devnull}
-        self._bytecode: list[str] = []
+        self._bytecode_files: list[str] = []
         for file in (python, *place.files.values()):
             self._add_file(os.path.realpath(file))
-        self._trees = [*map(os.path.realpath, product_directories)]
+        self._covered_directories = [*map(os.path.realpath, own_package_directories)]
         for package in packages_covered_by_key(source):
             self._add_package(package)
-        self._tools = {normalized(tool) for tool in tools} - {"python"}
+        self._tools = {normalized_distribution(tool) for tool in tools} - {"python"}
 
     def has(self, path: str) -> bool:
         """Return whether the key covers the content of a file or directory."""
-        if path in self._files or (path.endswith(".pyc") and path.startswith(tuple(self._bytecode))):
+        if path in self._files or (path.endswith(".pyc") and path.startswith(tuple(self._bytecode_files))):
             return True
-        if any(is_in(path, tree) for tree in self._trees) or _belongs_to_interpreter(path):
+        if any(is_below_directory(path, tree) for tree in self._covered_directories) or _belongs_to_interpreter(path):
             return True
-        return any(self._belongs_to_tool(first) for first in _first_names(path, self._sites))
+        return any(self._belongs_to_tool(first) for first in _first_names(path, self._site_directories))
 
     def displayed_path(self, path: str) -> str:
         """Return a path for people.
@@ -67,10 +67,12 @@ class KeyCoverage:
         if path.endswith(".pyc"):
             with contextlib.suppress(ValueError):
                 path = importlib.util.source_from_cache(path)
-        if is_in(path, self._project):
+        if is_below_directory(path, self._project):
             return os.path.relpath(path, self._project)
         site = max(
-            (directory for directory in map(os.path.realpath, sys.path) if is_in(path, directory)), key=len, default=""
+            (directory for directory in map(os.path.realpath, sys.path) if is_below_directory(path, directory)),
+            key=len,
+            default="",
         )
         first = next(_first_names(path, [site]), "")
         return f"{first} (installed)" if first else f"…/{os.path.basename(path)}"
@@ -82,7 +84,7 @@ class KeyCoverage:
             return
         file = os.path.realpath(spec.origin)
         if spec.submodule_search_locations:
-            self._trees.append(os.path.dirname(file))
+            self._covered_directories.append(os.path.dirname(file))
         else:
             self._add_file(file)
 
@@ -91,22 +93,22 @@ class KeyCoverage:
         self._files.add(file)
         directory, name = os.path.split(file)
         if name.endswith(".py"):
-            self._bytecode.append(os.path.join(directory, "__pycache__", name.removesuffix("py")))
+            self._bytecode_files.append(os.path.join(directory, "__pycache__", name.removesuffix("py")))
 
     @cached_property
-    def _sites(self) -> list[str]:
+    def _site_directories(self) -> list[str]:
         """The site directories in which the distributions of the key are installed."""
         return sorted({os.path.realpath(str(distribution(tool).locate_file(""))) for tool in self._tools})
 
     def _belongs_to_tool(self, first: str) -> bool:
         """Return whether a top-level name in a site directory is provided only by distributions that the key covers."""
-        metadata = _METADATA.match(first)
-        owners = (metadata[1],) if metadata else providers(first)
-        return bool(owners) and self._tools.issuperset(map(normalized, owners))
+        metadata = _METADATA_DIRECTORY.match(first)
+        owners = (metadata[1],) if metadata else providing_distributions(first)
+        return bool(owners) and self._tools.issuperset(map(normalized_distribution, owners))
 
 
 @functools.cache
-def _libraries() -> tuple[str, ...]:
+def _standard_library_paths() -> tuple[str, ...]:
     """Return the paths of the standard library: two directories and an archive."""
     compiled = os.path.join(sys.base_exec_prefix, sys.platlibdir, "python{}.{}".format(*sys.version_info))
     archive = os.path.join(sys.base_prefix, sys.platlibdir, "python{}{}.zip".format(*sys.version_info))
@@ -114,7 +116,7 @@ def _libraries() -> tuple[str, ...]:
 
 
 def _belongs_to_interpreter(path: str) -> bool:
-    library = next((directory for directory in _libraries() if is_in(path, directory)), None)
+    library = next((directory for directory in _standard_library_paths() if is_below_directory(path, directory)), None)
     return library is not None and path[len(library) + 1 :].partition(os.sep)[0] not in _SITE_DIRECTORIES
 
 

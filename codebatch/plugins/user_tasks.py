@@ -31,23 +31,23 @@ import msgspec
 
 from codebatch.errors import Interrupted, InvalidConfiguration
 from codebatch.model.digest import Digest, digest_bytes, digest_pairs
-from codebatch.model.record import KINDS
-from codebatch.model.task import TASK_NAME_PATTERN, CustomTaskLocation, Json, NoConfig, TaskDeclaration
+from codebatch.model.record import RECORD_KINDS
+from codebatch.model.task import TASK_NAME_PATTERN, CustomTaskLocation, JsonValue, NoConfig, TaskDeclaration
 from codebatch.plugins.input_audit import InputAudit
 from codebatch.system.files.regular_files import file_fingerprint, read_regular
 from codebatch.system.processes.process_state import ProcessState
 
-_PARAMETERS_MAX = 2
+_FUNCTION_PARAMETERS_MAX = 2
 _FILE_BYTES_MAX = 16 << 20
 
-SETTINGS = ("python", "tools", "files", "reuse")
+LOCATION_SETTINGS = ("python", "tools", "files", "reuse")
 """The settings in `[tasks.NAME]` that codebatch itself uses.
 
 All other settings are the configuration of the custom task.
 """
 
 
-def custom_task_location(name: str, settings: Mapping[str, Json], project: Path) -> CustomTaskLocation:
+def custom_task_location(name: str, settings: Mapping[str, JsonValue], project: Path) -> CustomTaskLocation:
     """Return the location of a custom task from its settings in `[tasks.NAME]`. Raises InvalidConfiguration."""
     value = settings["python"]
     hint = f'write [tasks.{name}] python = "tools/{name}.py:task"'
@@ -120,7 +120,7 @@ class CustomTask(msgspec.Struct, frozen=True):
 
 
 @contextlib.contextmanager
-def importing() -> Iterator[None]:
+def restoring_process_state() -> Iterator[None]:
     """Import foreign modules inside the `with`. At its end, restore the process state, except the working directory.
 
     Raises ImportError if a module would end the process.
@@ -147,12 +147,12 @@ def read_custom_task_source(name: str, place: CustomTaskLocation) -> CustomTaskS
     """Read the file of a custom task and its `files`, without running any code. Raises InvalidConfiguration."""
     path, _, attribute = place.python.rpartition(":")
     try:
-        content = _read(path)
+        content = _read_task_file(path)
         states = {key: file_fingerprint(file_path) for key, file_path in place.files.items()}
-        digests = [(key, digest_bytes(_read(file_path))) for key, file_path in place.files.items()]
-        named = frozenset(_imports(content))
+        digests = [(key, digest_bytes(_read_task_file(file_path))) for key, file_path in place.files.items()]
+        named = frozenset(_imported_modules(content))
     except Exception as error:
-        raise _cannot_be_loaded(name, path, exception_text(error)) from error
+        raise _loading_error(name, path, exception_text(error)) from error
     return CustomTaskSource(
         content=content,
         # The path of the file is not included, so the digest does not depend on its location.
@@ -179,28 +179,28 @@ def load_custom_task(
         # ends.
         sys.modules[module.__name__] = module
         code = compile(source.content, path, "exec", dont_inherit=True)
-        with importing():
+        with restoring_process_state():
             if watch is None:
                 exec(code, module.__dict__)  # noqa: S102  # The user configured this file.
             else:
-                watch.during(name, exec, code, module.__dict__)
+                watch.audit_call(name, exec, code, module.__dict__)
         function = getattr(module, attribute)
         parameters = list(inspect.signature(function).parameters)
-        if not 1 <= len(parameters) <= _PARAMETERS_MAX:
+        if not 1 <= len(parameters) <= _FUNCTION_PARAMETERS_MAX:
             raise TypeError(f"{attribute} must take a file or the project, and optionally a configuration")
         is_of_project = parameters[0] == "project"
-        takes_config = len(parameters) == _PARAMETERS_MAX
+        takes_config = len(parameters) == _FUNCTION_PARAMETERS_MAX
         config = NoConfig if not takes_config else typing.get_type_hints(function).get(parameters[1])
         if not (isinstance(config, type) and issubclass(config, msgspec.Struct)):
             raise TypeError(f"`{parameters[1]}` of {attribute} must be annotated with a msgspec.Struct")
     except Exception as error:
-        raise _cannot_be_loaded(name, path, exception_text(error)) from error
+        raise _loading_error(name, path, exception_text(error)) from error
     declaration = TaskDeclaration(
         name=name,
         version="1",
         summary=(inspect.getdoc(function) or place.python).split("\n")[0],
         implementation=place.python,
-        records=KINDS,
+        records=RECORD_KINDS,
         scope="project" if is_of_project else "file",
         needs=("parse",),
         config=config,
@@ -209,15 +209,15 @@ def load_custom_task(
     return CustomTask(source, declaration, function, takes_config)
 
 
-def _cannot_be_loaded(name: str, path: str, why: str) -> InvalidConfiguration:
+def _loading_error(name: str, path: str, why: str) -> InvalidConfiguration:
     return InvalidConfiguration(f"the task {name!r} cannot be loaded from {path}: {why}")
 
 
-def _read(path: str) -> bytes:
+def _read_task_file(path: str) -> bytes:
     return read_regular(Path(path), bytes_max=_FILE_BYTES_MAX, is_link_followed=True)
 
 
-def _imports(source: bytes) -> set[str]:
+def _imported_modules(source: bytes) -> set[str]:
     """Return the top-level modules that a source file imports, even inside functions.
 
     codebatch and the standard library are omitted.

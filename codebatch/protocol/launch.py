@@ -14,9 +14,9 @@ from codebatch.model.shard import ShardId
 from codebatch.model.task import CustomTaskLocation
 
 WORKER_MODULE = "codebatch_workers"
-QUESTIONS_MODULE = "codebatch_workers.runtime.introspection"
-SILENCING_MODULE = "codebatch_workers.runtime.absence_reasons"
-SOURCE_MODULE = "codebatch_workers.runtime.source_lines"
+LANGUAGE_SERVICES_MODULE = "codebatch_workers.runtime.introspection"
+ABSENCE_SERVICES_MODULE = "codebatch_workers.runtime.absence_reasons"
+SOURCE_SERVICES_MODULE = "codebatch_workers.runtime.source_lines"
 
 HOLDER_VARIABLE = "CODEBATCH_HOLDER"
 """Environment variable with the holder ID of a worker.
@@ -37,10 +37,10 @@ WORKER_DESCRIPTORS_MIN = 64
 """Minimum limit of open file descriptors for a worker: its files, the pipes of tools that tasks start, and a reserve.
 """
 
-ENVIRONMENT_KEPT = ("HOME", "PATH", "LD_LIBRARY_PATH", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")
+VARIABLES_KEPT = ("HOME", "PATH", "LD_LIBRARY_PATH", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")
 
 
-Role = Literal["tasks", "commands"]
+WorkerRole = Literal["tasks", "commands"]
 
 
 class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,11 +62,11 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
     own_tasks: dict[str, CustomTaskLocation] = {}
     keeps_terms: bool = False
     hash_seed: int = 0
-    role: Role = "tasks"
+    role: WorkerRole = "tasks"
     wants_colors: bool = False
 
 
-class Launch(WorkerSettings, frozen=True, kw_only=True):
+class WorkerLaunch(WorkerSettings, frozen=True, kw_only=True):
     """The settings of one worker. They are passed on its command line as one argument, as JSON."""
 
     holder: HolderId
@@ -74,7 +74,7 @@ class Launch(WorkerSettings, frozen=True, kw_only=True):
     parent: int
 
 
-def worker_arguments(python: str, launch: Launch) -> list[str]:
+def worker_arguments(python: str, launch: WorkerLaunch) -> list[str]:
     """Return the command line of a worker. The caller must start it in an empty directory.
 
     Python imports modules from the current directory, and Python 3.10 does not have the option `-P` that prevents this.
@@ -82,12 +82,12 @@ def worker_arguments(python: str, launch: Launch) -> list[str]:
     return [python, "-m", WORKER_MODULE, json.dumps(msgspec.to_builtins(launch))]
 
 
-def decode_launch(argument: str) -> Launch:
+def decode_launch(argument: str) -> WorkerLaunch:
     """Decode the argument that `worker_arguments` made.
 
     The JSON decoder of the standard library is used, because msgspec does not accept paths that are not UTF-8.
     """
-    return msgspec.convert(json.loads(argument), Launch)
+    return msgspec.convert(json.loads(argument), WorkerLaunch)
 
 
 def attempt_mark(holder: HolderId, shard: ShardId, item: int, epoch: int) -> str:
@@ -100,7 +100,7 @@ def attempt_mark(holder: HolderId, shard: ShardId, item: int, epoch: int) -> str
 
 def worker_environment(environment: Mapping[str, str], holder: HolderId, hash_seed: int) -> dict[str, str]:
     """Return the environment of a worker: the allowed variables, and settings for equal results and low CPU use."""
-    inherited = {name: environment[name] for name in ENVIRONMENT_KEPT if name in environment}
+    inherited = {name: environment[name] for name in VARIABLES_KEPT if name in environment}
     return inherited | {
         HOLDER_VARIABLE: holder,
         "LC_ALL": "C.UTF-8",

@@ -19,13 +19,13 @@ from typing import Literal
 
 import msgspec
 
-from codebatch.model.outcome import Commit, HolderId, ResourceUsage, Unit
+from codebatch.model.outcome import Commit, HolderId, ResourceUsage, WorkUnit
 from codebatch.model.shard import ShardId
 
 PROTOCOL_VERSION = 1
 MESSAGE_BYTES_MAX = 64 * 1024 * 1024
 
-_prefix = struct.Struct(">I")
+_length_prefix = struct.Struct(">I")
 
 
 class Hello(msgspec.Struct, frozen=True, kw_only=True, tag="hello"):
@@ -35,7 +35,7 @@ class Hello(msgspec.Struct, frozen=True, kw_only=True, tag="hello"):
     holder: HolderId
 
 
-class Served(msgspec.Struct, frozen=True, kw_only=True):
+class ReusedRange(msgspec.Struct, frozen=True, kw_only=True):
     """A range of items whose results a task takes from the batch `base`: items [start, end) of the unit's shard.
 
     `first` is the number of the first of these items in the plan of `base`.
@@ -64,7 +64,7 @@ class NeedState(msgspec.Struct, frozen=True, kw_only=True):
     log: str
 
 
-class Brief(msgspec.Struct, frozen=True, kw_only=True):
+class AttemptInput(msgspec.Struct, frozen=True, kw_only=True):
     """Input of an attempt that is not in the definition of the command.
 
     - `tried`: the number of failed tries since a request last opened the command.
@@ -88,11 +88,11 @@ class Assign(msgspec.Struct, frozen=True, kw_only=True, tag="assign"):
     long as each ends successfully and quickly.
     """
 
-    unit: Unit
+    unit: WorkUnit
     epoch: int
-    served: tuple[Served, ...] = ()
+    served: tuple[ReusedRange, ...] = ()
     requests: int = 0
-    brief: Brief = Brief()
+    brief: AttemptInput = AttemptInput()
     is_repeatable: bool = False
     then: tuple[Assign, ...] = ()
 
@@ -194,19 +194,19 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
     """End now. Sent only to an idle worker."""
 
 
-ToWorker = Assign | Shrink | Drain | Terminate | Proceed | Stop
-FromWorker = Hello | Refused | Committed | Returned | Finished | Delayed | GaveUp
+MessageToWorker = Assign | Shrink | Drain | Terminate | Proceed | Stop
+MessageFromWorker = Hello | Refused | Committed | Returned | Finished | Delayed | GaveUp
 
 _encoder = msgspec.msgpack.Encoder()
-_to_worker: msgspec.msgpack.Decoder[ToWorker] = msgspec.msgpack.Decoder(ToWorker)
-_from_worker: msgspec.msgpack.Decoder[FromWorker] = msgspec.msgpack.Decoder(FromWorker)
+_to_worker_decoder: msgspec.msgpack.Decoder[MessageToWorker] = msgspec.msgpack.Decoder(MessageToWorker)
+_from_worker_decoder: msgspec.msgpack.Decoder[MessageFromWorker] = msgspec.msgpack.Decoder(MessageFromWorker)
 
 
-def encode_message(message: ToWorker | FromWorker) -> bytes:
+def encode_message(message: MessageToWorker | MessageFromWorker) -> bytes:
     """Return the bytes of a message on the wire."""
     body = _encoder.encode(message)
     assert len(body) <= MESSAGE_BYTES_MAX
-    return _prefix.pack(len(body)) + body
+    return _length_prefix.pack(len(body)) + body
 
 
 class MessageBuffer:
@@ -223,22 +223,22 @@ class MessageBuffer:
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Add received bytes and yield each complete body. Raises ValueError if a length exceeds MESSAGE_BYTES_MAX."""
         self._data += data
-        while len(self._data) >= _prefix.size:
-            (length,) = _prefix.unpack_from(self._data)
+        while len(self._data) >= _length_prefix.size:
+            (length,) = _length_prefix.unpack_from(self._data)
             if length > MESSAGE_BYTES_MAX:
                 raise ValueError(f"a message of {length} bytes")
-            if len(self._data) < _prefix.size + length:
+            if len(self._data) < _length_prefix.size + length:
                 return
-            body = bytes(self._data[_prefix.size : _prefix.size + length])
-            del self._data[: _prefix.size + length]
+            body = bytes(self._data[_length_prefix.size : _length_prefix.size + length])
+            del self._data[: _length_prefix.size + length]
             yield body
 
 
-def decode_to_worker(body: bytes) -> ToWorker:
+def decode_to_worker(body: bytes) -> MessageToWorker:
     """Decode a message from a coordinator. Raises msgspec.DecodeError."""
-    return _to_worker.decode(body)
+    return _to_worker_decoder.decode(body)
 
 
-def decode_from_worker(body: bytes) -> FromWorker:
+def decode_from_worker(body: bytes) -> MessageFromWorker:
     """Decode a message from a worker. Raises msgspec.DecodeError."""
-    return _from_worker.decode(body)
+    return _from_worker_decoder.decode(body)

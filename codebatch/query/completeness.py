@@ -11,13 +11,13 @@ from codebatch.errors import InvalidConfiguration, InvalidInput
 from codebatch.model.shard import PROJECT_PATH
 from codebatch.model.text.quantities import count_text, percentage_of
 from codebatch.query.filters.filters import JsonRecord, RecordFilter, path_bytes
-from codebatch.query.filters.paths import PathFilter, Paths
+from codebatch.query.filters.paths import PathFilter, PathPatterns
 from codebatch.query.sources.records import BatchRecords
 
 if TYPE_CHECKING:
     from codebatch.plugins.catalogue import TaskCatalogue
 
-_OF_ALL_FILES = frozenset(("duplicate", "metric"))
+_KINDS_OF_ALL_FILES = frozenset(("duplicate", "metric"))
 """Kinds of records that can depend on all files. An `edge` depends only on the file in which it begins."""
 
 
@@ -84,24 +84,24 @@ class Completeness(msgspec.Struct, frozen=True, kw_only=True):
         return "; ".join(messages)
 
 
-def completeness(
+def tasks_completeness(
     records: BatchRecords,
     tasks: Collection[str],
     *,
-    tells_failures: bool = False,
-    path: Paths = "",
+    reports_failures: bool = False,
+    path: PathPatterns = "",
     lacks_files: bool = False,
 ) -> Completeness:
     """Return the completeness of an answer that needs the results of some tasks.
 
-    If `tells_failures` is set, failures are part of the answer and do not count as missing. With `path`, only failures
-    of matching files count; `path` is as in PathFilter. If `lacks_files` is set, the answer needs all files of the
-    project, but the batch is restricted to paths.
+    If `reports_failures` is set, failures are part of the answer and do not count as missing. With `path`, only
+    failures of matching files count; `path` is as in PathFilter. If `lacks_files` is set, the answer needs all files of
+    the project, but the batch is restricted to paths.
     """
-    tally = records.source.tally(tasks)
+    tally = records.source.count_outcomes(tasks)
     failed: dict[str, int] = {}
-    if tally.failed and not tells_failures:
-        failed = {task: count for task in sorted(tasks) if (count := _failures(records, task, path))}
+    if tally.failed and not reports_failures:
+        failed = {task: count for task in sorted(tasks) if (count := _failure_count(records, task, path))}
     return Completeness(
         planned=tally.planned,
         done=tally.results + tally.failed,
@@ -113,7 +113,7 @@ def completeness(
     )
 
 
-def completeness_at(
+def path_completeness(
     records: BatchRecords,
     by_task: Mapping[str, Sequence[JsonRecord] | None],
     answered: Collection[JsonRecord],
@@ -123,8 +123,8 @@ def completeness_at(
     """Return the completeness of an answer about one file.
 
     `by_task` has the records of each task, or None if the task has no result yet. `answered` are the records in the
-    answer. `lacks_files` is as in `completeness`. A failure of a project task has no record in the file, but its result
-    counts as missing.
+    answer. `lacks_files` is as in `tasks_completeness`. A failure of a project task has no record in the file, but its
+    result counts as missing.
     """
     failed = tuple(
         task
@@ -156,7 +156,7 @@ def misses_required_files(
     """
     if not records.batch.about.paths:
         return False  # This check comes first, because all others need the catalogue of tasks.
-    named = _OF_ALL_FILES & set(kinds) if kinds or len(tasks) > 1 else _OF_ALL_FILES
+    named = _KINDS_OF_ALL_FILES & set(kinds) if kinds or len(tasks) > 1 else _KINDS_OF_ALL_FILES
     return bool(named) and bool(emitting_tasks(catalogue(), set(tasks) & set(records.source.project_tasks), named))
 
 
@@ -203,7 +203,7 @@ def _is_unreported_failure(
     return any(record["kind"] == "failure" and record not in answered for record in task_records)
 
 
-def _failures(records: BatchRecords, task: str, path: Paths) -> int:
+def _failure_count(records: BatchRecords, task: str, path: PathPatterns) -> int:
     failures = records.iter_records(task, RecordFilter(kinds=("failure",)), is_auxiliary=True)
     paths = PathFilter(path)
     return sum(paths.matches(record_path := path_bytes(record)) or record_path == PROJECT_PATH for record in failures)

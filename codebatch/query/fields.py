@@ -13,19 +13,19 @@ from msgspec import UNSET
 
 from codebatch.errors import StoreCorrupt
 from codebatch.model.entry import display_path
-from codebatch.model.record import KINDS, RECORD_TYPES, TAGS, BaseRecord
-from codebatch.model.task import Json
+from codebatch.model.record import RECORD_KINDS, RECORD_TYPES, TAG_BY_TYPE, BaseRecord
+from codebatch.model.task import JsonValue
 
-JsonRecord = dict[str, Json]
+JsonRecord = dict[str, JsonValue]
 R = TypeVar("R", bound=BaseRecord)
-PathKey = tuple[Json, Json]
-Languages = Mapping[PathKey, str]
+PathKey = tuple[JsonValue, JsonValue]
+FileLanguages = Mapping[PathKey, str]
 """The language of each file. The key of a file is the result of `path_key` for its records."""
-NO_LANGUAGES: Languages = {}
+NO_LANGUAGES: FileLanguages = {}
 
-DERIVED = ("dir", "lang")
+DERIVED_FIELDS = ("dir", "lang")
 """Fields that are not in record lines, but derived for every record: the directory and the language of its file."""
-PATHS = ("path", "other_path")
+PATH_FIELDS = ("path", "other_path")
 """Path fields. If the path is not UTF-8, the record has the field with the suffix `_b64` instead."""
 
 
@@ -42,7 +42,7 @@ def record_path(record: JsonRecord, field: str = "path") -> str:
     return str(record.get(field, ""))
 
 
-def typed(record: JsonRecord, type_: type[R]) -> R:
+def as_typed_record(record: JsonRecord, type_: type[R]) -> R:
     """Convert a record to a record type. Raises StoreCorrupt if a member is missing or has another type."""
     try:
         return msgspec.convert(record, type_)
@@ -57,12 +57,12 @@ def path_key(record: JsonRecord) -> PathKey:
 
 def record_fields(kinds: Iterable[str]) -> tuple[str, ...]:
     """Return the names of the fields of some kinds of records, each once, beginning with `kind` and `path`."""
-    defaults = _defaults()
+    defaults = _field_defaults()
     named = {field: None for kind in kinds for field in defaults[kind]}
-    return tuple({"kind": None, "path": None, **named, **dict.fromkeys(DERIVED)})
+    return tuple({"kind": None, "path": None, **named, **dict.fromkeys(DERIVED_FIELDS)})
 
 
-def select_fields(record: JsonRecord, fields: Iterable[str], languages: Languages) -> JsonRecord:
+def select_fields(record: JsonRecord, fields: Iterable[str], languages: FileLanguages) -> JsonRecord:
     """Return a record with only some fields.
 
     A path that is not UTF-8 stays in base64, under `path_b64` or `other_path_b64`.
@@ -70,35 +70,37 @@ def select_fields(record: JsonRecord, fields: Iterable[str], languages: Language
     row: JsonRecord = {}
     for field in fields:
         encoded = f"{field}_b64"
-        if field in PATHS and encoded in record:
+        if field in PATH_FIELDS and encoded in record:
             row[encoded] = record[encoded]
         else:
             row[field] = field_value(record, field, languages)
     return row
 
 
-def field_value(record: JsonRecord, field: str, languages: Languages) -> Json:
+def field_value(record: JsonRecord, field: str, languages: FileLanguages) -> JsonValue:
     """Return the value of a field, or None if the record has no value. Paths are returned in display form."""
-    if field in record and field not in PATHS:
+    if field in record and field not in PATH_FIELDS:
         return record[field]
     if field == "lang":
         return languages.get(path_key(record))
     if field == "dir":
         return os.path.dirname(record_path(record)) or "."
-    if field in PATHS and (field in record or f"{field}_b64" in record):
+    if field in PATH_FIELDS and (field in record or f"{field}_b64" in record):
         return record_path(record, field)
-    return _defaults().get(str(record.get("kind")), {}).get(field)
+    return _field_defaults().get(str(record.get("kind")), {}).get(field)
 
 
 @functools.cache
-def _defaults() -> dict[str, dict[str, Json]]:
+def _field_defaults() -> dict[str, dict[str, JsonValue]]:
     """Return the default value of each field, by kind of records. The value is None if the field has no default."""
-    defaults_by_kind: dict[str, dict[str, Json]] = {kind: {} for kind in KINDS}
+    defaults_by_kind: dict[str, dict[str, JsonValue]] = {kind: {} for kind in RECORD_KINDS}
     for type_ in RECORD_TYPES:
         # `msgspec.structs.fields` is not used because it resolves type annotations, which is slow.
         names, defaults = type_.__struct_encode_fields__, type_.__struct_defaults__
         missing = (msgspec.NODEFAULT,) * (len(names) - len(defaults))
         for name, default in zip(names, missing + defaults, strict=True):
             is_set = default not in (msgspec.NODEFAULT, UNSET)
-            defaults_by_kind[TAGS[type_]][name] = msgspec.json.decode(msgspec.json.encode(default)) if is_set else None
+            defaults_by_kind[TAG_BY_TYPE[type_]][name] = (
+                msgspec.json.decode(msgspec.json.encode(default)) if is_set else None
+            )
     return defaults_by_kind

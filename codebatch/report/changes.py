@@ -6,16 +6,16 @@ import datetime
 from collections.abc import Iterator
 
 from codebatch.compare.differences import Change
-from codebatch.compare.states import State
+from codebatch.compare.states import ChangeState
 from codebatch.model.entry import display_path
 from codebatch.model.record import SEVERITIES, Diagnostic, Metric
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.comparison.comparison import Comparison
-from codebatch.operations.queries.findings import SHOWN
+from codebatch.operations.queries.findings import SEVERITIES_SHOWN
 from codebatch.report.contents import ChangedFinding, ChangedFunction, ChangesSince
-from codebatch.report.limits import ReportLimits, cut, cut_path
+from codebatch.report.limits import ReportLimits, cut_path, cut_text
 
-_STATES_SHOWN: tuple[State, ...] = ("severity_raised", "new", "fixed", "severity_lowered")
+_STATES_SHOWN: tuple[ChangeState, ...] = ("severity_raised", "new", "fixed", "severity_lowered")
 
 
 class ReportComparison:
@@ -26,13 +26,15 @@ class ReportComparison:
     """
 
     def __init__(self, batch: Batch, older: Batch) -> None:
-        self.findings = batch.compare(older, kind="diagnostic", severity=SHOWN)
-        self.found = sorted(self.findings.differences(_STATES_SHOWN), key=_weight)
-        self.steps: list[ChangedFunction] = []
+        self.findings = batch.compare(older, kind="diagnostic", severity=SEVERITIES_SHOWN)
+        self.found = sorted(self.findings.differences(_STATES_SHOWN), key=_change_weight)
+        self.changed_functions: list[ChangedFunction] = []
         if "analyze" in batch.tasks and "analyze" in older.tasks:
             metrics = batch.compare(older, kind="metric", metric="cognitive")
-            self.steps = sorted(_steps(metrics), key=lambda step: (step.before - step.after, step.path, step.line))
-        self.about = older.question.batch.about
+            self.changed_functions = sorted(
+                _changed_functions(metrics), key=lambda step: (step.before - step.after, step.path, step.line)
+            )
+        self.batch_file = older.question.batch.about
 
     @property
     def is_complete(self) -> bool:
@@ -43,22 +45,22 @@ def show_since(compared: ReportComparison, limits: ReportLimits) -> ChangesSince
     """Return the changes within the limits, the most severe first. Raises StoreCorrupt."""
     counts = compared.findings.counts
     return ChangesSince(
-        batch_id=compared.about.batch_id,
-        made_at=utc(compared.about.created_at_ns),
+        batch_id=compared.batch_file.batch_id,
+        made_at=utc_text(compared.batch_file.created_at_ns),
         states={state: count for state, count in counts.items() if count},
         findings=[_change_row(item, limits.text) for item in compared.found[: limits.changed]],
         findings_count=len(compared.found),
-        functions=[_cut(item, limits.text) for item in compared.steps[: limits.changed]],
-        functions_count=len(compared.steps),
+        functions=[_cut_names(item, limits.text) for item in compared.changed_functions[: limits.changed]],
+        functions_count=len(compared.changed_functions),
     )
 
 
-def utc(ns: int) -> str:
+def utc_text(ns: int) -> str:
     """Return a time in UTC, to the minute."""
     return f"{datetime.datetime.fromtimestamp(ns // 10**9, datetime.timezone.utc):%Y-%m-%d %H:%M} UTC"
 
 
-def _weight(change: Change) -> tuple[int, int, bytes, int]:
+def _change_weight(change: Change) -> tuple[int, int, bytes, int]:
     record = change.new or change.old
     assert isinstance(record, Diagnostic), "it was asked for"
     return _STATES_SHOWN.index(change.state), SEVERITIES.index(record.severity), record.path_bytes, record.line
@@ -70,14 +72,14 @@ def _change_row(change: Change, text: int) -> ChangedFinding:
     return ChangedFinding(
         state=change.state,
         severity=record.severity,
-        code=cut(record.code, text),
-        message=cut(record.message, text),
+        code=cut_text(record.code, text),
+        message=cut_text(record.message, text),
         path=cut_path(display_path(record.path_bytes), text),
         line=record.line,
     )
 
 
-def _steps(comparison: Comparison) -> Iterator[ChangedFunction]:
+def _changed_functions(comparison: Comparison) -> Iterator[ChangedFunction]:
     for change in comparison.differences({"worsened", "improved", "added"}):
         record = change.new or change.old
         if isinstance(record, Metric) and record.symbol:
@@ -87,7 +89,11 @@ def _steps(comparison: Comparison) -> Iterator[ChangedFunction]:
             )
 
 
-def _cut(step: ChangedFunction, text: int) -> ChangedFunction:
+def _cut_names(step: ChangedFunction, text: int) -> ChangedFunction:
     return ChangedFunction(
-        name=cut(step.name, text), path=cut_path(step.path, text), line=step.line, before=step.before, after=step.after
+        name=cut_text(step.name, text),
+        path=cut_path(step.path, text),
+        line=step.line,
+        before=step.before,
+        after=step.after,
     )

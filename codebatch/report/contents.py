@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Numbers(msgspec.Struct, frozen=True, kw_only=True):
+class ReportNumbers(msgspec.Struct, frozen=True, kw_only=True):
     """Totals of a batch.
 
     - `code`, `code_files`: the number of code lines of the project's own code, and of files that contain them.
@@ -76,7 +76,7 @@ class HardFunction(msgspec.Struct, frozen=True, kw_only=True):
     dependents_partial: bool
 
 
-class Excerpt(msgspec.Struct, frozen=True, kw_only=True):
+class SourceExcerpt(msgspec.Struct, frozen=True, kw_only=True):
     """Consecutive lines of a file from `line` on. Long lines are cut.
 
     If the file is binary or missing, there are no lines.
@@ -92,11 +92,11 @@ class CopiedBlock(msgspec.Struct, frozen=True, kw_only=True):
 
     lines: int
     copies: int
-    shown: list[Excerpt]
+    shown: list[SourceExcerpt]
     others: list[tuple[str, int]]
 
 
-class Matrix(msgspec.Struct, frozen=True, kw_only=True):
+class ImportMatrix(msgspec.Struct, frozen=True, kw_only=True):
     """The imports between directories, as rows of a matrix.
 
     The rows are sorted: apart from cycles, a directory comes before the directories that it imports.
@@ -139,7 +139,7 @@ class ReportRule(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     column: int
     width: int
-    example: Excerpt
+    example: SourceExcerpt
 
 
 class ChangedFinding(msgspec.Struct, frozen=True, kw_only=True):
@@ -216,11 +216,11 @@ class ReportContents(msgspec.Struct, frozen=True, kw_only=True):
     incomplete: str
     changes_told: str
     asked: list[str]
-    numbers: Numbers
+    numbers: ReportNumbers
     tree: ReportTree
     functions: list[HardFunction]
     copies: list[CopiedBlock]
-    matrix: Matrix | None
+    matrix: ImportMatrix | None
     cycles: list[FileCycle]
     rules: list[ReportRule]
     since: ChangesSince | None

@@ -7,21 +7,23 @@ from codebatch.operations.queries.duplicate_blocks import DuplicateBlock
 from codebatch.operations.queries.findings import RuleFindings
 from codebatch.query.filters.filters import path_bytes
 from codebatch.report.contents import CopiedBlock, ReportRule
-from codebatch.report.excerpts import Excerpts
-from codebatch.report.limits import ReportLimits, cut, cut_path
+from codebatch.report.excerpts import ExcerptReader
+from codebatch.report.limits import ReportLimits, cut_path, cut_text
 
-SIDES = 2
+LOCATIONS_SIDE_BY_SIDE = 2
 """Number of locations of a duplicate block that are shown side by side."""
 
 
-def show_copied(block: DuplicateBlock, excerpts: Excerpts, limits: ReportLimits) -> CopiedBlock:
+def make_copied_block(block: DuplicateBlock, excerpts: ExcerptReader, limits: ReportLimits) -> CopiedBlock:
     """Return a duplicate block with source from its first SIDES locations. Raises StoreCorrupt."""
     complete = [(place, end) for place in block.locations if isinstance(end := place.end_line, int)]
     displayed = [
         excerpts.read(place.path_bytes, place.line, min(end - 1, place.line + limits.copied_lines - 1))
-        for place, end in complete[:SIDES]
+        for place, end in complete[:LOCATIONS_SIDE_BY_SIDE]
     ]
-    other_locations = [place for place in block.locations if place not in [place for place, _ in complete[:SIDES]]]
+    other_locations = [
+        place for place in block.locations if place not in [place for place, _ in complete[:LOCATIONS_SIDE_BY_SIDE]]
+    ]
     return CopiedBlock(
         lines=block.lines,
         copies=block.copies,
@@ -33,7 +35,7 @@ def show_copied(block: DuplicateBlock, excerpts: Excerpts, limits: ReportLimits)
     )
 
 
-def show_rule(rule: RuleFindings, excerpts: Excerpts, limits: ReportLimits) -> ReportRule:
+def make_report_rule(rule: RuleFindings, excerpts: ExcerptReader, limits: ReportLimits) -> ReportRule:
     """Return the findings of a rule. The first one is the example. Raises StoreCorrupt."""
     first = rule.findings[0]
     line, column, end_line, end_column = (
@@ -42,13 +44,13 @@ def show_rule(rule: RuleFindings, excerpts: Excerpts, limits: ReportLimits) -> R
     )
     is_of_one_line = end_line == line and end_column > column
     return ReportRule(
-        code=cut(rule.code, limits.text),
-        tool=cut(rule.tool, limits.text),
+        code=cut_text(rule.code, limits.text),
+        tool=cut_text(rule.tool, limits.text),
         severity=rule.severity,
         count=rule.count,
         files=rule.files,
         apart=rule.non_production,
-        message=cut(str(first.get("message", "")), limits.text),
+        message=cut_text(str(first.get("message", "")), limits.text),
         column=column,
         width=end_column - column if is_of_one_line else 0,
         example=excerpts.read(path_bytes(first), line, line),

@@ -13,14 +13,14 @@ from codebatch.query.completeness import emitting_tasks
 from codebatch.query.fields import JsonRecord, record_path
 from codebatch.query.filters.filters import path_bytes
 
-_METRICS = ("code", "cognitive", "max_cognitive", "duplicated_lines", "dependents", "functions")
+_FILE_METRICS = ("code", "cognitive", "max_cognitive", "duplicated_lines", "dependents", "functions")
 _PRODUCTION_CLASSES: frozenset[FileClass] = frozenset(("text", "test", "example"))
 """Classes of files that are the project's own code."""
-_PROSE = frozenset(("csv", "diff", "log", "markdown", "rst", "text"))
+_PROSE_LANGUAGES = frozenset(("csv", "diff", "log", "markdown", "rst", "text"))
 """Languages of text that is not code. Their lines are not counted as lines of code."""
 PRODUCTION, TEST, VENDORED = range(3)
 """Categories of files. VENDORED includes generated and minified files."""
-_IN_PART = ("partial", "errors")
+_PARTIAL_PARSE_STATES = ("partial", "errors")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -70,20 +70,20 @@ def gather_files(batch: Batch, rules: Iterable[RuleFindings]) -> ReportFiles:
     partly_parsed = 0
     non_production = batch.question.non_production_files
     for record in batch.files().result if "parse" in batch.tasks else ():
-        partly_parsed += record.get("parse") in _IN_PART
+        partly_parsed += record.get("parse") in _PARTIAL_PARSE_STATES
         key, class_ = path_bytes(record), str(record.get("class"))
         language = str(record.get("lang"))
         category = {None: PRODUCTION, "test": TEST, "foreign": VENDORED}[non_production.category_of(key)]
         file = FileSums(key=key, path=record_path(record), language=language, category=category)
-        if class_ in _PRODUCTION_CLASSES and language not in _PROSE:
+        if class_ in _PRODUCTION_CLASSES and language not in _PROSE_LANGUAGES:
             production[key] = file
             continue
-        if category == VENDORED and language not in _PROSE:
+        if category == VENDORED and language not in _PROSE_LANGUAGES:
             vendored[key] = file
         reason = "text" if class_ in _PRODUCTION_CLASSES else class_
         files, lines = excluded_lines.get(reason, (0, 0))
-        excluded_lines[reason] = files + 1, lines + _lines(record)
-    for metric, values in read_file_metrics(records, _METRICS).items():
+        excluded_lines[reason] = files + 1, lines + _line_count(record)
+    for metric, values in read_file_metrics(records, _FILE_METRICS).items():
         for key, value in values.items():
             sums = production.get(key) or vendored.get(key)
             if sums is not None:
@@ -98,6 +98,6 @@ def gather_files(batch: Batch, rules: Iterable[RuleFindings]) -> ReportFiles:
     )
 
 
-def _lines(record: JsonRecord) -> int:
+def _line_count(record: JsonRecord) -> int:
     value = record.get("lines")
     return value if isinstance(value, int) else 0

@@ -24,12 +24,12 @@ class ReportLimits(msgspec.Struct, frozen=True, kw_only=True):
     languages: int = 12
     text: int = 240
 
-    def halved(self) -> ReportLimits:
+    def halved_limits(self) -> ReportLimits:
         """Return limits with half of each number, but at least 1."""
         return ReportLimits(**{name: max(1, value // 2) for name, value in msgspec.structs.asdict(self).items()})
 
 
-def cut(text: str, length: int) -> str:
+def cut_text(text: str, length: int) -> str:
     """Return a text with at most `length` characters. If it is cut, `…` is appended."""
     return text if len(text) <= length else text[:length] + "…"
 

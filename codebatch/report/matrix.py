@@ -10,15 +10,15 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from codebatch.model.graph import components
+from codebatch.model.graph import strong_components
 from codebatch.query.answers.dependencies import FileImport
-from codebatch.report.contents import Matrix
+from codebatch.report.contents import ImportMatrix
 from codebatch.report.limits import cut_path
 
-_Pair = tuple[str, str]
+_DirectoryPair = tuple[str, str]
 
 
-def make_matrix(imports: Iterable[FileImport], directories_max: int, text: int) -> Matrix | None:
+def make_matrix(imports: Iterable[FileImport], directories_max: int, text: int) -> ImportMatrix | None:
     """Return the matrix of imports, without imports that do not certainly lead to a file. Return None if it is empty.
 
     `directories_max` limits the directories, `text` the characters of a name.
@@ -34,9 +34,9 @@ def make_matrix(imports: Iterable[FileImport], directories_max: int, text: int) 
     counted = Counter((directory_of[source], directory_of[target]) for source, target in pairs)
     between = {pair: count for pair, count in counted.items() if pair[0] != pair[1]}
     files = Counter(directory_of.values())
-    ordered, cycles = _in_order(sorted(files), between)
+    ordered, cycles = _order_directories(sorted(files), between)
     place = {directory: number for number, directory in enumerate(ordered)}
-    return Matrix(
+    return ImportMatrix(
         directories=[cut_path(directory, text) for directory in ordered],
         files=[files[directory] for directory in ordered],
         inside=[counted[directory, directory] for directory in ordered],
@@ -69,7 +69,9 @@ def group_files(paths: Iterable[str], groups_max: int) -> dict[str, str]:
     return {path: directory.rstrip("/") or "." for directory, files in groups.items() for path in files}
 
 
-def _in_order(directories: list[str], between: Mapping[_Pair, int]) -> tuple[list[str], dict[str, int]]:
+def _order_directories(
+    directories: list[str], between: Mapping[_DirectoryPair, int]
+) -> tuple[list[str], dict[str, int]]:
     """Return the directories, importers first, and for each directory in a cycle the number of this cycle."""
     graph: dict[str, list[str]] = {directory: [] for directory in directories}
     for source, target in sorted(between):
@@ -77,14 +79,14 @@ def _in_order(directories: list[str], between: Mapping[_Pair, int]) -> tuple[lis
     ordered: list[str] = []
     cycles: dict[str, int] = {}
     number = 0
-    for component in reversed(list(components(graph))):
+    for component in reversed(list(strong_components(graph))):
         if len(component) > 1:
             number += 1
             cycles.update(dict.fromkeys(component, number))
-        ordered += sorted(component, key=lambda name: (-_weight(name, component, between), name))
+        ordered += sorted(component, key=lambda name: (-_import_surplus(name, component, between), name))
     return ordered, cycles
 
 
-def _weight(directory: str, within: Iterable[str], between: Mapping[_Pair, int]) -> int:
+def _import_surplus(directory: str, within: Iterable[str], between: Mapping[_DirectoryPair, int]) -> int:
     """Return the imports of directories in `within` by `directory`, minus their imports of `directory`."""
     return sum(between.get((directory, other), 0) - between.get((other, directory), 0) for other in within)

@@ -16,21 +16,21 @@ import msgspec
 
 from codebatch.report.contents import ReportContents
 
-_SLOT = re.compile(r"\{\{(\w+)\}\}")
-_ESCAPES = {character: f"\\u{ord(character):04x}".encode() for character in "<>&\u2028\u2029"}
+_TEMPLATE_SLOT = re.compile(r"\{\{(\w+)\}\}")
+_JSON_ESCAPES = {character: f"\\u{ord(character):04x}".encode() for character in "<>&\u2028\u2029"}
 
 
 def encode_page(contents: ReportContents) -> bytes:
     """Return the page as HTML. Equal contents give equal bytes."""
-    style, script = _part("style.css"), _part("view.js")
+    style, script = _read_page_part("style.css"), _read_page_part("view.js")
     filled = {
         "style": style,
-        "style_hash": _hash(style),
+        "style_hash": _csp_hash(style),
         "script": script,
-        "script_hash": _hash(script),
+        "script_hash": _csp_hash(script),
         "data": encode_data(contents).decode(),
     }
-    return _SLOT.sub(lambda slot: filled[slot[1]], _part("page.html")).encode()
+    return _TEMPLATE_SLOT.sub(lambda slot: filled[slot[1]], _read_page_part("page.html")).encode()
 
 
 def encode_data(contents: ReportContents) -> bytes:
@@ -39,16 +39,16 @@ def encode_data(contents: ReportContents) -> bytes:
     Characters that could end the element or start markup are escaped.
     """
     encoded = msgspec.json.encode(contents)
-    for character, escape in _ESCAPES.items():
+    for character, escape in _JSON_ESCAPES.items():
         # In JSON, these characters occur only in strings, so they can be escaped everywhere.
         encoded = encoded.replace(character.encode(), escape)
     return encoded
 
 
-def _part(name: str) -> str:
+def _read_page_part(name: str) -> str:
     return (files("codebatch.report") / name).read_text(encoding="utf-8")
 
 
-def _hash(text: str) -> str:
+def _csp_hash(text: str) -> str:
     digest = hashlib.sha256(text.encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode('ascii')}"

@@ -11,19 +11,19 @@ import msgspec
 
 from codebatch.model.entry import display_path, path_from_fields
 from codebatch.operations.api.batch import Batch
-from codebatch.operations.hotspots.churn import Churn, churn
+from codebatch.operations.hotspots.churn import FileChurn, read_churn
 from codebatch.operations.hotspots.hotspots import Hotspot, Hotspots
 from codebatch.operations.queries.batch_query import Answer, displayed_restriction
 from codebatch.operations.queries.duplicates import DuplicateBlocks
 from codebatch.operations.queries.findings import FindingsByRule
 from codebatch.query.answers.dependencies import Cycle, FileImport
-from codebatch.query.completeness import Completeness, completeness
-from codebatch.report.changes import ReportComparison, show_since, utc
-from codebatch.report.contents import FileCycle, HardFunction, Numbers, ReportContents, ReportTotals
-from codebatch.report.examples import show_copied, show_rule
-from codebatch.report.excerpts import Excerpts
+from codebatch.query.completeness import Completeness, tasks_completeness
+from codebatch.report.changes import ReportComparison, show_since, utc_text
+from codebatch.report.contents import FileCycle, HardFunction, ReportContents, ReportNumbers, ReportTotals
+from codebatch.report.examples import make_copied_block, make_report_rule
+from codebatch.report.excerpts import ExcerptReader
 from codebatch.report.gathering import PRODUCTION, FileSums, ReportFiles, emittable_kinds, gather_files
-from codebatch.report.limits import PAGE_BYTES_MAX, ReportLimits, cut, cut_path
+from codebatch.report.limits import PAGE_BYTES_MAX, ReportLimits, cut_path, cut_text
 from codebatch.report.matrix import make_matrix
 from codebatch.report.page import encode_page
 from codebatch.report.tree import cut_tree
@@ -40,12 +40,12 @@ def make_report(batch: Batch, limits: ReportLimits | None = None, *, older: Batc
     limits = limits or ReportLimits()
     inputs = _read_inputs(batch, limits, None if older is None else batch.older(older))
     while True:
-        excerpts = Excerpts(batch, limits.text)
-        contents = _contents(batch, inputs, excerpts, limits)
+        excerpts = ExcerptReader(batch, limits.text)
+        contents = _make_contents(batch, inputs, excerpts, limits)
         page = encode_page(contents)
-        if len(page) <= PAGE_BYTES_MAX or limits == limits.halved():
+        if len(page) <= PAGE_BYTES_MAX or limits == limits.halved_limits():
             break
-        limits = limits.halved()
+        limits = limits.halved_limits()
     report_completeness = _report_completeness(batch, excerpts)
     if report_completeness.is_complete and inputs.compared is not None and not inputs.compared.is_complete:
         report_completeness = inputs.compared.findings.old.completeness
@@ -65,7 +65,7 @@ class _ReportInputs(NamedTuple):
     copies: DuplicateBlocks | None
     imports: Sequence[FileImport]
     cycles: Sequence[Cycle]
-    history: Churn
+    history: FileChurn
     compared: ReportComparison | None
 
 
@@ -82,39 +82,41 @@ def _read_inputs(batch: Batch, limits: ReportLimits, older: Batch | None) -> _Re
         copies=batch.copies(limit=limits.copies).result if "duplicates" in batch.tasks else None,
         imports=batch.imports().result if has_imports else [],
         cycles=batch.import_cycles().result if has_imports else [],
-        history=churn(batch.question),
+        history=read_churn(batch.question),
         compared=None if older is None else ReportComparison(batch, older),
     )
 
 
-def _report_completeness(batch: Batch, excerpts: Excerpts) -> Completeness:
+def _report_completeness(batch: Batch, excerpts: ExcerptReader) -> Completeness:
     records = batch.question.records
-    known_completeness = completeness(records, batch.tasks, lacks_files=bool(records.batch.about.paths))
-    return msgspec.structs.replace(known_completeness, lost=len(excerpts.lost))
+    known_completeness = tasks_completeness(records, batch.tasks, lacks_files=bool(records.batch.about.paths))
+    return msgspec.structs.replace(known_completeness, lost=len(excerpts.missing_paths))
 
 
-def _contents(batch: Batch, inputs: _ReportInputs, excerpts: Excerpts, limits: ReportLimits) -> ReportContents:
+def _make_contents(
+    batch: Batch, inputs: _ReportInputs, excerpts: ExcerptReader, limits: ReportLimits
+) -> ReportContents:
     about = batch.question.batch.about
     text = limits.text
     files = list(inputs.files.production.values())
     rules = inputs.findings.rules if inputs.findings else ()
     blocks = inputs.copies.blocks if inputs.copies else ()
-    copies = [show_copied(item, excerpts, limits) for item in blocks[: limits.copies]]
-    shown_rules = [show_rule(item, excerpts, limits) for item in rules[: limits.rules]]
+    copies = [make_copied_block(item, excerpts, limits) for item in blocks[: limits.copies]]
+    shown_rules = [make_report_rule(item, excerpts, limits) for item in rules[: limits.rules]]
     names = (display_path(os.path.basename(source.rstrip(b"/"))) or "/" for source in about.sources)
     return ReportContents(
-        title=cut(", ".join(names), text),
+        title=cut_text(", ".join(names), text),
         batch_id=about.batch_id,
         snapshot_id=about.snapshot_id,
-        made_at=utc(about.created_at_ns),
+        made_at=utc_text(about.created_at_ns),
         pipeline=about.pipeline,
         paths=[cut_path(path, text) for path in displayed_restriction(batch.question.batch)[: limits.places]],
         incomplete=_report_completeness(batch, excerpts).missing_text,
-        changes_told=cut(inputs.history.note, text),
+        changes_told=cut_text(inputs.history.note, text),
         asked=sorted(emittable_kinds(batch)),
-        numbers=_numbers(batch, inputs.files, files, limits),
+        numbers=_make_numbers(batch, inputs.files, files, limits),
         tree=cut_tree([*files, *inputs.files.vendored.values()], limits, inputs.history.changes),
-        functions=_functions(inputs, limits),
+        functions=_make_functions(inputs, limits),
         copies=copies,
         matrix=make_matrix(inputs.imports, limits.directories, text),
         cycles=[
@@ -137,22 +139,22 @@ def _contents(batch: Batch, inputs: _ReportInputs, excerpts: Excerpts, limits: R
     )
 
 
-def _functions(inputs: _ReportInputs, limits: ReportLimits) -> list[HardFunction]:
+def _make_functions(inputs: _ReportInputs, limits: ReportLimits) -> list[HardFunction]:
     """Return the hotspots in production code, followed by the hotspots in test and vendored code."""
     production = inputs.hotspots.rows if inputs.hotspots else ()
     all_functions = inputs.all_hotspots.rows if inputs.all_hotspots else ()
-    functions = [_function(hotspot, PRODUCTION, limits.text) for hotspot in production[: limits.functions]]
+    functions = [_make_function(hotspot, PRODUCTION, limits.text) for hotspot in production[: limits.functions]]
     for hotspot in all_functions[: limits.functions]:
         path = path_from_fields(hotspot.path, hotspot.path_b64)
         sums = inputs.files.production.get(path) or inputs.files.vendored.get(path)
         if sums is not None and sums.category != PRODUCTION:
-            functions.append(_function(hotspot, sums.category, limits.text))
+            functions.append(_make_function(hotspot, sums.category, limits.text))
     return functions
 
 
-def _function(hotspot: Hotspot, category: int, text: int) -> HardFunction:
+def _make_function(hotspot: Hotspot, category: int, text: int) -> HardFunction:
     return HardFunction(
-        name=cut(str(hotspot.symbol), text),
+        name=cut_text(str(hotspot.symbol), text),
         path=cut_path(display_path(path_from_fields(hotspot.path, hotspot.path_b64)), text),
         line=hotspot.line if isinstance(hotspot.line, int) else 1,
         score=hotspot.score,
@@ -164,7 +166,9 @@ def _function(hotspot: Hotspot, category: int, text: int) -> HardFunction:
     )
 
 
-def _numbers(batch: Batch, files_of_report: ReportFiles, files: Sequence[FileSums], limits: ReportLimits) -> Numbers:
+def _make_numbers(
+    batch: Batch, files_of_report: ReportFiles, files: Sequence[FileSums], limits: ReportLimits
+) -> ReportNumbers:
     summary = batch.summary().result
     languages = Counter[str]()
     for sums in files:
@@ -173,7 +177,7 @@ def _numbers(batch: Batch, files_of_report: ReportFiles, files: Sequence[FileSum
     languages_shown = dict(ordered[: limits.languages])
     if other_code := sum(code for _, code in ordered[limits.languages :]):
         languages_shown["others"] = other_code
-    return Numbers(
+    return ReportNumbers(
         files=summary.files,
         code_files=sum(sums["code"] > 0 for sums in files),
         code=sum(sums["code"] for sums in files),

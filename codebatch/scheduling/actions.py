@@ -1,16 +1,16 @@
-"""Actions that a session requests from its event loop. `Action` is the union of all."""
+"""Actions that a session requests from its event loop. `SessionAction` is the union of all."""
 
 from __future__ import annotations
 
 import msgspec
 
-from codebatch.model.outcome import Unit
+from codebatch.model.outcome import WorkUnit
 from codebatch.model.record import FailureReason
 from codebatch.model.shard import ShardId
 from codebatch.scheduling.events import WorkerId
 
 
-class Spawn(msgspec.Struct, frozen=True):
+class SpawnWorker(msgspec.Struct, frozen=True):
     """Start a worker."""
 
 
@@ -18,7 +18,7 @@ class AssignUnit(msgspec.Struct, frozen=True):
     """Assign a unit to an idle worker, which must lease it under this epoch."""
 
     worker: WorkerId
-    unit: Unit
+    unit: WorkUnit
     epoch: int
 
 
@@ -38,7 +38,7 @@ class ShrinkUnit(msgspec.Struct, frozen=True):
     end: int
 
 
-class Fail(msgspec.Struct, frozen=True):
+class CommitFailure(msgspec.Struct, frozen=True):
     """Commit `failed` outcomes of `tasks` for one item.
 
     The coordinator itself does this; the result arrives as OutcomesCommitted.
@@ -51,24 +51,34 @@ class Fail(msgspec.Struct, frozen=True):
     reason: FailureReason
 
 
-class Retire(msgspec.Struct, frozen=True):
+class RetireWorker(msgspec.Struct, frozen=True):
     """Stop an idle worker."""
 
     worker: WorkerId
 
 
-class Complete(msgspec.Struct, frozen=True):
+class CompleteSession(msgspec.Struct, frozen=True):
     """End the session: every item has an outcome of every task, so the outcomes can be merged."""
 
 
-class Drained(msgspec.Struct, frozen=True):
+class EndDrained(msgspec.Struct, frozen=True):
     """End the session early: no worker runs, and work is left."""
 
 
-class Break(msgspec.Struct, frozen=True):
+class EndBroken(msgspec.Struct, frozen=True):
     """End the session because the machine fails: `deaths` workers died in a row without a commit."""
 
     deaths: int
 
 
-Action = Spawn | AssignUnit | SurveyWorker | ShrinkUnit | Fail | Retire | Complete | Drained | Break
+SessionAction = (
+    SpawnWorker
+    | AssignUnit
+    | SurveyWorker
+    | ShrinkUnit
+    | CommitFailure
+    | RetireWorker
+    | CompleteSession
+    | EndDrained
+    | EndBroken
+)

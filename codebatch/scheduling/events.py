@@ -1,4 +1,4 @@
-"""Events that a session reacts to. `Event` is the union of all."""
+"""Events that a session reacts to. `SessionEvent` is the union of all."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NewType
 
 import msgspec
 
-from codebatch.model.outcome import Commit, Register
+from codebatch.model.outcome import Commit, OutcomeRegister
 from codebatch.model.record import FailureReason
 from codebatch.model.shard import ShardId
 
@@ -19,7 +19,7 @@ class SessionStarted(msgspec.Struct, frozen=True):
     """The session starts. The leases of other live processes were passed to the constructor of the session."""
 
 
-class Ready(msgspec.Struct, frozen=True):
+class WorkerIdle(msgspec.Struct, frozen=True):
     """A started worker is ready for its first unit."""
 
     worker: WorkerId
@@ -49,7 +49,7 @@ class OutcomesCommitted(msgspec.Struct, frozen=True):
     """
 
     commits: tuple[Commit, ...]
-    unreadable: tuple[Register, ...] = ()
+    unreadable: tuple[OutcomeRegister, ...] = ()
 
 
 class WorkerLost(msgspec.Struct, frozen=True):
@@ -75,7 +75,7 @@ class UnitReleased(msgspec.Struct, frozen=True):
     epoch: int
 
 
-class Surveyed(msgspec.Struct, frozen=True):
+class WorkerSurveyed(msgspec.Struct, frozen=True):
     """The position of a worker that was surveyed: its current or next item.
 
     If the worker will begin no more items, the position is the end of its unit.
@@ -100,15 +100,15 @@ class DrainRequested(msgspec.Struct, frozen=True):
     """A request to stop early: nothing new begins. Running units may finish their current item and commit."""
 
 
-Event = (
+SessionEvent = (
     SessionStarted
-    | Ready
+    | WorkerIdle
     | LeaseRefused
     | UnitDone
     | OutcomesCommitted
     | WorkerLost
     | UnitReleased
-    | Surveyed
+    | WorkerSurveyed
     | ProgressReport
     | DrainRequested
 )

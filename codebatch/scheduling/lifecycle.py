@@ -26,8 +26,8 @@ class BatchState(str, Enum):
 
 def batch_state(tally: OutcomeCounts, *, is_started: bool) -> BatchState:
     """Return the state of an analysis. `is_started` is set if the batch ever had a holder."""
-    if tally.open:
-        return BatchState.RUNNING if is_started or tally.open < tally.planned else BatchState.PENDING
+    if tally.open_count:
+        return BatchState.RUNNING if is_started or tally.open_count < tally.planned else BatchState.PENDING
     if tally.results == tally.planned:
         return BatchState.COMPLETED
     if tally.cancelled:

@@ -14,6 +14,6 @@ class OutcomeCounts(msgspec.Struct, frozen=True, kw_only=True):
     cancelled: int = 0
 
     @property
-    def open(self) -> int:
+    def open_count(self) -> int:
         """The number of pairs without an outcome."""
         return self.planned - self.results - self.failed - self.cancelled

@@ -12,8 +12,8 @@ from codebatch.errors import StoreError, UnknownId
 
 FAILURES_SHOWN_MAX = 100
 
-Outcome = Literal["passed", "failed", "skipped"]
-Status = Literal["ENFORCED"]
+GateOutcome = Literal["passed", "failed", "skipped"]
+GateStatus = Literal["ENFORCED"]
 """The status of a self-test.
 
 There is only one value. In CodeBatch 1.0.2, some self-tests could not fail and had another status.
@@ -59,8 +59,8 @@ class GateResult(msgspec.Struct, frozen=True, kw_only=True):
 
     schema: Literal["codebatch.gate-run/1"] = "codebatch.gate-run/1"
     gate_id: str
-    status: Status
-    outcome: Outcome
+    status: GateStatus
+    outcome: GateOutcome
     passed: bool
     reason: str
     duration_ms: int
@@ -98,17 +98,17 @@ class SelftestFindings:
         self.skipped = ""
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> GateOutcome:
         """The outcome of the self-test. A self-test that was skipped after it found failures counts as failed."""
         if self.failures_count:
             return "failed"
         return "skipped" if self.skipped else "passed"
 
-    def count(self, noun: str, number: int = 1) -> None:
+    def count_checked(self, noun: str, number: int = 1) -> None:
         """Add to the number of checked items of a kind. `noun` names the kind."""
         self.details[noun] = self.details.get(noun, 0) + number
 
-    def fail(
+    def add_failure(
         self,
         message: str,
         *,
@@ -141,4 +141,4 @@ class SelftestFindings:
         except UnknownId:
             pass
         except StoreError as error:
-            self.fail(error.message, location=location, suggestion=error.hint)
+            self.add_failure(error.message, location=location, suggestion=error.hint)

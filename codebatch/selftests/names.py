@@ -13,105 +13,110 @@ from typing import Literal, Union
 
 from codebatch.model.shard import SHARD_ID_PATTERN
 from codebatch.selftests.findings import SelftestFindings
-from codebatch.selftests.subject import Subject
+from codebatch.selftests.subject import SelftestSubject
 from codebatch.store import layout
 from codebatch.system.files.os_errors import wrap_read_errors
 
-Leaf = Literal["file", "link", "anything"]
+ExpectedFileType = Literal["file", "link", "anything"]
 """An expected file type.
 
 A directory of type `anything` can be removed at any time, so its content is not checked.
 """
 
-Names = Mapping[str, Union[Leaf, "Names"]]
+ExpectedNames = Mapping[str, Union[ExpectedFileType, "ExpectedNames"]]
 """The allowed names in a directory. A key is a regular expression that must match a whole name.
 
 The value is the expected file type or, for a directory, the names that it may contain.
 """
 
-_DIGEST = "[0-9a-f]{64}"
-_HOLDER = "[0-9a-f]{32}"
-_BATCH = r"batch-\d{8}-\d{6}-\d{6}-[0-9a-f]{6}"
-_SNAPSHOT = "snap-[0-9a-f]{16}"
-_SHARD = f"(?:{SHARD_ID_PATTERN})"
-_TASK = "[a-z][a-z0-9_-]{0,63}"
+_DIGEST_NAME = "[0-9a-f]{64}"
+_HOLDER_NAME = "[0-9a-f]{32}"
+_BATCH_NAME = r"batch-\d{8}-\d{6}-\d{6}-[0-9a-f]{6}"
+_SNAPSHOT_NAME = "snap-[0-9a-f]{16}"
+_SHARD_NAME = f"(?:{SHARD_ID_PATTERN})"
+_TASK_NAME = "[a-z][a-z0-9_-]{0,63}"
 # No process reads temporary files. If a process dies and leaves some behind, the next writer removes them.
-_UNFINISHED = re.compile(r"\..*\.tmp\Z", re.DOTALL)
+_TEMPORARY_NAME = re.compile(r"\..*\.tmp\Z", re.DOTALL)
 
-_BATCH_NAMES: Names = {
-    _BATCH: {
+_BATCH_NAMES: ExpectedNames = {
+    _BATCH_NAME: {
         re.escape(layout.BATCH_FILE): "file",
         re.escape(layout.PLAN_FILE): "file",
         re.escape(layout.SETTLED_FILE): "file",
-        layout.HOLDERS: {rf"{_HOLDER}(\.cell)?": "file"},
-        layout.JOURNAL: {rf"{_HOLDER}\.jsonl": "file"},
+        layout.HOLDERS: {rf"{_HOLDER_NAME}(\.cell)?": "file"},
+        layout.JOURNAL: {rf"{_HOLDER_NAME}\.jsonl": "file"},
         re.escape(layout.WORK_FILE): "file",
         layout.QUESTIONS: {r"[a-z0-9-]+\.\d{1,9}\.r\d{1,9}\.\d{1,9}\.\d{1,9}\.json": "file"},
         layout.REQUESTS: {r"\d{6,9}\.json": "file"},
-        layout.LOGS: {rf"{_SHARD}\.\d{{1,9}}\.r[1-9]\d{{0,8}}\.[1-9]\d{{0,8}}\.log": "file"},
-        layout.LEASES: {rf"{_SHARD}\.\d{{1,9}}\.\d{{1,9}}|coordinator\.[1-9]\d{{0,8}}": "file"},
-        layout.RESULTS: {rf"{_HOLDER}\.seg|{_DIGEST}\.shard": "file"},
-        layout.OUTCOMES: {rf"{_SHARD}\.\d{{1,9}}\.{_TASK}\.r[1-9]\d{{0,8}}": "file"},
+        layout.LOGS: {rf"{_SHARD_NAME}\.\d{{1,9}}\.r[1-9]\d{{0,8}}\.[1-9]\d{{0,8}}\.log": "file"},
+        layout.LEASES: {rf"{_SHARD_NAME}\.\d{{1,9}}\.\d{{1,9}}|coordinator\.[1-9]\d{{0,8}}": "file"},
+        layout.RESULTS: {rf"{_HOLDER_NAME}\.seg|{_DIGEST_NAME}\.shard": "file"},
+        layout.OUTCOMES: {rf"{_SHARD_NAME}\.\d{{1,9}}\.{_TASK_NAME}\.r[1-9]\d{{0,8}}": "file"},
         layout.OUTPUTS: {
-            _DIGEST: {re.escape(layout.MANIFEST_FILE): "file", _TASK: {rf"\d{{6,}}-{_SHARD}\.jsonl\.zst": "file"}}
+            _DIGEST_NAME: {
+                re.escape(layout.MANIFEST_FILE): "file",
+                _TASK_NAME: {rf"\d{{6,}}-{_SHARD_NAME}\.jsonl\.zst": "file"},
+            }
         },
-        layout.SCRATCH: {_HOLDER: "anything"},
+        layout.SCRATCH: {_HOLDER_NAME: "anything"},
     }
 }
-_INDEX_NAMES: Names = {
-    layout.TERMS: {_DIGEST: "file"},
-    _BATCH: {r"[1-9]\d{0,8}": {rf"{re.escape(layout.INDEX_FILE)}|{layout.INDEX_PART_PATTERN.pattern}": "file"}},
+_INDEX_NAMES: ExpectedNames = {
+    layout.TERMS: {_DIGEST_NAME: "file"},
+    _BATCH_NAME: {r"[1-9]\d{0,8}": {rf"{re.escape(layout.INDEX_FILE)}|{layout.INDEX_PART_PATTERN.pattern}": "file"}},
 }
-_CACHES = (
+_CACHE_NAMES = (
     rf"stat-[0-9a-f]{{16}}\.stamp|{layout.OBJECTS_COLLECTED}"
     f"|{layout.STAT_CACHE_PATTERN.pattern}|{layout.RESULT_CACHE_PATTERN.pattern}"
 )
-_STORE_NAMES: Names = {
+_STORE_NAMES: ExpectedNames = {
     re.escape(layout.STORE_FILE): "file",
     re.escape(layout.UNTRUSTED_FILE): "file",
-    layout.WITNESS: "link",
+    layout.CREATED_HERE_FILE: "link",
     r"\.gitignore|CACHEDIR\.TAG": "file",
-    layout.OBJECTS: {rf"{_DIGEST}\.(pack|idx|bad)|{_HOLDER}\.part": "file"},
+    layout.OBJECTS: {rf"{_DIGEST_NAME}\.(pack|idx|bad)|{_HOLDER_NAME}\.part": "file"},
     layout.SNAPSHOTS: {
-        _SNAPSHOT: {f"{re.escape(layout.SNAPSHOT_FILE)}|{re.escape(layout.SNAPSHOT_INDEX)}": "file"},
+        _SNAPSHOT_NAME: {f"{re.escape(layout.SNAPSHOT_FILE)}|{re.escape(layout.SNAPSHOT_INDEX)}": "file"},
     },
     layout.BATCHES: _BATCH_NAMES,
     layout.INDEXES: _INDEX_NAMES,
-    layout.CACHE: {_CACHES: "file"},
-    layout.LOCKS: {f"{layout.LOCK_OF_STORE}|{layout.LOCK_OF_BATCHES}|{layout.LOCK_OF_UNTRUSTED}": "file"},
-    layout.PINS: {rf"{_SNAPSHOT}|{_BATCH}(@[A-Za-z0-9][A-Za-z0-9._-]{{0,63}})?": "file"},
+    layout.CACHE: {_CACHE_NAMES: "file"},
+    layout.LOCKS: {f"{layout.STORE_LOCK}|{layout.BATCHES_LOCK}|{layout.UNTRUSTED_LOCK}": "file"},
+    layout.PINS: {rf"{_SNAPSHOT_NAME}|{_BATCH_NAME}(@[A-Za-z0-9][A-Za-z0-9._-]{{0,63}})?": "file"},
 }
 
 
-def check_names(subject: Subject, findings: SelftestFindings) -> None:
+def check_file_names(subject: SelftestSubject, findings: SelftestFindings) -> None:
     """Check that every name in the store is part of its layout. Links are not followed."""
-    _check(subject.store.root, "", _STORE_NAMES, findings)
+    _check_directory(subject.store.root, "", _STORE_NAMES, findings)
 
 
-def _check(root: Path, place: str, names: Names, findings: SelftestFindings) -> None:
+def _check_directory(root: Path, place: str, names: ExpectedNames, findings: SelftestFindings) -> None:
     try:
         with wrap_read_errors(root / place), os.scandir(root / place) as scanned:
             entries = sorted(scanned, key=lambda entry: entry.name)
     except FileNotFoundError:  # The directory was removed after its name was listed.
         return
     for entry in entries:
-        findings.count("names")
-        if _UNFINISHED.match(entry.name):
+        findings.count_checked("names")
+        if _TEMPORARY_NAME.match(entry.name):
             continue
         where = f"{place}{entry.name}"
         allowed = next((names[pattern] for pattern in names if re.fullmatch(pattern, entry.name, re.ASCII)), None)
         if allowed is None:
-            findings.fail("not part of the store layout", location=where, suggestion=f"move it away: {root / where}")
+            findings.add_failure(
+                "not part of the store layout", location=where, suggestion=f"move it away: {root / where}"
+            )
             continue
-        kind = _kind(entry)
+        kind = _file_type(entry)
         expected = allowed if allowed in ("file", "link") else "directory"
         if kind != expected:
-            findings.fail(f"not a {expected}", location=where, expected=expected, actual=kind)
+            findings.add_failure(f"not a {expected}", location=where, expected=expected, actual=kind)
         elif isinstance(allowed, Mapping):
-            _check(root, f"{where}/", allowed, findings)
+            _check_directory(root, f"{where}/", allowed, findings)
 
 
-def _kind(entry: os.DirEntry[str]) -> str:
+def _file_type(entry: os.DirEntry[str]) -> str:
     if entry.is_symlink():
         return "link"
     if entry.is_dir(follow_symlinks=False):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from codebatch.errors import InvalidConfiguration
-from codebatch.model.record import KINDS
+from codebatch.model.record import RECORD_KINDS
 from codebatch.model.task import PIPELINES
 from codebatch.plugins.entry_points import describe_task
 from codebatch.selftests.findings import SelftestFindings
-from codebatch.selftests.subject import Subject
+from codebatch.selftests.subject import SelftestSubject
 
 COMMON_OPTIONS = frozenset(("--store", "--json", "--quiet"))
 
@@ -17,7 +17,7 @@ COMMON_OPTIONS = frozenset(("--store", "--json", "--quiet"))
 _COMMAND_IN_HELP = re.compile(r"(?:^\s*|`)codebatch ([a-z][a-z-]*)", re.MULTILINE)
 
 
-def check_program(subject: Subject, findings: SelftestFindings) -> None:
+def check_program(subject: SelftestSubject, findings: SelftestFindings) -> None:
     """Check that all commands can be loaded, have help and the common options, and are in the answer of `api --json`.
 
     Check also that every pipeline can be planned.
@@ -25,43 +25,47 @@ def check_program(subject: Subject, findings: SelftestFindings) -> None:
     try:
         commands = subject.commands
     except (ImportError, AttributeError) as error:
-        findings.fail(f"a command cannot be loaded: {error}", suggestion="reinstall codebatch")
+        findings.add_failure(f"a command cannot be loaded: {error}", suggestion="reinstall codebatch")
         commands = ()
     names = {command.name for command in commands}
-    findings.count("names", sum(" " not in name for name in names))
+    findings.count_checked("names", sum(" " not in name for name in names))
     for command in commands:
-        findings.count("commands")
+        findings.count_checked("commands")
         if not command.help:
-            findings.fail("the command has no help", location=command.name)
+            findings.add_failure("the command has no help", location=command.name)
         if missing_options := sorted(COMMON_OPTIONS - command.options):
-            findings.fail(
+            findings.add_failure(
                 "the command lacks options that every command has",
                 location=command.name,
                 expected=", ".join(missing_options),
             )
         for mentioned in sorted(set(_COMMAND_IN_HELP.findall(command.help)) - names):
-            findings.fail("its help refers to a command that does not exist", location=command.name, actual=mentioned)
+            findings.add_failure(
+                "its help refers to a command that does not exist", location=command.name, actual=mentioned
+            )
         if not command.is_described:
-            findings.fail("`api --json` does not list the command", location=command.name)
+            findings.add_failure("`api --json` does not list the command", location=command.name)
     _check_pipelines(subject, findings)
 
 
-def _check_pipelines(subject: Subject, findings: SelftestFindings) -> None:
+def _check_pipelines(subject: SelftestSubject, findings: SelftestFindings) -> None:
     catalogue = subject.execution.configuration.catalogue
     for pipeline in PIPELINES.values():
-        findings.count("pipelines")
+        findings.count_checked("pipelines")
         before: set[str] = set()
         for task in pipeline.tasks:
             place = f"{pipeline.name}: {task}"
             try:
                 declaration = describe_task(catalogue, task)
             except InvalidConfiguration as error:
-                findings.fail(error.message, location=place, suggestion=error.hint)
+                findings.add_failure(error.message, location=place, suggestion=error.hint)
                 continue
             if late := sorted(set(declaration.needs) - before):
-                findings.fail(
+                findings.add_failure(
                     "a pipeline lacks a task that this one needs before it", location=place, expected=", ".join(late)
                 )
-            if unknown := sorted(set(declaration.records) - set(KINDS)):
-                findings.fail("a task produces records of an unknown kind", location=place, actual=", ".join(unknown))
+            if unknown := sorted(set(declaration.records) - set(RECORD_KINDS)):
+                findings.add_failure(
+                    "a task produces records of an unknown kind", location=place, actual=", ".join(unknown)
+                )
             before.add(task)

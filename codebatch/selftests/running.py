@@ -13,13 +13,13 @@ from codebatch.errors import (
     StoreNotFound,
     StoreUnwritable,
 )
-from codebatch.selftests.catalogue import GATES, Gate
+from codebatch.selftests.catalogue import SELFTEST_GATES, SelftestGate
 from codebatch.selftests.findings import BundleResult, GateEnvironment, GateResult, SelftestFindings
-from codebatch.selftests.subject import Subject
+from codebatch.selftests.subject import SelftestSubject
 from codebatch.system.clock import running_ns
 
 
-def run_gate(gate: Gate, subject: Subject) -> GateResult:
+def run_gate(gate: SelftestGate, subject: SelftestSubject) -> GateResult:
     """Run a self-test.
 
     It is skipped if the part that it checks does not exist, is empty, or may not be accessed. It fails if the store
@@ -34,7 +34,7 @@ def run_gate(gate: Gate, subject: Subject) -> GateResult:
     except (InvalidInput, BatchIncomplete, StoreNotFound, StoreUnwritable, StoreInUse) as error:
         findings.skipped = f"{error.message}; {error.hint}" if error.hint else error.message
     except StoreError as error:
-        findings.fail(error.message, suggestion=error.hint)
+        findings.add_failure(error.message, suggestion=error.hint)
     outcome = findings.outcome
     return GateResult(
         gate_id=gate.id,
@@ -49,18 +49,18 @@ def run_gate(gate: Gate, subject: Subject) -> GateResult:
         environment=GateEnvironment(
             os=platform.system(), python=platform.python_version(), codebatch_version=__version__
         ),
-        context=subject.context(with_batch=gate.needs == "batch"),
+        context=subject.gate_context(with_batch=gate.needs == "batch"),
     )
 
 
-def run_all(name: str, subject: Subject, *, is_stopping: bool) -> BundleResult:
+def run_bundle(name: str, subject: SelftestSubject, *, is_stopping: bool) -> BundleResult:
     """Run all self-tests in order. `name` is the group that the user named. Raises Stopped.
 
     With `is_stopping`, end after the first failure.
     """
     began_ns = running_ns()
     results: list[GateResult] = []
-    for gate in GATES:
+    for gate in SELFTEST_GATES:
         results.append(run_gate(gate, subject))
         if is_stopping and results[-1].outcome == "failed":
             break

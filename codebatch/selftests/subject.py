@@ -8,12 +8,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 from codebatch.errors import CodebatchError, StoreCorrupt, StoreNotFound
-from codebatch.operations.project.stores import StorePlace
+from codebatch.operations.project.stores import StoreLocator
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.selftests.findings import GateContext
-from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.resolution import resolve_batch
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 
 
 class SubjectCommand(NamedTuple):
@@ -25,7 +25,7 @@ class SubjectCommand(NamedTuple):
     is_described: bool
 
 
-class Subject:
+class SelftestSubject:
     """The subject of self-tests. Each part is opened when it is first used.
 
     `reference` names the batch, by default the latest. `execution` and `commands` are functions that return the
@@ -34,7 +34,7 @@ class Subject:
 
     def __init__(
         self,
-        place: StorePlace,
+        place: StoreLocator,
         reference: str | None,
         *,
         execution: Callable[[], ExecutionSettings],
@@ -47,7 +47,7 @@ class Subject:
         self._execution = execution
         self._commands = commands
 
-    def check_names(self) -> None:
+    def check_reference(self) -> None:
         """Raise an error if the user named a store or batch that does not exist.
 
         Damage raises no error here, because the self-tests report it.
@@ -70,12 +70,12 @@ class Subject:
     @property
     def batch(self) -> BatchDir:
         """The batch. Raises the errors of `store`, and InvalidInput if there is no such batch."""
-        if isinstance(self._batch, CodebatchError):
-            raise self._batch
-        return self._batch
+        if isinstance(self._batch_or_error, CodebatchError):
+            raise self._batch_or_error
+        return self._batch_or_error
 
     @cached_property
-    def _batch(self) -> BatchDir | CodebatchError:
+    def _batch_or_error(self) -> BatchDir | CodebatchError:
         """The batch, or the error that was raised when it was opened.
 
         The batch is opened only once. So all self-tests check the same batch, and notes are not repeated.
@@ -95,7 +95,7 @@ class Subject:
         """The commands of this program. Raises ImportError or AttributeError if one of them cannot be loaded."""
         return self._commands()
 
-    def context(self, *, with_batch: bool) -> GateContext:
+    def gate_context(self, *, with_batch: bool) -> GateContext:
         """Return the store, batch and snapshot that a self-test checked, for its result.
 
         The batch and snapshot are included only with `with_batch`.

@@ -12,13 +12,13 @@ import os
 from collections.abc import Iterator
 
 _OPEN_MAX = 64
-_OUTSIDE = (b"", b".", b"..")
-_FLAGS = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_PARTS_LEAVING_BASE = (b"", b".", b"..")
+_OPEN_FLAGS = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_PATH can open a directory that has search permission but no read permission.
-_FLAGS_TO_SEARCH = getattr(os, "O_PATH", os.O_RDONLY) | _FLAGS
+_SEARCH_FLAGS = getattr(os, "O_PATH", os.O_RDONLY) | _OPEN_FLAGS
 
 
-class Directories:
+class DirectoryDescriptors:
     """A cache of open directory descriptors: of the directory that was entered last, and of its parents.
 
     A context manager. At most 128 descriptors stay open: those of the 64 highest and the 64 lowest levels.
@@ -26,19 +26,19 @@ class Directories:
 
     def __init__(self, base: bytes) -> None:
         """Open the base. Raises OSError if it is not a directory."""
-        self._base = _open(base)
+        self._base = _open_directory_at(base)
         self._parts: list[bytes] = []
         self._fds: list[int | None] = []
         self._entered: tuple[bytes, int] = (b"", self._base)
 
-    def __enter__(self) -> Directories:
+    def __enter__(self) -> DirectoryDescriptors:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._close_below(0)
         os.close(self._base)
 
-    def enter(self, directory: bytes) -> int:
+    def open_directory(self, directory: bytes) -> int:
         """Return a descriptor of a directory, for use as `dir_fd`. An empty path means the base.
 
         The descriptor is valid until the next call. Raises FileNotFoundError, also if the path contains `..`;
@@ -49,20 +49,20 @@ class Directories:
             return fd
         self._entered = (b"", self._base)
         if entered and directory.startswith(entered + b"/"):
-            fd = self._descend(fd, directory[len(entered) + 1 :].split(b"/"))
+            fd = self._open_below(fd, directory[len(entered) + 1 :].split(b"/"))
         else:
             parts = directory.split(b"/") if directory else []
             self._close_below(_common_length(self._parts, parts))
-            fd = self._descend(self._deepest_open(), parts[len(self._parts) :])
+            fd = self._open_below(self._deepest_open(), parts[len(self._parts) :])
         self._entered = (directory, fd)
         return fd
 
-    def scan(self, directory: bytes) -> Iterator[os.DirEntry[str]]:
+    def scan_directory(self, directory: bytes) -> Iterator[os.DirEntry[str]]:
         """Yield the entries of a directory. Raises OSError like `enter`.
 
         Consume all entries before you call another method.
         """
-        fd = self.enter(directory)
+        fd = self.open_directory(directory)
         try:
             with os.scandir(fd) as entries:
                 yield from entries
@@ -71,11 +71,11 @@ class Directories:
                 raise
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES)) from error
 
-    def _descend(self, fd: int, parts: list[bytes]) -> int:
+    def _open_below(self, fd: int, parts: list[bytes]) -> int:
         for part in parts:
-            if part in _OUTSIDE:
+            if part in _PARTS_LEAVING_BASE:
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), part)
-            fd = _open(part, fd)
+            fd = _open_directory_at(part, fd)
             self._parts.append(part)
             self._fds.append(fd)
             self._close_level(len(self._fds) - 1 - _OPEN_MAX)
@@ -104,11 +104,11 @@ class Directories:
                 os.close(fd)
 
 
-def _open(name: bytes, parent: int | None = None) -> int:
+def _open_directory_at(name: bytes, parent: int | None = None) -> int:
     try:
-        return os.open(name, os.O_RDONLY | _FLAGS, dir_fd=parent)
+        return os.open(name, os.O_RDONLY | _OPEN_FLAGS, dir_fd=parent)
     except PermissionError:
-        return os.open(name, _FLAGS_TO_SEARCH, dir_fd=parent)
+        return os.open(name, _SEARCH_FLAGS, dir_fd=parent)
 
 
 def _common_length(first: list[bytes], second: list[bytes]) -> int:

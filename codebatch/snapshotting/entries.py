@@ -10,7 +10,7 @@ import msgspec
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry, display_path
 from codebatch.model.text.quantities import count_text
-from codebatch.snapshotting.stat_cache import FLAG_LFS_POINTER, FLAG_SUBMODULE, NO_KEY, Row, is_special
+from codebatch.snapshotting.stat_cache import FLAG_LFS_POINTER, FLAG_SUBMODULE, NO_KEY, StatRow, is_special
 
 
 class SkippedEntry(msgspec.Struct, frozen=True):
@@ -20,7 +20,7 @@ class SkippedEntry(msgspec.Struct, frozen=True):
     reason: str
 
 
-def entry_from_row(path: bytes, row: Row) -> Entry | None:
+def entry_from_row(path: bytes, row: StatRow) -> Entry | None:
     """Return the entry of a row, or None if the path is absent or cannot be stored."""
     if row.flags & FLAG_SUBMODULE:
         return Entry(path, "submodule", False, 0, Digest(""))
@@ -32,7 +32,7 @@ def entry_from_row(path: bytes, row: Row) -> Entry | None:
     return Entry(path, "file", bool(mode & stat.S_IXUSR), row.stat.size, Digest(row.key.hex()))
 
 
-def is_plain(row: Row) -> bool:
+def is_regular_or_link(row: StatRow) -> bool:
     """Return whether a row is a file, a link or an absent path, and has no flags.
 
     Such a row does not affect other paths.
@@ -41,14 +41,14 @@ def is_plain(row: Row) -> bool:
     return not row.flags and (not mode or stat.S_ISREG(mode) or stat.S_ISLNK(mode))
 
 
-def skipped_entries(rows: dict[bytes, Row]) -> list[SkippedEntry]:
+def skipped_entries(rows: dict[bytes, StatRow]) -> list[SkippedEntry]:
     """Return the listed FIFOs, sockets and devices, in path order. They are not in the snapshot."""
     special = [(path, row) for path, row in sorted(rows.items()) if is_special(row.stat.mode)]
     kinds = ((stat.S_ISFIFO, "fifo"), (stat.S_ISSOCK, "socket"), (stat.S_ISCHR, "device"), (stat.S_ISBLK, "device"))
     return [SkippedEntry(path, name) for path, row in special for test, name in kinds if test(row.stat.mode)]
 
 
-def content_notes(rows: dict[bytes, Row], skipped: list[SkippedEntry]) -> list[str]:
+def content_notes(rows: dict[bytes, StatRow], skipped: list[SkippedEntry]) -> list[str]:
     """Return notes for the user about special content of the snapshot: a count and an example for each kind."""
     notes = []
     for reason, count in sorted(Counter(item.reason for item in skipped).items()):

@@ -10,13 +10,13 @@ from pathlib import Path
 import msgspec
 
 from codebatch.model.entry import display_path
-from codebatch.model.nearest_directories import innermost, parent_directory
-from codebatch.snapshotting.directories import Directories
+from codebatch.model.nearest_directories import innermost_directory, parent_directory
+from codebatch.snapshotting.directories import DirectoryDescriptors
 from codebatch.snapshotting.listing import TreeLister
 from codebatch.snapshotting.roots import SourceRoots, resolve_sources, store_below
 from codebatch.snapshotting.selection import SelectionRules, SourceRules, path_and_parents
 from codebatch.snapshotting.stat_cache import MODE_GIT, is_special
-from codebatch.snapshotting.walk import GitIgnore, ignored_by, is_git
+from codebatch.snapshotting.walk import GitIgnore, ignored_by, is_git_directory
 from codebatch.snapshotting.worktrees import LinkedWorktrees
 
 
@@ -44,45 +44,47 @@ def explain_path(
     relative = _below_roots(sources, target)
     if relative is None:
         return PathExplanation(included=False, rule="it is outside the given paths", mode="")
-    with Directories(sources.base) as directories:
+    with DirectoryDescriptors(sources.base) as directories:
         store = None if store_root is None else store_below(sources.base, store_root)
         selection = SelectionRules(rules, directories, store)
         with TreeLister(sources, directories, selection) as lister:
             tree = lister.list_all()
-            mode = "named" if relative in sources.files else _listing(tree.listings, relative)[1]
+            mode = "named" if relative in sources.files else _containing_listing(tree.listings, relative)[1]
             status = tree.stats.get(relative)
         if status is not None and not is_special(status.mode) and status.mode:
-            return PathExplanation(included=True, rule=_INCLUDED[mode], mode=mode)
-        rule = _exclusion(selection, directories, _Ignored(sources, tree.listings), relative)
+            return PathExplanation(included=True, rule=_INCLUDED_REASONS[mode], mode=mode)
+        rule = _exclusion_reason(selection, directories, _IgnoreRules(sources, tree.listings), relative)
         return PathExplanation(included=False, rule=rule, mode=mode)
 
 
-_INCLUDED = {
+_INCLUDED_REASONS = {
     MODE_GIT: "tracked by git, or untracked and not ignored",
     "walk": "no rule excludes it",
     "named": "it was given explicitly",
 }
 
 
-_IS_DIRECTORY = "it is a directory; only files are included"
+_DIRECTORY_REASON = "it is a directory; only files are included"
 
 
-def _exclusion(rules: SelectionRules, directories: Directories, ignored: _Ignored, path: bytes) -> str:
+def _exclusion_reason(
+    rules: SelectionRules, directories: DirectoryDescriptors, ignored: _IgnoreRules, path: bytes
+) -> str:
     """Return the first reason why a path is excluded, or an empty string.
 
     Its parents are tested from the outermost one inwards.
     """
     if not path:
-        return _IS_DIRECTORY
-    if any(map(is_git, path.split(b"/"))):
+        return _DIRECTORY_REASON
+    if any(map(is_git_directory, path.split(b"/"))):
         return "it is in .git, which is always excluded"
-    verdict = rules.leaves_out(path)
+    verdict = rules.exclusion_reason(path)
     if verdict is not None:
         return verdict.rule
     for part in path_and_parents(path):
         directory, _, name = part.rpartition(b"/")
         try:
-            mode = os.stat(name, dir_fd=directories.enter(directory), follow_symlinks=False).st_mode
+            mode = os.stat(name, dir_fd=directories.open_directory(directory), follow_symlinks=False).st_mode
         except OSError as error:
             return f"it does not exist: {error.strerror}"
         if part != path and stat.S_ISLNK(mode):
@@ -96,11 +98,11 @@ def _exclusion(rules: SelectionRules, directories: Directories, ignored: _Ignore
         if rule is not None:
             return rule
         if part == path and is_directory:
-            return _IS_DIRECTORY
+            return _DIRECTORY_REASON
     return "it is not in the list of files"
 
 
-class _Ignored:
+class _IgnoreRules:
     """The .gitignore rules of the tree. Each listing has the rules that apply to its paths."""
 
     def __init__(self, sources: SourceRoots, listings: list[tuple[bytes, str, bytes]]) -> None:
@@ -114,7 +116,7 @@ class _Ignored:
 
         The caller has tested that no parent of the path is ignored.
         """
-        listing, mode = _listing(self._listings, parent_directory(path))
+        listing, mode = _containing_listing(self._listings, parent_directory(path))
         target = os.path.join(self._base, path)
         if mode == MODE_GIT:
             return ignored_by(target, self._base, is_directory=is_directory)
@@ -132,8 +134,8 @@ def _below_roots(sources: SourceRoots, target: bytes) -> bytes | None:
     return None
 
 
-def _listing(listings: list[tuple[bytes, str, bytes]], path: bytes) -> tuple[bytes, str]:
+def _containing_listing(listings: list[tuple[bytes, str, bytes]], path: bytes) -> tuple[bytes, str]:
     """Return the innermost listing that contains a path, and its mode. Both are empty if no listing contains it."""
     modes = {directory: mode for directory, mode, _ in listings}
-    listing = innermost(modes, path)
+    listing = innermost_directory(modes, path)
     return (b"", "") if listing is None else (listing, modes[listing])

@@ -61,7 +61,7 @@ def iter_project_directories(directory: bytes) -> Iterator[bytes]:
 
 def is_shared_place(directory: bytes) -> bool:
     """Return whether a directory must not contain a default store: `/`, the home directory, or world-writable."""
-    if directory in (b"/", home()):
+    if directory in (b"/", home_directory()):
         return True
     try:
         return bool(os.stat(directory).st_mode & stat.S_IWOTH)
@@ -69,7 +69,7 @@ def is_shared_place(directory: bytes) -> bool:
         return False
 
 
-def home() -> bytes:
+def home_directory() -> bytes:
     """Return the home directory of the user, with links resolved."""
     return os.path.realpath(os.path.expanduser(b"~"))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from codebatch.errors import InvalidInput, UnreadablePath
-from codebatch.snapshotting.walk import is_git
+from codebatch.snapshotting.walk import is_git_directory
 
 
 class SourceRoots(msgspec.Struct, frozen=True, array_like=True):
@@ -56,17 +56,17 @@ def resolve_sources(roots: Sequence[Path], store_root: Path | None) -> SourceRoo
             raise InvalidInput(
                 f"{os.fsdecode(path)} is in the store", hint="give the source directory, or move the store"
             )
-        if any(map(is_git, path.split(b"/"))):
+        if any(map(is_git_directory, path.split(b"/"))):
             raise InvalidInput(f"{os.fsdecode(path)} is in a .git directory, which is always excluded")
     base = os.path.commonpath([*directories, *(os.path.dirname(file) for file in files)])
     return SourceRoots(
         base,
-        tuple(sorted(_below(base, path) for path in directories)),
-        tuple(sorted(_below(base, path) for path in files)),
+        tuple(sorted(_path_below(base, path) for path in directories)),
+        tuple(sorted(_path_below(base, path) for path in files)),
     )
 
 
-class Selection(msgspec.Struct, frozen=True):
+class ProjectSelection(msgspec.Struct, frozen=True):
     """The roots of a snapshot, and the paths to which the work is restricted, relative to the base of the roots.
 
     The paths are sorted. If there are none, the work covers all files of the snapshot.
@@ -81,9 +81,9 @@ class Selection(msgspec.Struct, frozen=True):
         return tuple(sorted(self.sources.roots))
 
 
-def select(
+def select_project(
     roots: Sequence[Path], store_root: Path | None, project_of: Callable[[bytes], bytes | None] = lambda _: None
-) -> Selection:
+) -> ProjectSelection:
     """Return the project that contains all roots, restricted to these roots.
 
     If the roots belong to no common project, return the roots themselves, without a restriction. `project_of` returns
@@ -94,10 +94,10 @@ def select(
     projects = set(map(project_of, named.roots))
     (project,) = projects if len(projects) == 1 else (None,)
     if project is None:
-        return Selection(named, ())
-    below = sorted(_below(project, root.rstrip(b"/")) for root in named.roots)
+        return ProjectSelection(named, ())
+    below = sorted(_path_below(project, root.rstrip(b"/")) for root in named.roots)
     paths = [path for path in below if not any(path.startswith(other + b"/") for other in below)]
-    return Selection(SourceRoots(project, (b"",), ()), () if b"" in below else tuple(paths))
+    return ProjectSelection(SourceRoots(project, (b"",), ()), () if b"" in below else tuple(paths))
 
 
 def store_below(base: bytes, store_root: Path) -> bytes | None:
@@ -107,5 +107,5 @@ def store_below(base: bytes, store_root: Path) -> bytes | None:
     return store[len(prefix) :] if store.startswith(prefix) else None
 
 
-def _below(base: bytes, path: bytes) -> bytes:
+def _path_below(base: bytes, path: bytes) -> bytes:
     return path[len(base) :].lstrip(b"/")

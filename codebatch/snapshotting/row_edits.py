@@ -11,9 +11,9 @@ from itertools import accumulate
 
 import msgspec
 
-from codebatch.snapshotting.stat_cache import Columns, FileStat, Row, StatCache
+from codebatch.snapshotting.stat_cache import FileStat, StatCache, StatColumns, StatRow
 
-_WORDS = ("<Q", "<q", "<q", "<q", "<Q")
+_STAT_FORMATS = ("<Q", "<q", "<q", "<q", "<Q")
 _KEY_BYTES = 32
 
 
@@ -28,38 +28,39 @@ class RowEdits:
             directory: (start, start + count)
             for directory, start, count in zip(cache.directories, starts, cache.counts)  # noqa: B905 - one start more
         }
-        self._words = [
+        self._stat_words = [
             bytearray(column) for column in (cache.modes, cache.sizes, cache.mtimes, cache.ctimes, cache.inodes)
         ]
         self._keys = bytearray(cache.keys)
         self._flags = bytearray(cache.flags)
 
-    def get(self, path: bytes) -> Row | None:
+    def get(self, path: bytes) -> StatRow | None:
         """Return the row of a path, or None."""
-        index = self._find(path)
+        index = self._find_index(path)
         if index is None:
             return None
         words = (
-            struct.unpack_from(word, column, 8 * index)[0] for word, column in zip(_WORDS, self._words, strict=True)
+            struct.unpack_from(word, column, 8 * index)[0]
+            for word, column in zip(_STAT_FORMATS, self._stat_words, strict=True)
         )
-        return Row(
+        return StatRow(
             FileStat(*words), bytes(self._keys[_KEY_BYTES * index : _KEY_BYTES * (index + 1)]), self._flags[index]
         )
 
-    def put(self, path: bytes, row: Row) -> None:
+    def put(self, path: bytes, row: StatRow) -> None:
         """Replace the row of a path. The path must already have a row."""
-        index = self._find(path)
+        index = self._find_index(path)
         assert index is not None
-        for word, column, value in zip(_WORDS, self._words, msgspec.structs.astuple(row.stat), strict=True):
+        for word, column, value in zip(_STAT_FORMATS, self._stat_words, msgspec.structs.astuple(row.stat), strict=True):
             struct.pack_into(word, column, 8 * index, value)
         self._keys[_KEY_BYTES * index : _KEY_BYTES * (index + 1)] = row.key
         self._flags[index] = row.flags
 
-    def columns(self) -> Columns:
+    def columns(self) -> StatColumns:
         """Return the current rows as columns, in the format of the stat cache file."""
         cache = self._cache
-        modes, sizes, mtimes, ctimes, inodes = map(bytes, self._words)
-        return Columns(
+        modes, sizes, mtimes, ctimes, inodes = map(bytes, self._stat_words)
+        return StatColumns(
             directories=cache.directories,
             counts=cache.counts,
             names=cache.names,
@@ -72,7 +73,7 @@ class RowEdits:
             flags=bytes(self._flags),
         )
 
-    def _find(self, path: bytes) -> int | None:
+    def _find_index(self, path: bytes) -> int | None:
         directory, _, name = path.rpartition(b"/")
         start, end = self._ranges.get(directory, (0, 0))
         index = bisect_left(self._names, name, start, end)

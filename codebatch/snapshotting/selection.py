@@ -19,20 +19,20 @@ from codebatch.model.gitignore import (
     PatternList,
     PatternMistake,
     decide_chain,
-    describe,
+    describe_pattern,
     find_mistake,
     parse_arguments,
     parse_ignore_file,
     pattern_mistake,
 )
-from codebatch.model.nearest_directories import Nearest, parent_directory, unknown_from_top
-from codebatch.snapshotting.directories import Directories
-from codebatch.snapshotting.stat_cache import ABSENT, IGNORE_FILE, FileStat, file_stat
+from codebatch.model.nearest_directories import DirectoryMap, parent_directory, unknown_ancestors
+from codebatch.snapshotting.directories import DirectoryDescriptors
+from codebatch.snapshotting.stat_cache import ABSENT_FILE, IGNORE_FILE, FileStat, file_stat
 from codebatch.store.layout import REPORT_FILE
 from codebatch.system.files.regular_files import read_regular
 
 IGNORE_FILE_BYTES_MAX = 4 << 20
-_REPORT = REPORT_FILE.encode()
+_REPORT_NAME = REPORT_FILE.encode()
 
 READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -49,7 +49,7 @@ class SourceRules(msgspec.Struct, frozen=True, kw_only=True):
     rehash: bool = False
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class ExclusionReason(msgspec.Struct, frozen=True):
     """The reason why a path is excluded: a rule as text, and the path that the rule matched.
 
     The matched path is the excluded path itself or one of its parents.
@@ -65,27 +65,27 @@ class SelectionRules:
     `notes` has a note for each ignore file that contains a pattern which can match no path.
     """
 
-    def __init__(self, rules: SourceRules, directories: Directories | None, store: bytes | None) -> None:
+    def __init__(self, rules: SourceRules, directories: DirectoryDescriptors | None, store: bytes | None) -> None:
         """Parse the patterns. `store` is the path of the store below the base, or None if it is elsewhere.
 
         If `directories` is None, no tree is read, and the caller passes the content of ignore files to
         `apply_ignore_file`.
         """
         self._include = parse_arguments(rules.include, "--include")
-        self._takes_all = not rules.include  # If no pattern can match, such as `[`, no path is selected.
+        self._includes_all = not rules.include  # If no pattern can match, such as `[`, no path is selected.
         self._exclude = parse_arguments(rules.exclude, "--exclude")
         self._directories = directories
         self._stores = set() if store is None else {store}
-        self._files: Nearest[PatternList] = Nearest()
+        self._files: DirectoryMap[PatternList] = DirectoryMap()
         self.rule_files: dict[bytes, FileStat] = {}
         self.notes: list[str] = []
-        self._verdicts: dict[bytes, Verdict | None] = {b"": None}
+        self._exclusions: dict[bytes, ExclusionReason | None] = {b"": None}
         self._included = {b"": False}
 
     def add_store(self, directory: bytes) -> None:
         """Exclude the directory of another store."""
         self._stores.add(directory)
-        self._verdicts = {b"": None}
+        self._exclusions = {b"": None}
 
     def add_ignore_file(self, directory: bytes) -> None:
         """Read the .codebatchignore of a directory and add its rules.
@@ -109,8 +109,8 @@ class SelectionRules:
         self._files.put(directory, parse_ignore_file(data, display_path(path), base))
         # If the verdict of this directory is cached, verdicts of paths below it may be cached too, computed without
         # this file. So clear the cache.
-        if directory in self._verdicts:
-            self._verdicts = {b"": None}
+        if directory in self._exclusions:
+            self._exclusions = {b"": None}
 
     def _note_mistake(self, path: bytes, data: bytes) -> None:
         for number, line in enumerate(data.decode("utf-8-sig", "surrogateescape").split("\n"), 1):
@@ -122,63 +122,65 @@ class SelectionRules:
                 self.notes.append(f"{place}: {message}; {mistake.hint}")
                 return
 
-    def selects(self, path: bytes) -> bool:
+    def is_selected(self, path: bytes) -> bool:
         """Return whether a file is selected.
 
         Called for each file of a tree, so trees without rules have a fast path.
         """
-        if self._takes_all and not (self._exclude.patterns or self._files or self._stores):
-            return not _is_report(path)
-        return self.leaves_out(path) is None
+        if self._includes_all and not (self._exclude.patterns or self._files or self._stores):
+            return not _is_report_file(path)
+        return self.exclusion_reason(path) is None
 
-    def leaves_out(self, path: bytes) -> Verdict | None:
+    def exclusion_reason(self, path: bytes) -> ExclusionReason | None:
         """Return the reason why a file is excluded, or None if it is selected."""
-        return self.leaves_out_below(path) or self._not_included(path)
+        return self.exclusion_reason_with_parents(path) or self._missing_inclusion(path)
 
-    def leaves_out_below(self, path: bytes, *, is_directory: bool = False) -> Verdict | None:
+    def exclusion_reason_with_parents(self, path: bytes, *, is_directory: bool = False) -> ExclusionReason | None:
         """Return the reason why a path and everything below it is excluded, or None. `--include` has no effect here."""
         parent = parent_directory(path)
-        if parent not in self._verdicts:
+        if parent not in self._exclusions:
             self._decide_parents(parent)
-        return self._verdicts[parent] or self._direct_verdict(path, is_directory=is_directory)
+        return self._exclusions[parent] or self._direct_exclusion(path, is_directory=is_directory)
 
     def _decide_parents(self, directory: bytes) -> None:
         """Compute the verdicts of a directory and of its parents, from the top.
 
         A loop and not a recursion, because trees can be deep.
         """
-        for part in unknown_from_top(directory, self._verdicts):
-            self._verdicts[part] = self._verdicts[parent_directory(part)] or self._direct_verdict(
+        for part in unknown_ancestors(directory, self._exclusions):
+            self._exclusions[part] = self._exclusions[parent_directory(part)] or self._direct_exclusion(
                 part, is_directory=True
             )
 
-    def _direct_verdict(self, path: bytes, *, is_directory: bool) -> Verdict | None:
+    def _direct_exclusion(self, path: bytes, *, is_directory: bool) -> ExclusionReason | None:
         if path in self._stores:
-            return Verdict("it is a codebatch store", path)
-        if not is_directory and _is_report(path):
-            return Verdict("it is a codebatch report", path)
-        excluded = self._exclude.decide(path, is_directory=is_directory)
+            return ExclusionReason("it is a codebatch store", path)
+        if not is_directory and _is_report_file(path):
+            return ExclusionReason("it is a codebatch report", path)
+        excluded = self._exclude.deciding_pattern(path, is_directory=is_directory)
         if excluded is not None and not excluded.negated:
-            return Verdict(describe(self._exclude, excluded), path)
+            return ExclusionReason(describe_pattern(self._exclude, excluded), path)
         if not self._files:
             return None
-        decided = decide_chain(self._files.above(path), path, is_directory=is_directory)
+        decided = decide_chain(self._files.values_above(path), path, is_directory=is_directory)
         if decided is not None and not decided[1].negated:
-            return Verdict(describe(*decided), path)
+            return ExclusionReason(describe_pattern(*decided), path)
         return None
 
-    def _not_included(self, path: bytes) -> Verdict | None:
-        if self._takes_all:
+    def _missing_inclusion(self, path: bytes) -> ExclusionReason | None:
+        if self._includes_all:
             return None
         parent = parent_directory(path)
-        for part in unknown_from_top(parent, self._included):
-            self._included[part] = self._included[parent_directory(part)] or self._includes(part, is_directory=True)
-        if self._included[parent] or self._includes(path, is_directory=False):
+        for part in unknown_ancestors(parent, self._included):
+            self._included[part] = self._included[parent_directory(part)] or self._is_included_by_pattern(
+                part, is_directory=True
+            )
+        if self._included[parent] or self._is_included_by_pattern(path, is_directory=False):
             return None
-        return Verdict("no --include pattern matches", path)
+        return ExclusionReason("no --include pattern matches", path)
 
-    def _includes(self, path: bytes, *, is_directory: bool) -> bool:
-        pattern = self._include.decide(path, is_directory=is_directory)
+    def _is_included_by_pattern(self, path: bytes, *, is_directory: bool) -> bool:
+        pattern = self._include.deciding_pattern(path, is_directory=is_directory)
         return pattern is not None and not pattern.negated
 
 
@@ -189,9 +191,9 @@ def find_pattern_mistake(patterns: Sequence[str], root: Path) -> PatternMistake 
     return find_mistake(patterns, "" if is_ambiguous else str(root), os.path.expanduser("~").rstrip("/"))
 
 
-def _is_report(path: bytes) -> bool:
+def _is_report_file(path: bytes) -> bool:
     """Return whether a file has the default name of an HTML report."""
-    return path.endswith(_REPORT) and path.rpartition(b"/")[2] == _REPORT
+    return path.endswith(_REPORT_NAME) and path.rpartition(b"/")[2] == _REPORT_NAME
 
 
 def path_and_parents(path: bytes) -> list[bytes]:
@@ -200,20 +202,20 @@ def path_and_parents(path: bytes) -> list[bytes]:
     return [b"/".join(parts[: end + 1]) for end in range(len(parts))]
 
 
-def read_ignore_file(directories: Directories, directory: bytes, name: bytes) -> tuple[bytes | None, FileStat]:
+def read_ignore_file(directories: DirectoryDescriptors, directory: bytes, name: bytes) -> tuple[bytes | None, FileStat]:
     """Return the content and the stat of an ignore file. If it is not a regular file, the content is None.
 
     A symbolic link is not a regular file, so it has no effect, as in git. Raises UnreadablePath.
     """
     path = directory + b"/" + name if directory else name
     try:
-        parent = directories.enter(directory)
+        parent = directories.open_directory(directory)
         status = file_stat(os.stat(name, dir_fd=parent, follow_symlinks=False))
         if not stat.S_ISREG(status.mode):
             return None, status
         data = read_regular(name, bytes_max=IGNORE_FILE_BYTES_MAX, dir_fd=parent, is_link_followed=False)
     except (FileNotFoundError, NotADirectoryError):
-        return None, ABSENT
+        return None, ABSENT_FILE
     except OSError as error:
         raise UnreadablePath(display_path(path), error.strerror) from error
     return data, status

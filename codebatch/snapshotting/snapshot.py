@@ -19,9 +19,15 @@ import msgspec
 from codebatch.errors import StoreCorrupt, UnknownId, UnsupportedEntry
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry, SnapshotId, display_path, encode_entry
-from codebatch.snapshotting.capture import capture
-from codebatch.snapshotting.directories import Directories
-from codebatch.snapshotting.entries import SkippedEntry, content_notes, entry_from_row, is_plain, skipped_entries
+from codebatch.snapshotting.capture import capture_entry
+from codebatch.snapshotting.directories import DirectoryDescriptors
+from codebatch.snapshotting.entries import (
+    SkippedEntry,
+    content_notes,
+    entry_from_row,
+    is_regular_or_link,
+    skipped_entries,
+)
 from codebatch.snapshotting.listing import ListedTree, TreeLister, sort_by_directory
 from codebatch.snapshotting.roots import SourceRoots, resolve_sources, store_below
 from codebatch.snapshotting.row_edits import RowEdits
@@ -31,21 +37,21 @@ from codebatch.snapshotting.stat_cache import (
     MODE_GIT,
     NO_KEY,
     FileStat,
-    Row,
     StatCache,
+    StatRow,
     cache_path,
     is_racy,
     load_stat_cache,
+    make_stamp,
     save_stat_cache,
-    stamp,
     stat_at,
     to_columns,
 )
-from codebatch.snapshotting.walk import unreadable
+from codebatch.snapshotting.walk import unreadable_error
 from codebatch.store import layout
 from codebatch.store.objects.object_store import ObjectStore
 from codebatch.store.objects.pack_writer import PackWriter
-from codebatch.store.snapshots.index_frames import SnapshotIndex, make_index, splice_index
+from codebatch.store.snapshots.index_frames import SnapshotIndex, make_snapshot_index, splice_index
 from codebatch.store.snapshots.snapshots import (
     Snapshot,
     SnapshotDocument,
@@ -54,7 +60,7 @@ from codebatch.store.snapshots.snapshots import (
     load_snapshot,
     publish_snapshot,
 )
-from codebatch.system.files.files import Files
+from codebatch.system.files.files import StoreFiles
 from codebatch.system.processes.garbage_collector import collector_paused
 
 __all__ = ["SkippedEntry", "SnapshotProgress", "SnapshotResult", "SourceRules", "selects_any_file", "take_snapshot"]
@@ -94,7 +100,7 @@ class SnapshotResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def take_snapshot(
-    files: Files,
+    files: StoreFiles,
     store_root: Path,
     roots: Sequence[Path],
     rules: SourceRules,
@@ -110,11 +116,11 @@ def take_snapshot(
     an error is raised, nothing was published.
     """
     sources = resolve_sources(roots, store_root)
-    with Directories(sources.base) as directories:
+    with DirectoryDescriptors(sources.base) as directories:
         selection = SelectionRules(rules, directories, store_below(sources.base, store_root))
         with TreeLister(sources, directories, selection) as lister:
             for directory in sources.directories:
-                lister.start(directory)
+                lister.start_git(directory)
             creation = _SnapshotCreation(files, store_root, sources, rules, directories, objects)
             result = None if rules.rehash else creation.try_reuse(lister, now)
             if result is not None:
@@ -129,7 +135,7 @@ def selects_any_file(roots: Sequence[Path], rules: SourceRules) -> bool:
     This needs no store. Raises the errors of `take_snapshot`.
     """
     sources = resolve_sources(roots, None)
-    with Directories(sources.base) as directories:
+    with DirectoryDescriptors(sources.base) as directories:
         selection = SelectionRules(rules, directories, None)
         with TreeLister(sources, directories, selection) as lister:
             return lister.lists_a_file()
@@ -140,11 +146,11 @@ class _SnapshotCreation:
 
     def __init__(
         self,
-        files: Files,
+        files: StoreFiles,
         store_root: Path,
         sources: SourceRoots,
         rules: SourceRules,
-        directories: Directories,
+        directories: DirectoryDescriptors,
         objects: ObjectStore | None,
     ) -> None:
         self._files = files
@@ -168,11 +174,11 @@ class _SnapshotCreation:
             return None
         for directory, mode, _ in cache.listings:
             if mode == MODE_GIT:
-                lister.start(directory)
+                lister.start_git(directory)
         # git lists in the background while the cached paths are compared, so both together take as long as the slower
         # one.
         changed = {*cache.iter_changed(self._sources.base), *cache.iter_racy()}
-        if any(is_racy(status, cache.stamp_ns) or self._stat(path) != status for path, status in cache.rule_files):
+        if any(is_racy(status, cache.stamp_ns) or self._stat_path(path) != status for path, status in cache.rule_files):
             return None
         if any(lister.digest(directory, mode) != digest for directory, mode, digest in cache.listings):
             return None
@@ -187,11 +193,11 @@ class _SnapshotCreation:
             return None
         if changed:
             may_be_store = any(lister.lists_a_cache_tag(directory, mode) for directory, mode, _ in cache.listings)
-            return None if may_be_store else self._splice(cache, last, changed, now)
+            return None if may_be_store else self._splice_changes(cache, last, changed, now)
         skipped = [SkippedEntry(path, reason) for path, reason in cache.skipped]
-        return self._result(last.document, 0, skipped, list(cache.notes), reused=True)
+        return self._make_result(last.document, 0, skipped, list(cache.notes), reused=True)
 
-    def _splice(
+    def _splice_changes(
         self, cache: StatCache, last: Snapshot, changed: Collection[bytes], now: Callable[[], float]
     ) -> SnapshotResult | None:
         """Read the paths in `changed` again, and return the last snapshot with these changes.
@@ -199,30 +205,34 @@ class _SnapshotCreation:
         Return None if one of the changes affects other paths. The times of all other rows are before the stamp of the
         old cache, and so before the stamp of the new cache.
         """
-        stamp_ns = stamp(self._files, self._cache_path, self._sources.base)
+        stamp_ns = make_stamp(self._files, self._cache_path, self._sources.base)
         if stamp_ns < cache.stamp_ns:  # The clock was set back.
             return None
         edits = RowEdits(cache)
         changes: dict[bytes, Entry | None] = {}
-        rows: list[Row] = []
+        rows: list[StatRow] = []
         with PackWriter(self._objects) as writer:
             for path in sort_by_directory(changed):
-                before, status = edits.get(path), self._stat(path)
-                if before is None or not is_plain(before):
+                before, status = edits.get(path), self._stat_path(path)
+                if before is None or not is_regular_or_link(before):
                     return None
-                row = capture(self._directories, path, status, writer) if status.mode else Row(status, NO_KEY, 0)
-                if not is_plain(row):
+                row = (
+                    capture_entry(self._directories, path, status, writer)
+                    if status.mode
+                    else StatRow(status, NO_KEY, 0)
+                )
+                if not is_regular_or_link(row):
                     return None
                 rows.append(row)
                 edits.put(path, row)
                 if (entry := entry_from_row(path, row)) != entry_from_row(path, before):
                     changes[path] = entry
         try:
-            index = splice_index(last.index(), changes)
+            index = splice_index(last.read_index(), changes)
         except (StoreCorrupt, ValueError):
             return None
-        document = self._publish(index, cache.listings, now)
-        self._save(
+        document = self._publish_index(index, cache.listings, now)
+        self._write_stat_cache(
             msgspec.structs.replace(
                 cache,
                 stamp_ns=stamp_ns,
@@ -233,7 +243,7 @@ class _SnapshotCreation:
         )
         skipped = [SkippedEntry(path, reason) for path, reason in cache.skipped]
         read_files = sum(stat.S_ISREG(row.stat.mode) for row in rows)
-        return self._result(document, read_files, skipped, list(cache.notes), reused=False)
+        return self._make_result(document, read_files, skipped, list(cache.notes), reused=False)
 
     def take(
         self,
@@ -243,39 +253,39 @@ class _SnapshotCreation:
         report: Callable[[SnapshotProgress], None] | None,
     ) -> SnapshotResult:
         """List the tree, read changed files, seal objects, publish the snapshot, and save the stat cache."""
-        stamp_ns = stamp(self._files, self._cache_path, self._sources.base)
+        stamp_ns = make_stamp(self._files, self._cache_path, self._sources.base)
         tree = lister.list_all()
-        rows, read_files = self._read(tree, report)
+        rows, read_files = self._read_rows(tree, report)
         entries = (entry_from_row(path, rows[path]) for path in sorted(rows))
-        index = make_index(encode_entry(entry) for entry in entries if entry is not None)
-        document = self._publish(index, tree.listings, now)
+        index = make_snapshot_index(encode_entry(entry) for entry in entries if entry is not None)
+        document = self._publish_index(index, tree.listings, now)
         skipped = skipped_entries(rows)
         notes = [*tree.notes, *rules.notes, *content_notes(rows, skipped)]
-        self._remember(tree, rules, rows, document, stamp_ns, skipped, notes)
-        return self._result(document, read_files, skipped, notes, reused=False)
+        self._save_stat_cache(tree, rules, rows, document, stamp_ns, skipped, notes)
+        return self._make_result(document, read_files, skipped, notes, reused=False)
 
-    def _read(
+    def _read_rows(
         self, tree: ListedTree, report: Callable[[SnapshotProgress], None] | None
-    ) -> tuple[dict[bytes, Row], int]:
+    ) -> tuple[dict[bytes, StatRow], int]:
         """Return a row for every listed path, and the number of files that were read.
 
         A file is read unless the cache has a valid row for it. On return the objects of all rows are durable.
         """
-        known = {} if self._cache is None or self._rehash else self._cache.rows()
-        rows: dict[bytes, Row] = {}
+        known = {} if self._cache is None or self._rehash else self._cache.safe_rows()
+        rows: dict[bytes, StatRow] = {}
         read_files = bytes_read = 0
         with PackWriter(self._objects) as writer:
             for done, path in enumerate(sort_by_directory(tree.stats)):
                 status = tree.stats[path]
                 row = known.get(path)
                 if path in tree.submodules:
-                    rows[path] = Row(status, NO_KEY, 0 if _has_entries_below(tree, path) else FLAG_SUBMODULE)
+                    rows[path] = StatRow(status, NO_KEY, 0 if _has_entries_below(tree, path) else FLAG_SUBMODULE)
                 elif not (stat.S_ISREG(status.mode) or stat.S_ISLNK(status.mode)):
-                    rows[path] = Row(status, NO_KEY, 0)
+                    rows[path] = StatRow(status, NO_KEY, 0)
                 elif row is not None and row.stat == status and self._objects.has_key(row.key):
                     rows[path] = row
                 else:
-                    rows[path] = capture(self._directories, path, status, writer)
+                    rows[path] = capture_entry(self._directories, path, status, writer)
                     read_files += stat.S_ISREG(status.mode)
                     bytes_read += status.size
                 if report is not None and done % REPORT_EVERY_FILES == 0:
@@ -284,7 +294,7 @@ class _SnapshotCreation:
             report(SnapshotProgress(paths_done=len(tree.stats), paths=len(tree.stats), bytes_read=bytes_read))
         return rows, read_files
 
-    def _publish(
+    def _publish_index(
         self, index: SnapshotIndex, listings: Collection[tuple[bytes, str, bytes]], now: Callable[[], float]
     ) -> SnapshotDocument:
         source = SnapshotSource(
@@ -295,11 +305,11 @@ class _SnapshotCreation:
         created_at = datetime.fromtimestamp(now(), timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         return publish_snapshot(self._files, self._store_root, index, source=source, created_at=created_at)
 
-    def _remember(
+    def _save_stat_cache(
         self,
         tree: ListedTree,
         rules: SelectionRules,
-        rows: dict[bytes, Row],
+        rows: dict[bytes, StatRow],
         document: SnapshotDocument,
         stamp_ns: int,
         skipped: list[SkippedEntry],
@@ -320,9 +330,9 @@ class _SnapshotCreation:
             notes=notes,
             **msgspec.structs.asdict(columns),
         )
-        self._save(cache, document)
+        self._write_stat_cache(cache, document)
 
-    def _save(self, cache: StatCache, document: SnapshotDocument) -> None:
+    def _write_stat_cache(self, cache: StatCache, document: SnapshotDocument) -> None:
         """Write the stat cache. If a pack is known to be damaged, write it so that `try_reuse` never accepts it."""
         packs = self._objects.pack_sizes()
         cache = msgspec.structs.replace(
@@ -334,7 +344,7 @@ class _SnapshotCreation:
         with contextlib.suppress(UnsupportedEntry):  # Without the stat cache, the next snapshot lists the tree in full.
             save_stat_cache(self._files, self._cache_path, cache)
 
-    def _result(
+    def _make_result(
         self,
         document: SnapshotDocument,
         read_files: int,
@@ -356,11 +366,11 @@ class _SnapshotCreation:
             stat_cache=self._cache_path.name,
         )
 
-    def _stat(self, path: bytes) -> FileStat:
+    def _stat_path(self, path: bytes) -> FileStat:
         try:
             return stat_at(self._directories, path)
         except OSError as error:
-            raise unreadable(path, error.strerror) from error
+            raise unreadable_error(path, error.strerror) from error
 
 
 def _has_entries_below(tree: ListedTree, submodule: bytes) -> bool:

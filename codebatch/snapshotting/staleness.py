@@ -26,9 +26,9 @@ import msgspec
 
 from codebatch.errors import SourceUnreadable, StoreCorrupt, UnknownId
 from codebatch.model.entry import Entry, SnapshotId, display_path
-from codebatch.model.nearest_directories import innermost, parent_directory
+from codebatch.model.nearest_directories import innermost_directory, parent_directory
 from codebatch.snapshotting.changes import Changes
-from codebatch.snapshotting.directories import Directories
+from codebatch.snapshotting.directories import DirectoryDescriptors
 from codebatch.snapshotting.roots import store_below
 from codebatch.snapshotting.selection import READ_FLAGS, SelectionRules, SourceRules
 from codebatch.snapshotting.stat_cache import (
@@ -37,29 +37,29 @@ from codebatch.snapshotting.stat_cache import (
     MODE_GIT,
     NO_KEY,
     FileStat,
-    Row,
     StatCache,
+    StatRow,
     directory_changed_ns,
     read_stat_cache,
     stat_at,
 )
-from codebatch.snapshotting.walk import GitIgnore, is_git, list_directory, work_tree_around
+from codebatch.snapshotting.walk import GitIgnore, is_git_directory, list_directory, work_tree_around
 from codebatch.snapshotting.worktrees import LinkedWorktrees
 from codebatch.store import layout
 from codebatch.store.snapshots.snapshots import Snapshot, load_snapshot
-from codebatch.system.files.files import Files
+from codebatch.system.files.files import StoreFiles
 
-PATHS_MAX = 20_000
+CHECKED_PATHS_MAX = 20_000
 """Maximum number of paths in the cache. A tree with more paths is not compared."""
-DIRECTORIES_MAX = 1_000
-ADDED_MAX = 20_000
+CHECKED_DIRECTORIES_MAX = 1_000
+LISTED_NAMES_MAX = 20_000
 """Maximum number of modified directories whose entries are listed.
 
 Also the maximum number of new names in them that are compared with the rules.
 """
 REREAD_BYTES_MAX = 4 << 20
 REREAD_FILES_MAX = 256
-CHANGES_MAX = 10
+CHANGES_FOUND_MAX = 10
 """Maximum number of changes to report. The search stops when it has found this number."""
 
 
@@ -88,30 +88,30 @@ class _SourceKey(msgspec.Struct, frozen=True, array_like=True):
 
 
 def changes_since(
-    files: Files, store_root: Path, stat_cache: str, snapshot_id: SnapshotId, ignored_paths: Collection[bytes] = ()
+    files: StoreFiles, store_root: Path, stat_cache: str, snapshot_id: SnapshotId, ignored_paths: Collection[bytes] = ()
 ) -> Changes | None:
     """Return the differences between the snapshot and the present tree.
 
     Changes of `ignored_paths` (absolute) are omitted. Return None if there is no stat cache, or if the tree does not
     exist or cannot be read.
     """
-    read = _read(files, store_root, stat_cache)
+    read = _read_cache_and_key(files, store_root, stat_cache)
     if read is None:
         return None
     cache, about = read
     since = None if cache.snapshot_id == snapshot_id else SnapshotId(cache.snapshot_id)
     base = os.path.realpath(about.base)
     changed: list[bytes] = []
-    is_cut = sum(cache.counts) > PATHS_MAX
+    is_cut = sum(cache.counts) > CHECKED_PATHS_MAX
     try:
         with _TreeCheck(cache, about, store_root) as check:
             try:
                 changes = (path for path in check.iter_changes() if os.path.join(base, path) not in ignored_paths)
-                for path in () if is_cut else islice(changes, CHANGES_MAX):
+                for path in () if is_cut else islice(changes, CHANGES_FOUND_MAX):
                     changed.append(path)  # noqa: PERF402  # keep the changes found before a limit was reached
             except _LimitExceededError:
                 is_cut = True
-            is_cut = is_cut or len(changed) == CHANGES_MAX
+            is_cut = is_cut or len(changed) == CHANGES_FOUND_MAX
             if since is not None and changed:
                 then, later = (load_snapshot(files, store_root, each) for each in (snapshot_id, since))
                 changed, since = check.changes_from(then, later, changed, is_cut=is_cut), None
@@ -123,23 +123,23 @@ def changes_since(
     return Changes(tuple(changed), is_cut, since, include, exclude)
 
 
-def read_source_rules(files: Files, store_root: Path, stat_cache: str) -> SourceRules | None:
+def read_source_rules(files: StoreFiles, store_root: Path, stat_cache: str) -> SourceRules | None:
     """Return the rules that selected the files of a snapshot, or None if there is no stat cache."""
-    read = _read(files, store_root, stat_cache)
+    read = _read_cache_and_key(files, store_root, stat_cache)
     return None if read is None else read[1].rules
 
 
-def find_stat_cache(files: Files, store_root: Path, snapshot_id: SnapshotId, base: str) -> str:
+def find_stat_cache(files: StoreFiles, store_root: Path, snapshot_id: SnapshotId, base: str) -> str:
     """Return the name of the latest stat cache that was written for a snapshot of the tree at `base`, or ""."""
     newest = (0, "")
     for name in files.listing(store_root / layout.CACHE):
-        read = _read(files, store_root, name)
+        read = _read_cache_and_key(files, store_root, name)
         if read is not None and read[0].snapshot_id == snapshot_id and display_path(read[1].base) == base:
             newest = max(newest, (read[0].stamp_ns, name))
     return newest[1]
 
 
-def _read(files: Files, store_root: Path, name: str) -> tuple[StatCache, _SourceKey] | None:
+def _read_cache_and_key(files: StoreFiles, store_root: Path, name: str) -> tuple[StatCache, _SourceKey] | None:
     """Return a stat cache and its decoded key, or None if the cache does not exist or is damaged."""
     cache = read_stat_cache(files, store_root / layout.CACHE / name) if layout.STAT_CACHE_PATTERN.match(name) else None
     try:
@@ -154,17 +154,17 @@ class _TreeCheck:
     def __init__(self, cache: StatCache, about: _SourceKey, store_root: Path) -> None:
         """Open the tree. Raises OSError if it does not exist."""
         self._cache = cache
-        self._about = about
+        self._source_key = about
         self._store_root = store_root
         _, self._listed, _ = about.sources
         self._base = about.base
         self._opened = contextlib.ExitStack()
-        self._directories = self._opened.enter_context(Directories(about.base))
+        self._directories = self._opened.enter_context(DirectoryDescriptors(about.base))
         self._touched: set[bytes] = set()
         self._bytes_left = REREAD_BYTES_MAX
         self._files_left = REREAD_FILES_MAX
-        self._directories_left = DIRECTORIES_MAX
-        self._names_left = ADDED_MAX
+        self._directories_left = CHECKED_DIRECTORIES_MAX
+        self._names_left = LISTED_NAMES_MAX
 
     def __enter__(self) -> _TreeCheck:
         return self
@@ -173,16 +173,18 @@ class _TreeCheck:
         self._opened.close()
 
     @cached_property
-    def _rules(self) -> SelectionRules:
-        return SelectionRules(self._about.rules, self._directories, store_below(self._base, self._store_root))
+    def _selection_rules(self) -> SelectionRules:
+        return SelectionRules(self._source_key.rules, self._directories, store_below(self._base, self._store_root))
 
     @cached_property
-    def _ignored(self) -> dict[bytes, GitIgnore]:
+    def _gitignores(self) -> dict[bytes, GitIgnore]:
         """The ignore rules of each listed directory that exists."""
         ignores: dict[bytes, GitIgnore] = {}
         for directory, mode, _ in self._cache.listings:
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # Its rows report the removal.
-                ignores[directory] = self._opened.enter_context(GitIgnore(self._top(directory, mode), self._base))
+                ignores[directory] = self._opened.enter_context(
+                    GitIgnore(self._gitignore_top(directory, mode), self._base)
+                )
         return ignores
 
     @cached_property
@@ -194,12 +196,12 @@ class _TreeCheck:
 
         Raises OSError, SourceUnreadable or _LimitExceededError.
         """
-        rows: dict[bytes, Row] | None = None
+        rows: dict[bytes, StatRow] | None = None
         touched: dict[bytes, FileStat] = {}
         reported: set[bytes] = set()
         for path in self._cache.iter_changed(self._base, self._touched):
             rows = rows or self._cache.all_rows()
-            if self._differs(path, rows[path]):
+            if self._has_changed_file(path, rows[path]):
                 reported.add(path)
                 yield path
             else:
@@ -216,7 +218,7 @@ class _TreeCheck:
                     yield path
             elif status.mode:
                 applied.append(os.path.dirname(path))
-        yield from self._added(applied)
+        yield from self._iter_added(applied)
         if not is_listed_alike:  # Only a new list of the tree would show which files changed.
             raise _LimitExceededError
 
@@ -233,7 +235,7 @@ class _TreeCheck:
         differing_paths = (
             path for path in sorted({*before, *after} - {*differing}) if before.get(path) != after.get(path)
         )
-        return list(islice(differing_paths, CHANGES_MAX))
+        return list(islice(differing_paths, CHANGES_FOUND_MAX))
 
     def _equals_entry(self, path: bytes, entry: Entry | None) -> bool:
         """Return whether a path equals its entry in a snapshot.
@@ -253,9 +255,9 @@ class _TreeCheck:
             return False
         if entry.kind == "file" and bool(now.mode & stat.S_IXUSR) != entry.executable:
             return False
-        return hashlib.sha256(self._content(path, now)).hexdigest() == entry.object
+        return hashlib.sha256(self._read_content(path, now)).hexdigest() == entry.object
 
-    def _differs(self, path: bytes, row: Row) -> bool:
+    def _has_changed_file(self, path: bytes, row: StatRow) -> bool:
         """Return whether content, kind or executable bit of a path differ from its row in the stat cache.
 
         Call this only if the stat of the path differs from the row.
@@ -268,22 +270,22 @@ class _TreeCheck:
             and bool(now.mode & stat.S_IXUSR) == bool(row.stat.mode & stat.S_IXUSR)
             and now.size == row.stat.size
         )
-        return not is_alike or hashlib.sha256(self._content(path, now)).digest() != row.key
+        return not is_alike or hashlib.sha256(self._read_content(path, now)).digest() != row.key
 
-    def _content(self, path: bytes, now: FileStat) -> bytes:
+    def _read_content(self, path: bytes, now: FileStat) -> bytes:
         self._bytes_left -= now.size
         self._files_left -= 1
         if min(self._bytes_left, self._files_left) < 0:
             raise _LimitExceededError
         directory, _, name = path.rpartition(b"/")
-        parent = self._directories.enter(directory)
+        parent = self._directories.open_directory(directory)
         if stat.S_ISLNK(now.mode):
             return os.readlink(name, dir_fd=parent)
 
         with open(os.open(name, READ_FLAGS, dir_fd=parent), "rb") as file:
             return file.read(now.size + 1)
 
-    def _added(self, applied: Sequence[bytes]) -> Iterator[bytes]:
+    def _iter_added(self, applied: Sequence[bytes]) -> Iterator[bytes]:
         """Yield new paths in directories that were modified at or after the stamp of the cache.
 
         `applied` are the directories whose .codebatchignore was in effect when the snapshot was taken.
@@ -296,7 +298,7 @@ class _TreeCheck:
             return
 
         for directory in applied:
-            self._rules.add_ignore_file(directory)
+            self._selection_rules.add_ignore_file(directory)
         names = {path for path in self._cache.iter_paths() if parent_directory(path) in changed}
         pending = sorted(changed, reverse=True)
         while pending:
@@ -304,24 +306,24 @@ class _TreeCheck:
             self._directories_left -= 1
             if self._directories_left < 0:
                 raise _LimitExceededError
-            listing = innermost(self._ignored, directory)
+            listing = innermost_directory(self._gitignores, directory)
             if listing is None:
                 continue
-            ignored = self._ignored[listing]
+            ignored = self._gitignores[listing]
             for name, kind in list_directory(self._directories, directory) or ():
                 path = directory + b"/" + name if directory else name
-                if path in names or path in known or is_git(name):
+                if path in names or path in known or is_git_directory(name):
                     continue
                 self._names_left -= 1
                 if self._names_left < 0:
                     raise _LimitExceededError
                 if ignored.rule_for(os.path.join(self._base, path), is_directory=kind == "directory") is not None:
                     continue
-                if kind == "file" and self._rules.leaves_out(path) is None:
+                if kind == "file" and self._selection_rules.exclusion_reason(path) is None:
                     yield path
                 elif (
                     kind == "directory"
-                    and self._rules.leaves_out_below(path, is_directory=True) is None
+                    and self._selection_rules.exclusion_reason_with_parents(path, is_directory=True) is None
                     and not self._worktrees.has(path)
                 ):
                     pending.append(path)
@@ -335,7 +337,7 @@ class _TreeCheck:
         """Return whether a directory was listed. False if the user named a file in it instead."""
         return any(not top or directory == top or directory.startswith(top + b"/") for top in self._listed)
 
-    def _top(self, directory: bytes, mode: str) -> bytes:
+    def _gitignore_top(self, directory: bytes, mode: str) -> bytes:
         """Return the top directory whose .gitignore files apply to a listing."""
         listed = os.path.join(self._base, directory) if directory else self._base
         return (work_tree_around(listed) if mode == MODE_GIT else None) or listed

@@ -31,9 +31,9 @@ import msgspec
 from codebatch.errors import StoreError
 from codebatch.model.digest import digest_bytes
 from codebatch.model.nearest_directories import parent_directory
-from codebatch.snapshotting.directories import Directories
+from codebatch.snapshotting.directories import DirectoryDescriptors
 from codebatch.store import layout
-from codebatch.system.files.files import Files
+from codebatch.system.files.files import StoreFiles
 
 IGNORE_FILE = b".codebatchignore"
 NO_KEY = bytes(32)
@@ -63,10 +63,10 @@ class FileStat(msgspec.Struct, frozen=True, array_like=True, gc=False):
     inode: int
 
 
-ABSENT = FileStat(0, 0, 0, 0, 0)
+ABSENT_FILE = FileStat(0, 0, 0, 0, 0)
 
 
-class Row(msgspec.Struct, frozen=True, gc=False):
+class StatRow(msgspec.Struct, frozen=True, gc=False):
     """The row of one listed path. `key` is the SHA-256 of its object, or NO_KEY if the path has no object."""
 
     stat: FileStat
@@ -111,11 +111,11 @@ class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
         The loop calls lstat with whole paths, which is faster than opening each directory. It also calls lstat for
         every directory, to find links that have replaced a directory. A path that is too long for lstat is yielded as
-        changed, and the caller reads it through `Directories`.
+        changed, and the caller reads it through `DirectoryDescriptors`.
         """
         names = iter(self.names.split(b"\0"))
         expected = self._iter_stats()
-        lstat, fields_of, stamp_ns = os.lstat, _FIELDS_OF, self.stamp_ns
+        lstat, fields_of, stamp_ns = os.lstat, _stat_fields, self.stamp_ns
         missing: set[bytes] = set()
         top = os.path.join(base, b"")
         for directory, count in zip(self.directories, self.counts, strict=True):
@@ -154,17 +154,17 @@ class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
                 if is_racy(FileStat(*row), self.stamp_ns):
                     yield path
 
-    def rows(self) -> dict[bytes, Row]:
+    def safe_rows(self) -> dict[bytes, StatRow]:
         """Return every row that is not racy, by path."""
         return {
-            path: Row(FileStat(*row), key, flags)
+            path: StatRow(FileStat(*row), key, flags)
             for path, row, key, flags in self._iter_rows()
             if row[2] < self.stamp_ns and row[3] < self.stamp_ns
         }
 
-    def all_rows(self) -> dict[bytes, Row]:
+    def all_rows(self) -> dict[bytes, StatRow]:
         """Return every row, by path."""
-        return {path: Row(FileStat(*row), key, flags) for path, row, key, flags in self._iter_rows()}
+        return {path: StatRow(FileStat(*row), key, flags) for path, row, key, flags in self._iter_rows()}
 
     def iter_paths(self) -> Iterator[bytes]:
         """Yield the paths of the rows, in row order."""
@@ -180,16 +180,16 @@ class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
     def _iter_stats(self) -> Iterator[tuple[int, int, int, int, int]]:
         return zip(
-            _column("Q", self.modes),
-            _column("q", self.sizes),
-            _column("q", self.mtimes),
-            _column("q", self.ctimes),
-            _column("Q", self.inodes),
+            _decode_column("Q", self.modes),
+            _decode_column("q", self.sizes),
+            _decode_column("q", self.mtimes),
+            _decode_column("q", self.ctimes),
+            _decode_column("Q", self.inodes),
             strict=True,
         )
 
 
-class Columns(msgspec.Struct, frozen=True):
+class StatColumns(msgspec.Struct, frozen=True):
     """The rows as columns, as in the file."""
 
     directories: list[bytes]
@@ -204,7 +204,7 @@ class Columns(msgspec.Struct, frozen=True):
     flags: bytes
 
 
-def to_columns(rows: dict[bytes, Row]) -> Columns:
+def to_columns(rows: dict[bytes, StatRow]) -> StatColumns:
     """Return rows as columns, grouped by directory. Directories are sorted, and so are the names in each directory."""
     groups: dict[bytes, list[bytes]] = {}
     for path in sorted(rows):
@@ -219,21 +219,21 @@ def to_columns(rows: dict[bytes, Row]) -> Columns:
     prefixes = sorted(groups)
     paths = [path for prefix in prefixes for path in groups[prefix]]
     ordered = [rows[path] for path in paths]
-    return Columns(
+    return StatColumns(
         [prefix[:-1] for prefix in prefixes],
         [len(groups[prefix]) for prefix in prefixes],
         b"\0".join([path[path.rfind(b"/") + 1 :] for path in paths]),
-        _bytes("Q", (row.stat.mode for row in ordered)),
-        _bytes("q", (row.stat.size for row in ordered)),
-        _bytes("q", (row.stat.mtime_ns for row in ordered)),
-        _bytes("q", (row.stat.ctime_ns for row in ordered)),
-        _bytes("Q", (row.stat.inode for row in ordered)),
+        _column_bytes("Q", (row.stat.mode for row in ordered)),
+        _column_bytes("q", (row.stat.size for row in ordered)),
+        _column_bytes("q", (row.stat.mtime_ns for row in ordered)),
+        _column_bytes("q", (row.stat.ctime_ns for row in ordered)),
+        _column_bytes("Q", (row.stat.inode for row in ordered)),
         b"".join(row.key for row in ordered),
         bytes(row.flags for row in ordered),
     )
 
 
-def load_stat_cache(files: Files, path: Path, source: bytes) -> StatCache | None:
+def load_stat_cache(files: StoreFiles, path: Path, source: bytes) -> StatCache | None:
     """Return the stat cache at a path.
 
     None if it is missing or damaged, or was written for another key than `source`.
@@ -242,7 +242,7 @@ def load_stat_cache(files: Files, path: Path, source: bytes) -> StatCache | None
     return cache if cache is not None and cache.source == source else None
 
 
-def read_stat_cache(files: Files, path: Path) -> StatCache | None:
+def read_stat_cache(files: StoreFiles, path: Path) -> StatCache | None:
     """Return the stat cache at a path, or None if it is missing or damaged."""
     try:
         data = files.read(path)
@@ -255,10 +255,10 @@ def read_stat_cache(files: Files, path: Path) -> StatCache | None:
         cache = _decoder.decode(memoryview(data)[head:])
     except msgspec.DecodeError:
         return None
-    return cache if _is_rectangular(cache) else None
+    return cache if _has_equal_columns(cache) else None
 
 
-def save_stat_cache(files: Files, path: Path, cache: StatCache) -> None:
+def save_stat_cache(files: StoreFiles, path: Path, cache: StatCache) -> None:
     """Replace the stat cache atomically, without fsync.
 
     If a power loss leaves an incomplete file, its CRC does not match.
@@ -273,7 +273,7 @@ def cache_path(store_root: Path, source: bytes) -> Path:
     return store_root / layout.CACHE / layout.stat_cache_name(digest_bytes(source))
 
 
-def stamp(files: Files, path: Path, base: bytes) -> int:
+def make_stamp(files: StoreFiles, path: Path, base: bytes) -> int:
     """Return the stamp of a new cache: the current time in ns, by the clock of the store's file system.
 
     Only rows with earlier times are valid. If `base` is on another device, two seconds are subtracted.
@@ -290,16 +290,16 @@ def file_stat(status: os.stat_result) -> FileStat:
     return FileStat(status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 
-def stat_at(directories: Directories, path: bytes) -> FileStat:
+def stat_at(directories: DirectoryDescriptors, path: bytes) -> FileStat:
     """Return the lstat(2) result of a path in a tree.
 
     Return ABSENT if the path does not exist, or if a parent is a file or a link. Raises OSError.
     """
     directory, _, name = path.rpartition(b"/")
     try:
-        return file_stat(os.stat(name, dir_fd=directories.enter(directory), follow_symlinks=False))
+        return file_stat(os.stat(name, dir_fd=directories.open_directory(directory), follow_symlinks=False))
     except (FileNotFoundError, NotADirectoryError):
-        return ABSENT
+        return ABSENT_FILE
 
 
 def is_racy(status: FileStat, stamp_ns: int) -> bool:
@@ -321,12 +321,12 @@ def is_special(mode: int) -> bool:
     return mode != 0 and not (stat_module.S_ISREG(mode) or stat_module.S_ISDIR(mode) or stat_module.S_ISLNK(mode))
 
 
-_FIELDS_OF = operator.attrgetter("st_mode", "st_size", "st_mtime_ns", "st_ctime_ns", "st_ino")
+_stat_fields = operator.attrgetter("st_mode", "st_size", "st_mtime_ns", "st_ctime_ns", "st_ino")
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(StatCache)
 
 
-def _is_rectangular(cache: StatCache) -> bool:
+def _has_equal_columns(cache: StatCache) -> bool:
     total = sum(cache.counts)
     eights = (cache.modes, cache.sizes, cache.mtimes, cache.ctimes, cache.inodes)
     return (
@@ -339,14 +339,14 @@ def _is_rectangular(cache: StatCache) -> bool:
     )
 
 
-def _bytes(code: str, values: Iterable[int]) -> bytes:
+def _column_bytes(code: str, values: Iterable[int]) -> bytes:
     column = array(code, values)
     if sys.byteorder == "big":
         column.byteswap()
     return column.tobytes()
 
 
-def _column(code: str, data: bytes) -> array[int]:
+def _decode_column(code: str, data: bytes) -> array[int]:
     column = array(code)
     column.frombytes(data)
     if sys.byteorder == "big":

@@ -9,13 +9,19 @@ import msgspec
 
 from codebatch.errors import SourceUnreadable, UnreadablePath
 from codebatch.model.entry import PATH_BYTES_MAX, display_path
-from codebatch.model.gitignore import DISPLAYED_BYTES_MAX, PatternList, decide_chain, describe, parse_ignore_file
-from codebatch.model.nearest_directories import Nearest, parent_directory, unknown_from_top
-from codebatch.snapshotting.directories import Directories
+from codebatch.model.gitignore import (
+    DISPLAYED_BYTES_MAX,
+    PatternList,
+    decide_chain,
+    describe_pattern,
+    parse_ignore_file,
+)
+from codebatch.model.nearest_directories import DirectoryMap, parent_directory, unknown_ancestors
+from codebatch.snapshotting.directories import DirectoryDescriptors
 from codebatch.snapshotting.selection import SelectionRules, read_ignore_file
 from codebatch.snapshotting.stat_cache import IGNORE_FILE
 
-GITIGNORE = b".gitignore"
+GITIGNORE_NAME = b".gitignore"
 
 
 class WalkResult(msgspec.Struct, frozen=True):
@@ -26,8 +32,8 @@ class WalkResult(msgspec.Struct, frozen=True):
     special: list[bytes]
 
 
-def walk(
-    directories: Directories, top: bytes, rules: SelectionRules, above: tuple[PatternList, ...] = ()
+def walk_tree(
+    directories: DirectoryDescriptors, top: bytes, rules: SelectionRules, above: tuple[PatternList, ...] = ()
 ) -> WalkResult:
     """List the paths below `top`, which is a path below the base. Excluded directories are not entered.
 
@@ -41,29 +47,33 @@ def walk(
 
 
 def iter_walk(
-    directories: Directories, top: bytes, rules: SelectionRules, walked: WalkResult, above: tuple[PatternList, ...] = ()
+    directories: DirectoryDescriptors,
+    top: bytes,
+    rules: SelectionRules,
+    walked: WalkResult,
+    above: tuple[PatternList, ...] = (),
 ) -> Iterator[None]:
-    """Do the work of `walk` in steps: after each directory, add its paths to `walked` and yield."""
-    ignore_files: Nearest[PatternList] = Nearest()
+    """Do the work of `walk_tree` in steps: after each directory, add its paths to `walked` and yield."""
+    ignore_files: DirectoryMap[PatternList] = DirectoryMap()
     pending = [top]
     while pending:
         directory = pending.pop()
-        pending.extend(_visit(directories, directory, top, rules, ignore_files, above, walked))
+        pending.extend(_visit_directory(directories, directory, top, rules, ignore_files, above, walked))
         yield
 
 
-def _visit(
-    directories: Directories,
+def _visit_directory(
+    directories: DirectoryDescriptors,
     directory: bytes,
     top: bytes,
     rules: SelectionRules,
-    ignore_files: Nearest[PatternList],
+    ignore_files: DirectoryMap[PatternList],
     above: tuple[PatternList, ...],
     walked: WalkResult,
 ) -> list[bytes]:
     """List one directory and add its paths to `walked`. Return the subdirectories to visit."""
     if len(directory) > PATH_BYTES_MAX:
-        raise path_too_long(directory)
+        raise path_too_long_error(directory)
     items = list_directory(directories, directory)
     if items is None:
         return []
@@ -72,25 +82,29 @@ def _visit(
         walked.repositories.append(directory)
         return []
     prefix = directory + b"/" if directory else b""
-    if GITIGNORE in names:
-        data, _ = read_ignore_file(directories, directory, GITIGNORE)
+    if GITIGNORE_NAME in names:
+        data, _ = read_ignore_file(directories, directory, GITIGNORE_NAME)
         if data is not None:
-            ignore_files.put(directory, parse_ignore_file(data, display_path(prefix + GITIGNORE), prefix))
+            ignore_files.put(directory, parse_ignore_file(data, display_path(prefix + GITIGNORE_NAME), prefix))
     rule_file = prefix + IGNORE_FILE
     # An ignored .codebatchignore has no effect. git's list does not contain it either, so both listing modes give the
     # same result.
-    if IGNORE_FILE in names and not _is_ignored(ignore_files.above(rule_file) + above, rule_file, is_directory=False):
+    if IGNORE_FILE in names and not _is_ignored(
+        ignore_files.values_above(rule_file) + above, rule_file, is_directory=False
+    ):
         rules.add_ignore_file(directory)
     below = []
     for name, kind in items:
         path = prefix + name
-        if is_git(name) or _is_ignored(ignore_files.above(path) + above, path, is_directory=kind == "directory"):
+        if is_git_directory(name) or _is_ignored(
+            ignore_files.values_above(path) + above, path, is_directory=kind == "directory"
+        ):
             continue
         if kind == "file":
             walked.paths.append(path)
         elif kind == "special":
             walked.special.append(path)
-        elif rules.leaves_out_below(path, is_directory=True) is None:
+        elif rules.exclusion_reason_with_parents(path, is_directory=True) is None:
             below.append(path)
     return below
 
@@ -115,16 +129,18 @@ def ignore_files_above(base: bytes, directory: bytes) -> tuple[PatternList, ...]
     parts = os.path.relpath(target, top).split(b"/")
     below_base = directory.split(b"/") if directory else []
     pattern_lists: list[PatternList] = []
-    with Directories(top) as directories:
+    with DirectoryDescriptors(top) as directories:
         for depth in range(len(parts)):
-            data, _ = read_ignore_file(directories, b"/".join(parts[:depth]), GITIGNORE)
+            data, _ = read_ignore_file(directories, b"/".join(parts[:depth]), GITIGNORE_NAME)
             if data is None:
                 continue
             # The number of directory levels from the file up to the base is negative if the file is below the base.
             beyond = len(parts) - len(below_base) - depth
             directory_prefix = b"".join(part + b"/" for part in parts[depth : depth + max(beyond, 0)])
             prefix = b"".join(part + b"/" for part in below_base[: max(-beyond, 0)])
-            pattern_lists.insert(0, parse_ignore_file(data, display_path(GITIGNORE), prefix, prefix=directory_prefix))
+            pattern_lists.insert(
+                0, parse_ignore_file(data, display_path(GITIGNORE_NAME), prefix, prefix=directory_prefix)
+            )
     return tuple(pattern_lists)
 
 
@@ -138,8 +154,8 @@ class GitIgnore:
         """
         self._top = top
         self._base = base.rstrip(b"/") + b"/"
-        self._directories = Directories(top)
-        self._files: Nearest[PatternList] = Nearest()
+        self._directories = DirectoryDescriptors(top)
+        self._files: DirectoryMap[PatternList] = DirectoryMap()
         self._read: set[bytes] = set()
         self._rules: dict[bytes, str | None] = {b"": None}
 
@@ -156,7 +172,7 @@ class GitIgnore:
         """
         path = target[len(self._top.rstrip(b"/")) + 1 :]
         parent = parent_directory(path)
-        for directory in unknown_from_top(parent, self._rules):
+        for directory in unknown_ancestors(parent, self._rules):
             self._rules[directory] = self._rules[parent_directory(directory)] or self._rule_ignoring_parents(
                 directory, is_directory=True
             )
@@ -166,13 +182,13 @@ class GitIgnore:
         directory = parent_directory(path)
         if directory not in self._read:
             self._read.add(directory)
-            data, _ = read_ignore_file(self._directories, directory, GITIGNORE)
+            data, _ = read_ignore_file(self._directories, directory, GITIGNORE_NAME)
             if data is not None:
                 prefix = directory + b"/" if directory else b""
-                displayed_file = os.path.join(self._top, prefix + GITIGNORE).removeprefix(self._base)
+                displayed_file = os.path.join(self._top, prefix + GITIGNORE_NAME).removeprefix(self._base)
                 self._files.put(directory, parse_ignore_file(data, display_path(displayed_file), prefix))
-        decided = decide_chain(self._files.above(path), path, is_directory=is_directory)
-        return describe(*decided) if decided is not None and not decided[1].negated else None
+        decided = decide_chain(self._files.values_above(path), path, is_directory=is_directory)
+        return describe_pattern(*decided) if decided is not None and not decided[1].negated else None
 
 
 def ignored_by(target: bytes, base: bytes, *, is_directory: bool) -> str | None:
@@ -196,35 +212,39 @@ def work_tree_around(directory: bytes) -> bytes | None:
     return directory
 
 
-def list_directory(directories: Directories, directory: bytes) -> list[tuple[bytes, str]] | None:
+def list_directory(directories: DirectoryDescriptors, directory: bytes) -> list[tuple[bytes, str]] | None:
     """Return the names in a directory with their kinds: `file` (or link), `directory`, `special`.
 
     Return None if the directory does not exist any more. Raises SourceUnreadable.
     """
     try:
-        return [(os.fsencode(item.name), _kind(item)) for item in directories.scan(directory)]
+        return [(os.fsencode(item.name), _entry_kind(item)) for item in directories.scan_directory(directory)]
     except (FileNotFoundError, NotADirectoryError):
         # The directory was removed or replaced after its parent was read.
         return None
     except OSError as error:
-        raise unreadable(directory, error.strerror) from error
+        raise unreadable_error(directory, error.strerror) from error
 
 
-def special_files(directories: Directories, directory: bytes) -> list[bytes]:
+def special_files(directories: DirectoryDescriptors, directory: bytes) -> list[bytes]:
     """Return the FIFOs, sockets and devices in a directory, which git never lists. Empty if it is unreadable."""
     prefix = directory + b"/" if directory else b""
     try:
-        return [prefix + os.fsencode(item.name) for item in directories.scan(directory) if _kind(item) == "special"]
+        return [
+            prefix + os.fsencode(item.name)
+            for item in directories.scan_directory(directory)
+            if _entry_kind(item) == "special"
+        ]
     except OSError:
         return []
 
 
-def is_git(name: bytes) -> bool:
+def is_git_directory(name: bytes) -> bool:
     """Return whether a name is `.git`, in upper or lower case, because some file systems ignore case."""
     return name.lower() == b".git"
 
 
-def path_too_long(path: bytes) -> SourceUnreadable:
+def path_too_long_error(path: bytes) -> SourceUnreadable:
     """Return the error for a path that is too long for a snapshot."""
     return SourceUnreadable(
         f"a path is longer than {PATH_BYTES_MAX} bytes: {display_path(path[:DISPLAYED_BYTES_MAX])}…",
@@ -232,12 +252,12 @@ def path_too_long(path: bytes) -> SourceUnreadable:
     )
 
 
-def unreadable(path: bytes, reason: str | None) -> SourceUnreadable:
+def unreadable_error(path: bytes, reason: str | None) -> SourceUnreadable:
     """Return the error that the operating system denies access to a path of the source."""
     return UnreadablePath(display_path(path) or ".", reason, hint="fix its permissions, or exclude it with --exclude")
 
 
-def _kind(item: os.DirEntry[str]) -> str:
+def _entry_kind(item: os.DirEntry[str]) -> str:
     if item.is_file(follow_symlinks=False) or item.is_symlink():
         return "file"
     return "directory" if item.is_dir(follow_symlinks=False) else "special"

@@ -39,7 +39,7 @@ class LinkedWorktrees:
         return b"\0".join(name for name in names if not (name.endswith(b"/") and self.has(prefix + name[:-1])))
 
     @property
-    def notes(self) -> list[str]:
+    def exclusion_notes(self) -> list[str]:
         """A note for users about the linked work trees that were excluded. Empty if there are none."""
         first, *other_paths = sorted(self._excluded) or [b""]
         more = f" and {len(other_paths):,} more" if other_paths else ""

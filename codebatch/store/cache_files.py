@@ -10,7 +10,7 @@ import msgspec
 
 from codebatch.errors import StoreError
 from codebatch.store import layout
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 
 _CRC_BYTES = 4
 
@@ -26,7 +26,7 @@ def read_cached(store: StoreDir, name: str, magic: bytes, type_: type[T]) -> T |
         data = store.files.read(store.root / layout.CACHE / name)
         start = len(magic) + _CRC_BYTES
         body = data[start:]
-        return msgspec.msgpack.decode(body, type=type_) if data[:start] == magic + _crc(body) else None
+        return msgspec.msgpack.decode(body, type=type_) if data[:start] == magic + _crc_bytes(body) else None
     except (FileNotFoundError, StoreError, ValueError):  # msgspec raises ValueError for undecodable bytes.
         return None
 
@@ -38,8 +38,8 @@ def write_cached(store: StoreDir, name: str, magic: bytes, value: object) -> Non
     """
     body = msgspec.msgpack.encode(value)
     with contextlib.suppress(StoreError, OSError):
-        store.files.write_volatile(store.root / layout.CACHE / name, magic + _crc(body) + body)
+        store.files.write_volatile(store.root / layout.CACHE / name, magic + _crc_bytes(body) + body)
 
 
-def _crc(body: bytes) -> bytes:
+def _crc_bytes(body: bytes) -> bytes:
     return zlib.crc32(body).to_bytes(_CRC_BYTES, "little")

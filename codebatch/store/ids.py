@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 from codebatch.errors import AmbiguousId, InvalidId, NotInStore
 
-_REFERENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}\Z")
-_LATEST = re.compile(r"latest(?:~(\d{1,6}))?\Z", re.ASCII)
+_REFERENCE_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}\Z")
+_LATEST_REFERENCE = re.compile(r"latest(?:~(\d{1,6}))?\Z", re.ASCII)
 
 CANDIDATES_SHOWN_MAX = 10
 
@@ -18,7 +18,7 @@ SkipCallback = Callable[[str], None]
 
 def latest_offset(reference: str) -> int | None:
     """Return N of a reference `latest~N`, 0 for `latest`, and None for any other reference."""
-    match = _LATEST.match(reference)
+    match = _LATEST_REFERENCE.match(reference)
     return int(match[1] or 0) if match else None
 
 
@@ -28,7 +28,7 @@ def resolve_prefix(reference: str, known: Sequence[str], *, noun: str, prefix: s
     The reference may omit `prefix`: `2026` names `batch-2026…`. `noun` names the kind of ID in errors. Raises
     InvalidId, UnknownId or AmbiguousId.
     """
-    if not _REFERENCE.match(reference):
+    if not _REFERENCE_PATTERN.match(reference):
         raise InvalidId(
             f"{reference!r} is not a valid {noun} id",
             hint=f"ids consist of letters, digits, '-' and '_'; see: codebatch {noun} list",

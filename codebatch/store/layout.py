@@ -9,7 +9,7 @@ import re
 from typing import NamedTuple
 
 from codebatch.model.digest import Digest
-from codebatch.model.outcome import Register
+from codebatch.model.outcome import OutcomeRegister
 from codebatch.model.shard import SHARD_ID_PATTERN, ShardId
 
 STORE_DIRECTORY = ".codebatch"
@@ -19,7 +19,7 @@ REPORT_FILE = "codebatch-report.html"
 
 STORE_FILE = "store.json"
 UNTRUSTED_FILE = "untrusted.json"
-WITNESS = "made-here"
+CREATED_HERE_FILE = "made-here"
 OBJECTS = "objects"
 SNAPSHOTS = "snapshots"
 BATCHES = "batches"
@@ -28,13 +28,13 @@ CACHE = "cache"
 LOCKS = "locks"
 PINS = "pins"
 
-LOCK_OF_STORE = "store"
-LOCK_OF_BATCHES = "batches"
-LOCK_OF_UNTRUSTED = "untrusted"
+STORE_LOCK = "store"
+BATCHES_LOCK = "batches"
+UNTRUSTED_LOCK = "untrusted"
 
 PACK_SUFFIX = ".pack"
 INDEX_SUFFIX = ".idx"
-BAD_SUFFIX = ".bad"
+DAMAGED_SUFFIX = ".bad"
 PART_SUFFIX = ".part"
 
 SNAPSHOT_FILE = "snapshot.json"
@@ -78,15 +78,19 @@ QUESTIONS = "questions"
 
 MANIFEST_FILE = "manifest.json"
 
-_SHARD = f"({SHARD_ID_PATTERN})"
-_LEASE = re.compile(_SHARD + r"\.(\d{1,9})\.(\d{1,9})\Z", re.ASCII)
-_COORDINATOR_LEASE = re.compile(r"coordinator\.([1-9]\d{0,8})\Z", re.ASCII)
-_LOG = re.compile(_SHARD + r"\.(\d{1,9})\.r([1-9]\d{0,8})\.([1-9]\d{0,8})\.log\Z", re.ASCII)
-_EVENTS = re.compile(r"([1-9]\d{0,8})\.jsonl\Z", re.ASCII)
-_QUESTION = re.compile(_SHARD + r"\.(\d{1,9})\.r([1-9]\d{0,8})\.([1-9]\d{0,8})\.([1-9]\d{0,8})\.json\Z", re.ASCII)
-_REGISTER = re.compile(_SHARD + r"\.(0|[1-9]\d{0,8})\.([a-z][a-z0-9_-]{0,63})\.r([1-9]\d{0,8})\Z", re.ASCII)
-_SHARD_ALONE = re.compile(_SHARD + r"\Z")
-_GENERATION = re.compile(r"[1-9]\d{0,8}\Z", re.ASCII)
+_SHARD_PATTERN = f"({SHARD_ID_PATTERN})"
+_LEASE_NAME = re.compile(_SHARD_PATTERN + r"\.(\d{1,9})\.(\d{1,9})\Z", re.ASCII)
+_COORDINATOR_LEASE_NAME = re.compile(r"coordinator\.([1-9]\d{0,8})\Z", re.ASCII)
+_LOG_NAME = re.compile(_SHARD_PATTERN + r"\.(\d{1,9})\.r([1-9]\d{0,8})\.([1-9]\d{0,8})\.log\Z", re.ASCII)
+_EVENTS_NAME = re.compile(r"([1-9]\d{0,8})\.jsonl\Z", re.ASCII)
+_QUESTION_NAME = re.compile(
+    _SHARD_PATTERN + r"\.(\d{1,9})\.r([1-9]\d{0,8})\.([1-9]\d{0,8})\.([1-9]\d{0,8})\.json\Z", re.ASCII
+)
+_REGISTER_NAME = re.compile(
+    _SHARD_PATTERN + r"\.(0|[1-9]\d{0,8})\.([a-z][a-z0-9_-]{0,63})\.r([1-9]\d{0,8})\Z", re.ASCII
+)
+_WHOLE_SHARD_ID = re.compile(_SHARD_PATTERN + r"\Z")
+_GENERATION_NAME = re.compile(r"[1-9]\d{0,8}\Z", re.ASCII)
 HOLDER_PATTERN = re.compile(r"[0-9a-f]{32}\Z")
 
 
@@ -115,9 +119,9 @@ def lease_name(shard: ShardId, start: int, epoch: int) -> str:
     return f"{shard}.{start}.{epoch}"
 
 
-def parse_lease(name: str) -> tuple[ShardId, int, int] | None:
+def parse_lease_name(name: str) -> tuple[ShardId, int, int] | None:
     """Parse the name of a lease into (shard, start, epoch). Return None for any other name."""
-    match = _LEASE.match(name)
+    match = _LEASE_NAME.match(name)
     return (ShardId(match[1]), int(match[2]), int(match[3])) if match else None
 
 
@@ -126,9 +130,9 @@ def coordinator_lease_name(epoch: int) -> str:
     return f"coordinator.{epoch}"
 
 
-def parse_coordinator_lease(name: str) -> int | None:
+def parse_coordinator_lease_name(name: str) -> int | None:
     """Return the epoch in the name of a coordinator lease, or None for any other name."""
-    match = _COORDINATOR_LEASE.match(name)
+    match = _COORDINATOR_LEASE_NAME.match(name)
     return int(match[1]) if match else None
 
 
@@ -142,9 +146,9 @@ def events_name(epoch: int) -> str:
     return f"{epoch}.jsonl"
 
 
-def parse_events(name: str) -> int | None:
+def parse_events_name(name: str) -> int | None:
     """Return the epoch in the name of an event file, or None for any other name."""
-    match = _EVENTS.match(name)
+    match = _EVENTS_NAME.match(name)
     return int(match[1]) if match else None
 
 
@@ -153,9 +157,9 @@ def log_name(shard: ShardId, item: int, round_: int, epoch: int) -> str:
     return f"{shard}.{item}.r{round_}.{epoch}.log"
 
 
-def parse_log(name: str) -> tuple[ShardId, int, int, int] | None:
+def parse_log_name(name: str) -> tuple[ShardId, int, int, int] | None:
     """Parse the name of a log into (shard, item, round, epoch). Return None for any other name."""
-    match = _LOG.match(name)
+    match = _LOG_NAME.match(name)
     return (ShardId(match[1]), int(match[2]), int(match[3]), int(match[4])) if match else None
 
 
@@ -177,9 +181,9 @@ def question_name(place: QuestionPlace) -> str:
     return f"{place.shard}.{place.item}.r{place.round}.{place.epoch}.{place.number}.json"
 
 
-def parse_question(name: str) -> QuestionPlace | None:
+def parse_question_name(name: str) -> QuestionPlace | None:
     """Parse the name of a question. Return None for any other name."""
-    match = _QUESTION.match(name)
+    match = _QUESTION_NAME.match(name)
     return QuestionPlace(ShardId(match[1]), *map(int, match.groups()[1:])) if match else None
 
 
@@ -193,16 +197,16 @@ def register_name(shard: ShardId, start: int, task: str, round_: int) -> str:
 
 def is_register_name(name: str) -> bool:
     """Return whether `name` is the name of a register, in exactly the form that `register_name` returns."""
-    return _REGISTER.match(name) is not None
+    return _REGISTER_NAME.match(name) is not None
 
 
-def parse_register(name: str) -> Register | None:
+def parse_register_name(name: str) -> OutcomeRegister | None:
     """Parse the name of a register. Return None for any other name."""
-    match = _REGISTER.match(name)
+    match = _REGISTER_NAME.match(name)
     if match is None:
         return None
 
-    return Register(ShardId(match[1]), int(match[2]), match[3], int(match[4]))
+    return OutcomeRegister(ShardId(match[1]), int(match[2]), match[3], int(match[4]))
 
 
 def segment_name(holder: str) -> str:
@@ -227,7 +231,7 @@ def cell_name(holder: str) -> str:
 
 def is_shard_id(text: str) -> bool:
     """Return whether a text is a shard ID."""
-    return _SHARD_ALONE.match(text) is not None
+    return _WHOLE_SHARD_ID.match(text) is not None
 
 
 def shard_file_name(place: int, shard: ShardId) -> str:
@@ -243,6 +247,6 @@ def index_part_name(layer: str, number: int) -> str:
     return f"{layer}-{number:06d}.lmdb.zst"
 
 
-def parse_generation(name: str) -> int | None:
+def parse_generation_name(name: str) -> int | None:
     """Return the number in the directory name of an index of a batch, or None for any other name."""
-    return int(name) if _GENERATION.match(name) else None
+    return int(name) if _GENERATION_NAME.match(name) else None

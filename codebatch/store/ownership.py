@@ -24,9 +24,9 @@ import msgspec
 
 from codebatch.errors import StoreUntrusted
 from codebatch.store import layout
-from codebatch.system.files.files import Files
+from codebatch.system.files.files import StoreFiles
 
-_GITFILE = b"gitdir: "
+_GITFILE_PREFIX = b"gitdir: "
 _GITFILE_BYTES_MAX = 8192
 _NAME_LENGTH_MAX = 0xFFF
 
@@ -38,41 +38,41 @@ class StoreOrigin(msgspec.Struct, frozen=True, kw_only=True):
     changed_ns: int
 
 
-def make_origin(files: Files, root: Path, document: str) -> StoreOrigin:
+def make_origin(files: StoreFiles, root: Path, document: str) -> StoreOrigin:
     """Create the witness of a new store and return the witness's identity.
 
     If another process, which creates the same store, has already created the witness, return the identity of that
     witness. Raises StoreUntrusted if the name of the witness is taken by another file.
     """
     with contextlib.suppress(FileExistsError):
-        files.make_link(document, root / layout.WITNESS)
-    origin = _origin(files, root)
+        files.make_link(document, root / layout.CREATED_HERE_FILE)
+    origin = _current_origin(files, root)
     if origin is None:
         raise StoreUntrusted(
-            f"cannot create a store: {root / layout.WITNESS} already exists",
+            f"cannot create a store: {root / layout.CREATED_HERE_FILE} already exists",
             hint="choose another location with --store",
         )
     return origin
 
 
-def check_origin(files: Files, root: Path, origin: StoreOrigin, document: str) -> None:
+def check_origin(files: StoreFiles, root: Path, origin: StoreOrigin, document: str) -> None:
     """Raise StoreUntrusted if a store was not created at this place by this user, or if git tracks a file of it."""
     for path in (root, root / document):
         status = files.stat(path)
         if status is None or status.st_uid != os.geteuid():
             raise _untrusted_store(root, "belongs to another user")
-    if _origin(files, root) != origin:
+    if _current_origin(files, root) != origin:
         raise _untrusted_store(root, "was not created here: it was cloned, copied or unpacked")
-    refuse_tracked(root)
+    refuse_tracked_root(root)
 
 
-def refuse_link(root: Path) -> None:
+def refuse_linked_root(root: Path) -> None:
     """Raise StoreUntrusted if `root` is a symbolic link. codebatch found `root` and takes it for a store."""
     if root.is_symlink():
         raise _untrusted_store(root, "is a symbolic link")
 
 
-def refuse_tracked(root: Path) -> None:
+def refuse_tracked_root(root: Path) -> None:
     """Raise StoreUntrusted if git tracks anything at or below the path of a store, even if the store does not exist."""
     if _git_tracks(root):
         top = "" if root.parent == Path.cwd() else f" -C {shlex.quote(os.path.relpath(root.parent))}"
@@ -83,8 +83,8 @@ def refuse_tracked(root: Path) -> None:
         )
 
 
-def _origin(files: Files, root: Path) -> StoreOrigin | None:
-    status = files.stat(root / layout.WITNESS)
+def _current_origin(files: StoreFiles, root: Path) -> StoreOrigin | None:
+    status = files.stat(root / layout.CREATED_HERE_FILE)
     if status is None or not stat.S_ISLNK(status.st_mode):
         return None
     return StoreOrigin(inode=status.st_ino, changed_ns=status.st_ctime_ns)
@@ -131,25 +131,25 @@ def is_in_index(git: Path, path: bytes) -> bool | None:
     cannot be read.
     """
     if not git.is_dir():
-        with _open_plain(git) as file:
+        with _open_regular(git) as file:
             link = file.read(_GITFILE_BYTES_MAX)
-        if not link.startswith(_GITFILE):
+        if not link.startswith(_GITFILE_PREFIX):
             return None
-        git = git.parent / os.fsdecode(link.removeprefix(_GITFILE).rstrip(b"\n"))
+        git = git.parent / os.fsdecode(link.removeprefix(_GITFILE_PREFIX).rstrip(b"\n"))
     names = os.listdir(git)
     if "index" not in names:
         return False
     if any(name.startswith("sharedindex.") for name in names):
         return None
-    with _open_plain(git / "index") as file:
+    with _open_regular(git / "index") as file:
         index = file.read()
     if index[:4] != b"DIRC" or int.from_bytes(index[4:8], "big") not in (2, 3):
         return None
     # The index is searched, not parsed: the length of an entry depends on the hash algorithm of the repository.
-    return any(_is_name(index, match.start()) for match in re.finditer(re.escape(path) + rb"[/\0]", index))
+    return any(_is_index_name(index, match.start()) for match in re.finditer(re.escape(path) + rb"[/\0]", index))
 
 
-def _is_name(index: bytes, start: int) -> bool:
+def _is_index_name(index: bytes, start: int) -> bool:
     """Return whether the name of an entry may begin at the position `start` of a git index.
 
     True if the length of the name is in the two bytes before `start`. In an entry with extended flags, the length is in
@@ -162,7 +162,7 @@ def _is_name(index: bytes, start: int) -> bool:
     return length in lengths
 
 
-def _open_plain(path: Path) -> BinaryIO:
+def _open_regular(path: Path) -> BinaryIO:
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)

@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from codebatch.errors import StoreError, StoreUntrusted, StoreUnwritable
-from codebatch.system.files.files import Files
+from codebatch.system.files.files import StoreFiles
 
 # Errors that concern one source file: it has the maximum number of links, another owner, or is on another file system.
-_NO_LINK = {errno.EMLINK, errno.EPERM, errno.EXDEV}
+_LINK_REFUSALS = {errno.EMLINK, errno.EPERM, errno.EXDEV}
 # Errors that concern one target name: its directory is not writable, or the existing file may not be replaced.
-_NO_NAME = {errno.EACCES, errno.EPERM, errno.EROFS}
+_WRITE_REFUSALS = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
-def hardlink_or_copy(files: Files, source: Path, target: Path) -> bool:
+def hardlink_or_copy(files: StoreFiles, source: Path, target: Path) -> bool:
     """Make a hard link to a write-once file, or a copy if no link is possible.
 
     Return False if the target already exists. The name is durable after `sync_directory`.
@@ -28,7 +28,7 @@ def hardlink_or_copy(files: Files, source: Path, target: Path) -> bool:
     return is_linked
 
 
-def try_link(files: Files, source: Path, target: Path) -> bool | None:
+def try_link(files: StoreFiles, source: Path, target: Path) -> bool | None:
     """Call `Files.create_exclusive`, which links `source` to `target`.
 
     Return None if `source` cannot get a further link.
@@ -38,7 +38,7 @@ def try_link(files: Files, source: Path, target: Path) -> bool | None:
     try:
         return files.create_exclusive(source, target)
     except (OSError, StoreUntrusted, StoreUnwritable) as error:
-        if _error_number(error) not in _NO_LINK:
+        if _error_number(error) not in _LINK_REFUSALS:
             raise
         return None
 
@@ -52,7 +52,7 @@ def ignoring_link_refusals(on_refusal: Callable[[StoreError], object] | None = N
     try:
         yield
     except (StoreUntrusted, StoreUnwritable) as error:
-        if isinstance(error, StoreUnwritable) and _error_number(error) not in _NO_NAME:
+        if isinstance(error, StoreUnwritable) and _error_number(error) not in _WRITE_REFUSALS:
             raise
         if on_refusal is not None:
             on_refusal(error)

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 
-class Host(msgspec.Struct, frozen=True, kw_only=True):
+class HostBoot(msgspec.Struct, frozen=True, kw_only=True):
     """A machine since its last boot. `boot` is the boot ID of the kernel, or empty if the kernel has none."""
 
     name: str
@@ -18,16 +18,16 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @functools.cache
-def this_host() -> Host:
+def this_host() -> HostBoot:
     """Return the identity of this machine since its last boot."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
         boot = ""
-    return Host(name=os.uname().nodename, boot=boot)
+    return HostBoot(name=os.uname().nodename, boot=boot)
 
 
-def is_this_machine(host: Host) -> bool:
+def is_this_machine(host: HostBoot) -> bool:
     """Return whether a host is the kernel on which this process runs.
 
     Then flocks of its processes are visible to this process. Boot IDs are compared, because containers on one kernel

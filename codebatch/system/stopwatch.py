@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
-PAUSE_SECONDS = 1.0
+OBSERVATION_GAP_SECONDS_MAX = 1.0
 
 Key = TypeVar("Key", bound=Hashable)
 
 
-class Stopwatch(Generic[Key]):
+class StateStopwatch(Generic[Key]):
     """A stopwatch for several keys, for example workers: the time for which each key has been in its present state.
 
     If more than PAUSE_SECONDS pass between two observations, the time between them does not count, because the process
@@ -25,10 +25,10 @@ class Stopwatch(Generic[Key]):
     def observe(self, now: float) -> None:
         """Begin an observation at the time `now`, in seconds of a clock that stops while the machine is suspended."""
         passed = now - self._looked_at
-        self._now += passed if passed <= PAUSE_SECONDS else 0.0
+        self._now += passed if passed <= OBSERVATION_GAP_SECONDS_MAX else 0.0
         self._looked_at = now
 
-    def seconds(self, key: Key, state: object) -> float:
+    def seconds_in_state(self, key: Key, state: object) -> float:
         """Return the seconds for which `key` has been in the state `state`, without pauses.
 
         0 if its state has just changed.

@@ -11,15 +11,15 @@ from pathlib import Path
 import msgspec
 
 from codebatch.model.record import Record
-from codebatch.model.task import Json
-from codebatch.store.batches.store import create_store
+from codebatch.model.task import JsonValue
+from codebatch.store.batches.store_directory import create_store
 from codebatch.system.files.files import RealFiles
 
-_NAME = "tried"
+_TASK_NAME = "tried"
 
 
 def run_task(
-    directory: Path, python: str, files: Mapping[str, str | bytes], settings: Mapping[str, Json] | None = None
+    directory: Path, python: str, files: Mapping[str, str | bytes], settings: Mapping[str, JsonValue] | None = None
 ) -> list[Record]:
     """Run a custom task on files and return its records, in output order.
 
@@ -32,7 +32,7 @@ def run_task(
     project.mkdir()
     shutil.copy(path, project / "task.py")
     table = {"python": f"task.py:{function}", **(settings or {})}
-    lines = [f"[tasks.{_NAME}]", *(f"{key} = {_toml(value)}" for key, value in table.items())]
+    lines = [f"[tasks.{_TASK_NAME}]", *(f"{key} = {_toml_value(value)}" for key, value in table.items())]
     (project / "codebatch.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
     tree = directory / "tree"
     for name, content in files.items():
@@ -41,12 +41,12 @@ def run_task(
         file_path.write_bytes(content.encode() if isinstance(content, str) else content)
     # The store makes the tree a project of its own, so settings in directories above the tree have no effect.
     create_store(RealFiles(), tree / ".codebatch")
-    batch = msgspec.json.decode(_codebatch(project, "run", "../tree", "-j", "1"), type=_Batch)
-    answer = _codebatch(project, "query", "outputs", "--task", _NAME, "--batch", batch.batch_id)
+    batch = msgspec.json.decode(_run_codebatch(project, "run", "../tree", "-j", "1"), type=_RunAnswerMembers)
+    answer = _run_codebatch(project, "query", "outputs", "--task", _TASK_NAME, "--batch", batch.batch_id)
     return msgspec.json.decode(answer, type=_QueryAnswer).records
 
 
-class _Batch(msgspec.Struct):
+class _RunAnswerMembers(msgspec.Struct):
     """The members of the answer of `run` that are needed."""
 
     batch_id: str
@@ -58,7 +58,7 @@ class _QueryAnswer(msgspec.Struct):
     records: list[Record]
 
 
-def _codebatch(project: Path, *arguments: str) -> bytes:
+def _run_codebatch(project: Path, *arguments: str) -> bytes:
     command = [sys.executable, "-m", "codebatch", *arguments, "--json", "--store", "../tree/.codebatch"]
     process = subprocess.run(command, cwd=project, capture_output=True, check=False)
     if process.returncode:
@@ -66,9 +66,9 @@ def _codebatch(project: Path, *arguments: str) -> bytes:
     return process.stdout
 
 
-def _toml(value: Json) -> str:
+def _toml_value(value: JsonValue) -> str:
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_toml(key)} = {_toml(item)}" for key, item in value.items()) + " }"
+        return "{ " + ", ".join(f"{_toml_value(key)} = {_toml_value(item)}" for key, item in value.items()) + " }"
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_toml, value))}]"
+        return f"[{', '.join(map(_toml_value, value))}]"
     return msgspec.json.encode(value).decode("utf-8")

@@ -65,7 +65,7 @@ __all__ = [
     "unpause",
 ]
 
-_NAMES = {
+_EXPORTED_NAMES = {
     "query.status.work_status": "CommandStatus WorkBatchStatus",
     "work.api": (
         "answer attempts cancel change get iter_batches iter_events pause questions resume retry skip start unpause"
@@ -81,7 +81,7 @@ _NAMES = {
 if not TYPE_CHECKING:  # If type checkers saw `__getattr__`, they would not report names that do not exist.
 
     def __getattr__(name: str) -> object:
-        for module, names in _NAMES.items():
+        for module, names in _EXPORTED_NAMES.items():
             if name in names.split():
                 value = globals()[name] = getattr(importlib.import_module(f"codebatch.{module}"), name)
                 return value

@@ -6,14 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from codebatch.model.work.event import AnyEvent
-from codebatch.model.work.work_batch import Halt, OnFailure, Strategy
+from codebatch.model.work.work_batch import FailureAction, HaltMode, Strategy
 from codebatch.operations.project.configuration import load_configuration
-from codebatch.operations.project.stores import StorePlace, open_store
+from codebatch.operations.project.stores import StoreLocator, open_store
 from codebatch.operations.runs.events import BatchActivity
 from codebatch.query.filters.arguments import path_argument
 from codebatch.store.batches.resolution import resolve_batch
 from codebatch.work.control.attempts import AttemptInfo, list_attempts
-from codebatch.work.control.batches import WorkBatch, iter_work, load_work_batch, refuse_unnamed, resolve_live
+from codebatch.work.control.batches import (
+    WorkBatch,
+    iter_work_batches,
+    load_work_batch,
+    refuse_unnamed_batch,
+    resolve_live_batch,
+)
 from codebatch.work.control.cancel import cancel_batch
 from codebatch.work.control.follow import iter_followed_events, make_follower, parse_cursor_option
 from codebatch.work.control.listener import WorkListener
@@ -30,11 +36,11 @@ def start(
     store: str | Path | None = None,
     max_parallel: int | None = None,
     strategy: Strategy | None = None,
-    on_failure: OnFailure | None = None,
+    on_failure: FailureAction | None = None,
     failures_max: int | None = None,
     retry: int | None = None,
     timeout: float | None = None,
-    halt: Halt | None = None,
+    halt: HaltMode | None = None,
     wait_answers: bool = False,
     env: Sequence[str] = (),
     tags: Sequence[str] = (),
@@ -86,7 +92,7 @@ def start(
     return run_files(
         tuple(map(path_argument, files)),
         options,
-        StorePlace(None if store is None else path_argument(store)),
+        StoreLocator(None if store is None else path_argument(store)),
         keep=load_configuration(Path.cwd()).settings.store.keep,
         is_parallel=parallel_batches,
         is_trusted=trust,
@@ -106,7 +112,7 @@ def get(batch: str | None = None, *, store: str | Path | None = None) -> WorkBat
 
 def iter_batches(*, store: str | Path | None = None) -> Iterator[WorkBatch]:
     """Yield all readable batches of task lists, the latest first."""
-    return iter_work(open_store(store))
+    return iter_work_batches(open_store(store))
 
 
 def iter_events(
@@ -156,7 +162,7 @@ def resume(
     opened = open_store(store)
     batch_dir = resolve_batch(opened, batch, kind="work")
     if batch is None and store is not None:
-        refuse_unnamed(batch_dir)
+        refuse_unnamed_batch(batch_dir)
     return resume_work(
         opened,
         batch_dir,
@@ -191,7 +197,7 @@ def cancel(
     opened = open_store(store)
     return cancel_batch(
         opened,
-        resolve_live(opened, batch),
+        resolve_live_batch(opened, batch),
         grace_seconds=grace_seconds,
         is_forced=force,
         waits=wait,
@@ -214,7 +220,7 @@ def answer(
     accepted first. Raises the errors of `get`.
     """
     opened = open_store(store)
-    return answer_question(opened, resolve_live(opened, batch, else_latest=True), task, text, question=question)
+    return answer_question(opened, resolve_live_batch(opened, batch, else_latest=True), task, text, question=question)
 
 
 def retry(
@@ -236,19 +242,19 @@ def skip(*tasks: str, as_done: bool = False, batch: str | None = None, store: st
     that need them can run. Raises InvalidInput if a task is already done, and the errors of `get`.
     """
     opened = open_store(store)
-    return skip_tasks(opened, resolve_live(opened, batch), tasks, as_done=as_done)
+    return skip_tasks(opened, resolve_live_batch(opened, batch), tasks, as_done=as_done)
 
 
 def pause(batch: str | None = None, *, store: str | Path | None = None) -> WorkBatch:
     """Start no more tasks of a batch until `unpause` or `resume`. By default, the only running batch is paused."""
     opened = open_store(store)
-    return pause_batch(opened, resolve_live(opened, batch))
+    return pause_batch(opened, resolve_live_batch(opened, batch))
 
 
 def unpause(batch: str | None = None, *, store: str | Path | None = None) -> WorkBatch:
     """Start tasks of a batch again after `pause`."""
     opened = open_store(store)
-    return unpause_batch(opened, resolve_live(opened, batch))
+    return unpause_batch(opened, resolve_live_batch(opened, batch))
 
 
 def change(
@@ -264,7 +270,7 @@ def change(
     Running tasks continue. Raises InvalidInput for an unknown pool or a number below 1, and the errors of `get`.
     """
     opened = open_store(store)
-    return change_batch(opened, resolve_live(opened, batch), max_parallel=max_parallel, pools=pools)
+    return change_batch(opened, resolve_live_batch(opened, batch), max_parallel=max_parallel, pools=pools)
 
 
 def questions(batch: str | None = None, *, store: str | Path | None = None) -> list[OpenQuestion]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from codebatch.model.outcome import Outcome, decode_commit, encode_commit
+from codebatch.model.outcome import TaskOutcome, decode_commit, encode_commit
 from tests.support.command_line import CommandLine, copy_project, make_project, write
 
 
@@ -342,7 +342,7 @@ def test_rebuildable_directories_may_be_deleted(stored: DamagedProject) -> None:
     assert stored.codebatch("run", ".", "--json").json["result_digest"] == stored.digest
 
 
-def longer(outcome: Outcome) -> Outcome:
+def longer(outcome: TaskOutcome) -> TaskOutcome:
     """The same outcome, as if it covered an item more."""
     return msgspec.structs.replace(outcome, end=outcome.end + 1)
 

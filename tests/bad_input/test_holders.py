@@ -10,7 +10,7 @@ import pytest
 
 from codebatch.model.outcome import HolderId
 from codebatch.model.shard import ShardId
-from codebatch.store.batches.holders import NOBODY, Holder, HolderFile, LeaseReader
+from codebatch.store.batches.holders import UNKNOWN_HOLDER, HolderFile, HolderRegistration, LeaseReader
 from codebatch.system.files.files import RealFiles
 from codebatch.system.host import this_host
 
@@ -18,9 +18,9 @@ ID = HolderId("a" * 32)
 SHARD = ShardId("0123abcd")
 
 
-def _holder(root: Path) -> Holder:
+def _holder(root: Path) -> HolderRegistration:
     about = HolderFile(holder=ID, role="worker", pid=os.getpid(), host=this_host(), since_ns=1)
-    return Holder(RealFiles(), root, about)
+    return HolderRegistration(RealFiles(), root, about)
 
 
 def cut(path: Path) -> None:
@@ -41,7 +41,7 @@ def rename_holder(path: Path) -> None:
     """Another's file in the place of this one's, byte by byte sound."""
     other = HolderFile(holder=HolderId("b" * 32), role="worker", pid=1, host=this_host(), since_ns=1)
     (path.parent.parent / "other").mkdir()
-    Holder(RealFiles(), path.parent.parent / "other", other).close()
+    HolderRegistration(RealFiles(), path.parent.parent / "other", other).close()
     with path.open("r+b") as file:
         file.write((path.parent.parent / "other" / "holders" / other.holder).read_bytes())
 
@@ -53,25 +53,25 @@ def test_damaged_holder_is_alive_while_its_lock_is_held(tmp_path: Path, damage: 
     damage(tmp_path / "holders" / ID)
     for _ in range(2):
         reader = LeaseReader(RealFiles(), tmp_path)
-        lease = reader.leases()[SHARD, 0]
+        lease = reader.read_leases()[SHARD, 0]
         assert (lease.epoch, lease.is_live) == (3, True)
-        ((found, is_live),) = reader.holders()
+        ((found, is_live),) = reader.read_holders()
         assert (found.holder, found.role, is_live) == (ID, "worker", True)
         if damage is not rename_holder:  # A sound file is believed, whoever it names.
             assert lease.holder.holder == ID
     holder.close()
     reader = LeaseReader(RealFiles(), tmp_path)
-    lease = reader.leases()[SHARD, 0]
+    lease = reader.read_leases()[SHARD, 0]
     assert (lease.epoch, lease.is_live) == (3, False)
-    assert [is_live for _, is_live in reader.holders()] == [False]
+    assert [is_live for _, is_live in reader.read_holders()] == [False]
 
 
 def test_damaged_lease_without_a_known_holder_is_dead(tmp_path: Path) -> None:
     holder = _holder(tmp_path)
     assert holder.try_lease(SHARD, 7, 2)
     (tmp_path / "holders" / ID).unlink()
-    assert LeaseReader(RealFiles(), tmp_path).leases()[SHARD, 7].holder.holder == ID
+    assert LeaseReader(RealFiles(), tmp_path).read_leases()[SHARD, 7].holder.holder == ID
     empty(tmp_path / "leases" / f"{SHARD}.7.2")
-    lease = LeaseReader(RealFiles(), tmp_path).leases()[SHARD, 7]
-    assert (lease.holder.holder, lease.epoch, lease.is_live) == (NOBODY, 2, False)
+    lease = LeaseReader(RealFiles(), tmp_path).read_leases()[SHARD, 7]
+    assert (lease.holder.holder, lease.epoch, lease.is_live) == (UNKNOWN_HOLDER, 2, False)
     holder.close()

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from codebatch.model.digest import Digest
 from codebatch.model.documents import encode_document
 from codebatch.model.plan import ContextTable, PlannedTask, decode_plan, encode_plan, plan_digest, task_key
-from codebatch.store.batches.batches import decode_batch
+from codebatch.store.batches.batch_directory import decode_batch
 from tests.bad_input.conftest import manifest
 from tests.support.command_line import CommandLine, write
 
@@ -35,7 +35,9 @@ def _forge_plan(batch: Path, forged_contexts: dict[str, bytes]) -> None:
         seen = (*task.contexts, "ruff") if is_lint else task.contexts
         tasks.append(replace(task, config=settings, contexts=seen, key=keys[task.name]))
     digest = plan_digest(plan.snapshot_digest, tasks, plan.paths)
-    tables = {name: ContextTable(values=(value,), items=(0,) * plan.items) for name, value in forged_contexts.items()}
+    tables = {
+        name: ContextTable(values=(value,), items=(0,) * plan.item_count) for name, value in forged_contexts.items()
+    }
     contexts = {**plan.contexts, **tables}
     forged = replace(plan, tasks=tuple(tasks), digest=digest, contexts=contexts)
     (batch / "plan.json").write_bytes(encode_plan(forged))

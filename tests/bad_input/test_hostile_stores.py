@@ -19,7 +19,7 @@ from codebatch.model.documents import encode_document
 from codebatch.model.outcome import HolderId
 from codebatch.store.batches.holders import HolderFile
 from codebatch.store.batches.resolution import resolve_batch
-from codebatch.store.batches.store import open_store
+from codebatch.store.batches.store_directory import open_store
 from codebatch.store.ownership import is_in_index
 from codebatch.system.files.files import RealFiles
 from codebatch.system.host import this_host

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from codebatch.model.outcome import HolderId
-from codebatch.store.batches.holders import Holder, HolderFile, LeaseReader, new_holder_id
+from codebatch.store.batches.holders import HolderFile, HolderRegistration, LeaseReader, new_holder_id
 from codebatch.store.batches.leftovers import BatchLeftovers
-from codebatch.store.batches.store import StoreDir, create_store
+from codebatch.store.batches.store_directory import StoreDir, create_store
 from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import RealCalls
 from codebatch.system.host import this_host
@@ -99,7 +99,7 @@ def test_link_in_place_of_a_leftover_is_removed_and_not_followed(store: StoreDir
     assert (tmp_path / "outside" / "precious").exists()
 
 
-def _hold(root: Path, role: str) -> Holder:
+def _hold(root: Path, role: str) -> HolderRegistration:
     assert role in ("worker", "coordinator")
     about = HolderFile(
         holder=new_holder_id(),
@@ -108,7 +108,7 @@ def _hold(root: Path, role: str) -> Holder:
         host=this_host(),
         since_ns=1,
     )
-    return Holder(RealFiles(), root, about)
+    return HolderRegistration(RealFiles(), root, about)
 
 
 def _plant_batch(root: Path, holder: str) -> list[Path]:
@@ -124,7 +124,7 @@ def _plant_batch(root: Path, holder: str) -> list[Path]:
 
 def _sweep(root: Path, own: HolderId) -> None:
     left = BatchLeftovers(RealFiles(), root)
-    left.sweep(LeaseReader(RealFiles(), root).holders(), own)
+    left.remove_orphaned(LeaseReader(RealFiles(), root).read_holders(), own)
 
 
 def test_sweep_removes_leftovers_of_dead_holders_only(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ class _ConcurrentlySweptFiles(RealFiles):
         if self.times:
             self.times -= 1
             left = BatchLeftovers(RealFiles(), self.root)
-            left.sweep([], HolderId("0" * 32))
+            left.remove_orphaned([], HolderId("0" * 32))
 
     def write_volatile(self, path: Path, data: bytes) -> None:
         super().write_volatile(path, data)
@@ -168,8 +168,8 @@ class _ConcurrentlySweptFiles(RealFiles):
 
 def test_holder_registration_survives_a_concurrent_sweep(tmp_path: Path) -> None:
     about = HolderFile(holder=new_holder_id(), role="worker", pid=1, host=this_host(), since_ns=1)
-    holder = Holder(_ConcurrentlySweptFiles(tmp_path, 5), tmp_path, about)
-    assert LeaseReader(RealFiles(), tmp_path).holders() == [(about, True)]
+    holder = HolderRegistration(_ConcurrentlySweptFiles(tmp_path, 5), tmp_path, about)
+    assert LeaseReader(RealFiles(), tmp_path).read_holders() == [(about, True)]
     assert os.listdir(tmp_path / "holders") == [about.holder]
     holder.close()
 

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from codebatch.cli.framework.exit import join_names
+from codebatch.cli.framework.exit import join_split_names
 from codebatch.operations.project.stores import open_store
 from codebatch.operations.queries.completion import batches_beginning, files_beginning
 from tests.support.command_line import SCRIPT, CommandLine, write
@@ -103,7 +103,7 @@ def test_completion_omits_unsafe_names_and_ignores_errors(
 def test_batch_name_split_by_bash_is_joined() -> None:
     words = {"COMP_WORDS": "codebatch\ninspect\n--batch\n@\nmain\na", "COMP_CWORD": "5"}
     environment = {"_CODEBATCH_COMPLETE": "bash_complete", **words}
-    join_names(environment)
+    join_split_names(environment)
     assert environment["COMP_WORDS"].split("\n") == ["codebatch", "inspect", "--batch", "@main", "a"]
     assert environment["COMP_CWORD"] == "4"
 

@@ -12,10 +12,10 @@ import click
 import pytest
 
 from codebatch import __version__
-from codebatch.cli import EQUIVALENT_COMMANDS, LOW_LEVEL, OLD_NAMES, SECTIONS, cli
+from codebatch.cli import COMMANDS_BY_SECTION, EQUIVALENT_COMMANDS, LOW_LEVEL_SECTION, OLD_NAMES_SECTION, cli
 from codebatch.cli.framework.commands import command_summary
 from codebatch.cli.framework.exit import run_to_exit_status
-from codebatch.cli.output.markdown import TOPICS
+from codebatch.cli.output.markdown import HELP_TOPICS
 from codebatch.errors import CodebatchError
 from tests.support.command_line import CommandLine
 from tests.support.terminal import on_a_terminal
@@ -71,7 +71,7 @@ def test_main_help_fits_one_screen(codebatch: CommandLine) -> None:
     assert max(map(len, lines)) <= 80
     commands = [line.split()[0] for line in lines[: lines.index("Options:")] if re.match(r"  [a-z-]+  ", line)]
     assert len(commands) <= 25
-    assert not {*commands} & {*SECTIONS[LOW_LEVEL], *SECTIONS[OLD_NAMES]}
+    assert not {*commands} & {*COMMANDS_BY_SECTION[LOW_LEVEL_SECTION], *COMMANDS_BY_SECTION[OLD_NAMES_SECTION]}
     assert "  All commands: codebatch help commands. Topics: codebatch help." in lines
 
 
@@ -87,7 +87,7 @@ def test_help_pages_list_all_commands_and_common_options(codebatch: CommandLine)
 
 
 def test_command_list_and_command_help_have_the_same_summary() -> None:
-    for section in SECTIONS.values():
+    for section in COMMANDS_BY_SECTION.values():
         for name, (_, text) in section.items():
             assert text.startswith("Same as ") or command_summary(command_of((name,))) == text
 
@@ -136,7 +136,7 @@ def test_version_is_printed(codebatch: CommandLine) -> None:
 def test_help_accepts_topics_and_commands(codebatch: CommandLine) -> None:
     assert codebatch("help", "batch", "list").text == codebatch("batch", "list", "--help").text
     topics = [topic["topic"] for topic in codebatch("help", "--json").json["topics"]]
-    assert topics == [*TOPICS, "commands", "options"]
+    assert topics == [*HELP_TOPICS, "commands", "options"]
     page = codebatch("help", "ci").text
     assert page.startswith("# Continuous integration\n")
     assert codebatch("help", "ci", "--json").json["text"] == page
@@ -146,11 +146,11 @@ def test_help_accepts_topics_and_commands(codebatch: CommandLine) -> None:
 
 
 def test_low_level_commands_and_old_names_are_listed_last() -> None:
-    titles = list(SECTIONS)
+    titles = list(COMMANDS_BY_SECTION)
     assert titles[:4] == ["Analyse", "Query", "Task lists", "Maintain"]
-    assert titles[-2:] == [LOW_LEVEL, OLD_NAMES]
+    assert titles[-2:] == [LOW_LEVEL_SECTION, OLD_NAMES_SECTION]
     low_level = {"run-shard", "shards", "batch", "pipelines", "pipeline", "tasks", "cat-object"}
-    assert low_level <= SECTIONS[LOW_LEVEL].keys()
+    assert low_level <= COMMANDS_BY_SECTION[LOW_LEVEL_SECTION].keys()
 
 
 def test_help_does_not_import_heavy_modules(codebatch: CommandLine) -> None:
@@ -219,7 +219,7 @@ def test_long_list_of_names_is_wrapped_between_names_on_a_terminal(codebatch: Co
 
 def test_dissimilar_command_gets_no_suggestion(codebatch: CommandLine) -> None:
     assert codebatch("frobnicate", status=2).notes.splitlines()[0] == "error: no such command 'frobnicate'"
-    commands = {name for section in SECTIONS.values() for name in section}
+    commands = {name for section in COMMANDS_BY_SECTION.values() for name in section}
     assert {line.split()[0] for line in EQUIVALENT_COMMANDS.values()} <= commands
     assert not commands & EQUIVALENT_COMMANDS.keys()
 

@@ -13,8 +13,8 @@ import pytest
 
 from codebatch.cli import cli
 from codebatch.cli.framework.exit import run_to_exit_status
-from codebatch.cli.framework.explain_answers import EXPLAINED, explain
-from codebatch.cli.reference.interface import ANSWERS
+from codebatch.cli.framework.explain_answers import EXPLAINED_COMMANDS, explain_command
+from codebatch.cli.reference.interface import ANSWER_TYPES
 from codebatch.system.files.counted_files import CountedFiles
 from tests.support.command_line import CommandLine
 
@@ -70,7 +70,7 @@ def answer_of(words: tuple[str, ...]) -> str:
 
 
 def test_every_command_has_an_answer_with_a_schema() -> None:
-    assert commands_alone().keys() == (ANSWERS.keys() - NOT_OF_COMMANDS) | WITHOUT_JSON_OF_OURS
+    assert commands_alone().keys() == (ANSWER_TYPES.keys() - NOT_OF_COMMANDS) | WITHOUT_JSON_OF_OURS
 
 
 def test_api_describes_the_whole_command_line_deterministically(codebatch: CommandLine) -> None:
@@ -93,7 +93,7 @@ def test_api_describes_the_whole_command_line_deterministically(codebatch: Comma
     assert {"code": "nothing_to_do", "exit": 5} in [
         {key: error[key] for key in ("code", "exit")} for error in described["errors"]
     ]
-    assert {f"codebatch.{name}/1" for name in ANSWERS} == described["schemas"].keys()
+    assert {f"codebatch.{name}/1" for name in ANSWER_TYPES} == described["schemas"].keys()
 
 
 def test_no_command_option_or_answer_was_removed(codebatch: CommandLine) -> None:
@@ -123,7 +123,7 @@ def worked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("is_merged", [True, False], ids=["merged", "not merged"])
-@pytest.mark.parametrize("name", sorted(EXPLAINED))
+@pytest.mark.parametrize("name", sorted(EXPLAINED_COMMANDS))
 def test_reading_command_reads_only_the_files_that_explain_lists(
     ran: Ran, worked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, is_merged: bool
 ) -> None:
@@ -143,7 +143,7 @@ def test_reading_command_reads_only_the_files_that_explain_lists(
     monkeypatch.chdir(worked.parent if name.startswith("work-") else ran.project)
     words = [*commands_alone()[name], *MORE_WORDS.get(name, "").split(), "--store", str(store), "--explain"]
     assert run_to_exit_status(cli, words) == 0
-    told = [path for source in explain(name).reads for path in source.paths]
+    told = [path for source in explain_command(name).reads for path in source.paths]
     read = {str(path.relative_to(store)) for path in made[0].paths}
     assert read
     assert [path for path in read if not any(fnmatch.fnmatch(path, pattern) for pattern in told)] == []

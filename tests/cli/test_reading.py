@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codebatch.cli.framework.explain_answers import EXPLAINED
+from codebatch.cli.framework.explain_answers import EXPLAINED_COMMANDS
 
 from .conftest import Ran
 from .test_help import command_of
@@ -15,7 +15,7 @@ def test_only_reading_commands_have_the_explain_option() -> None:
         for name, words in commands_alone().items()
         if any("--explain" in param.opts for param in command_of(words).params)
     }
-    assert able == EXPLAINED, "add reading commands to _READS in codebatch/cli/framework/explain_answers.py"
+    assert able == EXPLAINED_COMMANDS, "add reading commands to _READS in codebatch/cli/framework/explain_answers.py"
 
 
 def test_explain_option_reports_files_read_on_standard_error(ran: Ran) -> None:

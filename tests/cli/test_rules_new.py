@@ -10,7 +10,7 @@ import pytest
 from codebatch.errors import InvalidConfiguration, InvalidInput
 from codebatch.operations.maintenance.rule_trials import test_rules as try_rules
 from codebatch.operations.project.configuration import load_configuration
-from codebatch.operations.project.scaffolding import new_rule
+from codebatch.operations.project.scaffolding import scaffold_rule
 from codebatch_workers.syntax.language.languages import every_language
 from tests.support.command_line import CommandLine, write
 
@@ -27,7 +27,7 @@ def test_generated_rule_works_without_changes(codebatch: CommandLine) -> None:
 
 def test_generated_rule_of_each_language_passes_its_examples(tmp_path: Path) -> None:
     for language in every_language():
-        new_rule(tmp_path, f"rule-{language}", language)
+        scaffold_rule(tmp_path, f"rule-{language}", language)
     tried = try_rules(load_configuration(tmp_path).settings.tasks["lint"], (), seconds=60)["rules"]
     assert [(rule["examples"], rule["failed_examples"]) for rule in tried] == [(2, [])] * len(every_language())
 
@@ -45,7 +45,7 @@ def test_rules_new_appends_without_changing_existing_bytes(tmp_path: Path, name:
     path = tmp_path / name
     path.write_bytes(before)
     old = load_configuration(tmp_path).settings
-    new_rule(tmp_path, "new-rule", "python")
+    scaffold_rule(tmp_path, "new-rule", "python")
     after = path.read_bytes()
     assert after.startswith(before)
     assert after.count(b"\n") == after.count(b"\r\n") or b"\r\n" not in before
@@ -68,24 +68,24 @@ def test_rules_new_appends_without_changing_existing_bytes(tmp_path: Path, name:
 def test_configuration_that_cannot_be_extended_is_not_changed(tmp_path: Path, before: str) -> None:
     (tmp_path / "codebatch.toml").write_text(before)
     with pytest.raises(InvalidInput, match="cannot add \\[\\[tasks"):
-        new_rule(tmp_path, "new-rule", "python")
+        scaffold_rule(tmp_path, "new-rule", "python")
     assert (tmp_path / "codebatch.toml").read_text() == before
 
 
 @pytest.mark.parametrize("rule_id", ["../x", 'a"b', "a\nb", "", "A", "x" * 300 + "!", "mixed-line-endings", "F401"])
 def test_invalid_rule_id_is_rejected(tmp_path: Path, rule_id: str) -> None:
     with pytest.raises(InvalidInput):
-        new_rule(tmp_path, rule_id, "python")
+        scaffold_rule(tmp_path, rule_id, "python")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_rules_new_rejects_symbolic_links_and_unknown_languages(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="in a language that custom rules support"):
-        new_rule(tmp_path, "a", None)
+        scaffold_rule(tmp_path, "a", None)
     (tmp_path / "other.toml").write_text("jobs = 2\n")
     (tmp_path / "codebatch.toml").symlink_to("other.toml")
     with pytest.raises(InvalidInput, match="is a symbolic link"):
-        new_rule(tmp_path, "a", "python")
+        scaffold_rule(tmp_path, "a", "python")
     assert (tmp_path / "other.toml").read_text() == "jobs = 2\n"
 
 
@@ -101,7 +101,7 @@ def test_invalid_existing_rule_gets_a_hint_with_the_correct_form(tmp_path: Path,
     for table, told in ((f'{head}message = "m"\n{line}\n', hint), (head, "for example: message = ")):
         (tmp_path / "codebatch.toml").write_text(table)
         with pytest.raises(InvalidConfiguration) as refused:
-            new_rule(tmp_path, "b", "python")
+            scaffold_rule(tmp_path, "b", "python")
         assert (refused.value.hint or "").startswith(told)
         assert "codebatch rules new ID" in (refused.value.hint or "")
 
@@ -115,7 +115,7 @@ def test_full_disk_leaves_the_configuration_unchanged(tmp_path: Path, before: by
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 20, limits[1]))
     try:
         with pytest.raises(OSError, match="No space left"):
-            new_rule(tmp_path, "new-rule", "python")
+            scaffold_rule(tmp_path, "new-rule", "python")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert path.read_bytes() == before if before else not path.exists()

@@ -14,15 +14,15 @@ import pytest
 from codebatch.protocol.launch import ATTEMPT_VARIABLE
 from codebatch.system.processes import proc
 from codebatch.system.processes.command_processes import (
-    Commands,
+    CommandStarter,
     ProcessEnded,
     ProcessNotStarted,
     ProcessStart,
     RunningProcess,
 )
 from codebatch.system.processes.memory import kill_marked
-from codebatch.system.processes.processes import be_subreaper
-from codebatch_workers.commands.process import RealCommands
+from codebatch.system.processes.processes import set_subreaper
+from codebatch_workers.commands.process import RealCommandStarter
 from tests.support.commands import Act, Exits, Holds, Ignores, Leaves, Machine, Takes, TwinCommands, Writes
 
 MB = 1 << 20
@@ -39,7 +39,7 @@ class Stage:
         self._now_ns = 0
         self._programs: dict[tuple[str, ...], Sequence[Act]] = {}
         self._machine = Machine(self._programs, lambda: self._now_ns, self._pass)
-        self._commands: Commands = RealCommands() if is_real else TwinCommands(self._machine)
+        self._commands: CommandStarter = RealCommandStarter() if is_real else TwinCommands(self._machine)
         self._marks = 0
 
     def start(self, script: str, *acts: Act, stdin: Path | None = None) -> RunningProcess:
@@ -68,7 +68,7 @@ class Stage:
     def all_of(self, running: RunningProcess) -> bytes:
         """What a command writes until it has ended."""
         output = bytearray()
-        self.wait(running, running.poll, output)
+        self.wait(running, running.has_ended, output)
         while data := running.read():
             output += data
         return bytes(output)
@@ -96,16 +96,16 @@ class Stage:
 
 @pytest.fixture(params=["real", "twin"])
 def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stage]:
-    be_subreaper(True)
+    set_subreaper(True)
     yield Stage(tmp_path, request.param == "real")
-    be_subreaper(False)
+    set_subreaper(False)
 
 
 @pytest.fixture
 def real(tmp_path: Path) -> Iterator[Stage]:
-    be_subreaper(True)
+    set_subreaper(True)
     yield Stage(tmp_path, True)
-    be_subreaper(False)
+    set_subreaper(False)
 
 
 def ended(running: RunningProcess) -> int:
@@ -136,8 +136,8 @@ def test_output_before_the_end_is_read_completely(stage: Stage) -> None:
 def test_silent_command_has_no_output_and_runs(stage: Stage) -> None:
     running = stage.start("sleep 1000", Takes(LONG))
     running.wait(0.01, None)
-    assert (running.read(), running.poll()) == (b"", False)
-    running.end(everything=True, seconds=PATIENCE_SECONDS)
+    assert (running.read(), running.has_ended()) == (b"", False)
+    running.kill_and_wait(everything=True, seconds=PATIENCE_SECONDS)
     assert ended(running) == -signal.SIGKILL
 
 
@@ -146,7 +146,7 @@ def test_command_that_closes_its_output_continues(stage: Stage) -> None:
     stage.wait_output(running, b"bye\n")
     running.wait(0.01, None)
     assert running.read() == b""
-    assert not running.poll()
+    assert not running.has_ended()
     stage.all_of(running)
     assert ended(running) == 3
 
@@ -154,7 +154,7 @@ def test_command_that_closes_its_output_continues(stage: Stage) -> None:
 def test_signal_to_the_group_ends_the_command(stage: Stage) -> None:
     running = stage.start("echo on; sleep 1000; true", Writes(b"on\n"), Takes(LONG))
     stage.wait_output(running, b"on\n")
-    running.signal(signal.SIGTERM)
+    running.signal_group(signal.SIGTERM)
     stage.all_of(running)
     assert ended(running) == -signal.SIGTERM
 
@@ -163,30 +163,30 @@ def test_command_that_ignores_the_signal_is_killed(stage: Stage) -> None:
     script = "trap '' TERM; echo on; while :; do sleep 0.1; done"
     running = stage.start(script, Ignores(signal.SIGTERM), Writes(b"on\n"), Takes(LONG))
     stage.wait_output(running, b"on\n")
-    running.signal(signal.SIGTERM)
+    running.signal_group(signal.SIGTERM)
     running.wait(0.1, None)
-    assert not running.poll()
-    assert running.end(everything=True, seconds=PATIENCE_SECONDS) == []
-    assert running.poll()
+    assert not running.has_ended()
+    assert running.kill_and_wait(everything=True, seconds=PATIENCE_SECONDS) == []
+    assert running.has_ended()
     assert ended(running) == -signal.SIGKILL
 
 
 def test_background_process_does_not_delay_the_end_of_a_command(stage: Stage) -> None:
     running = stage.start("sleep 1000 & echo started", Leaves("sleep"), Writes(b"started\n"))
     assert stage.all_of(running) == b"started\n"
-    assert running.has_company()
-    assert running.end(everything=False, seconds=PATIENCE_SECONDS) == []
-    assert not running.has_company(), "what is of its session ends with it"
+    assert running.has_other_processes()
+    assert running.kill_and_wait(everything=False, seconds=PATIENCE_SECONDS) == []
+    assert not running.has_other_processes(), "what is of its session ends with it"
     assert ended(running) == 0
 
 
 def test_process_in_a_session_of_its_own_is_left_and_named(stage: Stage) -> None:
     running = stage.start("setsid sleep 1000 & sleep 0.1", Leaves("sleep", is_detached=True), Takes(0.1))
     stage.all_of(running)
-    (left,) = running.end(everything=False, seconds=PATIENCE_SECONDS)
+    (left,) = running.kill_and_wait(everything=False, seconds=PATIENCE_SECONDS)
     assert left.endswith(" sleep")
-    assert not running.has_company()
-    assert running.end(everything=True, seconds=PATIENCE_SECONDS) == []
+    assert not running.has_other_processes()
+    assert running.kill_and_wait(everything=True, seconds=PATIENCE_SECONDS) == []
     assert ended(running) == 0
 
 
@@ -194,8 +194,8 @@ def test_detached_processes_can_all_be_ended(stage: Stage) -> None:
     script = "(setsid sh -c 'sleep 1000 & setsid sleep 1000' &) ; sleep 0.2"
     running = stage.start(script, Leaves("sh", is_detached=True), Leaves("sleep", is_detached=True), Takes(0.2))
     stage.all_of(running)
-    assert running.end(everything=True, seconds=PATIENCE_SECONDS) == []
-    assert running.end(everything=False, seconds=PATIENCE_SECONDS) == [], "nothing is left to name"
+    assert running.kill_and_wait(everything=True, seconds=PATIENCE_SECONDS) == []
+    assert running.kill_and_wait(everything=False, seconds=PATIENCE_SECONDS) == [], "nothing is left to name"
     assert ended(running) == 0
 
 
@@ -204,7 +204,7 @@ def test_memory_includes_all_started_processes(stage: Stage) -> None:
     running = stage.start(f"sleep 1000 | {hold}", Holds(41 * MB), Writes(b"1\n"), Takes(LONG))
     stage.wait_output(running, b"1\n")
     assert 40 * MB < running.resident_bytes() < 400 * MB
-    running.end(everything=True, seconds=PATIENCE_SECONDS)
+    running.kill_and_wait(everything=True, seconds=PATIENCE_SECONDS)
     running.close()
 
 
@@ -216,7 +216,7 @@ def test_missing_program_is_not_started(stage: Stage) -> None:
 def test_running_command_can_be_released(stage: Stage) -> None:
     running = stage.start("exec sleep 1000", Takes(LONG))
     assert running.close() is None
-    running.signal(signal.SIGKILL)
+    running.signal_group(signal.SIGKILL)
 
 
 # -- What only processes can do -------------------------------------------------------------------------------------
@@ -299,25 +299,25 @@ def test_a_storm_of_forks_is_ended(real: Stage) -> None:
     script = "for i in $(seq 50); do (setsid sh -c 'while :; do sleep 0.05; done' &); done; echo on; sleep 1000"
     running = real.start(script)
     real.wait_output(running, b"on\n")
-    running.signal(signal.SIGTERM)
-    assert running.end(everything=True, seconds=PATIENCE_SECONDS) == []
-    assert running.poll()
-    assert not proc.children(running.pid)
+    running.signal_group(signal.SIGTERM)
+    assert running.kill_and_wait(everything=True, seconds=PATIENCE_SECONDS) == []
+    assert running.has_ended()
+    assert not proc.child_pids(running.pid)
     running.close()
-    left = [proc.stat(pid) for pid in proc.children(os.getpid()) if proc.name(pid) in ("sh", "sleep")]
+    left = [proc.process_stat(pid) for pid in proc.child_pids(os.getpid()) if proc.process_name(pid) in ("sh", "sleep")]
     assert all(one is None or one.is_zombie for one in left)
 
 
 def test_attempt_ignores_processes_of_an_earlier_attempt(real: Stage) -> None:
     first = real.start("setsid sleep 1000 & sleep 0.1")
     real.all_of(first)
-    (left,) = first.end(everything=False, seconds=PATIENCE_SECONDS)
+    (left,) = first.kill_and_wait(everything=False, seconds=PATIENCE_SECONDS)
     first.close()
     second = real.start("sleep 1000")
-    assert second.end(everything=True, seconds=PATIENCE_SECONDS) == []
+    assert second.kill_and_wait(everything=True, seconds=PATIENCE_SECONDS) == []
     second.close()
     pid = int(left.split()[0])
-    found = proc.stat(pid)
+    found = proc.process_stat(pid)
     assert found is not None
     assert not found.is_zombie
     os.kill(pid, signal.SIGKILL)
@@ -328,7 +328,7 @@ def test_started_processes_inherit_the_attempt_mark(real: Stage) -> None:
     running = real.start("setsid sh -c 'sleep 1000 & echo on; wait' & wait")
     real.wait_output(running, b"on\n")
     variable = ATTEMPT_VARIABLE.encode()
-    (mark,) = [value for name, value in proc.environment(running.pid) if name == variable]
+    (mark,) = [value for name, value in proc.process_environment(running.pid) if name == variable]
     assert kill_marked(ATTEMPT_VARIABLE, {mark.decode()}) >= 3
     real.all_of(running)
     assert ended(running) == -signal.SIGKILL

@@ -9,7 +9,12 @@ import pytest
 from codebatch.model.record import CommandReason
 from codebatch.model.work.command import Command, CommandId, RetryRule
 from codebatch_workers.commands.attempt import AttemptResult
-from codebatch_workers.commands.failures import WAIT_SECONDS, WAIT_SECONDS_MAX, FailureVerdict, judge_failure
+from codebatch_workers.commands.failures import (
+    RATE_LIMIT_SECONDS,
+    RATE_LIMIT_SECONDS_MAX,
+    FailureVerdict,
+    judge_failure,
+)
 
 NOW_NS = 1_782_824_700 * 1_000_000_000
 
@@ -61,10 +66,10 @@ def test_rate_limit_duration_is_read_from_the_output() -> None:
 @pytest.mark.parametrize(
     ("output", "seconds"),
     [
-        ("wait", WAIT_SECONDS),
-        ("wait soon", WAIT_SECONDS),
-        ("wait 1782824699", WAIT_SECONDS),
-        ("wait 1999999999", WAIT_SECONDS_MAX),
+        ("wait", RATE_LIMIT_SECONDS),
+        ("wait soon", RATE_LIMIT_SECONDS),
+        ("wait 1782824699", RATE_LIMIT_SECONDS),
+        ("wait 1999999999", RATE_LIMIT_SECONDS_MAX),
     ],
 )
 def test_rate_limit_duration_is_bounded(output: str, seconds: float) -> None:
@@ -85,7 +90,9 @@ def test_unreadable_rate_limit_time_is_named_in_the_log() -> None:
 
 @pytest.mark.parametrize("said", ["nan", "inf", "-5", "0", "much", "1e300"])
 def test_invalid_number_uses_the_default_wait(said: str) -> None:
-    assert _wait(f"in {said}", r"in (?P<seconds>\S+)") == (WAIT_SECONDS_MAX if said == "1e300" else WAIT_SECONDS)
+    assert _wait(f"in {said}", r"in (?P<seconds>\S+)") == (
+        RATE_LIMIT_SECONDS_MAX if said == "1e300" else RATE_LIMIT_SECONDS
+    )
 
 
 def test_rate_limit_takes_precedence_over_the_retry_rule() -> None:

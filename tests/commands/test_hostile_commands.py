@@ -113,7 +113,7 @@ def test_leftover_processes_are_killed_unless_configured_otherwise(tmp_path: Pat
     place = make_place(tmp_path, command("sleep 1000 >/dev/null 2>&1 & echo $!", leftovers=leftovers))
     with coordinating(place) as coordinator:
         assert coordinator.do().type == "result"
-        found = proc.stat(int(place.log()))
+        found = proc.process_stat(int(place.log()))
         assert (found is not None and not found.is_zombie) == (leftovers == "leave")
     if leftovers == "leave":
         os.kill(int(place.log()), signal.SIGKILL)
@@ -124,7 +124,7 @@ def test_exceeded_limit_leaves_no_process(tmp_path: Path) -> None:
     place = make_place(tmp_path, command(script, timeout_seconds=0.5, grace_seconds=0.2))
     with coordinating(place) as coordinator:
         assert coordinator.do().reason == "timeout"
-        assert proc.children(coordinator.worker.process.pid) == []
+        assert proc.child_pids(coordinator.worker.process.pid) == []
         mark = attempt_mark(coordinator.worker.holder, place.plan.shards[0].id, 0, 1)
         assert kill_marked(ATTEMPT_VARIABLE, {mark}) == 0
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codebatch.system.files.files import RealFiles
-from codebatch_workers.commands.log import EVIDENCE_BYTES, AttemptLogWriter
+from codebatch_workers.commands.log import EVIDENCE_BYTES_MAX, AttemptLogWriter
 from tests.support.calls import Fate, Operation, WatchedCalls
 from tests.support.disk import Disk
 
@@ -33,7 +33,7 @@ def test_log_retains_the_beginning_and_the_end_and_counts_the_rest(writes: list[
     written = b"".join(writes)
     log, about = log_of(writes, bytes_max)
     assert about.bytes == len(written)
-    assert about.evidence == written[-EVIDENCE_BYTES:].decode("utf-8", "replace")
+    assert about.evidence == written[-EVIDENCE_BYTES_MAX:].decode("utf-8", "replace")
     head = bytes_max // 2
     quarter = bytes_max // 4
     tail = max(0, len(written) - head)

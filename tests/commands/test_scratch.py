@@ -11,7 +11,7 @@ import pytest
 
 from codebatch.system.clock import wall_ns
 from codebatch.system.files.files import RealFiles
-from codebatch_workers.commands.scratch import EMPTY, NO_ROWS, TICK_NS, Scratch
+from codebatch_workers.commands.scratch import EMPTY_FILE, FILE_CLOCK_TICK_NS, NO_ROWS_FILE, AttemptDirectories
 from tests.support.work_batches import wait_until
 
 
@@ -36,15 +36,15 @@ def _remove_directory(directory: Path) -> None:
 
 
 def _remove_file(directory: Path) -> None:
-    (directory / NO_ROWS).unlink()
+    (directory / NO_ROWS_FILE).unlink()
 
 
 def _append_to_file(directory: Path) -> None:
-    (directory / EMPTY).write_bytes(b"more")
+    (directory / EMPTY_FILE).write_bytes(b"more")
 
 
 def _truncate_file(directory: Path) -> None:
-    os.truncate(directory / NO_ROWS, 0)
+    os.truncate(directory / NO_ROWS_FILE, 0)
 
 
 def _create_next_directory(directory: Path) -> None:
@@ -64,33 +64,33 @@ def test_next_attempt_has_a_new_directory(
     tmp_path: Path, act: Callable[[Path], None], is_left_alone: bool, is_old: bool
 ) -> None:
     """Be it that its time of change tells what happened, or that it is too young for that."""
-    scratch = Scratch(RealFiles(), tmp_path, wall_ns)
-    first = scratch.directory(1)
+    scratch = AttemptDirectories(RealFiles(), tmp_path, wall_ns)
+    first = scratch.attempt_path(1)
     scratch.make(first)
     if is_old:
-        wait_until(lambda: wall_ns() - first.stat().st_ctime_ns > 2 * TICK_NS)
-        scratch.end(first, has_no_processes=True)
-        first = scratch.directory(1)
+        wait_until(lambda: wall_ns() - first.stat().st_ctime_ns > 2 * FILE_CLOCK_TICK_NS)
+        scratch.end_attempt(first, has_no_processes=True)
+        first = scratch.attempt_path(1)
         scratch.make(first)
     assert scratch.is_untouched(first) == is_old
     mode, inode = first.stat().st_mode, first.stat().st_ino
     held = os.open(first, os.O_RDONLY)  # Nothing else gets its inode.
     act(first)
     assert scratch.is_untouched(first) == (is_old and act in (_do_nothing, _append_to_file, _truncate_file))
-    scratch.end(first, has_no_processes=is_left_alone)
-    second = scratch.directory(2)
+    scratch.end_attempt(first, has_no_processes=is_left_alone)
+    second = scratch.attempt_path(2)
     scratch.make(second)
     os.close(held)
     assert first == second or not first.exists()
-    assert {path.name: path.read_bytes() for path in second.iterdir()} == {EMPTY: b"", NO_ROWS: b"[]\n"}
+    assert {path.name: path.read_bytes() for path in second.iterdir()} == {EMPTY_FILE: b"", NO_ROWS_FILE: b"[]\n"}
     assert second.stat().st_mode == mode
     assert (second.stat().st_ino == inode) == (act is _do_nothing and is_left_alone)
 
 
 def test_existing_directory_of_the_next_attempt_is_tolerated(tmp_path: Path) -> None:
-    scratch = Scratch(RealFiles(), tmp_path, wall_ns)
-    scratch.make(scratch.directory(1))
-    _create_next_directory(scratch.directory(1))
-    scratch.end(scratch.directory(1), has_no_processes=True)
-    scratch.make(scratch.directory(2))
-    assert scratch.directory(2).is_dir()
+    scratch = AttemptDirectories(RealFiles(), tmp_path, wall_ns)
+    scratch.make(scratch.attempt_path(1))
+    _create_next_directory(scratch.attempt_path(1))
+    scratch.end_attempt(scratch.attempt_path(1), has_no_processes=True)
+    scratch.make(scratch.attempt_path(2))
+    assert scratch.attempt_path(2).is_dir()

@@ -15,7 +15,7 @@ from codebatch.model.outcome import HolderId
 from codebatch.model.work.command import Command, CommandId
 from codebatch.model.work.request import Cancel
 from codebatch.model.work.request import Stop as StopRequest
-from codebatch.protocol.launch import Launch
+from codebatch.protocol.launch import WorkerLaunch
 from codebatch.protocol.messages import (
     Assign,
     Committed,
@@ -37,11 +37,11 @@ from codebatch.system.clock import running_ns
 from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import RealCalls
 from codebatch.system.processes import proc
-from codebatch.system.processes.processes import be_subreaper
+from codebatch.system.processes.processes import set_subreaper
 from codebatch.system.processes.progress_cell import ProgressCell
-from codebatch_workers.commands.run import COMMIT_SECONDS
+from codebatch_workers.commands.run import COMMIT_SECONDS_MAX
 from codebatch_workers.commands.supervisor import Supervisor
-from codebatch_workers.runtime.channel import Channel
+from codebatch_workers.runtime.channel import CoordinatorChannel
 from tests.support.calls import Fate, Operation, WatchedCalls
 from tests.support.work_batches import COORDINATOR, Place, coordinating, make_place, wait_until
 
@@ -167,7 +167,7 @@ def test_stopped_attempt_is_not_committed_and_its_worker_ends(tmp_path: Path) ->
         coordinator.worker.send(Terminate(why="stopped"))
         assert coordinator.wait_end() == 0
     assert place.outcomes() == []
-    ((lease,),) = [LeaseReader(place.batch.files, place.batch.root).leases().values()]
+    ((lease,),) = [LeaseReader(place.batch.files, place.batch.root).read_leases().values()]
     assert not lease.is_live, "as if the worker had died"
     assert [ran.type for ran in place.ran()] == ["stopped"]
 
@@ -232,7 +232,7 @@ def test_refused_outcome_is_retried_and_finally_reported(tmp_path: Path, heals: 
     refusals = 3 if heals else 1000
     slept: list[float] = []
     ours, theirs = socket.socketpair()
-    launch = Launch(
+    launch = WorkerLaunch(
         store=str(place.store.root),
         batch=place.batch.id,
         holder=HolderId("a" * 32),
@@ -241,11 +241,11 @@ def test_refused_outcome_is_retried_and_finally_reported(tmp_path: Path, heals: 
         parent=0,
         role="commands",
     )
-    be_subreaper(True)
+    set_subreaper(True)
     with ours, theirs:
         supervisor = Supervisor(
             launch,
-            Channel(theirs),
+            CoordinatorChannel(theirs),
             pid=os.getpid(),
             environment=os.environ,
             files=RealFiles(WatchedCalls(RealCalls(), watch)),
@@ -257,7 +257,7 @@ def test_refused_outcome_is_retried_and_finally_reported(tmp_path: Path, heals: 
         supervisor.run()
         heard = [decode_from_worker(body) for body in MessageBuffer().feed(ours.recv(1 << 16))]
         heard = [message for message in heard if not isinstance(message, Returned)]  # It took its time.
-    be_subreaper(False)
+    set_subreaper(False)
     assert place.batch.files.unfinished(place.batch.root / layout.OUTCOMES) == []
     if heals:
         assert [type(message) for message in heard] == [Hello, Delayed, Committed, Finished]
@@ -266,11 +266,11 @@ def test_refused_outcome_is_retried_and_finally_reported(tmp_path: Path, heals: 
     else:
         _, delayed, gave_up = heard
         assert isinstance(delayed, Delayed)
-        assert (delayed.message.endswith("No space left on device"), delayed.seconds) == (True, COMMIT_SECONDS)
+        assert (delayed.message.endswith("No space left on device"), delayed.seconds) == (True, COMMIT_SECONDS_MAX)
         assert isinstance(gave_up, GaveUp)
         assert gave_up.code == "store_unwritable"
         assert place.outcomes() == []
-        assert sum(slept) >= COMMIT_SECONDS
+        assert sum(slept) >= COMMIT_SECONDS_MAX
 
 
 def test_unreadable_request_prevents_new_attempts_but_not_running_attempts(tmp_path: Path) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from codebatch.compare.conditions import FORMS, judge, parse_condition
+from codebatch.compare.conditions import CONDITION_FORMS, evaluate_conditions, parse_condition
 from codebatch.compare.differences import Change
-from codebatch.compare.states import State
+from codebatch.compare.states import ChangeState
 from codebatch.model.record import Diagnostic, Metric, Severity
 
 
@@ -16,12 +16,12 @@ def _found(severity: Severity) -> Diagnostic:
     )
 
 
-def _finding(state: State, old: Severity | None, new: Severity | None) -> Change:
+def _finding(state: ChangeState, old: Severity | None, new: Severity | None) -> Change:
     return Change(state, old and _found(old), new and _found(new))
 
 
 def _metric(
-    old: int | None, new: int | None, name: str = "complexity", state: State = "changed", symbol: str = "f"
+    old: int | None, new: int | None, name: str = "complexity", state: ChangeState = "changed", symbol: str = "f"
 ) -> Change:
     before, after = (
         None if value is None else Metric(path="a.py", metric=name, value=value, symbol=symbol) for value in (old, new)
@@ -54,7 +54,7 @@ _OF_FINDINGS = [
 
 @pytest.mark.parametrize(("text", "forbidden"), _OF_FINDINGS)
 def test_finding_condition_forbids_matching_findings(text: str, forbidden: list[Change]) -> None:
-    (judged,), found, allowed = judge([parse_condition(text)], _FINDINGS)
+    (judged,), found, allowed = evaluate_conditions([parse_condition(text)], _FINDINGS)
     assert found == forbidden
     assert allowed == [each for each in _MOST_SEVERE_FIRST if each not in forbidden]
     assert (judged.value, judged.limit, judged.violations, judged.verdict) == (
@@ -85,21 +85,24 @@ _OF_METRICS = [
 def test_metric_condition_forbids_exceeding_metrics(
     text: str, differences: list[Change], value: int | None, found: int
 ) -> None:
-    (judged,), forbidden, _ = judge([parse_condition(text)], differences)
+    (judged,), forbidden, _ = evaluate_conditions([parse_condition(text)], differences)
     assert (judged.condition, judged.value, judged.violations, len(forbidden)) == (text, value, found, found)
     assert judged.verdict == ("failed" if found else "passed")
 
 
 def test_each_condition_has_a_verdict_and_each_difference_is_reported_once() -> None:
-    judged, forbidden, _ = judge([*map(parse_condition, ("new-error", "new", "metric:lines>5"))], _FINDINGS)
+    judged, forbidden, _ = evaluate_conditions(
+        [*map(parse_condition, ("new-error", "new", "metric:lines>5"))], _FINDINGS
+    )
     assert [each.verdict for each in judged] == ["failed", "failed", "passed"]
     assert forbidden == [_NEW_ERROR, _NEW_WARNING, _NEW_HINT, _TO_ERROR]
-    assert judge([], _FINDINGS) == ([], [], _MOST_SEVERE_FIRST)
+    assert evaluate_conditions([], _FINDINGS) == ([], [], _MOST_SEVERE_FIRST)
 
 
 @pytest.mark.parametrize(
     "text", ["", "new-", "newer", "NEW", "metric:", "metric:>1", "metric:a>", "metric:a>x", "metric:a=1",
-             "metric:a>1.5", "metric:a>-1", "metric:a b>1", "metric:a>1\n", "metric:a>" + "9" * 16, *FORMS[-2:]],
+             "metric:a>1.5", "metric:a>-1", "metric:a b>1", "metric:a>1\n", "metric:a>" + "9" * 16,
+             *CONDITION_FORMS[-2:]],
 )  # fmt: skip
 def test_invalid_condition_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match="is not a condition"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codebatch.compare.duplicates import compare_copies
+from codebatch.compare.duplicates import compare_duplicates
 from codebatch.model.record import Duplicate
 from tests.compare.trees import TextTrees, fields
 
@@ -62,6 +62,8 @@ def _duplicates_by_path(blocks: list[Block]) -> dict[bytes, list[Duplicate]]:
 )
 def test_copied_code_is_classified(old: list[Block], new: list[Block], rows: list[tuple[object, ...]]) -> None:
     tree = dict.fromkeys("abc", _TEXT)
-    found = compare_copies(_duplicates_by_path(old), _duplicates_by_path(new), TextTrees({**tree, "z": _GONE}, tree))
+    found = compare_duplicates(
+        _duplicates_by_path(old), _duplicates_by_path(new), TextTrees({**tree, "z": _GONE}, tree)
+    )
     told = [(row.state, fields(row.old, "group"), fields(row.new, "group")) for row in found]
     assert sorted(told, key=str) == sorted(rows, key=str)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codebatch.compare.matching.findings import MatchableFinding, Pass, pair_anywhere, pair_in_file
-from codebatch.compare.matching.lines import NOWHERE
+from codebatch.compare.matching.findings import MatchableFinding, MatchingPass, pair_anywhere, pair_in_file
+from codebatch.compare.matching.lines import NO_LINE
 
 
 def _finding(line: int = 1, column: int = 1, **said: str | bytes) -> MatchableFinding:
@@ -23,11 +23,11 @@ def _finding(line: int = 1, column: int = 1, **said: str | bytes) -> MatchableFi
     [
         (_finding(3), _finding(5), [0, 1, 4], "line"),
         (_finding(3, message="f is 12 long"), _finding(5, message="f is 13 long"), [0, 1, 4], "line"),
-        (_finding(1, text=b"a"), _finding(9, text=b"a"), [NOWHERE], "text"),
-        (_finding(1, text=b"a"), _finding(9, text=b"b"), [NOWHERE], "message"),
-        (_finding(1, text=b"a", message="12 of 3"), _finding(9, text=b"b", message="7 of 40"), [NOWHERE], "message"),
-        (_finding(1, text=b"a", message="one"), _finding(9, text=b"b", message="two"), [NOWHERE], None),
-        (_finding(1, scope="f"), _finding(9, scope="g"), [NOWHERE], None),
+        (_finding(1, text=b"a"), _finding(9, text=b"a"), [NO_LINE], "text"),
+        (_finding(1, text=b"a"), _finding(9, text=b"b"), [NO_LINE], "message"),
+        (_finding(1, text=b"a", message="12 of 3"), _finding(9, text=b"b", message="7 of 40"), [NO_LINE], "message"),
+        (_finding(1, text=b"a", message="one"), _finding(9, text=b"b", message="two"), [NO_LINE], None),
+        (_finding(1, scope="f"), _finding(9, scope="g"), [NO_LINE], None),
         (_finding(1), _finding(1, code="B019"), [0], None),
         (_finding(1), _finding(1, tool="mine"), [0], None),
         # A line that the text does not have is no line of the other text.
@@ -36,7 +36,7 @@ def _finding(line: int = 1, column: int = 1, **said: str | bytes) -> MatchableFi
     ],
 )
 def test_finding_is_matched_by_the_expected_pass(
-    old: MatchableFinding, new: MatchableFinding, paired_lines: list[int], by: Pass | None
+    old: MatchableFinding, new: MatchableFinding, paired_lines: list[int], by: MatchingPass | None
 ) -> None:
     pairing = pair_in_file([old], [new], paired_lines)
     assert [each.by for each in pairing.pairs] == ([by] if by else [])
@@ -54,7 +54,7 @@ def test_findings_on_a_line_are_matched_by_column_then_message() -> None:
 def test_equal_findings_are_matched_in_order() -> None:
     old = [_finding(line) for line in (10, 20, 30)]
     new = [_finding(line) for line in (105, 101)]
-    pairing = pair_in_file(old, new, [NOWHERE] * 40)
+    pairing = pair_in_file(old, new, [NO_LINE] * 40)
     assert [each[:2] for each in pairing.pairs] == [(0, 1), (1, 0)]
     assert (pairing.old, pairing.new) == ([2], [])
 
@@ -79,7 +79,7 @@ _FINDINGS = st.lists(
 )
 
 
-@given(old=_FINDINGS, new=_FINDINGS, paired=st.permutations([0, 1, 2, NOWHERE, 3, 4]))
+@given(old=_FINDINGS, new=_FINDINGS, paired=st.permutations([0, 1, 2, NO_LINE, 3, 4]))
 def test_each_finding_is_matched_once_or_left_over(
     old: list[MatchableFinding], new: list[MatchableFinding], paired: Sequence[int]
 ) -> None:

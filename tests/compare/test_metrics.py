@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from codebatch.compare.metrics import compare_metrics, is_worse_when_more
-from codebatch.compare.states import State
+from codebatch.compare.states import ChangeState
 from codebatch.model.record import Metric
 from tests.compare.trees import TextTrees, fields
 
@@ -69,7 +69,7 @@ _OF_FUNCTION = ("complexity", 4, "f", 2)
         ),
     ],
 )
-def test_metric_change_has_the_expected_state(old: Numbers, new: Numbers, states: list[State]) -> None:
+def test_metric_change_has_the_expected_state(old: Numbers, new: Numbers, states: list[ChangeState]) -> None:
     trees = TextTrees({"a.py": _TEXT}, {"a.py": _TEXT})
     assert [row[0] for row in _states(trees, {"a.py": old}, {"a.py": new})] == states
 

@@ -7,15 +7,15 @@ from array import array
 import pytest
 
 from codebatch.compare.matching import histogram_diff
-from codebatch.compare.matching.histogram_diff import Gap, pair_runs
-from codebatch.compare.matching.lines import NOWHERE
+from codebatch.compare.matching.histogram_diff import UnmatchedGap, pair_runs
+from codebatch.compare.matching.lines import NO_LINE
 
 
 def _paired(old: str, new: str) -> str:
     """For each letter of `old` the place in `new`, in hex, and `-` where it has none."""
-    paired = array("l", [NOWHERE]) * len(old)
-    pair_runs([*map(str.encode, old)], [*map(str.encode, new)], paired, [Gap(0, len(old), 0, len(new))])
-    return "".join("-" if place == NOWHERE else f"{place:x}" for place in paired)
+    paired = array("l", [NO_LINE]) * len(old)
+    pair_runs([*map(str.encode, old)], [*map(str.encode, new)], paired, [UnmatchedGap(0, len(old), 0, len(new))])
+    return "".join("-" if place == NO_LINE else f"{place:x}" for place in paired)
 
 
 @pytest.mark.parametrize(
@@ -40,11 +40,11 @@ def test_runs_are_matched(old: str, new: str, paired: str) -> None:
 
 def test_frequent_line_starts_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _paired("aaab", "xaaa") == "123-"
-    monkeypatch.setattr(histogram_diff, "_PLACES_MAX", 2)
+    monkeypatch.setattr(histogram_diff, "_OCCURRENCES_MAX", 2)
     assert _paired("aaab", "xaaa") == "----"
     assert _paired("aaab", "xaaab") == "1234"
 
 
 def test_run_matching_stops_at_its_step_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(histogram_diff, "_STEPS_MAX", 1)
+    monkeypatch.setattr(histogram_diff, "_SEARCH_STEPS_MAX", 1)
     assert _paired("abcXdYe", "abcdZe") == "012----"

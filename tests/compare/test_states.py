@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from codebatch.compare.matching.findings import Pass
-from codebatch.compare.states import State, matched_state, new_finding_state, old_finding_state
+from codebatch.compare.matching.findings import MatchingPass
+from codebatch.compare.states import ChangeState, matched_state, new_finding_state, old_finding_state
 from codebatch.model.record import Diagnostic
 
 _OLD = Diagnostic(
@@ -27,7 +27,7 @@ _OLD = Diagnostic(
         (replace(_OLD, severity="info", path="b"), "line", "severity_lowered"),
     ],
 )
-def test_most_significant_state_of_a_pair_is_reported(new: Diagnostic, by: Pass, state: State) -> None:
+def test_most_significant_state_of_a_pair_is_reported(new: Diagnostic, by: MatchingPass, state: ChangeState) -> None:
     assert matched_state(_OLD, new, by) == state
 
 

@@ -41,7 +41,7 @@ class _Trees(TreeComparison):
     def content(self, side: Side, path: bytes) -> bytes | None:
         return self._files[side][path]
 
-    def object(self, side: Side, path: bytes) -> str:
+    def object_digest(self, side: Side, path: bytes) -> str:
         return _entry(path, self._files[side][path]).object
 
 

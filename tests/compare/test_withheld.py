@@ -13,12 +13,12 @@ import pytest
 
 import codebatch
 from codebatch.compare.differences import Change
-from codebatch.compare.states import IMPROVEMENTS, REGRESSIONS, State
+from codebatch.compare.states import IMPROVEMENT_STATES, REGRESSION_STATES, ChangeState
 from codebatch.model.record import Diagnostic
 from codebatch.operations.api.batch import compare_batches
 from codebatch.operations.comparison.comparison import Comparison
 from codebatch_workers.lint.config import LintConfig
-from codebatch_workers.lint.rule import Finding, TextRule
+from codebatch_workers.lint.rule import RuleMatch, TextRule
 from codebatch_workers.lint.unreported import UnreportedFinding, UnreportedQuery, unreported_reason
 from codebatch_workers.syntax.source import SourceFile
 from tests.compare.withheld_cases import CASES, Row
@@ -104,7 +104,7 @@ def test_finding_in_an_unanalysed_file_is_not_fixed(
         for sides in (batches, batches[::-1]):
             rows = list(compare_batches(*sides, (kind,)).differences())
             print(*rows, sep="\n")
-            assert {row.state for row in rows} & {*REGRESSIONS, *IMPROVEMENTS} == set()
+            assert {row.state for row in rows} & {*REGRESSION_STATES, *IMPROVEMENT_STATES} == set()
             assert {row.reason for row in rows if row.state == "not_comparable"} == {reason}
 
 
@@ -138,7 +138,7 @@ def test_finding_in_a_formerly_excluded_file_is_not_new(tmp_path: Path, ignoring
             }
 
 
-def _states_by_path(comparison: Comparison) -> Mapping[str, tuple[State, str | None]]:
+def _states_by_path(comparison: Comparison) -> Mapping[str, tuple[ChangeState, str | None]]:
     rows = comparison.differences()
     return {path: (row.state, row.reason) for row in rows if (path := _path_of(row)).endswith(".py")}
 
@@ -153,7 +153,7 @@ def test_rule_is_evaluated_once_per_file_for_all_findings() -> None:
     """Of a file with more findings than are told each one is asked for: once each took a minute of redis."""
     asked: list[SourceFile] = []
 
-    def find(file: SourceFile) -> Iterator[Finding]:
+    def find(file: SourceFile) -> Iterator[RuleMatch]:
         asked.append(file)
         return iter([(0, 1, "m 1"), (2, 3, "m 2")])
 

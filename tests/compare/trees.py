@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from codebatch.compare.matching.files import line_frequencies, pair_files
-from codebatch.compare.matching.lines import NOWHERE, pair_lines, split_text
+from codebatch.compare.matching.lines import NO_LINE, pair_lines, split_text
 
 
 class TextTrees:
@@ -26,16 +26,16 @@ class TextTrees:
     def old_path(self, new: bytes) -> bytes | None:
         return next((pair.old for pair in self.pairs if pair.new == new), None)
 
-    def lines(self, side: Literal["old", "new"], path: bytes, its_other: bytes) -> Sequence[int] | None:
+    def matching_lines(self, side: Literal["old", "new"], path: bytes, its_other: bytes) -> Sequence[int] | None:
         ours, theirs = self._texts if side == "old" else reversed(self._texts)
         one, other = ours[path], theirs[its_other]
         if one == other:  # As of real trees: nothing may go through all of it.
             return range(1 << 31)
         if one <= other:
             return pair_lines(split_text(one), split_text(other))
-        found = [NOWHERE] * (one.count(b"\n") + 1)
+        found = [NO_LINE] * (one.count(b"\n") + 1)
         for line, its_line in enumerate(pair_lines(split_text(other), split_text(one))):
-            if its_line != NOWHERE:
+            if its_line != NO_LINE:
                 found[its_line] = line
         return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from codebatch_workers.lint.bounds import FINDINGS_MAX
+from codebatch_workers.lint.bounds import FINDINGS_PER_FILE_MAX
 
 Tree = Mapping[str, str]
 # State, reason, code, and the path and line of what the one batch has and the other has not.
@@ -35,7 +35,7 @@ _EXPORTS = "from os_@ import path_@\nfrom sys_@ import argv_@\n"
 _STRING = 'x = f"""\n{undef_@}\n"""'
 _CONTINUED = "x = undef_@ + \\\n    1"
 
-_MANY = "".join(f"# TODO {each} @\n" for each in range(FINDINGS_MAX - 1)) + "# FIXME @\n"
+_MANY = "".join(f"# TODO {each} @\n" for each in range(FINDINGS_PER_FILE_MAX - 1)) + "# FIXME @\n"
 
 _KEY = "-----BEGIN RSA PRIVATE KEY-----\n@\n-----END RSA PRIVATE KEY-----\n".replace(
     "@", "MC4CAQAwBQYDK2VwBCIEIHVmz3XyuEusnRgYwDQYJKoZIhvcNAQELBQAwZjELMAkG"

@@ -15,9 +15,9 @@ import msgspec
 
 from codebatch.model.record import Diagnostic, Metric
 from codebatch.model.text.toml import parse_toml
-from codebatch_workers.symbols.outline import outline
+from codebatch_workers.symbols.outline import file_outline
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.tasks.analyze import Analyze
+from codebatch_workers.tasks.analyze import AnalyzeTask
 from tests.support.source_files import lint_all, parse, source
 
 TABLE = Path(__file__).parent
@@ -123,7 +123,7 @@ def _faults_of_syntax(language: str, file: SourceFile) -> Iterator[str]:
 
 
 def _faults_of_definitions(construct: Construct, file: SourceFile) -> Iterator[str]:
-    symbols = outline(file).symbols
+    symbols = file_outline(file).symbols
     names = {symbol.name for symbol in symbols} | {symbol.qualified for symbol in symbols}
     if lost := [name for name in construct.defines if name not in names]:
         yield f"not defined: {', '.join(lost)}; defined are {', '.join(sorted(names)) or 'none'}"
@@ -152,7 +152,7 @@ def _faults_of_complexity(construct: Construct, file: SourceFile) -> Iterator[st
         return
     measured = {
         record.symbol: int(record.value)
-        for record in Analyze().run_file(file)
+        for record in AnalyzeTask().run_file(file)
         if isinstance(record, Metric) and record.metric == "complexity" and isinstance(record.symbol, str)
     }
     for function, expected in construct.complexity.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codebatch.coordinator.analysis.costs import COST_PER_FILE, PARSED_BYTES_MAX, PROJECT_SHARE, estimate
+from codebatch.coordinator.analysis.costs import COST_PER_FILE, PARSED_BYTES_MAX, PROJECT_COST_SHARE, estimate_costs
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.entry import Entry, SnapshotId
 from codebatch.model.plan import Plan, PlannedTask
@@ -25,8 +25,8 @@ def _costs(*files: tuple[bytes, int], seed: int | None = None) -> list[float]:
         digest=Digest(""), snapshot_id=SnapshotId("snap-"), snapshot_digest=Digest(""), pipeline="full",
         tasks=(task,), shard_rule=ShardRule(), shards=(Shard(id=S, start=0, end=len(files), bytes=0),), contexts={},
     )  # fmt: skip
-    costs = estimate(plan, entries, seed)
-    assert costs[ProjectWork("graph").id] == [0.0, pytest.approx(PROJECT_SHARE * costs[S][-1])]
+    costs = estimate_costs(plan, entries, seed)
+    assert costs[ProjectWork("graph").id] == [0.0, pytest.approx(PROJECT_COST_SHARE * costs[S][-1])]
     return [after - before for before, after in zip(costs[S], costs[S][1:], strict=False)]
 
 

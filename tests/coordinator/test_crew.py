@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from codebatch.coordinator.processes.worker_backend import position
-from codebatch.model.outcome import Unit
+from codebatch.coordinator.processes.worker_backend import unit_position
+from codebatch.model.outcome import WorkUnit
 from codebatch.model.shard import ShardId
-from codebatch.system.processes.progress_cell import PHASE_BATCHED, PHASE_ITEM, PHASE_LEASE, Step
+from codebatch.system.processes.progress_cell import PHASE_BATCHED, PHASE_ITEM, PHASE_LEASE, WorkerStep
 
-UNIT = Unit(shard=ShardId("00000001"), start=4, end=10, tasks=("parse",))
+UNIT = WorkUnit(shard=ShardId("00000001"), start=4, end=10, tasks=("parse",))
 
 
 @pytest.mark.parametrize(
@@ -17,8 +17,8 @@ UNIT = Unit(shard=ShardId("00000001"), start=4, end=10, tasks=("parse",))
     [(2, PHASE_ITEM, 7), (2, PHASE_BATCHED, 10), (2, PHASE_LEASE, 4), (1, PHASE_ITEM, 4)],
 )
 def test_progress_of_the_previous_unit_is_ignored(of_unit: int, phase: int, expected: int) -> None:
-    assert position(Step(0, 0, 0, of_unit, 7, 8, phase), UNIT, units=2) == expected
+    assert unit_position(WorkerStep(0, 0, 0, of_unit, 7, 8, phase), UNIT, units=2) == expected
 
 
 def test_unreadable_progress_leaves_nothing_to_steal() -> None:
-    assert position(None, UNIT, units=1) == UNIT.end
+    assert unit_position(None, UNIT, units=1) == UNIT.end

@@ -20,7 +20,7 @@ OPEN = 20
 def limits(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """The limits of this process, the last one first in force; so many descriptors are open."""
     set_ = [(1024, 4096)]
-    monkeypatch.setattr(descriptors, "_open_descriptors", lambda: OPEN)
+    monkeypatch.setattr(descriptors, "_count_open_descriptors", lambda: OPEN)
     monkeypatch.setattr(resource, "getrlimit", lambda _: set_[-1])
     monkeypatch.setattr(resource, "setrlimit", lambda _, limit: set_.append(limit))
     return set_
@@ -74,10 +74,10 @@ def test_hard_descriptor_limit_that_is_too_low_is_an_error(
 
 
 def test_open_descriptors_are_counted() -> None:
-    before = descriptors._open_descriptors()
+    before = descriptors._count_open_descriptors()
     other = os.dup(0)
     try:
-        assert descriptors._open_descriptors() == before + 1
+        assert descriptors._count_open_descriptors() == before + 1
     finally:
         os.close(other)
 
@@ -87,7 +87,7 @@ def test_unlistable_descriptors_use_the_default_count(monkeypatch: pytest.Monkey
         raise FileNotFoundError
 
     monkeypatch.setattr(os, "listdir", refuse)
-    assert descriptors._open_descriptors() == descriptors._USUALLY_OPEN
+    assert descriptors._count_open_descriptors() == descriptors._DESCRIPTORS_ASSUMED_OPEN
 
 
 def test_worker_limit_exceeds_its_reserved_descriptors() -> None:

@@ -11,43 +11,43 @@ from typing import cast
 import pytest
 
 from codebatch.coordinator.processes import limits
-from codebatch.coordinator.processes.limits import Guard, ResourceLimits, default_memory_bytes
-from codebatch.coordinator.processes.worker_backend import NONSENSE
-from codebatch.coordinator.processes.workers import Death, WorkerProcess
+from codebatch.coordinator.processes.limits import ResourceGuard, ResourceLimits, default_memory_bytes
+from codebatch.coordinator.processes.worker_backend import INVALID_MESSAGES
+from codebatch.coordinator.processes.workers import WorkerDeath, WorkerProcess
 from codebatch.protocol.messages import MessageBuffer, Stop, encode_message
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir, BatchFile
+from codebatch.store.batches.batch_directory import BatchDir, BatchFile
 from codebatch.store.batches.holders import HolderFile, new_holder_id
 from codebatch.system.files.files import RealFiles
-from codebatch.system.host import Host, this_host
-from codebatch.system.processes.progress_cell import PHASE_BATCHED, PHASE_ITEM, PHASE_PROJECT, ProgressCell, Step
-from codebatch.system.stopwatch import Stopwatch
+from codebatch.system.host import HostBoot, this_host
+from codebatch.system.processes.progress_cell import PHASE_BATCHED, PHASE_ITEM, PHASE_PROJECT, ProgressCell, WorkerStep
+from codebatch.system.stopwatch import StateStopwatch
 
 
 def test_stopwatch_ignores_time_between_distant_looks() -> None:
-    watch: Stopwatch[str] = Stopwatch()
+    watch: StateStopwatch[str] = StateStopwatch()
     watch.observe(100.0)
-    assert watch.seconds("worker", 1) == 0.0
+    assert watch.seconds_in_state("worker", 1) == 0.0
     watch.observe(100.5)
-    assert watch.seconds("worker", 1) == 0.5
+    assert watch.seconds_in_state("worker", 1) == 0.5
     watch.observe(4000.0)
-    assert watch.seconds("worker", 1) == 0.5
+    assert watch.seconds_in_state("worker", 1) == 0.5
     watch.observe(4000.25)
-    assert watch.seconds("worker", 1) == 0.75
+    assert watch.seconds_in_state("worker", 1) == 0.75
 
 
 def test_stopwatch_restarts_at_a_new_step() -> None:
-    watch: Stopwatch[str] = Stopwatch()
+    watch: StateStopwatch[str] = StateStopwatch()
     for now in (1.0, 1.5):
         watch.observe(now)
-        watch.seconds("worker", 1)
-    assert watch.seconds("worker", 2) == 0.0
+        watch.seconds_in_state("worker", 1)
+    assert watch.seconds_in_state("worker", 2) == 0.0
 
 
 def test_batched_step_gets_a_tenth_more_time_per_additional_file() -> None:
     limits = ResourceLimits(project_seconds=100.0, file_seconds=30.0, memory_bytes=1)
-    assert limits.seconds_for(Step(0, 0, 0, 0, 4, 5, PHASE_ITEM)) == 30.0
-    assert limits.seconds_for(Step(0, 0, 0, 0, 0, 64, PHASE_BATCHED)) == pytest.approx(219.0)
+    assert limits.seconds_for(WorkerStep(0, 0, 0, 0, 4, 5, PHASE_ITEM)) == 30.0
+    assert limits.seconds_for(WorkerStep(0, 0, 0, 0, 0, 64, PHASE_BATCHED)) == pytest.approx(219.0)
 
 
 def _killed_for(reason: str) -> WorkerProcess:
@@ -72,8 +72,8 @@ def test_kill_without_a_known_cause_counts_as_from_outside(
 ) -> None:
     counts = iter([5, 5 + oom_kills])
     monkeypatch.setattr(limits, "oom_kills", lambda: next(counts))
-    guard = Guard(ResourceLimits(project_seconds=100.0, file_seconds=30.0, memory_bytes=1))
-    death = Death(returncode=returncode, memory_peak_bytes=0)
+    guard = ResourceGuard(ResourceLimits(project_seconds=100.0, file_seconds=30.0, memory_bytes=1))
+    death = WorkerDeath(returncode=returncode, memory_peak_bytes=0)
     assert guard.death_reason(_killed_for(killed_for), death) == expected
 
 
@@ -81,30 +81,30 @@ def test_holder_on_another_host_is_never_stuck(tmp_path: Path) -> None:
     """Its cell is on our disk, and its clock is not ours."""
     (tmp_path / layout.HOLDERS).mkdir()
     batch = BatchDir(RealFiles(), tmp_path, cast("BatchFile", None))
-    guard = Guard(ResourceLimits(project_seconds=1.0, file_seconds=1.0, memory_bytes=1))
+    guard = ResourceGuard(ResourceLimits(project_seconds=1.0, file_seconds=1.0, memory_bytes=1))
     seen = {}
-    for host in (this_host(), Host(name="elsewhere", boot="x")):
+    for host in (this_host(), HostBoot(name="elsewhere", boot="x")):
         about = HolderFile(holder=new_holder_id(), role="worker", pid=1, host=host, since_ns=1)
         ProgressCell(batch.files, tmp_path / layout.HOLDERS / layout.cell_name(about.holder), create=True).close()
         for now in range(10):
             guard.begin_turn(float(now))
-            seen[host] = guard.is_stuck(batch, about)
+            seen[host] = guard.is_holder_stuck(batch, about)
     assert list(seen.values()) == [True, False]
 
 
 def test_holder_on_another_host_gets_the_time_limit_of_its_step(tmp_path: Path) -> None:
     (tmp_path / layout.HOLDERS).mkdir()
     batch = BatchDir(RealFiles(), tmp_path, cast("BatchFile", None))
-    elsewhere = Host(name="elsewhere", boot="x")
+    elsewhere = HostBoot(name="elsewhere", boot="x")
     about = HolderFile(holder=new_holder_id(), role="worker", pid=1, host=elsewhere, since_ns=1)
     cell = ProgressCell(batch.files, tmp_path / layout.HOLDERS / layout.cell_name(about.holder), create=True)
     silent_from: dict[int, int] = {}
     for phase in (PHASE_ITEM, PHASE_PROJECT):
-        guard = Guard(ResourceLimits(project_seconds=100.0, file_seconds=30.0, memory_bytes=1))
-        cell.write(Step(1, 0, 0, 0, 0, 1, phase))
+        guard = ResourceGuard(ResourceLimits(project_seconds=100.0, file_seconds=30.0, memory_bytes=1))
+        cell.write_step(WorkerStep(1, 0, 0, 0, 0, 1, phase))
         for now in range(200):
             guard.begin_turn(float(now))
-            if guard.is_silent(batch, about, 0):
+            if guard.is_holder_silent(batch, about, 0):
                 silent_from.setdefault(phase, now)
     cell.close()
     assert silent_from == {PHASE_ITEM: 61, PHASE_PROJECT: 106}
@@ -115,16 +115,16 @@ def test_torn_messages_of_equal_length_are_distinguished() -> None:
     killed_for: list[str] = []
     worker = SimpleNamespace(id=1, buffer=buffer, killed_for="", step=lambda: None, kill=killed_for.append)
     worker.process = SimpleNamespace(pid=os.getpid())
-    guard = Guard(ResourceLimits(project_seconds=100.0, file_seconds=30.0, memory_bytes=1 << 40))
+    guard = ResourceGuard(ResourceLimits(project_seconds=100.0, file_seconds=30.0, memory_bytes=1 << 40))
     message = encode_message(Stop())
     for now in range(20):
         guard.begin_turn(float(now))
         # A part and its rest, turn by turn; then a part of which the rest does not come.
         part = message[3:] if now % 2 and now < 12 else message[:3] if now < 13 else b""
         list(buffer.feed(part))
-        guard.enforce([cast("WorkerProcess", worker)])
+        guard.enforce_limits([cast("WorkerProcess", worker)])
         assert not killed_for or now > 17
-    assert killed_for[0] == NONSENSE
+    assert killed_for[0] == INVALID_MESSAGES
 
 
 def test_workers_share_the_available_memory(monkeypatch: pytest.MonkeyPatch) -> None:

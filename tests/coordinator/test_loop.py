@@ -9,27 +9,27 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.coordinator.analysis.costs import estimate
+from codebatch.coordinator.analysis.costs import estimate_costs
 from codebatch.coordinator.analysis.loop import Coordinator
-from codebatch.coordinator.analysis.progress_counter import Phase, RunProgress, RunScope
-from codebatch.coordinator.processes.worker_backend import Heard, Tick, WorkerExited, WorkerHandle
+from codebatch.coordinator.analysis.progress_counter import RunPhase, RunProgress, RunScope
+from codebatch.coordinator.processes.worker_backend import TickPassed, WorkerEvent, WorkerExited, WorkerHandle
 from codebatch.errors import EnvironmentBroken
-from codebatch.model.outcome import Commit, HolderId, Outcome, Register, encode_commit
+from codebatch.model.outcome import Commit, HolderId, OutcomeRegister, TaskOutcome, encode_commit
 from codebatch.model.plan import plan_items
-from codebatch.protocol.messages import Assign, Drain, GaveUp, ToWorker
+from codebatch.protocol.messages import Assign, Drain, GaveUp, MessageToWorker
 from codebatch.protocol.record_frames import FrameWriter
-from codebatch.scheduling.actions import Fail
-from codebatch.scheduling.analysis.session import STARTS_FAILED_MAX
-from codebatch.scheduling.events import Ready, SessionStarted, WorkerId, WorkerLost
+from codebatch.scheduling.actions import CommitFailure
+from codebatch.scheduling.analysis.session import FAILED_STARTS_MAX
+from codebatch.scheduling.events import SessionStarted, WorkerId, WorkerIdle, WorkerLost
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.holders import HolderFile, LeaseReader, new_holder_id
-from codebatch.store.batches.store import create_store
-from codebatch.store.results.outcomes import Committer, failed_outcome
+from codebatch.store.batches.store_directory import create_store
+from codebatch.store.results.outcomes import OutcomeCommitter, failed_outcome
 from codebatch.store.snapshots.snapshots import load_snapshot
 from codebatch.system.files.files import RealFiles
 from codebatch.system.host import this_host
-from codebatch.system.processes.progress_cell import PHASE_COMMIT, PHASE_ITEM, PHASE_LEASE, Step
+from codebatch.system.processes.progress_cell import PHASE_COMMIT, PHASE_ITEM, PHASE_LEASE, WorkerStep
 from tests.support.batches import make_batch
 
 OTHER = HolderId("f" * 32)
@@ -43,9 +43,9 @@ class _Crew:
     """
 
     def __init__(self, starts_max: int = 100) -> None:
-        self.sent: list[tuple[WorkerId, ToWorker]] = []
-        self.heard: list[Heard | Tick] = []
-        self.steps: dict[WorkerId, Step] = {}
+        self.sent: list[tuple[WorkerId, MessageToWorker]] = []
+        self.heard: list[WorkerEvent | TickPassed] = []
+        self.steps: dict[WorkerId, WorkerStep] = {}
         self.asked: list[WorkerId] = []
         self.started: list[WorkerId] = []
         self._starts_max = starts_max
@@ -68,23 +68,23 @@ class _Crew:
         self.started.append(worker)
         return WorkerHandle(holder=HolderId(f"{worker:032x}"), pid=1)
 
-    def send(self, worker: WorkerId, message: ToWorker) -> None:
+    def send(self, worker: WorkerId, message: MessageToWorker) -> None:
         self.sent.append((worker, message))
 
-    def wait(self) -> list[Heard | Tick]:
+    def wait(self) -> list[WorkerEvent | TickPassed]:
         """What `heard` has, then that those who were told to drain have died."""
         if self.heard:
             return [self.heard.pop(0)]
         assert self.drained, "nobody is ever heard"
         return [WorkerExited(worker=worker, returncode=-9, how="SIGKILL") for worker in self.drained]
 
-    def step(self, worker: WorkerId) -> Step | None:
+    def step(self, worker: WorkerId) -> WorkerStep | None:
         return self.steps.get(worker)
 
-    def is_stuck(self, holder: HolderFile) -> bool:
+    def is_holder_stuck(self, holder: HolderFile) -> bool:
         return False
 
-    def is_silent(self, holder: HolderFile, commits: int) -> bool:
+    def is_holder_silent(self, holder: HolderFile, commits: int) -> bool:
         return False
 
     def kill_orphans(self, dead: set[HolderId]) -> None:
@@ -100,7 +100,7 @@ class _Listener:
     def note(self, text: str) -> None:
         self.notes.append(text)
 
-    def phase(self, phase: Phase, done: int = 0, planned: int = 0) -> None:
+    def phase(self, phase: RunPhase, done: int = 0, planned: int = 0) -> None:
         pass
 
     def update(self, progress: RunProgress) -> None:
@@ -126,7 +126,7 @@ class _CoordinatorFixture:
             self.crew,
             about=about,
             jobs=items,
-            costs=estimate(plan, entries, None),
+            costs=estimate_costs(plan, entries, None),
             cost_per_worker=cost_per_worker,
             starts_max=STARTS_MAX,
             scope=RunScope(),
@@ -144,35 +144,35 @@ def bench(tmp_path: Path) -> Iterator[_CoordinatorFixture]:
 
 def test_failure_committed_by_another_coordinator_is_adopted(bench: _CoordinatorFixture) -> None:
     """Else the item counts as being failed here for ever, and the run never ends."""
-    register = Register(bench.shard, 0, "parse", 1)
+    register = OutcomeRegister(bench.shard, 0, "parse", 1)
     failed = failed_outcome(b"a", register, "timeout", FrameWriter())
-    Committer(bench.batch.files, bench.batch.root, OTHER).commit([failed], epoch=0, round_=1)
+    OutcomeCommitter(bench.batch.files, bench.batch.root, OTHER).commit_outcomes([failed], epoch=0, round_=1)
     assert not bench.coordinator.ledger.has_outcome(register)
-    bench.coordinator._fail(Fail(bench.shard, 0, ("parse",), 1, "crash"))
-    (link,) = bench.coordinator.ledger.walk(bench.shard, "parse")
+    bench.coordinator._commit_failure(CommitFailure(bench.shard, 0, ("parse",), 1, "crash"))
+    (link,) = bench.coordinator.ledger.iter_links(bench.shard, "parse")
     assert (link.segment, link.outcome.reason) == (OTHER, "timeout")
 
 
-def _link(bench: _CoordinatorFixture, register: Register, data: bytes) -> None:
+def _link(bench: _CoordinatorFixture, register: OutcomeRegister, data: bytes) -> None:
     (bench.batch.root / layout.OUTCOMES / layout.register_name(*register)).write_bytes(data)
 
 
-def _oversized_commit(register: Register) -> bytes:
+def _oversized_commit(register: OutcomeRegister) -> bytes:
     """A commit under this name that says more than the plan has."""
-    outcome = Outcome(shard=register.shard, task=register.task, start=register.start, end=9, type="result")
+    outcome = TaskOutcome(shard=register.shard, task=register.task, start=register.start, end=9, type="result")
     return encode_commit(Commit(segment=OTHER, epoch=1, round=register.round, outcomes=(outcome,)))
 
 
 @pytest.mark.parametrize("make", [lambda register: b"torn", _oversized_commit])
 def test_unreadable_register_is_replaced_and_its_work_queued_in_the_next_round(
-    bench: _CoordinatorFixture, make: Callable[[Register], bytes]
+    bench: _CoordinatorFixture, make: Callable[[OutcomeRegister], bytes]
 ) -> None:
     """Else what was queued is not open as it was, and nobody queues what is."""
-    bench.coordinator._handle(SessionStarted())
-    register = Register(bench.shard, 0, "parse", 1)
+    bench.coordinator._handle_event(SessionStarted())
+    register = OutcomeRegister(bench.shard, 0, "parse", 1)
     _link(bench, register, make(register))
     bench.coordinator._read_commits()
-    bench.coordinator._handle(Ready(WorkerId(1)))
+    bench.coordinator._handle_event(WorkerIdle(WorkerId(1)))
     ((_, message),) = bench.crew.sent
     assert isinstance(message, Assign)
     assert (message.unit.tasks, message.unit.round) == (("parse",), 2)
@@ -182,14 +182,14 @@ def test_unreadable_register_is_replaced_and_its_work_queued_in_the_next_round(
 
 def test_failure_behind_an_unreadable_register_is_retried_in_the_next_round(bench: _CoordinatorFixture) -> None:
     """Else the item counts as being failed here for ever, and the run never ends."""
-    bench.coordinator._handle(SessionStarted())
-    _link(bench, Register(bench.shard, 0, "parse", 1), b"torn")
+    bench.coordinator._handle_event(SessionStarted())
+    _link(bench, OutcomeRegister(bench.shard, 0, "parse", 1), b"torn")
     deaths = [WorkerLost(WorkerId(number), (0, 1), "crash", task="parse") for number in (1, 2)]
     for death in deaths:
-        bench.coordinator._handle(Ready(death.worker))
-        bench.coordinator._handle(death)
+        bench.coordinator._handle_event(WorkerIdle(death.worker))
+        bench.coordinator._handle_event(death)
     bench.crew.sent.clear()
-    bench.coordinator._handle(Ready(WorkerId(3)))
+    bench.coordinator._handle_event(WorkerIdle(WorkerId(3)))
     ((_, message),) = bench.crew.sent
     assert isinstance(message, Assign)
     assert ("parse" in message.unit.tasks, message.unit.round) == (True, 2)
@@ -197,8 +197,8 @@ def test_failure_behind_an_unreadable_register_is_retried_in_the_next_round(benc
 
 def test_other_workers_drain_when_a_worker_gives_up(bench: _CoordinatorFixture) -> None:
     """Else each goes on to the end of its unit, for minutes, on a disk that refuses what comes of it."""
-    bench.coordinator._handle(SessionStarted())
-    bench.coordinator._receive(WorkerId(1), GaveUp(code="store_unwritable", message="full", hint=None))
+    bench.coordinator._handle_event(SessionStarted())
+    bench.coordinator._receive_message(WorkerId(1), GaveUp(code="store_unwritable", message="full", hint=None))
     assert bench.crew.drained == [WorkerId(1), WorkerId(2)]
 
 
@@ -220,7 +220,7 @@ def test_failed_coordinator_setup_releases_its_holder(tmp_path: Path) -> None:
     """Else its batch is held until the process ends."""
     with pytest.raises(RuntimeError, match="refused"):
         _CoordinatorFixture(tmp_path, _RefusingCrew())
-    ((_, is_live),) = LeaseReader(RealFiles(), next(tmp_path.glob("store/batches/batch-*"))).holders()
+    ((_, is_live),) = LeaseReader(RealFiles(), next(tmp_path.glob("store/batches/batch-*"))).read_holders()
     assert not is_live
 
 
@@ -228,18 +228,18 @@ def test_failed_coordinator_setup_releases_its_holder(tmp_path: Path) -> None:
 def slow(tmp_path: Path) -> Iterator[_CoordinatorFixture]:
     """A coordinator of ten items whose first worker has all of them; by cost alone there is no other."""
     made = _CoordinatorFixture(tmp_path, _Crew(starts_max=3), cost_per_worker=1e9, items=10)
-    made.coordinator._handle(SessionStarted())
-    made.coordinator._handle(Ready(WorkerId(1)))
+    made.coordinator._handle_event(SessionStarted())
+    made.coordinator._handle_event(WorkerIdle(WorkerId(1)))
     yield made
     made.coordinator.close()
 
 
 def _advance_time(bench: _CoordinatorFixture, phase: int, item: int, *, unit: int = 1) -> list[WorkerId]:
     """Let some seconds pass in which the first worker is at an item; return the workers that live then."""
-    bench.crew.steps[WorkerId(1)] = Step(0, 0, 0, unit, item, item + 1, phase)
-    bench.crew.heard = [Tick(1.0)] * 3
+    bench.crew.steps[WorkerId(1)] = WorkerStep(0, 0, 0, unit, item, item + 1, phase)
+    bench.crew.heard = [TickPassed(1.0)] * 3
     for _ in range(3):
-        bench.coordinator._turn()
+        bench.coordinator._run_turn()
     return bench.crew.started
 
 
@@ -261,7 +261,7 @@ def test_refused_process_start_is_reported_and_other_workers_continue(slow: _Coo
         "cannot start another worker: Resource temporarily unavailable; continuing with 3 workers"
     ]
     before = len(slow.crew.asked)
-    assert before <= 1 + STARTS_MAX + STARTS_FAILED_MAX
+    assert before <= 1 + STARTS_MAX + FAILED_STARTS_MAX
     _advance_time(slow, PHASE_ITEM, 0)
     assert len(slow.crew.asked) == before, "it is asked again and again"
 

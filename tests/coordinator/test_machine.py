@@ -79,8 +79,8 @@ def test_ended_process_has_no_size_parent_or_environment() -> None:
     with _sleeping("x") as process:
         pass
     assert proc.resident_bytes(process.pid) is None
-    assert proc.parent(process.pid) is None
-    assert list(proc.environment(process.pid)) == [(b"", b"")]
+    assert proc.parent_pid(process.pid) is None
+    assert list(proc.process_environment(process.pid)) == [(b"", b"")]
     assert memory.resident_bytes([process.pid], with_children=True) == {}
 
 
@@ -101,8 +101,8 @@ def test_reused_process_id_is_not_killed(monkeypatch: pytest.MonkeyPatch, is_nam
     monkeypatch.setattr(os, "kill", lambda pid, _: killed.append(pid))
     with _sleeping("mine") as marked:
         gone = os.pidfd_open(marked.pid)
-    monkeypatch.setattr(proc, "processes", lambda: [marked.pid])
-    monkeypatch.setattr(proc, "environment", lambda _: iter([(_VARIABLE.encode(), b"mine")]))
+    monkeypatch.setattr(proc, "list_pids", lambda: [marked.pid])
+    monkeypatch.setattr(proc, "process_environment", lambda _: iter([(_VARIABLE.encode(), b"mine")]))
     if is_named_by_descriptor:
         monkeypatch.setattr(os, "pidfd_open", lambda _: gone)
     else:
@@ -112,9 +112,9 @@ def test_reused_process_id_is_not_killed(monkeypatch: pytest.MonkeyPatch, is_nam
 
 
 def test_missing_proc_yields_no_process_information(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proc, "_PROC", "/nowhere")
+    monkeypatch.setattr(proc, "_PROC_DIRECTORY", "/nowhere")
     assert proc.available_memory() is None
-    assert proc.processes() == []
+    assert proc.list_pids() == []
     assert memory.resident_bytes([os.getpid()], with_children=True) == {}
     assert memory.kill_marked(_VARIABLE, {"mine"}) == 0
     assert memory.available_memory() > 0

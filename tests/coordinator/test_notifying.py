@@ -13,7 +13,7 @@ import pytest
 from codebatch.coordinator.work import notifications
 from codebatch.coordinator.work.notifications import Notifier
 from codebatch.model.work.event import BatchCompleted, BatchDrained, BatchEvent, TaskCompleted, event_name
-from codebatch.model.work.work_batch import NOTIFIED, Notify
+from codebatch.model.work.work_batch import NOTIFIED_EVENTS_DEFAULT, NotifySettings
 
 EVENTS = ("BATCH_TASK_COMPLETED", "BATCH_COMPLETED", "BATCH_DRAINED")
 HELD = "cat >>seen; test -e open || read word <gate"
@@ -44,7 +44,7 @@ class Hook:
 
     def notifier(self, command: str = HELD, *, timeout_seconds: float = 60.0) -> Notifier:
         """A notifier that has begun."""
-        notify = Notify(command=command, events=EVENTS, timeout_seconds=timeout_seconds)  # type: ignore[arg-type]
+        notify = NotifySettings(command=command, events=EVENTS, timeout_seconds=timeout_seconds)  # type: ignore[arg-type]
         made = Notifier(notify, directory=self._directory, environment={"PATH": os.environ["PATH"]})
         made.begin()
         return made
@@ -104,7 +104,7 @@ def test_last_event_is_delivered_after_the_grace_period_and_others_are_counted(
 
 
 def test_oldest_waiting_events_are_dropped_but_never_the_last(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notifications, "WAITING_MAX", 2)
+    monkeypatch.setattr(notifications, "WAITING_EVENTS_MAX", 2)
     notifier = hook.notifier()
     notifier.add(task_event(1))
     with hook.held():
@@ -126,4 +126,4 @@ def test_invalid_notify_command_is_reported(hook: Hook) -> None:
 
 def test_default_notifications_include_every_batch_end() -> None:
     ends = {"BATCH_COMPLETED", "BATCH_PARTIAL", "BATCH_FAILED", "BATCH_CANCELLED", "BATCH_DRAINED"}
-    assert {*NOTIFIED} == {*ends, "BATCH_TASK_BLOCKED"}
+    assert {*NOTIFIED_EVENTS_DEFAULT} == {*ends, "BATCH_TASK_BLOCKED"}

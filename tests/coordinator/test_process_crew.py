@@ -11,15 +11,15 @@ import pytest
 from codebatch.coordinator.analysis.process_backend import ProcessWorkerBackend
 from codebatch.coordinator.processes.limits import ResourceLimits
 from codebatch.coordinator.processes.signals import SignalCounter
-from codebatch.coordinator.processes.worker_backend import DrainRequest, KilledFor, Tick
-from codebatch.coordinator.processes.workers import Death, WorkerProcess
+from codebatch.coordinator.processes.worker_backend import DrainRequest, KilledFor, TickPassed
+from codebatch.coordinator.processes.workers import WorkerDeath, WorkerProcess
 from codebatch.errors import StoreUnwritable
 from codebatch.model.outcome import HolderId
 from codebatch.protocol.launch import WorkerSettings
 from codebatch.scheduling.events import WorkerId
-from codebatch.store.batches.store import create_store
+from codebatch.store.batches.store_directory import create_store
 from codebatch.system.files.files import RealFiles
-from codebatch.system.stopwatch import PAUSE_SECONDS
+from codebatch.system.stopwatch import OBSERVATION_GAP_SECONDS_MAX
 from tests.support.batches import make_batch
 
 
@@ -45,7 +45,7 @@ class _FailingCleanupWorker:
     def kill(self, reason: KilledFor) -> None:
         self._log.append(reason)
 
-    def bury(self) -> Death:
+    def reap_and_kill_group(self) -> WorkerDeath:
         self._log.append("buried")
         raise StoreUnwritable("read-only")
 
@@ -95,6 +95,6 @@ def test_ticks_are_emitted_at_most_ten_times_a_second(crew: ProcessWorkerBackend
         told = []
         for clock[0] in (50_000_000, 250_000_000, 300_000_000, 3_600_250_000_000):
             told += crew.wait()
-        assert told == [Tick(0.25), Tick(PAUSE_SECONDS)]
+        assert told == [TickPassed(0.25), TickPassed(OBSERVATION_GAP_SECONDS_MAX)]
     finally:
         crew.end()

@@ -8,12 +8,12 @@ import pytest
 
 from codebatch.coordinator.analysis.progress_counter import ProgressCounter, RunningUnit, RunScope
 from codebatch.coordinator.processes.worker_backend import finished_items
-from codebatch.model.outcome import Commit, HolderId, Outcome, OutcomeType, Unit
+from codebatch.model.outcome import Commit, HolderId, OutcomeType, TaskOutcome, WorkUnit
 from codebatch.model.plan import Plan
-from codebatch.model.record_counts import Counts
+from codebatch.model.record_counts import RecordCounts
 from codebatch.model.shard import ProjectWork, ShardId
-from codebatch.scheduling.analysis.ledger import Ledger
-from codebatch.store.batches.store import create_store
+from codebatch.scheduling.analysis.ledger import OutcomeLedger
+from codebatch.store.batches.store_directory import create_store
 from codebatch.system.files.files import RealFiles
 from codebatch.system.processes.progress_cell import (
     PHASE_BATCHED,
@@ -22,7 +22,7 @@ from codebatch.system.processes.progress_cell import (
     PHASE_ITEM,
     PHASE_LEASE,
     PHASE_PROJECT,
-    Step,
+    WorkerStep,
 )
 from tests.support.batches import make_batch
 
@@ -31,11 +31,11 @@ def test_progress_counts_the_outcomes_in_the_chains(tmp_path: Path) -> None:
     """A late owner's tail is garbage, a later round stands for the one before, and what is retried is not done."""
     store, _ = create_store(RealFiles(), tmp_path / "store")
     plan = make_batch(store, [b"a", b"b", b"c"], shard_items=3).plan()
-    ledger = Ledger(plan.work().values(), {task.name: task.needs for task in plan.tasks})
+    ledger = OutcomeLedger(plan.work_by_id().values(), {task.name: task.needs for task in plan.tasks})
 
     def commit(start: int, end: int, type_: OutcomeType = "result", round_: int = 1) -> Commit:
-        counts = Counts(kinds={"metric": end - start})
-        outcome = Outcome(shard=plan.shards[0].id, task="parse", start=start, end=end, type=type_, counts=counts)
+        counts = RecordCounts(kinds={"metric": end - start})
+        outcome = TaskOutcome(shard=plan.shards[0].id, task="parse", start=start, end=end, type=type_, counts=counts)
         made = Commit(segment=HolderId("h"), epoch=1, round=round_, outcomes=(outcome,))
         ledger.add(made)
         return made
@@ -46,14 +46,14 @@ def test_progress_counts_the_outcomes_in_the_chains(tmp_path: Path) -> None:
 
     costs = _costs(plan)
     score = ProgressCounter(plan, ledger, costs, RunScope())
-    score.note([commit(2, 3, "failed"), commit(1, 3), commit(0, 3)])
+    score.note_commits([commit(2, 3, "failed"), commit(1, 3), commit(0, 3)])
     assert told(score) == (3, 3, 0)
     score = ProgressCounter(plan, ledger, costs, RunScope())
-    score.note([commit(0, 2, round_=2)])
+    score.note_commits([commit(0, 2, round_=2)])
     assert told(score) == (3, 3, 1), "behind it begins what was garbage before"
     score = ProgressCounter(plan, ledger, costs, RunScope(retry_failed=True))
     assert told(score) == (2, 2, 0)
-    score.note([commit(2, 3, "failed", round_=2)])
+    score.note_commits([commit(2, 3, "failed", round_=2)])
     assert told(score) == (3, 3, 1)
 
 
@@ -66,10 +66,10 @@ def test_results_count_once_in_progress_of_worker_or_ledger(tmp_path: Path) -> N
     """A worker keeps its count while it commits; once the commit is known, the cell of the worker adds nothing."""
     store, _ = create_store(RealFiles(), tmp_path / "store")
     plan = make_batch(store, [b"a", b"b", b"c"], shard_items=3).plan()
-    ledger = Ledger(plan.work().values(), {task.name: task.needs for task in plan.tasks})
+    ledger = OutcomeLedger(plan.work_by_id().values(), {task.name: task.needs for task in plan.tasks})
     files = tuple(task.name for task in plan.tasks if task.scope == "file")
     score = ProgressCounter(plan, ledger, _costs(plan), RunScope())
-    unit = Unit(shard=plan.shards[0].id, start=0, end=3, tasks=files)
+    unit = WorkUnit(shard=plan.shards[0].id, start=0, end=3, tasks=files)
 
     def told(items: int) -> tuple[int, int, float]:
         progress = score.progress([RunningUnit(unit, items)], workers=1)
@@ -81,20 +81,21 @@ def test_results_count_once_in_progress_of_worker_or_ledger(tmp_path: Path) -> N
     assert told(2) == (2 * len(files), planned, round(2 / cost, 3))
     assert told(3) == (3 * len(files), planned, round(3 / cost, 3))
     outcomes = tuple(
-        Outcome(shard=unit.shard, task=task, start=0, end=3, type="result", counts=Counts(kinds={})) for task in files
+        TaskOutcome(shard=unit.shard, task=task, start=0, end=3, type="result", counts=RecordCounts(kinds={}))
+        for task in files
     )
     commit = Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=outcomes)
     ledger.add(commit)
-    score.note([commit])
+    score.note_commits([commit])
     assert told(3) == (3 * len(files), planned, round(3 / cost, 3))
 
 
 def test_results_outside_the_scope_of_a_run_are_not_planned(tmp_path: Path) -> None:
     store, _ = create_store(RealFiles(), tmp_path / "store")
     plan = make_batch(store, [b"a", b"b", b"c"], shard_items=1).plan()
-    ledger = Ledger(plan.work().values(), {task.name: task.needs for task in plan.tasks})
-    outside = Outcome(
-        shard=plan.shards[1].id, task="parse", start=0, end=1, type="result", counts=Counts(kinds={"metric": 1})
+    ledger = OutcomeLedger(plan.work_by_id().values(), {task.name: task.needs for task in plan.tasks})
+    outside = TaskOutcome(
+        shard=plan.shards[1].id, task="parse", start=0, end=1, type="result", counts=RecordCounts(kinds={"metric": 1})
     )
     commit = Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(outside,))
     ledger.add(commit)
@@ -122,9 +123,9 @@ def test_items_count_as_finished_until_their_unit_is_committed(
     phase: int, item: int, end: int, unit: int, expected: int
 ) -> None:
     """The cell of a worker that has not begun its second unit speaks of its first."""
-    step = Step(0, 0, 0, unit, item, end, phase)
-    assert finished_items(step, Unit(shard=ShardId("s"), start=10, end=20, tasks=("parse",)), 2) == expected
+    step = WorkerStep(0, 0, 0, unit, item, end, phase)
+    assert finished_items(step, WorkUnit(shard=ShardId("s"), start=10, end=20, tasks=("parse",)), 2) == expected
 
 
 def test_unreadable_worker_has_finished_no_items() -> None:
-    assert finished_items(None, Unit(shard=ShardId("s"), start=10, end=20, tasks=("parse",)), 1) == 0
+    assert finished_items(None, WorkUnit(shard=ShardId("s"), start=10, end=20, tasks=("parse",)), 1) == 0

@@ -10,10 +10,10 @@ import pytest
 from codebatch.coordinator.work.stop_requests import StopRequests
 from codebatch.model.work.command import Command, CommandId
 from codebatch.model.work.request import Stop
-from codebatch.store.batches.batches import make_batch_directories
-from codebatch.store.batches.holders import Holder, HolderFile, LeaseReader, new_holder_id
-from codebatch.store.results.outcomes import Outcomes
-from codebatch.store.work.attempts import Attempts
+from codebatch.store.batches.batch_directory import make_batch_directories
+from codebatch.store.batches.holders import HolderFile, HolderRegistration, LeaseReader, new_holder_id
+from codebatch.store.results.outcomes import OutcomeRegisters
+from codebatch.store.work.attempts import AttemptReader
 from codebatch.system.host import this_host
 from tests.support.work_batches import Place, make_place
 
@@ -28,8 +28,8 @@ class _Leasing:
         batch = place.batch
         make_batch_directories(batch)
         about = HolderFile(holder=new_holder_id(), role="worker", pid=1, host=this_host(), since_ns=time.time_ns())
-        self.holder = Holder(batch.files, batch.root, about, is_durable=True)
-        attempts = Attempts(place.plan, Outcomes(batch.files, batch.root))
+        self.holder = HolderRegistration(batch.files, batch.root, about, is_durable=True)
+        attempts = AttemptReader(place.plan, OutcomeRegisters(batch.files, batch.root))
         leases = LeaseReader(batch.files, batch.root)
         self.stops = StopRequests(place.requests, leases, attempts, [A, B], 7, time.time_ns)
 

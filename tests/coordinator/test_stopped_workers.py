@@ -15,10 +15,16 @@ from pathlib import Path
 import pytest
 
 from codebatch.coordinator.work.interfaces import StoppedWorker
-from codebatch.coordinator.work.stopped_workers import LOOK_NS, LOOKS_MAX, STOPS_MAX, WatchedWorker, WorkerWatch
+from codebatch.coordinator.work.stopped_workers import (
+    CHECK_INTERVAL_NS,
+    CONTINUES_MAX,
+    STOPPED_CHECKS_MAX,
+    StoppedWorkerWatch,
+    WatchedWorker,
+)
 from codebatch.model.outcome import HolderId
 from codebatch.system.processes import proc, processes
-from codebatch.system.processes.processes import reap
+from codebatch.system.processes.processes import reap_killed
 
 HOLDER = HolderId("a" * 32)
 _PTRACE_ATTACH, _PTRACE_DETACH = 16, 17
@@ -40,11 +46,11 @@ class _StopWatch:
         with open(file, "rb") as held:
             self.process = subprocess.Popen(["sleep", "1000"], pass_fds=[held.fileno()])
         self.worker = WatchedWorker(HOLDER, self.process.pid, file)
-        self._workers = WorkerWatch()
+        self._workers = StoppedWorkerWatch()
         self._now_ns = 0
 
     def look(self) -> list[StoppedWorker]:
-        self._now_ns += LOOK_NS
+        self._now_ns += CHECK_INTERVAL_NS
         return self._workers.check(self._now_ns, [self.worker])
 
     def stop(self) -> None:
@@ -53,7 +59,7 @@ class _StopWatch:
 
     @property
     def is_stopped(self) -> bool:
-        found = proc.stat(self.process.pid)
+        found = proc.process_stat(self.process.pid)
         return found is not None and found.is_stopped
 
     def wait_until(self, condition: Callable[[], bool]) -> None:
@@ -80,7 +86,7 @@ def test_stopped_worker_is_continued(watch: _StopWatch) -> None:
 
 
 def test_repeatedly_stopped_worker_is_killed(watch: _StopWatch) -> None:
-    for _ in range(STOPS_MAX):
+    for _ in range(CONTINUES_MAX):
         watch.stop()
         assert [each.is_killed for each in watch.look()] == [False]
         watch.wait_until(lambda: not watch.is_stopped)
@@ -94,7 +100,7 @@ def test_reused_worker_id_is_not_signalled(watch: _StopWatch, tmp_path: Path) ->
     (tmp_path / "another").touch()
     watch.worker = watch.worker._replace(file=tmp_path / "another")
     watch.stop()
-    assert [watch.look() for _ in range(LOOKS_MAX)] == [[]] * LOOKS_MAX
+    assert [watch.look() for _ in range(STOPPED_CHECKS_MAX)] == [[]] * STOPPED_CHECKS_MAX
     assert watch.is_stopped
 
 
@@ -119,10 +125,10 @@ def test_permanently_traced_worker_is_killed_without_waiting_for_its_tracer(
         if tracer.stdout.readline() != b"0\n":
             pytest.skip("nothing may be traced here")
         watch.wait_until(lambda: watch.is_stopped)
-        assert [[each.is_killed for each in watch.look()] for _ in range(LOOKS_MAX)] == [[]] * (LOOKS_MAX - 1) + [
-            [True]
-        ]
-        reap(watch.process)
+        assert [[each.is_killed for each in watch.look()] for _ in range(STOPPED_CHECKS_MAX)] == [[]] * (
+            STOPPED_CHECKS_MAX - 1
+        ) + [[True]]
+        reap_killed(watch.process)
         assert watch.process.returncode == -signal.SIGKILL
     finally:
         tracer.kill()
@@ -132,7 +138,7 @@ def test_permanently_traced_worker_is_killed_without_waiting_for_its_tracer(
 
 
 def test_briefly_traced_worker_is_left_alone(watch: _StopWatch) -> None:
-    for _ in range(2 * STOPS_MAX):
+    for _ in range(2 * CONTINUES_MAX):
         with _traced(watch.process.pid):
             watch.wait_until(lambda: watch.is_stopped)
             assert watch.look() == []

@@ -15,17 +15,17 @@ from codebatch.coordinator.analysis.planning import resolve_tasks
 from codebatch.errors import InvalidConfiguration, ObjectMissing, ToolMismatch
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
-from codebatch.model.outcome import Unit
+from codebatch.model.outcome import WorkUnit
 from codebatch.model.plan import PlannedTask, plan_items
 from codebatch.model.record import Diagnostic, File, Metric, Record
 from codebatch.model.shard import ShardId
 from codebatch.model.task import CustomTaskLocation, TaskDeclaration
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.plugins.entry_points import package_digest
-from codebatch.store.batches.store import StoreDir, create_store
+from codebatch.store.batches.store_directory import StoreDir, create_store
 from codebatch.store.objects.pack_writer import PackWriter
 from codebatch.store.results.ledgers import load_ledger
-from codebatch.store.results.outcomes import EncodedOutcome, Outcomes
+from codebatch.store.results.outcomes import EncodedOutcome, OutcomeRegisters
 from codebatch.system.files.files import RealFiles
 from codebatch_workers.api.before import Before
 from codebatch_workers.api.project import Project
@@ -33,7 +33,7 @@ from codebatch_workers.runtime import execution
 from codebatch_workers.runtime.execution import TaskRunner
 from codebatch_workers.runtime.previous_batch import PreviousBatch
 from codebatch_workers.runtime.project import BatchProject
-from codebatch_workers.runtime.record_validation import Task
+from codebatch_workers.runtime.record_validation import LoadedTask
 from codebatch_workers.runtime.results import ReusedRecords, TaskFailure, UnitResults
 from codebatch_workers.runtime.sources import load_source
 from codebatch_workers.runtime.task_calls import EVIDENCE_CHARACTERS_MAX
@@ -85,7 +85,7 @@ class Runner(TaskRunner):
 
     def __init__(
         self,
-        tasks: Mapping[str, Task],
+        tasks: Mapping[str, LoadedTask],
         needs: Mapping[str, tuple[str, ...]],
         store: StoreDir | None = None,
         contexts: Mapping[str, tuple[str, ...]] | None = None,
@@ -101,14 +101,14 @@ class Runner(TaskRunner):
         super().__init__(TaskCatalogue(), planned, Path(), PackWriter(store.objects()) if store else None)
         self._tasks = tasks
 
-    def _set_up(self, name: str) -> Task:
+    def _set_up(self, name: str) -> LoadedTask:
         self._with_findings.add(name)
         return self._tasks[name]
 
 
-def unit_results(runner: Runner, files: Mapping[str, bytes], *tasks: str) -> tuple[Unit, UnitResults]:
+def unit_results(runner: Runner, files: Mapping[str, bytes], *tasks: str) -> tuple[WorkUnit, UnitResults]:
     """What a worker has of a unit before it commits."""
-    unit = Unit(shard=ShardId("0" * 32), start=0, end=len(files), tasks=tasks)
+    unit = WorkUnit(shard=ShardId("0" * 32), start=0, end=len(files), tasks=tasks)
     results = UnitResults(start=0, results={name: [] for name in tasks})
     sources = [SourceFile(path.encode(), data, executable=False, contexts={}) for path, data in files.items()]
     for file in sources:
@@ -117,12 +117,12 @@ def unit_results(runner: Runner, files: Mapping[str, bytes], *tasks: str) -> tup
             results.results[name].append(result)
     for name in tasks:
         partial = [result for result in results.results[name] if not isinstance(result, ReusedRecords)]
-        results.results[name] = [*runner.complete(name, sources, partial)]
+        results.results[name] = [*runner.complete_results(name, sources, partial)]
     return unit, results
 
 
 def encoded(runner: Runner, files: Mapping[str, bytes], *tasks: str) -> list[EncodedOutcome]:
-    return list(runner.encode(*unit_results(runner, files, *tasks)))
+    return list(runner.encode_unit(*unit_results(runner, files, *tasks)))
 
 
 def outcome_rows(outcomes: Sequence[EncodedOutcome]) -> list[tuple[str, int, int, str]]:
@@ -237,16 +237,16 @@ def test_failure_is_reported_at_its_item_in_a_later_unit() -> None:
     runner = Runner({"one": FileTask(run)}, {})
     unit, results = unit_results(runner, {"a": b"", "b": b""}, "one")
     results.start = 7
-    assert outcome_rows(list(runner.encode(unit, results))) == [("one", 7, 8, ""), ("one", 8, 9, "exception")]
+    assert outcome_rows(list(runner.encode_unit(unit, results))) == [("one", 7, 8, ""), ("one", 8, 9, "exception")]
 
 
 def test_fully_reused_results_do_not_inherit_unkeyed_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CustomTasks, "uncovered_inputs", lambda *_: "the clock")
     runner = Runner({"one": FileTask(lambda _: [])}, {})
     unit, results = unit_results(runner, {"a": b""}, "one")
-    (made,) = runner.encode(unit, results)
+    (made,) = runner.encode_unit(unit, results)
     results.results["one"] = [ReusedRecords(b"")]
-    (kept,) = runner.encode(unit, results)
+    (kept,) = runner.encode_unit(unit, results)
     assert (made.outcome.inputs_outside_key, kept.outcome.inputs_outside_key) == ("the clock", "")
 
 
@@ -263,7 +263,7 @@ def test_suppression_comments_are_read_before_the_tree_is_released() -> None:
     results = [runner.run_item(file, ("tool",))["tool"] for file in files]
     for file in files:
         file.release()
-    assert runner.complete("tool", files, results) == [[], []]
+    assert runner.complete_results("tool", files, results) == [[], []]
     assert not any(file.__dict__.get("tree") for file in files)
 
 
@@ -273,7 +273,7 @@ def test_suppression_comments_use_the_language_that_the_task_sees() -> None:
     contexts = {"attributes": b"language=C++"}
     file = SourceFile(b"a.py", b"x = 1  # codebatch: ignore\n", executable=False, contexts=contexts)
     results = [runner.run_item(file, ("tool",))["tool"]]
-    assert runner.complete("tool", [file], results) == [[]]
+    assert runner.complete_results("tool", [file], results) == [[]]
 
 
 def test_task_sees_only_contexts_declared_by_itself_and_its_needs() -> None:
@@ -300,7 +300,7 @@ def test_task_sees_only_contexts_declared_by_itself_and_its_needs() -> None:
         "parse": ("cpp", {"language"}), "lint": ("cpp", {"language", "packages"}), "alone": ("c", set())
     }  # fmt: skip
     for name in saw:
-        assert runner.complete(name, [file], [results[name]]) == [[]], "notes are heeded of whoever sees less"
+        assert runner.complete_results(name, [file], [results[name]]) == [[]], "notes are heeded of whoever sees less"
     assert not any(
         "tree" in each.__dict__
         for each in (file, *(file.restricted_to_contexts(seen) for seen in runner._visible_contexts.values()))
@@ -345,7 +345,7 @@ def test_implementation_must_be_a_task_of_the_declared_scope(
     runner = TaskRunner(TaskCatalogue(), [Runner({"one": FileTask(lambda _: [])}, {})._planned["one"]], tmp_path)
     declared = TaskDeclaration(name="one", version="1", summary="", implementation="m:f", records=(), scope=scope)
     monkeypatch.setattr(execution, "load_declaration", lambda *_: declared)
-    monkeypatch.setattr(execution, "check_planned", lambda *_: None)
+    monkeypatch.setattr(execution, "check_planned_task", lambda *_: None)
 
     def set_up(**verbs: object) -> None:
         monkeypatch.setattr(execution, "load_implementation", lambda _: lambda _: SimpleNamespace(**verbs))
@@ -379,7 +379,7 @@ def test_objects_are_durable_before_the_outcome_that_references_them(store: Stor
         return []
 
     runner = Runner({"one": FileTask(run)}, {}, store)
-    next(runner.encode(*unit_results(runner, {"a": b"text"}, "one")))
+    next(runner.encode_unit(*unit_results(runner, {"a": b"text"}, "one")))
     assert [store.objects().read(digest) for digest in digests] == [b"text"]
 
 
@@ -423,12 +423,12 @@ def _run_project(
 ) -> EncodedOutcome:
     batch = make_batch(store, [b"a"], shard_items=1)
     plan = batch.plan()
-    outcomes = Outcomes(store.files, batch.root)
+    outcomes = OutcomeRegisters(store.files, batch.root)
     ledger = load_ledger(plan, outcomes)
     items = plan_items([Entry(b"a", "file", False, 3, Digest(""))])
     project = BatchProject(plan, items, ledger, outcomes, read=lambda _: b"", needs=())
-    unit = Unit(shard=ShardId("graph"), start=0, end=1, tasks=("graph",))
-    return runner.run_project(unit, project, plan.shards, ledger.inputs("graph"), before=before)
+    unit = WorkUnit(shard=ShardId("graph"), start=0, end=1, tasks=("graph",))
+    return runner.run_project(unit, project, plan.shards, ledger.inputs_digest("graph"), before=before)
 
 
 def test_source_file_is_loaded_from_its_snapshot_entry() -> None:

@@ -12,13 +12,13 @@ import pytest
 
 from codebatch.model.documents import encode_document
 from codebatch.store import layout
-from codebatch.store.batches.holders import Holder, HolderFile, LeaseReader, new_holder_id
+from codebatch.store.batches.holders import HolderFile, HolderRegistration, LeaseReader, new_holder_id
 from codebatch.system.files.files import RealFiles
-from codebatch.system.host import Host, this_host
+from codebatch.system.host import HostBoot, this_host
 from tests.support.command_line import CommandLine, make_project
 from tests.support.worker_processes import open_latest
 
-ELSEWHERE = Host(name="elsewhere", boot="00000000-0000-0000-0000-000000000000")
+ELSEWHERE = HostBoot(name="elsewhere", boot="00000000-0000-0000-0000-000000000000")
 
 _WAIT = """
 import json
@@ -30,7 +30,7 @@ from codebatch.errors import CodebatchError
 from codebatch.protocol.launch import WorkerSettings
 from codebatch.store.batches.holders import new_holder_id
 from codebatch.store.batches.resolution import resolve_batch
-from codebatch.store.batches.store import open_store
+from codebatch.store.batches.store_directory import open_store
 from codebatch.system.files.files import RealFiles
 from codebatch.plugins.catalogue import TaskCatalogue
 
@@ -53,7 +53,7 @@ def _plan(codebatch: CommandLine) -> Path:
     return open_latest(codebatch.directory / "store").root
 
 
-def _lease_from_another_host(root: Path, host: Host = ELSEWHERE) -> HolderFile:
+def _lease_from_another_host(root: Path, host: HostBoot = ELSEWHERE) -> HolderFile:
     """A worker of another host that leased the only shard there is, and of which nothing is heard again."""
     about = HolderFile(holder=new_holder_id(), role="worker", pid=4242, host=host, since_ns=1_700_000_000_000_000_000)
     (shard,) = open_latest(root.parent.parent).plan().shards
@@ -94,7 +94,7 @@ def test_take_over_executes_work_leased_by_another_host(codebatch: CommandLine, 
 def test_holder_of_the_same_boot_with_another_host_name_is_dead(codebatch: CommandLine) -> None:
     """As in a container that was made anew: its flock is free, so it is dead, and nobody waits."""
     root = _plan(codebatch)
-    about = _lease_from_another_host(root, Host(name="0123456789ab", boot=this_host().boot))
+    about = _lease_from_another_host(root, HostBoot(name="0123456789ab", boot=this_host().boot))
     if this_host().boot:
         assert not LeaseReader(RealFiles(), root).is_live(about)
         assert codebatch("run", "tree", "--store", "store", "--json").json["status"] == "COMPLETED"
@@ -104,8 +104,8 @@ def test_live_local_holder_is_not_taken_over(tmp_path: Path) -> None:
     root = _plan(CommandLine(tmp_path))
     (shard,) = open_latest(tmp_path / "store").plan().shards
     about = HolderFile(holder=new_holder_id(), role="worker", pid=os.getpid(), host=this_host(), since_ns=1)
-    holder = Holder(RealFiles(), root, about)
+    holder = HolderRegistration(RealFiles(), root, about)
     assert holder.try_lease(shard.id, 0, 1)
-    (lease,) = LeaseReader(RealFiles(), root, take_over=True).leases().values()
+    (lease,) = LeaseReader(RealFiles(), root, take_over=True).read_leases().values()
     assert lease.is_live
     holder.close()

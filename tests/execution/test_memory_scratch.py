@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.system.files.memory_scratch import MEMORY, sweep_memory_scratch, try_memory_scratch
-from codebatch_workers.lint.python.ruff import Ruff
+from codebatch.system.files.memory_scratch import MEMORY_DIRECTORY, sweep_memory_scratch, try_memory_scratch
+from codebatch_workers.lint.python.ruff import RuffRunner
 from tests.support.command_line import CommandLine
 from tests.support.source_files import source
 from tests.support.worker_processes import live_worker_pids
@@ -66,20 +66,20 @@ def test_memory_scratch_is_none_without_the_directory(tmp_path: Path) -> None:
     assert sweep_memory_scratch(tmp_path / "missing") == 0
 
 
-@pytest.mark.skipif(not MEMORY.is_dir(), reason="this system has no shared memory directory")
+@pytest.mark.skipif(not MEMORY_DIRECTORY.is_dir(), reason="this system has no shared memory directory")
 def test_ruff_continues_in_the_store_if_its_memory_scratch_disappears(tmp_path: Path) -> None:
     text = "import os\nassert (1, 2)\n"
-    ruff = Ruff(["F401", "F631"], tmp_path, try_memory_scratch())
+    ruff = RuffRunner(["F401", "F631"], tmp_path, try_memory_scratch())
     before = ruff.check([source("a.py", text)])
-    assert ruff.memory is not None
-    shutil.rmtree(ruff.memory.path)
+    assert ruff.memory_directory is not None
+    shutil.rmtree(ruff.memory_directory.path)
     assert [finding.code for finding in before[0]] == ["F401", "F631"]
     # Another file: what it said of the same one it would not ask again.
     assert ruff.check([source("a.py", text)]) == before
-    assert ruff.memory is None
+    assert ruff.memory_directory is None
 
 
-@pytest.mark.skipif(not MEMORY.is_dir(), reason="this system has no shared memory directory")
+@pytest.mark.skipif(not MEMORY_DIRECTORY.is_dir(), reason="this system has no shared memory directory")
 def test_killed_run_leaves_no_scratch_after_the_next_run(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()
@@ -105,4 +105,4 @@ def _held_in_memory(pid: int) -> list[Path]:
         for name in os.listdir(f"/proc/{pid}/fd"):
             with contextlib.suppress(OSError):
                 found.append(Path(os.readlink(f"/proc/{pid}/fd/{name}")))
-    return [path for path in found if path.parent == MEMORY]
+    return [path for path in found if path.parent == MEMORY_DIRECTORY]

@@ -7,12 +7,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from codebatch.model.outcome import HolderId, Unit
+from codebatch.model.outcome import HolderId, WorkUnit
 from codebatch.model.plan import ContextTable, plan_items
 from codebatch.model.record import Diagnostic, Metric, Record
-from codebatch.store.batches.store import create_store
+from codebatch.store.batches.store_directory import create_store
 from codebatch.store.results.ledgers import load_ledger
-from codebatch.store.results.outcomes import Committer, Outcomes
+from codebatch.store.results.outcomes import OutcomeCommitter, OutcomeRegisters
 from codebatch.store.snapshots.snapshots import load_snapshot
 from codebatch.system.files.files import RealFiles
 from codebatch_workers.runtime.project import BatchProject
@@ -32,14 +32,14 @@ def project(tmp_path: Path) -> BatchProject:
     plan = batch.plan()
     runner = CheapRunner(plan.tasks, lambda: None, lambda: False)
     items = plan_items(load_snapshot(store.files, store.root, plan.snapshot_id).entries)
-    committer = Committer(store.files, batch.root, HolderId("0" * 32))
+    committer = OutcomeCommitter(store.files, batch.root, HolderId("0" * 32))
     for shard, start, end in CUTS:
         first = plan.shards[shard].start
         done = UnitResults(start=start, items=items[first + start : first + end])
         done.results["parse"] = [_records(entry.text) for entry in done.items]
-        unit = Unit(shard=plan.shards[shard].id, start=start, end=end, tasks=("parse",))
-        committer.commit(list(runner.encode(unit, done)), epoch=1, round_=1)
-    outcomes = Outcomes(store.files, batch.root)
+        unit = WorkUnit(shard=plan.shards[shard].id, start=start, end=end, tasks=("parse",))
+        committer.commit_outcomes(list(runner.encode_unit(unit, done)), epoch=1, round_=1)
+    outcomes = OutcomeRegisters(store.files, batch.root)
     ledger = load_ledger(plan, outcomes)
     return BatchProject(plan, items, ledger, outcomes, read=lambda entry: entry.path, needs=("parse",))
 
@@ -96,7 +96,7 @@ def test_records_of_a_file_are_returned(project: BatchProject, tmp_path: Path) -
     with pytest.raises(ValueError, match="must declare that it needs 'lint'"):
         project.records_of(files[0], "lint")
     store, _ = create_store(RealFiles(), tmp_path / "other")
-    nothing = Outcomes(store.files, make_batch(store, [b"a"], shard_items=SHARD).root)
+    nothing = OutcomeRegisters(store.files, make_batch(store, [b"a"], shard_items=SHARD).root)
     none = load_ledger(project._plan, nothing)
     without = BatchProject(project._plan, project.files, none, nothing, read=project.read, needs=("parse",))
     assert without.records_of(files[0], "parse") == [], "as where a needed project task has failed"

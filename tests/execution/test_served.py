@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.protocol.messages import Served
-from codebatch.store.batches.store import create_store
+from codebatch.protocol.messages import ReusedRange
+from codebatch.store.batches.store_directory import create_store
 from codebatch.store.results.bases import BaseResults
 from codebatch.system.files.files import RealFiles
-from codebatch_workers.runtime.reused_results import Bases
+from codebatch_workers.runtime.reused_results import ReusedBatches
 
 
 class _NumberedBase:
     """A base whose every item says its number."""
 
-    def lines(self, task: str, start: int, end: int) -> list[bytes]:
+    def read_lines(self, task: str, start: int, end: int) -> list[bytes]:
         return [b"%d\n" % number for number in range(start, end)]
 
     def task_results(self, task: str) -> list[BaseResults]:
@@ -25,6 +25,6 @@ class _NumberedBase:
 
 def test_reused_lines_belong_to_the_assigned_items(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("codebatch_workers.runtime.reused_results.open_base", lambda *_: _NumberedBase())
-    bases = Bases(create_store(RealFiles(), tmp_path / "store")[0])
-    found = bases.find([Served(task="parse", start=2, end=9, base="old", first=102)], 4, 7)
+    bases = ReusedBatches(create_store(RealFiles(), tmp_path / "store")[0])
+    found = bases.find([ReusedRange(task="parse", start=2, end=9, base="old", first=102)], 4, 7)
     assert found.lines == {("parse", item): b"%d\n" % (100 + item) for item in (4, 5, 6)}

@@ -12,19 +12,19 @@ from codebatch.coordinator.analysis.planning import make_plan, resolve_tasks
 from codebatch.errors import StoreCorrupt
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
-from codebatch.model.outcome import Unit
+from codebatch.model.outcome import WorkUnit
 from codebatch.model.plan import Plan, plan_items
 from codebatch.model.shard import ShardRule
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.snapshotting.selection import SourceRules
 from codebatch.snapshotting.snapshot import take_snapshot
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir, create_batch
+from codebatch.store.batches.batch_directory import BatchDir, create_batch
 from codebatch.store.batches.holders import new_holder_id
-from codebatch.store.batches.store import StoreDir, create_store
+from codebatch.store.batches.store_directory import StoreDir, create_store
 from codebatch.store.results.ledgers import load_ledger
-from codebatch.store.results.outcomes import Committer, Outcomes
-from codebatch.store.results.outputs import Outputs
+from codebatch.store.results.outcomes import OutcomeCommitter, OutcomeRegisters
+from codebatch.store.results.outputs import MergedOutputs
 from codebatch.store.snapshots.snapshots import Snapshot, load_snapshot
 from codebatch.system.files.files import RealFiles
 from codebatch_workers.runtime.execution import TaskRunner
@@ -53,7 +53,7 @@ def planned(tmp_path: Path) -> tuple[StoreDir, Plan, Snapshot]:
     return store, plan, snapshot
 
 
-def _commit(store: StoreDir, batch: BatchDir, plan: Plan, snapshot: Snapshot, unit: Unit, scratch: Path) -> None:
+def _commit(store: StoreDir, batch: BatchDir, plan: Plan, snapshot: Snapshot, unit: WorkUnit, scratch: Path) -> None:
     """What a worker does with a unit, without the process."""
     scratch.mkdir(parents=True, exist_ok=True)
     runner = TaskRunner(TaskCatalogue(), plan.tasks, scratch)
@@ -69,19 +69,19 @@ def _commit(store: StoreDir, batch: BatchDir, plan: Plan, snapshot: Snapshot, un
         done.items.append(items[item])
     for name in unit.tasks:
         partial = [result for result in done.results[name] if not isinstance(result, ReusedRecords)]
-        done.results[name] = [*runner.complete(name, sources, partial)]
-    committer = Committer(store.files, batch.root, new_holder_id())
-    committer.commit(list(runner.encode(unit, done)), epoch=1, round_=1)
+        done.results[name] = [*runner.complete_results(name, sources, partial)]
+    committer = OutcomeCommitter(store.files, batch.root, new_holder_id())
+    committer.commit_outcomes(list(runner.encode_unit(unit, done)), epoch=1, round_=1)
     committer.close()
 
 
-def _merge(planned: tuple[StoreDir, Plan, Snapshot], cuts: Sequence[int], scratch: Path, at_ns: int) -> Outputs:
+def _merge(planned: tuple[StoreDir, Plan, Snapshot], cuts: Sequence[int], scratch: Path, at_ns: int) -> MergedOutputs:
     store, plan, snapshot = planned
     batch = create_batch(store, plan, sources=(), at_ns=at_ns)
     for start, end in zip([0, *cuts], [*cuts, ITEMS], strict=True):
-        unit = Unit(shard=plan.shards[0].id, start=start, end=end, tasks=plan.task_names)
+        unit = WorkUnit(shard=plan.shards[0].id, start=start, end=end, tasks=plan.task_names)
         _commit(store, batch, plan, snapshot, unit, scratch / f"{at_ns}-{start}")
-    return merge_outputs(batch, plan, load_ledger(plan, Outcomes(store.files, batch.root)))
+    return merge_outputs(batch, plan, load_ledger(plan, OutcomeRegisters(store.files, batch.root)))
 
 
 @pytest.mark.parametrize("cuts", [[1], [12], [23], [5, 6, 20], list(range(1, ITEMS))])
@@ -103,9 +103,9 @@ def test_separately_committed_tasks_merge_to_identical_files(
     whole = _merge(planned, [], tmp_path / "scratch", 1)
     batch = create_batch(store, plan, sources=(), at_ns=2)
     for number, task in enumerate(reversed(plan.task_names)):
-        unit = Unit(shard=plan.shards[0].id, start=0, end=ITEMS, tasks=(task,))
+        unit = WorkUnit(shard=plan.shards[0].id, start=0, end=ITEMS, tasks=(task,))
         _commit(store, batch, plan, snapshot, unit, tmp_path / f"apart-{number}")
-    apart = merge_outputs(batch, plan, load_ledger(plan, Outcomes(store.files, batch.root)))
+    apart = merge_outputs(batch, plan, load_ledger(plan, OutcomeRegisters(store.files, batch.root)))
     assert apart.manifest.result_digest == whole.manifest.result_digest
 
 
@@ -114,12 +114,12 @@ def test_truncated_segment_is_named_and_prevents_publishing(
 ) -> None:
     store, plan, snapshot = planned
     batch = create_batch(store, plan, sources=(), at_ns=1)
-    unit = Unit(shard=plan.shards[0].id, start=0, end=ITEMS, tasks=plan.task_names)
+    unit = WorkUnit(shard=plan.shards[0].id, start=0, end=ITEMS, tasks=plan.task_names)
     _commit(store, batch, plan, snapshot, unit, tmp_path / "scratch")
     (segment,) = (batch.root / layout.RESULTS).iterdir()
     with open(segment, "r+b") as file:
         file.truncate(segment.stat().st_size // 2)
-    ledger = load_ledger(plan, Outcomes(store.files, batch.root))
+    ledger = load_ledger(plan, OutcomeRegisters(store.files, batch.root))
     with pytest.raises(StoreCorrupt, match=segment.name):
         merge_outputs(batch, plan, ledger)
     assert list((batch.root / layout.OUTPUTS).iterdir()) == []

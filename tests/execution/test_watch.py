@@ -30,7 +30,7 @@ import codebatch_workers
 from codebatch.coordinator.analysis.planning import resolve_tasks
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
-from codebatch.model.outcome import Unit
+from codebatch.model.outcome import WorkUnit
 from codebatch.model.shard import ShardId
 from codebatch.model.task import CustomTaskLocation
 from codebatch.plugins.catalogue import TaskCatalogue
@@ -212,8 +212,8 @@ def test_access_outside_the_key_is_reported(
     (place.parent / "here").mkdir()
     (place.parent / "words_of_a_neighbour.py").write_text("")
     task = request.node.name
-    watch.judge(task, CoversDirectory(place), frozenset())
-    watch.during(task, look)
+    watch.set_coverage(task, CoversDirectory(place), frozenset())
+    watch.audit_call(task, look)
     sys.modules.pop("words_of_a_neighbour", None)
     assert watch.first_uncovered_input(task).startswith(heard)
 
@@ -261,32 +261,32 @@ def _run_a_finished_thread() -> None:
 def test_covered_or_harmless_access_is_not_reported(
     watch: InputAudit, place: Path, request: pytest.FixtureRequest, look: Callable[[], object]
 ) -> None:
-    watch.judge(request.node.name, CoversDirectory(place), frozenset())
-    watch.during(request.node.name, look)
+    watch.set_coverage(request.node.name, CoversDirectory(place), frozenset())
+    watch.audit_call(request.node.name, look)
     assert watch.first_uncovered_input(request.node.name) == ""
 
 
 def test_non_utf8_path_is_reported_as_text(watch: InputAudit, place: Path) -> None:
-    watch.judge("bytes", CoversDirectory(place), frozenset())
+    watch.set_coverage("bytes", CoversDirectory(place), frozenset())
     path = Path(os.fsdecode(b"../\xff"))
     path.touch()
-    watch.during("bytes", path.read_bytes)
+    watch.audit_call("bytes", path.read_bytes)
     assert watch.first_uncovered_input("bytes") == "open \\udcff"
 
 
 def test_each_task_reports_its_own_first_access(watch: InputAudit, place: Path) -> None:
     for task in ("first", "second", "third"):
-        watch.judge(task, CoversDirectory(place), frozenset())
+        watch.set_coverage(task, CoversDirectory(place), frozenset())
     Path("../words").read_text()
 
     def read_and_have_another_list() -> None:
-        watch.during("second", os.listdir, "..")
+        watch.audit_call("second", os.listdir, "..")
         Path("../words").read_text()
 
-    watch.during("first", read_and_have_another_list)
+    watch.audit_call("first", read_and_have_another_list)
     with pytest.raises(OSError, match="none"):
-        watch.during("third", open, "../none")
-    watch.during("third", os.listdir, "..")
+        watch.audit_call("third", open, "../none")
+    watch.audit_call("third", os.listdir, "..")
     assert watch.first_uncovered_input("first") == "open words"
     assert watch.first_uncovered_input("second") == f"os.listdir {place.parent.name}"
     assert watch.first_uncovered_input("third") == "open none"
@@ -300,18 +300,18 @@ class BrokenCoverage(CoversDirectory):
 
 
 def test_access_with_failing_coverage_is_reported_without_an_exception(watch: InputAudit, place: Path) -> None:
-    watch.during("loaded by broken", Path("known").read_text)
+    watch.audit_call("loaded by broken", Path("known").read_text)
     for task in ("broken", "loaded by broken"):
-        watch.judge(task, BrokenCoverage(place), frozenset())
-    assert watch.during("broken", Path("known").read_text) == "known"
+        watch.set_coverage(task, BrokenCoverage(place), frozenset())
+    assert watch.audit_call("broken", Path("known").read_text) == "known"
     assert [watch.first_uncovered_input(task) for task in ("broken", "loaded by broken")] == ["open", "open"]
 
 
 def test_access_during_loading_is_judged_when_the_key_is_known(watch: InputAudit, place: Path) -> None:
-    watch.during("loaded", Path("known").read_text)
-    watch.during("loaded", Path("../words").read_text)
+    watch.audit_call("loaded", Path("known").read_text)
+    watch.audit_call("loaded", Path("../words").read_text)
     assert watch.first_uncovered_input("loaded") == ""
-    watch.judge("loaded", CoversDirectory(place), frozenset())
+    watch.set_coverage("loaded", CoversDirectory(place), frozenset())
     assert watch.first_uncovered_input("loaded") == "open words"
 
 
@@ -326,9 +326,9 @@ def test_shared_module_import_counts_for_every_task_that_imports_it(
         importlib.import_module("lib_of_two")
 
     for task, imports in (("one", {"lib_of_two"}), ("two", {"lib_of_two"}), ("other", {"yet_another", "json"})):
-        watch.judge(task, CoversAllButOneModule(f"{place.parent}/part_of_lib.py"), frozenset(imports))
-        watch.during(task, load)
-    watch.judge("late", CoversAllButOneModule(f"{place.parent}/lib_of_two.py"), frozenset({"lib_of_two"}))
+        watch.set_coverage(task, CoversAllButOneModule(f"{place.parent}/part_of_lib.py"), frozenset(imports))
+        watch.audit_call(task, load)
+    watch.set_coverage("late", CoversAllButOneModule(f"{place.parent}/lib_of_two.py"), frozenset({"lib_of_two"}))
     found = {task: watch.first_uncovered_input(task) for task in ("one", "two", "other", "late")}
     for name in ("lib_of_two", "part_of_lib"):
         del sys.modules[name]
@@ -355,7 +355,7 @@ def _place(root: Path, line: str, **settings: object) -> CustomTaskLocation:
 def _coverage(root: Path, line: str, versions: tuple[str, ...], **settings: object) -> KeyCoverage:
     place = _place(root, line, **settings)
     return KeyCoverage(
-        read_custom_task_source("words", place), place, versions, product_directories=[str(root / "scratch")]
+        read_custom_task_source("words", place), place, versions, own_package_directories=[str(root / "scratch")]
     )
 
 
@@ -429,8 +429,8 @@ def _marks_of_outcomes(
         else:
             file = SourceFile(path.encode(), b"x", executable=False, contexts={})
             results.results[name].append(runner.run_item(file, [name])[name])
-    unit = Unit(shard=ShardId("0" * 8), start=0, end=len(paths), tasks=(name,))
-    return [one.outcome.inputs_outside_key for one in runner.encode(unit, results)]
+    unit = WorkUnit(shard=ShardId("0" * 8), start=0, end=len(paths), tasks=(name,))
+    return [one.outcome.inputs_outside_key for one in runner.encode_unit(unit, results)]
 
 
 def test_outcomes_record_inputs_outside_the_key(watch: InputAudit, tmp_path: Path) -> None:

@@ -17,39 +17,39 @@ import pytest
 from codebatch.errors import InvalidConfiguration, StoreUnwritable
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
-from codebatch.model.outcome import HolderId, Outcome, Unit
+from codebatch.model.outcome import HolderId, TaskOutcome, WorkUnit
 from codebatch.model.shard import ProjectWork, Shard
-from codebatch.protocol.launch import Launch
+from codebatch.protocol.launch import WorkerLaunch
 from codebatch.protocol.messages import (
     Assign,
     Committed,
     Drain,
     Finished,
-    FromWorker,
     GaveUp,
     Hello,
     MessageBuffer,
-    Served,
+    MessageFromWorker,
+    MessageToWorker,
+    ReusedRange,
     Shrink,
     Stop,
-    ToWorker,
     decode_from_worker,
     encode_message,
 )
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir
-from codebatch.store.batches.store import StoreDir, create_store
+from codebatch.store.batches.batch_directory import BatchDir
+from codebatch.store.batches.store_directory import StoreDir, create_store
 from codebatch.store.results.outcomes import EncodedOutcome, join_parts
 from codebatch.store.snapshots.snapshots import Snapshot
 from codebatch.system.clock import running_ns
-from codebatch.system.files.files import Files, RealFiles
+from codebatch.system.files.files import RealFiles, StoreFiles
 from codebatch.system.files.system_calls import RealCalls
-from codebatch_workers.runtime.channel import Channel, CoordinatorLost
+from codebatch_workers.runtime.channel import CoordinatorChannel, CoordinatorLost
 from codebatch_workers.runtime.previous_batch import PreviousBatch
 from codebatch_workers.runtime.project import BatchProject
-from codebatch_workers.runtime.results import Result, UnitResults
-from codebatch_workers.runtime.shard_parts import Adopt, adopt_none
-from codebatch_workers.runtime.worker import DESCRIPTORS_LEAKED_MAX, Worker
+from codebatch_workers.runtime.results import TaskResult, UnitResults
+from codebatch_workers.runtime.shard_parts import ShardAdopter, adopt_no_shard
+from codebatch_workers.runtime.worker import DESCRIPTORS_LEAKED_MAX, AnalysisWorker
 from codebatch_workers.syntax.source import SourceFile
 from tests.support.batches import FILE_TASKS, CheapRunner, make_batch
 from tests.support.calls import Operation, WatchedCalls
@@ -69,7 +69,7 @@ class Runner(CheapRunner):
 
     def run_item(
         self, file: SourceFile, tasks: Sequence[str], begin: Callable[[str], None] | None = None
-    ) -> dict[str, Result]:
+    ) -> dict[str, TaskResult]:
         self._items += 1
         if self._items == 1:
             self._at_first()
@@ -79,9 +79,9 @@ class Runner(CheapRunner):
                 pass
         return super().run_item(file, tasks, begin)
 
-    def encode(self, unit: Unit, done: UnitResults) -> Iterator[EncodedOutcome]:
+    def encode_unit(self, unit: WorkUnit, done: UnitResults) -> Iterator[EncodedOutcome]:
         self._before_commit()
-        return super().encode(unit, done)
+        return super().encode_unit(unit, done)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +90,11 @@ class Coordinator:
 
     connection: socket.socket
 
-    def send(self, *messages: ToWorker) -> None:
+    def send(self, *messages: MessageToWorker) -> None:
         for message in messages:
             self.connection.sendall(encode_message(message))
 
-    def heard(self) -> list[FromWorker]:
+    def heard(self) -> list[MessageFromWorker]:
         self.connection.setblocking(False)
         buffer, found = MessageBuffer(), []
         with contextlib.suppress(BlockingIOError):
@@ -104,10 +104,10 @@ class Coordinator:
 
 
 @pytest.fixture
-def pair() -> Iterator[tuple[Coordinator, Channel]]:
+def pair() -> Iterator[tuple[Coordinator, CoordinatorChannel]]:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        yield Coordinator(ours), Channel(theirs)
+        yield Coordinator(ours), CoordinatorChannel(theirs)
 
 
 @pytest.fixture
@@ -116,25 +116,25 @@ def store(tmp_path: Path) -> StoreDir:
 
 
 def worker_of(
-    store: StoreDir, batch: BatchDir, channel: Channel, runner: CheapRunner, files: Files | None = None
-) -> Worker:
-    launch = Launch(
+    store: StoreDir, batch: BatchDir, channel: CoordinatorChannel, runner: CheapRunner, files: StoreFiles | None = None
+) -> AnalysisWorker:
+    launch = WorkerLaunch(
         store=str(store.root), batch=batch.id, holder=HolderId("1" * 32), coordinator=HolderId("2" * 32), channel=0,
         parent=0,
     )  # fmt: skip
-    return Worker(launch, channel, pid=os.getpid(), files=files, runner=runner)
+    return AnalysisWorker(launch, channel, pid=os.getpid(), files=files, runner=runner)
 
 
 def run_unit(
     store: StoreDir,
-    pair: tuple[Coordinator, Channel],
+    pair: tuple[Coordinator, CoordinatorChannel],
     at_first: Callable[[Coordinator], None] = lambda _: None,
     before_commit: Callable[[], None] = lambda: None,
-) -> tuple[Unit, list[FromWorker]]:
+) -> tuple[WorkUnit, list[MessageFromWorker]]:
     """One unit of all items, and what the worker said of it. It is told to stop when it is about to commit."""
     coordinator, channel = pair
     batch = make_batch(store, [b"a/%03d" % number for number in range(ITEMS)], shard_items=ITEMS)
-    unit = Unit(shard=batch.plan().shards[0].id, start=0, end=ITEMS, tasks=FILE_TASKS)
+    unit = WorkUnit(shard=batch.plan().shards[0].id, start=0, end=ITEMS, tasks=FILE_TASKS)
 
     def stop() -> None:
         before_commit()
@@ -146,7 +146,7 @@ def run_unit(
     return unit, coordinator.heard()
 
 
-def end_of_committed_items(heard: Sequence[FromWorker]) -> int:
+def end_of_committed_items(heard: Sequence[MessageFromWorker]) -> int:
     """The item at which what is committed ends."""
     hello, committed, finished = heard
     assert (type(hello), type(committed), type(finished)) == (Hello, Committed, Finished)
@@ -156,7 +156,7 @@ def end_of_committed_items(heard: Sequence[FromWorker]) -> int:
 
 
 def test_unit_is_executed_without_decoding_all_entries(
-    store: StoreDir, pair: tuple[Coordinator, Channel], monkeypatch: pytest.MonkeyPatch
+    store: StoreDir, pair: tuple[Coordinator, CoordinatorChannel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
     between = Snapshot.items_between
@@ -172,25 +172,27 @@ def test_unit_is_executed_without_decoding_all_entries(
     assert asked == [(0, ITEMS)]
 
 
-def test_unit_is_executed_to_its_end(store: StoreDir, pair: tuple[Coordinator, Channel]) -> None:
+def test_unit_is_executed_to_its_end(store: StoreDir, pair: tuple[Coordinator, CoordinatorChannel]) -> None:
     unit, heard = run_unit(store, pair)
     assert end_of_committed_items(heard) == unit.end == ITEMS
 
 
-def test_unit_ends_at_the_smallest_shrink(store: StoreDir, pair: tuple[Coordinator, Channel]) -> None:
+def test_unit_ends_at_the_smallest_shrink(store: StoreDir, pair: tuple[Coordinator, CoordinatorChannel]) -> None:
     """A message for a unit that began elsewhere is none for this one."""
     ends = (Shrink(start=7, end=1), Shrink(start=0, end=3), Shrink(start=0, end=5))
     _, heard = run_unit(store, pair, lambda coordinator: coordinator.send(*ends))
     assert end_of_committed_items(heard) == 3
 
 
-def test_drain_ends_a_unit_after_the_current_item(store: StoreDir, pair: tuple[Coordinator, Channel]) -> None:
+def test_drain_ends_a_unit_after_the_current_item(
+    store: StoreDir, pair: tuple[Coordinator, CoordinatorChannel]
+) -> None:
     _, heard = run_unit(store, pair, lambda coordinator: coordinator.send(Drain()))
     assert end_of_committed_items(heard) == 1
 
 
 def test_worker_with_leaked_descriptors_ends_its_unit_as_worn(
-    store: StoreDir, pair: tuple[Coordinator, Channel]
+    store: StoreDir, pair: tuple[Coordinator, CoordinatorChannel]
 ) -> None:
     with contextlib.ExitStack() as leaked:
 
@@ -205,7 +207,7 @@ def test_worker_with_leaked_descriptors_ends_its_unit_as_worn(
 
 
 def test_worker_that_cannot_continue_reports_the_reason_and_ends(
-    store: StoreDir, pair: tuple[Coordinator, Channel]
+    store: StoreDir, pair: tuple[Coordinator, CoordinatorChannel]
 ) -> None:
     def refuse() -> None:
         raise StoreUnwritable("full") from OSError(errno.ENOSPC, "full")
@@ -215,7 +217,7 @@ def test_worker_that_cannot_continue_reports_the_reason_and_ends(
 
 
 def test_worker_without_descriptors_crashes_instead_of_blaming_the_disk(
-    store: StoreDir, pair: tuple[Coordinator, Channel]
+    store: StoreDir, pair: tuple[Coordinator, CoordinatorChannel]
 ) -> None:
     """It crashes, and what it was at is done again by another."""
 
@@ -226,7 +228,7 @@ def test_worker_without_descriptors_crashes_instead_of_blaming_the_disk(
         run_unit(store, pair, before_commit=refuse)
 
 
-def test_failed_task_set_up_is_reported(store: StoreDir, pair: tuple[Coordinator, Channel]) -> None:
+def test_failed_task_set_up_is_reported(store: StoreDir, pair: tuple[Coordinator, CoordinatorChannel]) -> None:
     def refuse() -> None:
         raise InvalidConfiguration("no such task", hint="look")
 
@@ -242,19 +244,19 @@ class RefusedRunner(CheapRunner):
 
 
 def _set_up_without_descriptors(
-    store: StoreDir, pair: tuple[Coordinator, Channel], *, units_before: int
-) -> list[FromWorker]:
+    store: StoreDir, pair: tuple[Coordinator, CoordinatorChannel], *, units_before: int
+) -> list[MessageFromWorker]:
     coordinator, channel = pair
     batch = make_batch(store, [b"a"], shard_items=1)
     worker = worker_of(store, batch, channel, RefusedRunner(batch.plan().tasks, lambda: None, lambda: False))
     worker._units = units_before
-    coordinator.send(Assign(unit=Unit(shard=batch.plan().shards[0].id, start=0, end=1, tasks=FILE_TASKS), epoch=1))
+    coordinator.send(Assign(unit=WorkUnit(shard=batch.plan().shards[0].id, start=0, end=1, tasks=FILE_TASKS), epoch=1))
     worker.run()
     return coordinator.heard()
 
 
 def test_new_worker_that_cannot_set_up_its_tasks_reports_the_reason(
-    store: StoreDir, pair: tuple[Coordinator, Channel]
+    store: StoreDir, pair: tuple[Coordinator, CoordinatorChannel]
 ) -> None:
     """A task's file may have lowered the limit: the next worker would die of it as well, and so would the sixth."""
     _, gave_up = _set_up_without_descriptors(store, pair, units_before=0)
@@ -266,14 +268,14 @@ def test_new_worker_that_cannot_set_up_its_tasks_reports_the_reason(
 
 
 def test_worker_whose_tasks_exhausted_its_descriptors_is_replaced(
-    store: StoreDir, pair: tuple[Coordinator, Channel]
+    store: StoreDir, pair: tuple[Coordinator, CoordinatorChannel]
 ) -> None:
     with pytest.raises(OSError, match="Too many open files"):
         _set_up_without_descriptors(store, pair, units_before=1)
 
 
 def test_worker_with_custom_tasks_holds_no_directory_open(
-    store: StoreDir, pair: tuple[Coordinator, Channel], monkeypatch: pytest.MonkeyPatch
+    store: StoreDir, pair: tuple[Coordinator, CoordinatorChannel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept: list[tuple[Path, ...]] = []
 
@@ -301,39 +303,44 @@ class ProjectRunner(CheapRunner):
 
     def run_project(
         self,
-        unit: Unit,
+        unit: WorkUnit,
         project: BatchProject,
         shards: Sequence[Shard],
         inputs: Digest,
         *,
         before: Callable[[], PreviousBatch | None] = lambda: None,
-        adopt: Adopt = adopt_none,
+        adopt: ShardAdopter = adopt_no_shard,
     ) -> EncodedOutcome:
         self._look(before())
         return self._change(super().run_project(unit, project, shards, inputs))
 
 
-def run_graph(worker: Worker, batch: BatchDir, *served: Served) -> None:
+def run_graph(worker: AnalysisWorker, batch: BatchDir, *served: ReusedRange) -> None:
     """The one item of a batch, and then a task of project scope."""
-    worker._do_unit(Unit(shard=batch.plan().shards[0].id, start=0, end=1, tasks=FILE_TASKS), 1, [])
-    worker._do_unit(Unit(shard=ProjectWork("graph").id, start=0, end=1, tasks=("graph",)), 2, served)
+    worker._run_unit(WorkUnit(shard=batch.plan().shards[0].id, start=0, end=1, tasks=FILE_TASKS), 1, [])
+    worker._run_unit(WorkUnit(shard=ProjectWork("graph").id, start=0, end=1, tasks=("graph",)), 2, served)
 
 
 @pytest.mark.parametrize(("path", "is_whole"), [(b"does/a", True), (b"fails/a", False)])
 def test_project_task_is_incremental_only_if_all_its_needs_are_complete(
-    store: StoreDir, pair: tuple[Coordinator, Channel], monkeypatch: pytest.MonkeyPatch, path: bytes, *, is_whole: bool
+    store: StoreDir,
+    pair: tuple[Coordinator, CoordinatorChannel],
+    monkeypatch: pytest.MonkeyPatch,
+    path: bytes,
+    *,
+    is_whole: bool,
 ) -> None:
     older = cast("PreviousBatch", object())
     seen: list[PreviousBatch | None] = []
-    monkeypatch.setattr(Worker, "_open_previous", lambda *_: older)
+    monkeypatch.setattr(AnalysisWorker, "_open_previous", lambda *_: older)
     batch = make_batch(store, [path], shard_items=1)
     worker = worker_of(store, batch, pair[1], ProjectRunner(batch, seen.append))
-    run_graph(worker, batch, Served(task="graph", start=0, end=1, base="older", first=0))
+    run_graph(worker, batch, ReusedRange(task="graph", start=0, end=1, base="older", first=0))
     assert seen == [older if is_whole else None]
 
 
 def test_adopted_shard_file_names_are_durable_before_their_outcome(
-    store: StoreDir, pair: tuple[Coordinator, Channel]
+    store: StoreDir, pair: tuple[Coordinator, CoordinatorChannel]
 ) -> None:
     batch = make_batch(store, [b"a"], shard_items=1)
     shard = batch.plan().shards[0].id
@@ -341,8 +348,8 @@ def test_adopted_shard_file_names_are_durable_before_their_outcome(
 
     def adopt(encoded: EncodedOutcome) -> EncodedOutcome:
         calls.clear()
-        part = Outcome(shard=shard, task="graph", start=0, end=1, type="result", file=Digest("a" * 64))
-        whole = Outcome(shard=encoded.outcome.shard, task="graph", start=0, end=1, type="result")
+        part = TaskOutcome(shard=shard, task="graph", start=0, end=1, type="result", file=Digest("a" * 64))
+        whole = TaskOutcome(shard=encoded.outcome.shard, task="graph", start=0, end=1, type="result")
         return join_parts(whole, [EncodedOutcome(part, b"", b"")])
 
     files = RealFiles(WatchedCalls(RealCalls(), calls.append))
@@ -352,7 +359,7 @@ def test_adopted_shard_file_names_are_durable_before_their_outcome(
     assert ("fsync", layout.RESULTS) in done[:linked]
 
 
-def test_closed_channel_raises_coordinator_gone(pair: tuple[Coordinator, Channel]) -> None:
+def test_closed_channel_raises_coordinator_gone(pair: tuple[Coordinator, CoordinatorChannel]) -> None:
     coordinator, channel = pair
     coordinator.send(Drain())
     coordinator.connection.close()
@@ -363,7 +370,7 @@ def test_closed_channel_raises_coordinator_gone(pair: tuple[Coordinator, Channel
 
 
 def test_channel_reset_with_unread_data_raises_coordinator_gone(
-    pair: tuple[Coordinator, Channel],
+    pair: tuple[Coordinator, CoordinatorChannel],
 ) -> None:
     coordinator, channel = pair
     channel.send(GaveUp(code="", message="", hint=None))

@@ -15,8 +15,8 @@ from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.plugins.entry_points import clear_package_caches
 from codebatch.snapshotting.selection import SourceRules
 from codebatch.snapshotting.snapshot import take_snapshot
-from codebatch.store.batches.batches import create_batch
-from codebatch.store.batches.store import create_store
+from codebatch.store.batches.batch_directory import create_batch
+from codebatch.store.batches.store_directory import create_store
 from codebatch.store.snapshots.snapshots import load_snapshot
 from codebatch.system.files.files import RealFiles
 from tests.faults.plugin.venom import ORPHAN_SECONDS_FILE

@@ -10,16 +10,16 @@ import pytest
 
 from codebatch.coordinator.analysis.merge import merge_outputs
 from codebatch.index.read import BatchIndex, open_index
-from codebatch.model.outcome import Outcome
-from codebatch.model.record import TAGS, Diagnostic, Edge, File, Metric, Record, Symbol
-from codebatch.model.record_counts import Counts
+from codebatch.model.outcome import TaskOutcome
+from codebatch.model.record import TAG_BY_TYPE, Diagnostic, Edge, File, Metric, Record, Symbol
+from codebatch.model.record_counts import RecordCounts
 from codebatch.model.shard import ProjectWork
 from codebatch.protocol.record_frames import FrameWriter
-from codebatch.store.batches.batches import BatchDir, BatchId
+from codebatch.store.batches.batch_directory import BatchDir, BatchId
 from codebatch.store.batches.holders import new_holder_id
-from codebatch.store.batches.store import StoreDir, create_store
+from codebatch.store.batches.store_directory import StoreDir, create_store
 from codebatch.store.results.ledgers import load_ledger
-from codebatch.store.results.outcomes import Committer, Outcomes, encode_outcome, join_parts
+from codebatch.store.results.outcomes import OutcomeCommitter, OutcomeRegisters, encode_outcome, join_parts
 from codebatch.system.files.files import RealFiles
 from tests.support.batches import FILE_TASKS, PROJECT, make_batch
 
@@ -70,14 +70,14 @@ def make_saying(
     paths = [b"%03d" % item for item in range(items)]
     batch = make_batch(store, paths, shard_items=SHARD_ITEMS, at_ns=second * 10**9, bases=bases)
     plan = batch.plan()
-    committer = Committer(batch.files, batch.root, new_holder_id())
+    committer = OutcomeCommitter(batch.files, batch.root, new_holder_id())
     writer = FrameWriter()
     encoded = []
     for task in FILE_TASKS:
         for shard in plan.shards:
             of = [said.get(task, [()] * items)[item] for item in range(shard.start, shard.end)]
             lines = [b"".join(msgspec.json.encode(record) + b"\n" for record in records) for records in of]
-            outcome = Outcome(
+            outcome = TaskOutcome(
                 shard=shard.id,
                 task=task,
                 start=0,
@@ -86,21 +86,21 @@ def make_saying(
                 counts=_counts([record for records in of for record in records]),
             )
             encoded.append(encode_outcome(outcome, lines, writer))
-    committer.commit(encoded, epoch=1, round_=1)
+    committer.commit_outcomes(encoded, epoch=1, round_=1)
     for task in PROJECT:
-        inputs = load_ledger(plan, Outcomes(batch.files, batch.root)).inputs(task)
-        whole = Outcome(shard=ProjectWork(task).id, task=task, start=0, end=1, type="result", inputs=inputs)
+        inputs = load_ledger(plan, OutcomeRegisters(batch.files, batch.root)).inputs_digest(task)
+        whole = TaskOutcome(shard=ProjectWork(task).id, task=task, start=0, end=1, type="result", inputs=inputs)
         parts = [
             encode_outcome(
-                Outcome(shard=shard.id, task=task, start=0, end=shard.items, type="result"),
+                TaskOutcome(shard=shard.id, task=task, start=0, end=shard.items, type="result"),
                 [b""] * shard.items,
                 writer,
             )
             for shard in plan.shards
         ]
-        committer.commit([join_parts(whole, parts)], epoch=1, round_=1)
+        committer.commit_outcomes([join_parts(whole, parts)], epoch=1, round_=1)
     committer.close()
-    merge_outputs(batch, plan, load_ledger(plan, Outcomes(batch.files, batch.root)))
+    merge_outputs(batch, plan, load_ledger(plan, OutcomeRegisters(batch.files, batch.root)))
     return batch
 
 
@@ -129,13 +129,13 @@ def spoilt(sound: bytes) -> Iterator[bytes]:
     yield sound + b"\0" * 4096
 
 
-def _counts(records: list[Record]) -> Counts:
+def _counts(records: list[Record]) -> RecordCounts:
     def count(values: list[str]) -> dict[str, int]:
         return {value: values.count(value) for value in sorted({*values})}
 
     found = [record for record in records if isinstance(record, Diagnostic)]
-    return Counts(
-        kinds=count([TAGS[type(record)] for record in records]),
+    return RecordCounts(
+        kinds=count([TAG_BY_TYPE[type(record)] for record in records]),
         diagnostics={
             severity: count([record.code for record in found if record.severity == severity])
             for severity in sorted({record.severity for record in found})

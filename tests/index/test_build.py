@@ -11,18 +11,18 @@ from msgspec.structs import replace
 
 from codebatch.errors import BatchIncomplete, CorruptFile, StoreCorrupt, StoreError, UnknownId
 from codebatch.index import keys
-from codebatch.index.generations import generations, index_hint
+from codebatch.index.generations import index_hint, list_generations
 from codebatch.index.read import open_index
-from codebatch.index.terms import TermColumn, Terms, encode_terms
+from codebatch.index.terms import ShardTerms, TermColumn, encode_terms
 from codebatch.model.digest import Digest
-from codebatch.operations.maintenance.diagnosis import diagnose, repair
+from codebatch.operations.maintenance.diagnosis import diagnose_store, repair_store
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.runs.collection import collect_garbage
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.operations.runs.indexing import build_index, verify_index
-from codebatch.store.batches.batches import BatchDir
-from codebatch.store.batches.store import StoreDir, create_store, open_store
-from codebatch.store.results.outputs import Outputs, TaskOutput, current_outputs
+from codebatch.store.batches.batch_directory import BatchDir
+from codebatch.store.batches.store_directory import StoreDir, create_store, open_store
+from codebatch.store.results.outputs import MergedOutputs, TaskOutput, current_outputs
 from codebatch.system.files.files import RealFiles
 from tests.support.batches import make_batch
 from tests.support.disk import Disk
@@ -52,14 +52,14 @@ def _remove_index(store: StoreDir, batch: BatchDir) -> None:
     shutil.rmtree(store.root / "indexes" / batch.id)
 
 
-def _outputs(batch: BatchDir) -> Outputs:
+def _outputs(batch: BatchDir) -> MergedOutputs:
     outputs = current_outputs(batch)
     assert outputs is not None
     return outputs
 
 
 def _output(batch: BatchDir, task: str) -> TaskOutput:
-    output = _outputs(batch).manifest.task(task)
+    output = _outputs(batch).manifest.task_output(task)
     assert output is not None
     return output
 
@@ -73,23 +73,27 @@ def test_an_index_names_the_frames_of_each_shard(store: StoreDir, batch: BatchDi
     assert (answer.shard_files, answer.terms, answer.postings, answer.decoded, answer.damaged) == (6, 7, 9, 6, 0)
     index = opened(store, batch)
     symbols, lint = _output(batch, "symbols"), _output(batch, "lint")
-    assert index.narrow(symbols, [keys.make_lookup(keys.SYMBOL, "f")]) == [[0], [0], []]
-    assert index.narrow(symbols, [keys.make_lookup(keys.SYMBOL, "f*")]) == [[0], [0, 2], []]
-    assert index.narrow(symbols, [keys.make_lookup(keys.SYMBOL, name) for name in ("g", "fg")]) == [[1], [2], [0]]
-    assert index.narrow(symbols, [keys.make_lookup(keys.REFERENCE, "f")]) == [[], [1], []]
-    assert index.narrow(lint, [keys.make_code_lookup("E1")]) == [[0], [], [0]]
-    assert index.narrow(lint, [keys.make_code_lookup("E1*")]) == [[0], [0], [0]]
-    assert index.narrow(lint, [keys.make_lookup(keys.SYMBOL, "f")]) == [[], [], []]
+    assert index.narrow_frames(symbols, [keys.make_lookup(keys.SYMBOL_TAG, "f")]) == [[0], [0], []]
+    assert index.narrow_frames(symbols, [keys.make_lookup(keys.SYMBOL_TAG, "f*")]) == [[0], [0, 2], []]
+    assert index.narrow_frames(symbols, [keys.make_lookup(keys.SYMBOL_TAG, name) for name in ("g", "fg")]) == [
+        [1],
+        [2],
+        [0],
+    ]
+    assert index.narrow_frames(symbols, [keys.make_lookup(keys.REFERENCE_TAG, "f")]) == [[], [1], []]
+    assert index.narrow_frames(lint, [keys.make_code_lookup("E1")]) == [[0], [], [0]]
+    assert index.narrow_frames(lint, [keys.make_code_lookup("E1*")]) == [[0], [0], [0]]
+    assert index.narrow_frames(lint, [keys.make_lookup(keys.SYMBOL_TAG, "f")]) == [[], [], []]
 
 
 def test_index_from_stored_terms_is_identical_without_reading_records(store: StoreDir, batch: BatchDir) -> None:
     build_index(store, batch)
-    first = opened(store, batch).posted()
+    first = opened(store, batch).read_postings()
     for path in batch.root.glob("outputs/*/*/*.zst"):
         path.write_bytes(b"")
     _remove_index(store, batch)
     assert build_index(store, batch).decoded == 0
-    assert opened(store, batch).posted() == first
+    assert opened(store, batch).read_postings() == first
     assert build_index(store, batch, rebuilds=True).damaged == 6
 
 
@@ -99,16 +103,16 @@ def test_index_from_stored_terms_is_identical_without_reading_records(store: Sto
         b"",
         b"cbterms",
         None,
-        Terms(1, (TermColumn(array("I", [1]), b""),)),
-        Terms(1, (TermColumn(array("I", [2]), b"nf"),)),
+        ShardTerms(1, (TermColumn(array("I", [1]), b""),)),
+        ShardTerms(1, (TermColumn(array("I", [2]), b"nf"),)),
     ],
 )
 def test_damaged_or_missing_terms_file_is_rebuilt(
-    store: StoreDir, batch: BatchDir, content: bytes | Terms | None
+    store: StoreDir, batch: BatchDir, content: bytes | ShardTerms | None
 ) -> None:
     """Also one that is forged, and fits itself."""
     build_index(store, batch)
-    first = opened(store, batch).posted()
+    first = opened(store, batch).read_postings()
     whole = {path: path.read_bytes() for path in (store.root / "indexes" / "terms").iterdir()}
     for path in whole:
         if content is None:
@@ -117,7 +121,7 @@ def test_damaged_or_missing_terms_file_is_rebuilt(
             path.write_bytes(content if isinstance(content, bytes) else encode_terms(Digest(path.name), content))
     _remove_index(store, batch)
     assert build_index(store, batch).decoded == 6
-    assert opened(store, batch).posted() == first
+    assert opened(store, batch).read_postings() == first
     assert {path: path.read_bytes() for path in whole} == whole
 
 
@@ -126,16 +130,16 @@ def test_shards_shared_with_an_indexed_batch_are_not_read_again(store: StoreDir,
     changed = {**SAID, "symbols": [[symbol("h")], *SAID["symbols"][1:]]}
     later = make_saying(store, 7, changed, second=1)
     assert build_index(store, later).decoded == 1
-    lookup = [keys.make_lookup(keys.SYMBOL, "h")]
-    assert opened(store, later).narrow(_output(later, "symbols"), lookup) == [[0], [], []]
+    lookup = [keys.make_lookup(keys.SYMBOL_TAG, "h")]
+    assert opened(store, later).narrow_frames(_output(later, "symbols"), lookup) == [[0], [], []]
 
 
 def test_index_of_another_batch_covers_shared_shard_files(store: StoreDir, batch: BatchDir) -> None:
     build_index(store, batch)
     changed = {**SAID, "symbols": [[symbol("f")], [], *SAID["symbols"][2:]]}
     later = make_saying(store, 7, changed, second=1)
-    lookup = [keys.make_lookup(keys.SYMBOL, "f")]
-    assert opened(store, batch).narrow(_output(later, "symbols"), lookup) == [None, [0], []]
+    lookup = [keys.make_lookup(keys.SYMBOL_TAG, "f")]
+    assert opened(store, batch).narrow_frames(_output(later, "symbols"), lookup) == [None, [0], []]
     with pytest.raises(UnknownId, match="has no index"):
         verify_index(store, later)
 
@@ -147,7 +151,7 @@ def test_damaged_shard_is_reported_and_omitted(store: StoreDir, batch: BatchDir)
     answer = build_index(store, batch, note=notes.append)
     assert (answer.damaged, answer.shard_files) == (1, 5)
     assert [str(path) in note for note in notes] == [True]
-    narrowed = opened(store, batch).narrow(_output(batch, "symbols"), [keys.make_lookup(keys.SYMBOL, "f")])
+    narrowed = opened(store, batch).narrow_frames(_output(batch, "symbols"), [keys.make_lookup(keys.SYMBOL_TAG, "f")])
     assert narrowed == [[0], None, []]
     with pytest.raises(StoreCorrupt, match="cannot be verified"):
         verify_index(store, batch)
@@ -173,7 +177,7 @@ def test_new_index_replaces_the_previous_generation(store: StoreDir, batch: Batc
     assert open_index(store, batch.id) is None
     for number in (1, 2):
         build_index(store, batch)
-        assert generations(store, batch.id) == [number]
+        assert list_generations(store, batch.id) == [number]
     assert [path.name for path in (store.root / "indexes").iterdir() if path.name.startswith(".")] == []
 
 
@@ -182,9 +186,9 @@ def test_open_index_remains_usable_during_a_rebuild(store: StoreDir, batch: Batc
     build_index(store, batch)
     index = opened(store, batch)
     if is_asked_before:
-        index.find([keys.make_lookup(keys.SYMBOL, "g")])
+        index.find([keys.make_lookup(keys.SYMBOL_TAG, "g")])
     build_index(store, batch)
-    assert index.narrow(_output(batch, "symbols"), [keys.make_lookup(keys.SYMBOL, "f")]) == [[0], [0], []]
+    assert index.narrow_frames(_output(batch, "symbols"), [keys.make_lookup(keys.SYMBOL_TAG, "f")]) == [[0], [0], []]
 
 
 def test_index_with_missing_files_is_damaged(store: StoreDir, batch: BatchDir) -> None:
@@ -192,21 +196,21 @@ def test_index_with_missing_files_is_damaged(store: StoreDir, batch: BatchDir) -
     for name in (BASE, "index.json"):
         (store.root / "indexes" / batch.id / "1" / name).unlink()
         with pytest.raises(CorruptFile, match="lacks a file"):
-            opened(store, batch).posted()
+            opened(store, batch).read_postings()
 
 
 def test_diagnose_reports_a_damaged_index_and_repair_rebuilds_it(store: StoreDir, batch: BatchDir) -> None:
     build_index(store, batch)
-    sound = opened(store, batch).posted()
-    assert diagnose(store, is_full=False).damaged == ()
+    sound = opened(store, batch).read_postings()
+    assert diagnose_store(store, is_full=False).damaged == ()
     path = store.root / "indexes" / batch.id / "1" / BASE
     path.write_bytes(path.read_bytes()[:-1])
-    (damage,) = diagnose(store, is_full=False).damaged
+    (damage,) = diagnose_store(store, is_full=False).damaged
     assert damage.names == (f"indexes/{batch.id}",)
     assert (str(path) in damage.problem, damage.hint) == (True, index_hint(batch.id))
-    diagnosis, status = repair(ExecutionSettings(configuration=load_configuration(store.root)), store, Listener())
+    diagnosis, status = repair_store(ExecutionSettings(configuration=load_configuration(store.root)), store, Listener())
     assert (status, diagnosis.damaged, diagnosis.repaired) == (0, (), (replace(damage, hint=""),))
-    assert opened(store, batch).posted() == sound
+    assert opened(store, batch).read_postings() == sound
 
 
 @pytest.mark.parametrize("is_link", [False, True])
@@ -219,11 +223,11 @@ def test_diagnose_reports_a_foreign_file_in_place_of_a_directory(
     aside = path.rename(store.root.parent / "aside")
     path.symlink_to(aside) if is_link else path.write_bytes(b"")
     for is_full in (False, True):
-        (damage,) = diagnose(store, is_full=is_full).damaged
+        (damage,) = diagnose_store(store, is_full=is_full).damaged
         assert (damage.problem, damage.names) == (f"{path} is not a directory", (str(path.relative_to(store.root)),))
         assert damage.hint == f"move it away: {path}"
     path.unlink()
-    assert diagnose(store, is_full=False).damaged == ()
+    assert diagnose_store(store, is_full=False).damaged == ()
 
 
 def test_gc_removes_terms_that_only_removed_batches_used(store: StoreDir, batch: BatchDir) -> None:
@@ -259,7 +263,7 @@ def test_flipped_byte_anywhere_in_an_index_is_detected(store: StoreDir, batch: B
     for data in spoilt(path.read_bytes()):
         path.write_bytes(data)
         with pytest.raises(CorruptFile, match=r"does not match index\.json"):
-            opened(store, batch).posted()
+            opened(store, batch).read_postings()
     about = path.with_name("index.json")
     document = about.read_bytes()
     for at in range(len(document)):
@@ -271,7 +275,7 @@ def test_flipped_byte_anywhere_in_an_index_is_detected(store: StoreDir, batch: B
 @pytest.mark.parametrize("broken", ["terms", "base", "generation"])
 def test_foreign_file_in_place_of_an_index_file_is_replaced(store: StoreDir, batch: BatchDir, broken: str) -> None:
     build_index(store, batch)
-    first = opened(store, batch).posted()
+    first = opened(store, batch).read_postings()
     old = store.root / "indexes" / batch.id / "1"
     if broken == "generation":
         shutil.rmtree(old)
@@ -283,10 +287,10 @@ def test_foreign_file_in_place_of_an_index_file_is_replaced(store: StoreDir, bat
         if broken == "terms":
             _remove_index(store, batch)
         else:
-            (damage,) = diagnose(store, is_full=False).damaged
+            (damage,) = diagnose_store(store, is_full=False).damaged
             assert damage.hint == index_hint(batch.id)
     assert build_index(store, batch).shard_files == 6
-    assert opened(store, batch).posted() == first
+    assert opened(store, batch).read_postings() == first
 
 
 def test_unreadable_terms_and_base_do_not_prevent_a_new_index(
@@ -311,7 +315,7 @@ def test_oversized_database_file_is_rejected(store: StoreDir, batch: BatchDir) -
     with (store.root / "indexes" / batch.id / "1" / BASE).open("r+b") as file:
         file.truncate(1 << 43)
     with pytest.raises(CorruptFile, match="does not match"):
-        opened(store, batch).posted()
+        opened(store, batch).read_postings()
 
 
 def test_diagnose_detects_a_truncated_snapshot_by_its_length(store: StoreDir, batch: BatchDir) -> None:
@@ -320,12 +324,12 @@ def test_diagnose_detects_a_truncated_snapshot_by_its_length(store: StoreDir, ba
     whole = path.read_bytes()
     path.write_bytes(whole[:-1])
     for _ in range(2):
-        (damage,) = diagnose(store, is_full=False).damaged
+        (damage,) = diagnose_store(store, is_full=False).damaged
         assert damage.names == (f"snapshots/{snapshot.name}",)
         path.unlink(missing_ok=True)
     path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-    assert diagnose(store, is_full=False).damaged == ()
-    assert diagnose(store, is_full=True).damaged != ()
+    assert diagnose_store(store, is_full=False).damaged == ()
+    assert diagnose_store(store, is_full=True).damaged != ()
 
 
 def test_index_survives_power_loss() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codebatch.index.database import Database, make_database
+from codebatch.index.database import TermDatabase, make_database
 
 PAIRS = {b"n%05d" % number: b"%d" % number * (number % 40) for number in range(2000)}
 
@@ -17,7 +17,7 @@ PAIRS = {b"n%05d" % number: b"%d" % number * (number % 40) for number in range(2
 @given(st.dictionaries(st.binary(min_size=1, max_size=418), st.integers(0, 9000).map(bytes), max_size=40))
 def test_database_returns_the_stored_pairs(pairs: dict[bytes, bytes]) -> None:
     pairs = dict(sorted(pairs.items()))
-    database = Database(make_database(pairs))
+    database = TermDatabase(make_database(pairs))
     assert dict(database.iter_from(b"")) == pairs
     assert all(database.get(key) == value for key, value in pairs.items())
     assert database.get(b"\xff" * 419) is None
@@ -31,7 +31,7 @@ def test_equal_pairs_give_equal_bytes() -> None:
 
 
 def test_forked_process_reads_an_open_database() -> None:
-    database = Database(make_database(PAIRS))
+    database = TermDatabase(make_database(PAIRS))
     child = os.fork()
     if not child:
         try:
@@ -44,10 +44,10 @@ def test_forked_process_reads_an_open_database() -> None:
 
 def test_several_databases_are_open_concurrently() -> None:
     data = make_database(PAIRS)
-    assert [Database(data).get(b"n00003") for _ in range(3)] == [b"3" * 3] * 3
+    assert [TermDatabase(data).get(b"n00003") for _ in range(3)] == [b"3" * 3] * 3
 
 
 @pytest.mark.parametrize("data", [b"", b"x", b"\0" * 8192, b"x" * 20_000])
 def test_invalid_database_is_rejected(data: bytes) -> None:
     with pytest.raises(ValueError):
-        Database(data)
+        TermDatabase(data)

@@ -20,11 +20,11 @@ from codebatch.operations.runs.indexing import build_index, verify_index
 from codebatch.protocol.record_frames import FRAME_BYTES, FrameWriter, iter_frames, iter_places
 from codebatch.query.filters.filters import RecordFilter
 from codebatch.query.sources.records import BatchRecords
-from codebatch.store.batches.batches import BatchDir
-from codebatch.store.batches.store import StoreDir
-from codebatch.store.results.outputs import Outputs, TaskOutput, current_outputs
-from codebatch_workers.runtime.results import NOTHING_SAID, EncodedRecords, ReusedRecords
-from codebatch_workers.runtime.terms import posted_by_frames
+from codebatch.store.batches.batch_directory import BatchDir
+from codebatch.store.batches.store_directory import StoreDir
+from codebatch.store.results.outputs import MergedOutputs, TaskOutput, current_outputs
+from codebatch_workers.runtime.results import NO_RECORDS, EncodedRecords, ReusedRecords
+from codebatch_workers.runtime.terms import terms_by_frame
 
 from .batches import calls, depends, diagnostic, frame_lines, make_saying, make_store, metric, symbol
 
@@ -75,13 +75,13 @@ def _make_records(
             if how == "kept"
             else EncodedRecords(lines, made, [*map(type, made)])
             if made
-            else NOTHING_SAID
+            else NO_RECORDS
         )
     return said
 
 
 def _terms(posted: FrameTerms) -> dict[bytes, bytes]:
-    return collect_terms((posted,)).by_key()
+    return collect_terms((posted,)).frames_by_key()
 
 
 @settings(deadline=None)
@@ -95,7 +95,7 @@ def test_frames_post_the_same_terms_from_records_as_from_lines(
     frames = FrameWriter().encode(lines)
     sizes = [place.bytes for place in iter_places(frames, len(lines))]
     of_frames = [*iter_frames(frames, len(lines))]
-    at_hand = [*posted_by_frames(said, sizes)]
+    at_hand = [*terms_by_frame(said, sizes)]
     assert len(at_hand) == len(of_frames)
     for posted, written in zip(at_hand, of_frames, strict=True):
         assert _terms(posted) == _terms(line_terms(written))
@@ -103,7 +103,7 @@ def test_frames_post_the_same_terms_from_records_as_from_lines(
 
 def test_invalid_reused_lines_are_rejected() -> None:
     with pytest.raises(ValueError, match="cannot be read"):
-        list(posted_by_frames([EncodedRecords(b"", [], []), ReusedRecords(b"[]\n")], [3]))
+        list(terms_by_frame([EncodedRecords(b"", [], []), ReusedRecords(b"[]\n")], [3]))
 
 
 @pytest.fixture
@@ -111,10 +111,10 @@ def store(tmp_path: Path) -> StoreDir:
     return make_store(tmp_path)
 
 
-def _shard(batch: BatchDir) -> tuple[Outputs, TaskOutput]:
+def _shard(batch: BatchDir) -> tuple[MergedOutputs, TaskOutput]:
     outputs = current_outputs(batch)
     assert outputs is not None
-    output = outputs.manifest.task("symbols")
+    output = outputs.manifest.task_output("symbols")
     assert output is not None
     return outputs, output
 

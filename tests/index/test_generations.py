@@ -13,8 +13,8 @@ from codebatch.index.build import decode_shard_terms, merge_terms, publish_index
 from codebatch.model.record import Record
 from codebatch.operations.runs.collection import collect_garbage
 from codebatch.operations.runs.indexing import IndexAnswer, build_index, verify_index
-from codebatch.store.batches.batches import BatchDir
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.batch_directory import BatchDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.results.outputs import current_outputs
 
 from .batches import (
@@ -80,9 +80,9 @@ def _has_overlay(store: StoreDir, batch: BatchDir) -> bool:
 def _find_frames(store: StoreDir, batch: BatchDir, name: str) -> list[Sequence[int] | None]:
     outputs = current_outputs(batch)
     assert outputs is not None
-    task = outputs.manifest.task("symbols")
+    task = outputs.manifest.task_output("symbols")
     assert task is not None
-    return opened(store, batch).narrow(task, [keys.make_lookup(keys.SYMBOL, name)])
+    return opened(store, batch).narrow_frames(task, [keys.make_lookup(keys.SYMBOL_TAG, name)])
 
 
 @pytest.mark.usefixtures("is_cut_small")
@@ -181,7 +181,7 @@ def test_flipped_byte_in_any_part_is_detected(store: StoreDir, name: str, is_cut
             with pytest.raises(CorruptFile, match=f"{path.name} is damaged"):
                 opened(store, batch).check()
             with pytest.raises(CorruptFile, match=f"{path.name} is damaged"):
-                opened(store, batch).posted()
+                opened(store, batch).read_postings()
         path.unlink()
         with pytest.raises(CorruptFile, match="lacks a file"):
             opened(store, batch).check()

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codebatch.index import keys
-from codebatch.index.keys import Lookup
+from codebatch.index.keys import TermLookup
 from codebatch.index.terms import (
+    ShardTerms,
     TermColumn,
-    Terms,
     collect_terms,
     decode_terms,
     encode_terms,
@@ -30,7 +30,7 @@ from codebatch.model.record import Record, Symbol
 from .batches import calls, depends, diagnostic, metric, symbol
 
 DIGEST = Digest("ab" * 32)
-TERMS = Terms(
+TERMS = ShardTerms(
     3,
     (
         TermColumn(array("I", [0, 1, 1]), b"dE\0hint\xffdE\0hint"),
@@ -50,7 +50,7 @@ names = st.text(max_size=6) | st.builds(
 )
 
 
-def _finds(lookup: Lookup, key: bytes) -> bool:
+def _finds(lookup: TermLookup, key: bytes) -> bool:
     return key.startswith(lookup.key) if lookup.is_prefix else key == lookup.key
 
 
@@ -59,10 +59,10 @@ def _lines(*records: Record) -> bytes:
 
 
 def test_keys_and_values_match_the_specified_bytes() -> None:
-    assert keys.make_key(keys.SYMBOL, "é".encode()) == b"n\xc3\xa9"
+    assert keys.make_key(keys.SYMBOL_TAG, "é".encode()) == b"n\xc3\xa9"
     long = b"x" * 401
-    assert keys.make_key(keys.SYMBOL, long[:400]) == b"n" + b"x" * 400
-    assert keys.make_key(keys.SYMBOL, long) == b"n" + b"x" * 400 + b"\xff" + hashlib.sha256(long).digest()[:16]
+    assert keys.make_key(keys.SYMBOL_TAG, long[:400]) == b"n" + b"x" * 400
+    assert keys.make_key(keys.SYMBOL_TAG, long) == b"n" + b"x" * 400 + b"\xff" + hashlib.sha256(long).digest()[:16]
     assert keys.code_term("E1", "error") == b"E1\0error"
     assert keys.metric_term("loc", 258) == b"loc\x0000000102"
     assert [keys.metric_term("", value)[1:] for value in (-1, 2**32)] == [b"00000000", b"ffffffff"]
@@ -82,29 +82,29 @@ def test_last_component_of_a_target_is_extracted(target: str, last: str) -> None
 
 @given(names, st.integers(0, 403))
 def test_lookup_finds_every_matching_key(name: str, cut: int) -> None:
-    key = keys.make_key(keys.SYMBOL, name.encode())
+    key = keys.make_key(keys.SYMBOL_TAG, name.encode())
     assert len(key) <= 511
-    assert _finds(keys.make_lookup(keys.SYMBOL, f"{name[:cut]}*"), key)
+    assert _finds(keys.make_lookup(keys.SYMBOL_TAG, f"{name[:cut]}*"), key)
     if not name.endswith("*"):
-        assert _finds(keys.make_lookup(keys.SYMBOL, name), key)
+        assert _finds(keys.make_lookup(keys.SYMBOL_TAG, name), key)
 
 
 @given(names, st.sampled_from(["error", "hint"]), st.integers(0, 403))
 def test_code_lookup_matches_every_severity(code: str, severity: str, cut: int) -> None:
-    key = keys.make_key(keys.CODE, keys.code_term(code, severity))
+    key = keys.make_key(keys.CODE_TAG, keys.code_term(code, severity))
     assert _finds(keys.make_code_lookup(f"{code[:cut]}*"), key)
     if not code.endswith("*"):
         assert _finds(keys.make_code_lookup(code), key)
 
 
 def test_lookup_excludes_similar_keys() -> None:
-    assert not _finds(keys.make_lookup(keys.SYMBOL, "f"), b"nfg")
-    assert not _finds(keys.make_code_lookup("E1"), keys.make_key(keys.CODE, keys.code_term("E10", "error")))
-    assert not _finds(keys.make_lookup(keys.SYMBOL, "x" * 401), keys.make_key(keys.SYMBOL, b"x" * 402))
+    assert not _finds(keys.make_lookup(keys.SYMBOL_TAG, "f"), b"nfg")
+    assert not _finds(keys.make_code_lookup("E1"), keys.make_key(keys.CODE_TAG, keys.code_term("E10", "error")))
+    assert not _finds(keys.make_lookup(keys.SYMBOL_TAG, "x" * 401), keys.make_key(keys.SYMBOL_TAG, b"x" * 402))
 
 
 def test_lookup_accepts_non_utf8_text() -> None:
-    assert keys.make_lookup(keys.SYMBOL, "\udcff").key == b"n\xed\xb3\xbf"
+    assert keys.make_lookup(keys.SYMBOL_TAG, "\udcff").key == b"n\xed\xb3\xbf"
     assert keys.make_code_lookup("\udcff*").key == b"d\xed\xb3\xbf"
 
 
@@ -126,8 +126,8 @@ def test_records_post_the_expected_terms() -> None:
     }
     at_hand = collect_terms(record_terms(records, list(map(type, records))) for records in items)
     written = collect_terms(line_terms(_lines(*records)) for records in items)
-    assert at_hand.by_key() == written.by_key() == terms
-    assert [*at_hand.by_key()] == sorted(terms)
+    assert at_hand.frames_by_key() == written.frames_by_key() == terms
+    assert [*at_hand.frames_by_key()] == sorted(terms)
     assert line_terms(b'{"kind":"yet unknown","whatever":[1]}\n') == record_terms([], [])
 
 
@@ -136,8 +136,10 @@ def test_records_post_the_expected_terms() -> None:
 )
 def test_names_with_any_characters_are_keys(names: list[str]) -> None:
     posted = [record_terms([symbol(name)], [Symbol]) for name in names]
-    expected = {keys.make_key(keys.SYMBOL, name.encode()): bytes([item, 0, 0, 0]) for item, name in enumerate(names)}
-    assert collect_terms(posted).by_key() == expected
+    expected = {
+        keys.make_key(keys.SYMBOL_TAG, name.encode()): bytes([item, 0, 0, 0]) for item, name in enumerate(names)
+    }
+    assert collect_terms(posted).frames_by_key() == expected
 
 
 @pytest.mark.parametrize("line", [b"{", b"[]", b'{"kind":"symbol","name":5}', b"\xff", b"[" * 100_000, b'{"name":"f"}'])
@@ -176,8 +178,8 @@ def test_terms_files_round_trip(of_items: list[set[str]]) -> None:
     terms = collect_terms(record_terms([*map(symbol, each)], [Symbol]) for each in of_items)
     read = decode_terms(encode_terms(DIGEST, terms), DIGEST)
     assert read == terms
-    assert read.by_key() == {
-        keys.make_key(keys.SYMBOL, name.encode()): b"".join(
+    assert read.frames_by_key() == {
+        keys.make_key(keys.SYMBOL_TAG, name.encode()): b"".join(
             struct.pack("<I", item) for item, each in enumerate(of_items) if name in each
         )
         for name in set[str]().union(*of_items)
@@ -186,14 +188,14 @@ def test_terms_files_round_trip(of_items: list[set[str]]) -> None:
 
 @pytest.mark.parametrize("texts", [b"", b"\xff", b"nf\xff", b"\xffnf", b"nf\xff\xffng"])
 def test_terms_file_with_an_invalid_key_is_rejected(texts: bytes) -> None:
-    data = encode_terms(DIGEST, Terms(1, (TermColumn(array("I", [texts.count(b"\xff") + 1]), texts),)))
+    data = encode_terms(DIGEST, ShardTerms(1, (TermColumn(array("I", [texts.count(b"\xff") + 1]), texts),)))
     with pytest.raises(ValueError, match="an invalid key"):
         decode_terms(data, DIGEST)
 
 
 def test_terms_file_with_a_wrong_count_is_rejected() -> None:
     with pytest.raises(ValueError, match="inconsistent"):
-        decode_terms(encode_terms(DIGEST, Terms(2, (TermColumn(array("I", [1, 1]), b"nf"),))), DIGEST)
+        decode_terms(encode_terms(DIGEST, ShardTerms(2, (TermColumn(array("I", [1, 1]), b"nf"),))), DIGEST)
 
 
 @given(st.binary(max_size=60))

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from codebatch.errors import StoreUnwritable
-from codebatch.index.generations import generations
+from codebatch.index.generations import list_generations
 from codebatch.index.read import open_index
 from codebatch.operations.runs.indexing import build_index, verify_index
-from codebatch.store.batches.batches import batch_ids, open_batch
-from codebatch.store.batches.store import StoreDir, create_store, open_store
+from codebatch.store.batches.batch_directory import batch_ids, open_batch
+from codebatch.store.batches.store_directory import StoreDir, create_store, open_store
 from codebatch.system.files.files import RealFiles
 from tests.support.calls import Fate, Operation, WatchedCalls
 from tests.support.disk import Disk
@@ -60,7 +60,7 @@ def _check(disk: Disk, *, had_one: bool) -> None:
         there.check()
         verify_index(store, batch)
     _build_index(store)
-    assert len(generations(store, batch_id)) == 1
+    assert len(list_generations(store, batch_id)) == 1
     assert verify_index(store, batch).postings > 5
     assert store.files.unfinished(store.root / "indexes") == []
     assert store.files.unfinished(store.root / "indexes" / "terms") == []
@@ -68,7 +68,7 @@ def _check(disk: Disk, *, had_one: bool) -> None:
 
 def _has_index(disk: Disk) -> bool:
     store = open_store(RealFiles(pickle.loads(pickle.dumps(disk)).calls()), PLACE)
-    return bool(generations(store, batch_ids(store)[0]))
+    return bool(list_generations(store, batch_ids(store)[0]))
 
 
 @pytest.mark.parametrize("seed", [None, 1])

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.index.generations import generations
+from codebatch.index.generations import list_generations
 from codebatch.operations.queries.batch_query import open_batch_query
-from codebatch.operations.queries.records import search
+from codebatch.operations.queries.records import search_records
 from codebatch.operations.runs.indexing import verify_index
 from codebatch.query.filters.filters import RecordFilter
 from codebatch.query.sources.records import BatchRecords
-from codebatch.store.batches.store import create_store
+from codebatch.store.batches.store_directory import create_store
 from codebatch.system.files.files import RealFiles
 from tests.support.inline_workers import inline, run
 
@@ -38,13 +38,15 @@ def test_run_builds_an_index_if_configured(tree: Path, tmp_path: Path) -> None:
         first = run(tree, tmp_path / "store")
         assert verify_index(first.store, first.batch).terms > 5
         again = run(tree, tmp_path / "store")
-        assert (again.batch.id, generations(again.store, again.batch.id)) == (first.batch.id, [1]), "nothing is new"
+        assert (again.batch.id, list_generations(again.store, again.batch.id)) == (first.batch.id, [1]), (
+            "nothing is new"
+        )
         (tree / "b.py").write_text("def h():\n    return 1\n", encoding="utf-8")
         second = run(tree, tmp_path / "store")
     assert verify_index(second.store, second.batch).damaged == 0
     asked = RecordFilter(names=("h",))
     assert [
-        len(list(search(open_batch_query(each.store, each.batch.id), asked).result)) for each in (first, second)
+        len(list(search_records(open_batch_query(each.store, each.batch.id), asked).result)) for each in (first, second)
     ] == [0, 1]
 
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codebatch.errors import CorruptFile
-from codebatch.index.generations import Layer, LayerPart
-from codebatch.index.keys import Lookup
+from codebatch.index.generations import IndexLayer, LayerPart
+from codebatch.index.keys import TermLookup
 from codebatch.index.parts import LayerReader, write_parts
 from codebatch.model.digest import Digest
 from codebatch.store import layout
@@ -23,8 +23,8 @@ WITHIN = Path("indexes/batch/1")
 
 key_bytes = st.text("abc", min_size=1, max_size=3).map(str.encode)
 postings = st.sets(st.tuples(st.integers(0, 1), st.integers(0, 3)), min_size=1)
-lookups = key_bytes.map(lambda key: Lookup(key, is_prefix=False)) | st.builds(
-    lambda key, first, last: Lookup(key, is_prefix=True, first=first and key + first, last=last and key + last),
+lookups = key_bytes.map(lambda key: TermLookup(key, is_prefix=False)) | st.builds(
+    lambda key, first, last: TermLookup(key, is_prefix=True, first=first and key + first, last=last and key + last),
     key_bytes,
     st.just(b"") | key_bytes,
     st.just(b"") | key_bytes,
@@ -68,7 +68,7 @@ def _pairs(posted: dict[bytes, set[tuple[int, int]]]) -> dict[bytes, bytes]:
     }
 
 
-def _holds(lookup: Lookup, key: bytes) -> bool:
+def _holds(lookup: TermLookup, key: bytes) -> bool:
     if not lookup.is_prefix:
         return key == lookup.key
     return key.startswith(lookup.key) and lookup.first <= key and (not lookup.last or key <= lookup.last)
@@ -77,11 +77,11 @@ def _holds(lookup: Lookup, key: bytes) -> bool:
 @settings(max_examples=60, deadline=None)  # It writes some files.
 @given(posted=st.dictionaries(key_bytes, postings, max_size=20), asked=st.lists(lookups, max_size=3))
 def test_lookup_reads_only_the_parts_that_contain_its_key(
-    root: Path, posted: dict[bytes, set[tuple[int, int]]], asked: list[Lookup]
+    root: Path, posted: dict[bytes, set[tuple[int, int]]], asked: list[TermLookup]
 ) -> None:
     parts = _written(root, _pairs(posted))
     files = _Files()
-    layer = LayerReader(files, root, "base", Layer(parts=parts, slots=SLOTS))
+    layer = LayerReader(files, root, "base", IndexLayer(parts=parts, slots=SLOTS))
     matching = {key for key in posted if any(_holds(lookup, key) for lookup in asked)}
     found = {(digest, frame) for digest, frames in layer.find(asked) for frame in frames}
     assert found == {(SLOTS[slot], frame) for key in matching for slot, frame in posted[key]}
@@ -105,8 +105,8 @@ def test_part_that_begins_with_the_last_searched_key_is_read(root: Path) -> None
     keys = (b"a", b"ab", b"b", b"bb", b"bc", b"bd")
     parts = _written(root, _pairs({key: {(0, frame)} for frame, key in enumerate(keys)}))
     assert [part.first for part in parts] == [b"a", b"bb"]
-    layer = LayerReader(RealFiles(), root, "base", Layer(parts=parts, slots=SLOTS))
-    found = layer.find([Lookup(b"b", is_prefix=True, first=b"b", last=b"bb")])
+    layer = LayerReader(RealFiles(), root, "base", IndexLayer(parts=parts, slots=SLOTS))
+    found = layer.find([TermLookup(b"b", is_prefix=True, first=b"b", last=b"bb")])
     assert sorted(frame for _, frames in found for frame in frames) == [2, 3]
 
 
@@ -116,8 +116,8 @@ def test_part_with_a_wrong_first_key_is_damage(root: Path, first: bytes) -> None
     parts = _written(root, dict.fromkeys((b"a", b"ab", b"b", b"bb", b"bc", b"bd"), bytes(8)))
     assert [part.first for part in parts] == [b"a", b"bb"]
     forged = (parts[0], LayerPart(first=first, length=parts[1].length, crc32=parts[1].crc32, content=parts[1].content))
-    layer = LayerReader(RealFiles(), root, "base", Layer(parts=forged, slots=SLOTS))
-    for read in (lambda: list(layer.iter_posted()), lambda: list(layer.find([Lookup(first, is_prefix=False)]))):
+    layer = LayerReader(RealFiles(), root, "base", IndexLayer(parts=forged, slots=SLOTS))
+    for read in (lambda: list(layer.iter_posted()), lambda: list(layer.find([TermLookup(first, is_prefix=False)]))):
         with pytest.raises(CorruptFile, match="its keys do not match"):
             read()
 
@@ -127,7 +127,7 @@ def test_overlapping_parts_are_damage(root: Path, tmp_path: Path) -> None:
     parts += write_parts(_Files(), tmp_path, "base", {b"b": bytes(8)})
     (second,) = tmp_path.iterdir()
     second.rename(root / layout.index_part_name("base", 1))
-    layer = LayerReader(RealFiles(), root, "base", Layer(parts=parts, slots=SLOTS))
+    layer = LayerReader(RealFiles(), root, "base", IndexLayer(parts=parts, slots=SLOTS))
     with pytest.raises(CorruptFile, match="its keys do not match"):
         list(layer.iter_posted())
 
@@ -136,6 +136,6 @@ def test_overlapping_parts_are_damage(root: Path, tmp_path: Path) -> None:
 def test_part_with_a_wrong_length_is_damage(root: Path, content: int) -> None:
     (part,) = _written(root, {b"a": bytes(8)})
     forged = LayerPart(first=part.first, length=part.length, crc32=part.crc32, content=content)
-    layer = LayerReader(RealFiles(), root, "base", Layer(parts=(forged,), slots=SLOTS))
+    layer = LayerReader(RealFiles(), root, "base", IndexLayer(parts=(forged,), slots=SLOTS))
     with pytest.raises(CorruptFile, match="has the wrong size"):
-        list(layer.find([Lookup(b"a", is_prefix=False)]))
+        list(layer.find([TermLookup(b"a", is_prefix=False)]))

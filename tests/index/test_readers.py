@@ -16,8 +16,8 @@ from codebatch.operations.project.stores import open_store
 from codebatch.operations.runs.indexing import build_index
 from codebatch.query.filters.filters import RecordFilter
 from codebatch.query.sources.records import BatchRecords
-from codebatch.store.batches.batches import BatchDir, open_batch
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.batch_directory import BatchDir, open_batch
+from codebatch.store.batches.store_directory import StoreDir
 
 from .batches import cut_small, make_saying, make_store, symbol
 

@@ -21,7 +21,7 @@ from codebatch.interchange.github import ANNOTATIONS_MAX, export_github
 from codebatch.interchange.gitlab import export_gitlab
 from codebatch.interchange.rdjson import byte_column, export_rdjson
 from codebatch.interchange.sarif import export_sarif
-from codebatch.interchange.scanning_limits import cut, group_by_tool
+from codebatch.interchange.scanning_limits import group_by_tool, limit_findings_by_tool
 from codebatch.interchange.summary import make_summary
 from codebatch.model.record import SEVERITIES
 from codebatch.query.fields import JsonRecord
@@ -50,7 +50,7 @@ def with_paths(symbols: list[JsonRecord]) -> list[tuple[bytes, JsonRecord]]:
 
 
 def _sarif(asked: ExportedFindings) -> Export:
-    found = cut(group_by_tool(asked.findings, asked.tools))
+    found = limit_findings_by_tool(group_by_tool(asked.findings, asked.tools))
     return export_sarif(asked, found, {("ruff", "F401"): "an import that is not used"})
 
 
@@ -111,7 +111,7 @@ def test_tool_without_findings_has_a_run() -> None:
 def test_sarif_respects_the_limits_of_github(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("codebatch.interchange.scanning_limits.RUNS_MAX", 2)
     monkeypatch.setattr("codebatch.interchange.scanning_limits.RESULTS_MAX", 3)
-    monkeypatch.setattr("codebatch.interchange.scanning_limits.RESULTS_SHOWN", 2)
+    monkeypatch.setattr("codebatch.interchange.scanning_limits.RESULTS_SHOWN_MAX", 2)
     findings = [outgoing(tool=tool, place=(line, 1, line, 2)) for tool in "abc" for line in range(1, 6)]
     export = _sarif(told(*findings))
     runs = json.loads(export.data)["runs"]

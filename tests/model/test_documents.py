@@ -18,9 +18,9 @@ from codebatch.model.documents import Document, DocumentError, decode_json, enco
 from codebatch.model.entry import SnapshotId
 from codebatch.model.outcome import HolderId, decode_commit
 from codebatch.model.plan import decode_plan
-from codebatch.model.record_counts import Counts
+from codebatch.model.record_counts import RecordCounts
 from codebatch.model.shard import ShardId
-from codebatch.store.batches.batches import BatchFile, BatchId, decode_batch
+from codebatch.store.batches.batch_directory import BatchFile, BatchId, decode_batch
 from codebatch.store.batches.holders import HolderFile, decode_holder
 from codebatch.store.documents import read_document
 from codebatch.store.results.compaction import CompactedBatch, decode_compacted
@@ -28,7 +28,7 @@ from codebatch.store.results.outputs import Manifest, OutputShard, TaskOutput, d
 from codebatch.store.snapshots.index_frames import IndexFrame
 from codebatch.store.snapshots.snapshots import SnapshotDocument, SnapshotSource, decode_snapshot
 from codebatch.system.files.files import RealFiles
-from codebatch.system.host import Host
+from codebatch.system.host import HostBoot
 from tests.model.test_formats import COMMIT, GOLDEN, PLAN
 
 BATCH = BatchFile(
@@ -61,7 +61,7 @@ HOLDER = HolderFile(
     holder=HolderId("0" * 32),
     role="worker",
     pid=17,
-    host=Host(name="here", boot="3" * 32),
+    host=HostBoot(name="here", boot="3" * 32),
     since_ns=1_800_000_000_000_000_000,
     parent=HolderId("1" * 32),
 )
@@ -79,7 +79,7 @@ MANIFEST = Manifest(
             bytes=90,
             failed=0,
             cancelled=0,
-            counts=Counts(kinds={"file": 5}),
+            counts=RecordCounts(kinds={"file": 5}),
             shards=(
                 OutputShard(
                     shard=ShardId("0123abcd"),
@@ -87,7 +87,7 @@ MANIFEST = Manifest(
                     trailer=300,
                     digest=Digest("3" * 64),
                     bytes=90,
-                    counts=Counts(kinds={"file": 5}),
+                    counts=RecordCounts(kinds={"file": 5}),
                 ),
             ),
         ),

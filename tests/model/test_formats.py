@@ -33,7 +33,7 @@ from codebatch.model.entry import (
     is_safe_path,
     snapshot_id,
 )
-from codebatch.model.outcome import Commit, HolderId, Outcome, decode_commit, encode_commit
+from codebatch.model.outcome import Commit, HolderId, TaskOutcome, decode_commit, encode_commit
 from codebatch.model.plan import (
     Plan,
     PlannedTask,
@@ -44,7 +44,7 @@ from codebatch.model.plan import (
     plan_items,
     task_key,
 )
-from codebatch.model.record_counts import Counts
+from codebatch.model.record_counts import RecordCounts
 from codebatch.model.shard import Shard, ShardId, ShardRule
 from codebatch.model.task import task_name
 
@@ -63,7 +63,7 @@ COMMIT = Commit(
     epoch=3,
     round=1,
     outcomes=(
-        Outcome(
+        TaskOutcome(
             shard=ShardId("0123abcd"),
             task="lint",
             start=0,
@@ -74,9 +74,9 @@ COMMIT = Commit(
             bytes=400,
             crc=0x89ABCDEF,
             digest=digest_bytes(b"table"),
-            counts=Counts(kinds={"diagnostic": 2}, diagnostics={"error": {"F821": 2}}),
+            counts=RecordCounts(kinds={"diagnostic": 2}, diagnostics={"error": {"F821": 2}}),
         ),
-        Outcome(shard=ShardId("0123abcd"), task="lint", start=4, end=5, type="failed", reason="timeout"),
+        TaskOutcome(shard=ShardId("0123abcd"), task="lint", start=4, end=5, type="failed", reason="timeout"),
     ),
 )
 

@@ -10,14 +10,14 @@ from msgspec.structs import replace
 
 from codebatch.model.analysis.cache_misses import (
     VALUE_CHARACTERS_MAX,
-    Differences,
     FieldDifference,
+    FieldDifferences,
+    fewest_differences,
     item_differences,
-    nearest,
     project_differences,
     task_differences,
 )
-from codebatch.model.analysis.result_key import Items, same_items
+from codebatch.model.analysis.result_key import PlanItems, same_items
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry, SnapshotId
 from codebatch.model.plan import ContextTable, Plan, PlannedTask
@@ -89,10 +89,10 @@ def test_result_keys_differ_in_the_expected_fields(changes: dict[str, object], t
 ENTRY = Entry(b"a.py", "file", False, 1, Digest("o1"))
 
 
-def items(entry: Entry = ENTRY, **contexts: bytes) -> Items:
+def items(entry: Entry = ENTRY, **contexts: bytes) -> PlanItems:
     """An item behind another, with contexts."""
     tables = {name: ContextTable(values=(b"", value), items=(0, 1)) for name, value in contexts.items()}
-    return Items([Entry(b"A", "file", False, 0, Digest("o0")), entry], tables)
+    return PlanItems([Entry(b"A", "file", False, 0, Digest("o0")), entry], tables)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def items(entry: Entry = ENTRY, **contexts: bytes) -> Items:
         ]),
     ],
 )  # fmt: skip
-def test_items_differ_in_the_expected_contexts(new: Items, old: Items, told: list[FieldDifference]) -> None:
+def test_items_differ_in_the_expected_contexts(new: PlanItems, old: PlanItems, told: list[FieldDifference]) -> None:
     seen = {name for name in ("seen",) if name in new.contexts}
     assert item_differences(new, 1, old, 1, seen) == tuple(told)
     assert (same_items(new, old, seen)[1] == 1) == (not told), "what is the same is served"
@@ -158,5 +158,5 @@ CONTENT, CONFIG = difference("object"), difference("config", "off")
         ([(CONTENT,), ()], 1),
     ],
 )
-def test_the_nearest_base_differs_in_the_fewest_fields(found: list[Differences], chosen: int) -> None:
-    assert nearest([(str(place), each) for place, each in enumerate(found)]) == (str(chosen), found[chosen])
+def test_the_nearest_base_differs_in_the_fewest_fields(found: list[FieldDifferences], chosen: int) -> None:
+    assert fewest_differences([(str(place), each) for place, each in enumerate(found)]) == (str(chosen), found[chosen])

@@ -79,7 +79,7 @@ def test_rejected_patterns_match_no_path_and_their_hints_are_valid(words: list[s
     mistake = find_mistake([pattern])
     if mistake is None or mistake.pattern.startswith("!"):
         return
-    matches = parse_arguments([pattern], "").decide
+    matches = parse_arguments([pattern], "").deciding_pattern
     assert not any(
         matches(path.encode(), is_directory=is_directory) for path in PATHS for is_directory in (False, True)
     )

@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 
 from codebatch.model.work.placeholders import (
     ARGUMENT_BYTES_MAX,
-    NAMES,
+    PLACEHOLDER_NAMES,
     PlaceholderError,
     expand_arguments,
     longest_argument,
-    problems,
+    placeholder_problems,
     shell_script,
     shell_variables,
 )
@@ -36,7 +36,7 @@ TEXTS = st.text(
 
 
 def _run_script(script: str, value: str, shell: str = "sh") -> subprocess.CompletedProcess[bytes]:
-    values = dict.fromkeys((*NAMES, "value", "value.os", "line"), value)
+    values = dict.fromkeys((*PLACEHOLDER_NAMES, "value", "value.os", "line"), value)
     with tempfile.TemporaryDirectory() as directory:
         done = subprocess.run(
             [shell, "-c", shell_script(script)],
@@ -87,7 +87,7 @@ PIECES = st.sampled_from(
 @example("$'\\'\nE\ncat <<E #'")
 def test_accepted_placeholder_yields_its_value_in_any_context(shell: str, before: str) -> None:
     script = f"{before}\n\nprintf '<%s>' {{text}}"
-    if problems(script):
+    if placeholder_problems(script):
         with pytest.raises(PlaceholderError):
             shell_script(script)
         return
@@ -113,7 +113,7 @@ def test_accepted_placeholder_yields_its_value_in_any_context(shell: str, before
     ],
 )
 def test_quoted_placeholder_is_reported(script: str, inside: str) -> None:
-    (problem,) = problems(script)
+    (problem,) = placeholder_problems(script)
     assert problem.text.endswith(f"}} inside {inside}")
     assert "$CODEBATCH_V_" in problem.hint
 
@@ -133,14 +133,14 @@ def test_quoted_placeholder_is_reported(script: str, inside: str) -> None:
     ],
 )  # fmt: skip
 def test_script_text_is_converted_to_shell(script: str, made: str) -> None:
-    assert problems(script) == []
+    assert placeholder_problems(script) == []
     assert shell_script(script) == made
 
 
 def test_argument_list_is_expanded() -> None:
     values = {"id": "a", "title": "{id} $(x)", "text": "", "text_file": "/t"}
     run = ["x", "{id}", "{title}-{text}", "{{id}}", "{{fiel}}", "{}", "{print $1}", "${id}", "{text_file}"]
-    assert problems(run) == []
+    assert placeholder_problems(run) == []
     assert expand_arguments(run, values) == [
         "x", "a", "{id} $(x)-", "{id}", "{fiel}", "{}", "{print $1}", "${id}", "/t",
     ]  # fmt: skip
@@ -177,10 +177,10 @@ def test_argument_placeholder_yields_its_exact_value(value: str) -> None:
     ],
 )
 def test_invalid_placeholder_in_a_list_is_reported(run: list[str], told: str, hint: str) -> None:
-    (problem,) = problems(run)
+    (problem,) = placeholder_problems(run)
     assert problem.text == told
     assert hint in problem.hint
-    assert problems([*run[:2], "{{id}} {id}"]) == problems(run[:2])
+    assert placeholder_problems([*run[:2], "{{id}} {id}"]) == placeholder_problems(run[:2])
 
 
 @pytest.mark.parametrize("value", ["a\0b", "\ud800"])
@@ -214,5 +214,5 @@ def test_longest_argument_matches_the_system_limit() -> None:
 def test_long_script_is_parsed_in_linear_time() -> None:
     script = "cat <<E\n$(\"'`{ # \\ \nE\n" * 20_000 + "echo {id}"
     began = time.process_time()
-    assert problems(script) == []
+    assert placeholder_problems(script) == []
     assert time.process_time() - began < 5

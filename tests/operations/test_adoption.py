@@ -11,23 +11,23 @@ import pytest
 
 from codebatch.coordinator.analysis.merge import merge_outputs
 from codebatch.errors import StoreUnwritable
-from codebatch.model.outcome import Outcome
+from codebatch.model.outcome import TaskOutcome
 from codebatch.model.plan import Plan
 from codebatch.operations import ignore_note
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.project_snapshot import rules_for, take_project_snapshot
-from codebatch.operations.runs.planning import Planner, choose_pipeline, make_planner
+from codebatch.operations.runs.planning import BatchPlanner, choose_pipeline, make_planner
 from codebatch.operations.runs.run_result import RunResult
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.query.sources.records import BatchRecords
 from codebatch.query.status.batch_status import read_current_state
-from codebatch.store.batches.batches import BatchDir, batch_ids, iter_batches
+from codebatch.store.batches.batch_directory import BatchDir, batch_ids, iter_batches
 from codebatch.store.batches.holders import new_holder_id
 from codebatch.store.batches.resolution import resolve_batch
-from codebatch.store.batches.store import StoreDir, create_store
+from codebatch.store.batches.store_directory import StoreDir, create_store
 from codebatch.store.results.adoption import adopt_batch
 from codebatch.store.results.ledgers import load_ledger
-from codebatch.store.results.outcomes import Committer, Outcomes, encode_outcome
+from codebatch.store.results.outcomes import OutcomeCommitter, OutcomeRegisters, encode_outcome
 from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import RealCalls
 from tests.support.calls import Fate, Operation, WatchedCalls
@@ -47,34 +47,34 @@ def _planner(
     store: StoreDir,
     name: str,
     notes: list[str] | None = None,
-    kind: type[Planner] = Planner,
+    kind: type[BatchPlanner] = BatchPlanner,
     *,
     pipeline: str = "parse",
     configured: Path | None = None,
-) -> Planner:
+) -> BatchPlanner:
     tree = store.root.parent / name
     note = ignore_note if notes is None else notes.append
     configuration = load_configuration(configured or tree)
     with store.writing():
         frozen = take_project_snapshot(store, [tree], rules_for(configuration, (), ()), note, allow_empty=False)
     found = make_planner(configuration, store, frozen, choose_pipeline(configuration, pipeline), note)
-    return kind(**{field: getattr(found, field) for field in Planner.__struct_fields__})
+    return kind(**{field: getattr(found, field) for field in BatchPlanner.__struct_fields__})
 
 
 def _end(batch: BatchDir) -> BatchDir:
     """Have every task say nothing of every file, and merge."""
     plan = batch.plan()
-    committer = Committer(batch.files, batch.root, new_holder_id())
+    committer = OutcomeCommitter(batch.files, batch.root, new_holder_id())
     for shard in plan.shards:
-        outcome = Outcome(shard=shard.id, task="parse", start=0, end=shard.items, type="result")
-        committer.commit([encode_outcome(outcome, [b""] * shard.items, FrameWriter())], epoch=1, round_=1)
+        outcome = TaskOutcome(shard=shard.id, task="parse", start=0, end=shard.items, type="result")
+        committer.commit_outcomes([encode_outcome(outcome, [b""] * shard.items, FrameWriter())], epoch=1, round_=1)
     committer.close()
-    merge_outputs(batch, plan, load_ledger(plan, Outcomes(batch.files, batch.root)))
+    merge_outputs(batch, plan, load_ledger(plan, OutcomeRegisters(batch.files, batch.root)))
     return batch
 
 
 def _run_or_reuse(store: StoreDir, name: str, notes: list[str] | None = None) -> BatchDir:
-    batch, is_new = _planner(store, name, notes).find_or_make(forces_new=False)
+    batch, is_new = _planner(store, name, notes).find_or_make_batch(forces_new=False)
     return _end(batch) if is_new else batch
 
 
@@ -89,18 +89,18 @@ def test_batch_with_a_damaged_plan_is_reported_once_and_skipped(store: StoreDir)
     (damaged.root / "plan.json").write_text("{")
     notes: list[str] = []
     made = _run_or_reuse(store, "two", notes)
-    assert made.plan().items == 1
+    assert made.plan().item_count == 1
     assert [note.partition(": ")[0] for note in notes if "batch" in note] == [f"{damaged.id} skipped"]
-    assert _run_or_reuse(store, "one").plan().items == 1
+    assert _run_or_reuse(store, "one").plan().item_count == 1
 
 
 def test_batch_created_during_planning_is_adopted(store: StoreDir) -> None:
-    class Late(Planner, frozen=True):
+    class Late(BatchPlanner, frozen=True):
         def plan(self) -> Plan:
             _run_or_reuse(self.store, "one")
             return super().plan()
 
-    batch, is_new = _planner(store, "two", kind=Late).find_or_make(forces_new=False)
+    batch, is_new = _planner(store, "two", kind=Late).find_or_make_batch(forces_new=False)
     assert not is_new
     assert batch.about.sources == (str(store.root.parent / "two").encode(),)
 
@@ -196,5 +196,5 @@ def test_unkeyed_results_of_an_unfinished_batch_are_not_adopted(
     assert len({batch.about.plan_digest for batch in iter_batches(store)}) == 1
     shutil.copytree(store.root.parent / "two", store.root.parent / "three")
     planner = _planner(store, "three", pipeline="full", configured=found.parent)
-    assert planner.answering_one(ended.batch).id == ended.batch.id
+    assert planner.find_answering(ended.batch).id == ended.batch.id
     assert b'"value":2' in (BatchRecords(store, ended.batch).source.item_lines("own", 0) or b"")

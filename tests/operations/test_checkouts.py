@@ -11,8 +11,8 @@ import pytest
 
 import codebatch
 from codebatch.git.checkout import CheckoutComparison
-from codebatch.git.repository import GitError, GitSilent, find_git
-from codebatch.store.batches.batches import BatchFile
+from codebatch.git.repository import GitError, GitTimedOut, find_git
+from codebatch.store.batches.batch_directory import BatchFile
 from tests.support.git_repositories import NOW, git, make_repository
 
 
@@ -118,7 +118,7 @@ def test_fifo_as_attributes_file_times_out(tree: Path, monkeypatch: pytest.Monke
     os.mkfifo(tree / "sub" / ".gitattributes")
     monkeypatch.setattr("codebatch.git.checkout._STATUS_SECONDS", 0.5)
     began = time.monotonic()
-    with pytest.raises(GitSilent):
+    with pytest.raises(GitTimedOut):
         _is_clean(tree)
     assert time.monotonic() - began < 30, "it is not for the sake of more files that git is waited for"
 

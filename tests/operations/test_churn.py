@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.git.history import Version, blob_hash_prefix, find_head, list_commits, read_commits, read_hunks
-from codebatch.git.patches import Hunk, Pair
+from codebatch.git.history import FileVersion, blob_hash_prefix, find_head, list_commits, read_commits, read_hunks
+from codebatch.git.patches import BlobPair, Hunk
 from codebatch.git.repository import GitError
 from codebatch.operations.history.function_history import (
     CommitChanges,
@@ -42,10 +42,10 @@ def function_changes(directory: Path, path: str, functions: Iterable[tuple[int, 
     """How often lines of a file as it is now have changed."""
     where = os.fsencode(directory)
     head = find_head(GIT, where)
-    version = Version(path.encode(), blob_hash_prefix((directory / path).read_bytes(), head.commit))
+    version = FileVersion(path.encode(), blob_hash_prefix((directory / path).read_bytes(), head.commit))
     lines = [LineRange(first, last + 1) for first, last in functions]
     commits, paths = select_changes(commits_of(directory), [version])
-    hunks: dict[Pair, tuple[Hunk, ...]] = {}
+    hunks: dict[BlobPair, tuple[Hunk, ...]] = {}
     while (found := count_changes(commits, hunks, {version: lines}, merges_ahead=1)).missing:
         hunks |= read_hunks(GIT, where, found.missing, paths).hunks
     counts = [found.counts[version, each] for each in lines]
@@ -218,11 +218,11 @@ def test_merge_is_compared_with_other_parents_only_if_a_function_differs(tree: P
     git(tree, "checkout", "-q", "main")
     commit(tree, {"a": lines(n25="main")})
     git(tree, *WHO, "merge", "-q", "-m", "m", "side")
-    version = Version(b"a", blob_hash_prefix((tree / "a").read_bytes(), "0" * 40))
+    version = FileVersion(b"a", blob_hash_prefix((tree / "a").read_bytes(), "0" * 40))
     commits, paths = select_changes(commits_of(tree), [version])
     compared: dict[tuple[int, int], list[bytes]] = {}
     for function in ((24, 27), (4, 7)):
-        hunks: dict[Pair, tuple[Hunk, ...]] = {}
+        hunks: dict[BlobPair, tuple[Hunk, ...]] = {}
         while (found := count_changes(commits, hunks, {version: [LineRange(*function)]}, merges_ahead=1)).missing:
             hunks |= read_hunks(GIT, os.fsencode(tree), found.missing, paths).hunks
         assert found.counts[version, LineRange(*function)] == (2, True)
@@ -235,7 +235,7 @@ def test_function_count_is_partial_if_older_commits_are_unknown(tree: Path) -> N
     """The second commit made the lines from 31 on; what is older is not known."""
     for text in (lines(), lines() + "new\n" * 9, lines(n5="x") + "new\n" * 8 + "old\n"):
         commit(tree, {"a": text})
-    version = Version(b"a", blob_hash_prefix((tree / "a").read_bytes(), "0" * 40))
+    version = FileVersion(b"a", blob_hash_prefix((tree / "a").read_bytes(), "0" * 40))
     commits, paths = select_changes(commits_of(tree)[:2], [version])
     functions = {version: [LineRange(4, 7), LineRange(31, 40)]}
     hunks = read_hunks(GIT, os.fsencode(tree), count_changes(commits, {}, functions).missing, paths).hunks

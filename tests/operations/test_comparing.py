@@ -19,7 +19,7 @@ from codebatch.errors import BatchIncomplete, InvalidInput, NothingToDo, ObjectM
 from codebatch.model.record import Diagnostic
 from codebatch.operations.api.batch import Batch, compare_batches
 from codebatch.operations.api.store import Store
-from codebatch.operations.comparison.comparison import STATES, Comparison
+from codebatch.operations.comparison.comparison import CHANGE_STATES, Comparison
 from codebatch.query.filters.filters import RecordFilter
 from codebatch.query.sources.records import BatchRecords
 from tests.operations.histories import History
@@ -257,11 +257,11 @@ def test_text_cache_of_a_comparison_is_bounded(store: Store, monkeypatch: pytest
     old, new = store.batch("latest~1"), store.batch("latest")
     told = [_row(each) for each in compare_batches(old, new).differences()]
     bound = 300
-    monkeypatch.setattr(trees, "_KEPT_WRITTEN_BYTES_MAX", bound)
+    monkeypatch.setattr(trees, "_CACHED_SPLIT_BYTES_MAX", bound)
     held: list[int] = []
 
     def noted(text: bytes) -> SplitText:
-        held.append(sum(each.size for each in comparison.trees._written.values()))
+        held.append(sum(each.size for each in comparison.trees._split_texts.values()))
         return split_text(text)
 
     monkeypatch.setattr(trees, "split_text", noted)
@@ -274,7 +274,7 @@ def test_text_cache_of_a_comparison_is_bounded(store: Store, monkeypatch: pytest
 def test_contents_lost_after_line_matching_are_reported(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     comparison = compare_batches(store.batch("latest~1"), store.batch("latest"))
     assert comparison.lines(b"edited.py") is not None
-    for kept in (comparison.trees._contents, comparison.trees._written):
+    for kept in (comparison.trees._contents, comparison.trees._split_texts):
         kept.clear()
 
     def gone(*_: object) -> bytes:
@@ -334,14 +334,14 @@ def _have_nothing_in_common(old: Batch, new: Batch) -> bool:
 
 def _check(old: Batch, new: Batch) -> None:
     comparison, mirrored = compare_batches(old, new), compare_batches(new, old)
-    every = [*comparison.differences(STATES)]
+    every = [*comparison.differences(CHANGE_STATES)]
     sides = ((old, [each.old for each in every]), (new, [each.new for each in every]))
     for batch, told in sides:
         rows = [msgspec.json.encode(record) for record in told if record is not None]
         assert sorted(rows) == sorted(msgspec.json.encode(each) for each in batch.diagnostics())
     assert sum(comparison.counts.values()) == len(every)
-    assert {state: sum(each.state == state for each in every) for state in STATES} == comparison.counts
-    assert _pairs(every) == {(theirs, ours) for ours, theirs in _pairs(mirrored.differences(STATES))}
+    assert {state: sum(each.state == state for each in every) for state in CHANGE_STATES} == comparison.counts
+    assert _pairs(every) == {(theirs, ours) for ours, theirs in _pairs(mirrored.differences(CHANGE_STATES))}
     for each in every:
         if each.old is None or each.new is None:
             path = (each.old or each.new).path_bytes  # type: ignore[union-attr]  # one of them is there
@@ -359,4 +359,4 @@ def _pairs(every: Iterable[Change]) -> set[tuple[bytes, bytes]]:
 
 
 def _rows_of(comparison: Comparison) -> list[tuple[object, ...]]:
-    return [tuple(each) for each in comparison.differences(STATES)]
+    return [tuple(each) for each in comparison.differences(CHANGE_STATES)]

@@ -6,15 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codebatch.operations.queries.duplicate_blocks import DuplicateRecord
-from codebatch.operations.queries.duplicates import MostLines
+from codebatch.operations.queries.duplicates import LongestBlocks
 
 _PATHS = st.sampled_from(("a", "b", "c", "test/a", "test/b"))
 _PLACES = st.tuples(_PATHS, st.integers(1, 3))
 _GROUPS = st.lists(st.tuples(st.integers(8, 12), st.lists(_PLACES, min_size=2, max_size=4, unique=True)), max_size=12)
 
 
-def _most_lines(groups: list[tuple[int, list[tuple[str, int]]]], number: int | None) -> MostLines:
-    best = MostLines(number, lambda path: path != b"c", lambda path: path.startswith(b"test/"))
+def _most_lines(groups: list[tuple[int, list[tuple[str, int]]]], number: int | None) -> LongestBlocks:
+    best = LongestBlocks(number, lambda path: path != b"c", lambda path: path.startswith(b"test/"))
     told = [
         DuplicateRecord(
             path=path,
@@ -41,9 +41,9 @@ def test_largest_blocks_match_the_first_of_all_blocks(
 ) -> None:
     first, every = _most_lines(groups, number), _most_lines(groups, None)
     assert first.blocks() == every.blocks()[:number]
-    assert (first.groups, first.excluded_count) == (every.groups, every.excluded_count)
+    assert (first.relevant_groups, first.excluded_count) == (every.relevant_groups, every.excluded_count)
     asked = {str(at): places for at, (_, places) in enumerate(groups) if any(path != "c" for path, _ in places)}
     own = {group: sum(not path.startswith("test/") for path, _ in places) for group, places in asked.items()}
-    assert every.groups == {group for group in asked if own[group] > 1}
+    assert every.relevant_groups == {group for group in asked if own[group] > 1}
     assert every.excluded_count == sum(own[group] < 2 for group in asked)
     assert [each.lines for each in every.blocks()] == sorted((each.lines for each in every.blocks()), reverse=True)

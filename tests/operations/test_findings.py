@@ -11,8 +11,8 @@ from codebatch.errors import InvalidInput, StoreCorrupt
 from codebatch.model.record import File, FileClass, Record
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.api.store import Store
-from codebatch.operations.queries.findings import FEW, group_by_rule
-from codebatch.operations.runs.headline import headline
+from codebatch.operations.queries.findings import FINDINGS_PER_FILE_FEW, group_by_rule
+from codebatch.operations.runs.headline import make_headline
 from codebatch.query.secondary_files import SecondaryFiles
 from tests.index.batches import Said, diagnostic, make_saying, make_store
 
@@ -58,7 +58,13 @@ def rule_summaries(batch: Batch, **filters: object) -> list[tuple[str, str, int,
 
 def test_files_with_few_findings_of_a_rule_come_first() -> None:
     """Many in a file are likely of one cause; what stands apart comes last all the same."""
-    places = [("a", FEW + 1), ("b", FEW), ("c", 1), ("d", FEW + 1), ("e", 1)]
+    places = [
+        ("a", FINDINGS_PER_FILE_FEW + 1),
+        ("b", FINDINGS_PER_FILE_FEW),
+        ("c", 1),
+        ("d", FINDINGS_PER_FILE_FEW + 1),
+        ("e", 1),
+    ]
     records = [
         msgspec.to_builtins(msgspec.structs.replace(diagnostic("ONE", "warning"), path=path))
         for path, count in places
@@ -91,7 +97,7 @@ def test_findings_use_filters_of_diagnostics_and_named_severity_hides_none(batch
 
 
 def test_headline_has_the_first_rules_of_each_severity_with_counts(batch: Batch) -> None:
-    found = headline(batch.question)
+    found = make_headline(batch.question)
     assert [rule.code for rule in found.findings] == ["GRAVE", "IN_TEST", "ONCE", "OFTEN"]
     assert (found.findings_count, found.minor_findings, found.partially_parsed) == (7, {"info": 1, "hint": 1}, 1)
     assert (found.hotspots, found.duplicates, found.cycles) == ((), (), ())

@@ -26,8 +26,8 @@ from codebatch.operations.runs.collection import collect_garbage
 from codebatch.operations.runs.run_result import RunResult
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.query.sources.records import BatchRecords
-from codebatch.store.batches.batches import BatchDir, batch_ids, iter_batches, load_batch_snapshot
-from codebatch.store.batches.store import StoreDir, open_store
+from codebatch.store.batches.batch_directory import BatchDir, batch_ids, iter_batches, load_batch_snapshot
+from codebatch.store.batches.store_directory import StoreDir, open_store
 from codebatch.store.results.outputs import TaskOutput, current_outputs
 from codebatch.system.files.files import RealFiles
 from tests.operations.histories import History

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 import codebatch
-from codebatch.coordinator.analysis.progress_counter import Phase
+from codebatch.coordinator.analysis.progress_counter import RunPhase
 from codebatch.errors import BatchIncomplete, InvalidConfiguration, InvalidInput
 from codebatch.model.analysis.imports import ExcludedRecords, ImportFormat, join_files, split_files
 from codebatch.model.entry import path_fields
@@ -21,17 +21,17 @@ from codebatch.operations.api.batch import Batch
 from codebatch.operations.api.store import open as open_store
 from codebatch.operations.export.export import make_export
 from codebatch.operations.gate.base_selection import ComparisonBase
-from codebatch.operations.gate.quality_gate import Checker, CheckResult, parse_conditions
+from codebatch.operations.gate.quality_gate import CheckResult, GateChecker, parse_conditions
 from codebatch.operations.project.configuration import load_configuration
-from codebatch.operations.project.stores import StorePlace
+from codebatch.operations.project.stores import StoreLocator
 from codebatch.operations.queries.batch_query import open_batch_query
 from codebatch.operations.runs.collection import collect_garbage
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.operations.runs.imports import ImportResult, InvalidImport, import_into
 from codebatch.operations.runs.run import run_paths
-from codebatch.store.batches.batches import BatchDir, batch_ids
+from codebatch.store.batches.batch_directory import BatchDir, batch_ids
 from codebatch.store.batches.resolution import resolve_batch
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.maintenance.collection import iter_record_objects
 from tests.support import inline_workers as inline
 
@@ -77,7 +77,7 @@ class Project(NamedTuple):
                 notes.append(text)
 
         execution = ExecutionSettings(configuration=load_configuration(self.tree), jobs=2)
-        ran = run_paths((self.tree,), StorePlace(self.store.root), execution, listener=Noting())
+        ran = run_paths((self.tree,), StoreLocator(self.store.root), execution, listener=Noting())
         return ran.batch, notes
 
 
@@ -222,7 +222,7 @@ def test_base_contains_the_imports_of_its_own_tree(project: Project) -> None:
     def check() -> CheckResult:
         execution = ExecutionSettings(configuration=load_configuration(project.tree), jobs=2)
         with open_store(project.store.root, project=project.tree) as store:
-            return Checker(store, execution, Listener(), {}).check(parse_conditions(["new"]))
+            return GateChecker(store, execution, Listener(), {}).check(parse_conditions(["new"]))
 
     first = project.take(LINES, "other").batch
     project.take(LINES, "alone")
@@ -360,7 +360,7 @@ def test_concurrent_imports_are_all_retained(project: Project, monkeypatch: pyte
         def __init__(self, do: Callable[[], object]) -> None:
             self.left = [do]
 
-        def phase(self, phase: Phase, done: int = 0, planned: int = 0, things: str = "files") -> None:
+        def phase(self, phase: RunPhase, done: int = 0, planned: int = 0, things: str = "files") -> None:
             if self.left and phase == "merging":
                 self.left.pop()()
 

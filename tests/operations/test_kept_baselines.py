@@ -12,7 +12,7 @@ import codebatch
 from codebatch.errors import BatchIncomplete
 from codebatch.operations.export.export import make_export
 from codebatch.operations.gate.baselines import create_baseline, diff_baseline, read_baseline, update_baseline
-from codebatch.operations.gate.quality_gate import Checker, parse_conditions
+from codebatch.operations.gate.quality_gate import GateChecker, parse_conditions
 from codebatch.operations.maintenance.cache_misses import explain_misses
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
@@ -177,7 +177,7 @@ def test_baseline_within_the_tree_does_not_make_a_batch_stale(project: Project) 
         create_baseline(batch, elsewhere / "known.jsonl")
         assert batch.is_stale is False
         assert opened.batch().is_stale is True, "of other questions it is a file that came"
-        checker = Checker(
+        checker = GateChecker(
             opened, ExecutionSettings(configuration=load_configuration(project.tree), jobs=2), Listener(), {}
         )
         assert checker.check_baseline(parse_conditions(()), project.baseline).head.is_stale is False

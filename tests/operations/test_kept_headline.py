@@ -23,7 +23,7 @@ def test_headline_is_computed_once_per_state(tmp_path: Path, monkeypatch: pytest
         made.append(Headline(partially_parsed=len(made)))
         return made[-1]
 
-    monkeypatch.setattr(headline_cache, "headline", make)
+    monkeypatch.setattr(headline_cache, "make_headline", make)
     store = make_store(tmp_path)
     batches = [make_saying(store, 3, {}), make_saying(store, 3, {}, second=1)]
 
@@ -51,7 +51,7 @@ def test_headline_with_pending_history_is_not_cached(tmp_path: Path, monkeypatch
         Headline(partially_parsed=1),
         Headline(partially_parsed=2),
     ]
-    monkeypatch.setattr(headline_cache, "headline", lambda _: made.pop(0))
+    monkeypatch.setattr(headline_cache, "make_headline", lambda _: made.pop(0))
     store = make_store(tmp_path)
     batch = make_saying(store, 3, {})
     outputs = current_outputs(batch)

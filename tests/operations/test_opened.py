@@ -21,19 +21,19 @@ from hypothesis import strategies as st
 import codebatch
 from codebatch.cli import cli
 from codebatch.cli.framework.exit import run_to_exit_status
-from codebatch.cli.framework.record_types import NOUNS
+from codebatch.cli.framework.record_types import RECORD_TYPES_BY_NOUN
 from codebatch.errors import BatchIncomplete, InvalidInput, StoreCorrupt, StoreUntrusted, UnknownId
 from codebatch.model.record import Diagnostic, Edge, File, Metric, Record, Symbol
-from codebatch.model.record_counts import Counts
+from codebatch.model.record_counts import RecordCounts
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.api.store import Store
 from codebatch.operations.queries.batch_query import Answer, open_batch_query
 from codebatch.operations.runs.indexing import build_index
 from codebatch.query.completeness import Completeness
 from codebatch.query.sources.sources import ShardRecords
-from codebatch.store.batches.batches import BatchDir
-from codebatch.store.batches.store import StoreDir
-from codebatch.store.batches.store import open_store as open_store_at
+from codebatch.store.batches.batch_directory import BatchDir
+from codebatch.store.batches.store_directory import StoreDir
+from codebatch.store.batches.store_directory import open_store as open_store_at
 from codebatch.system.files.counted_files import CountedFiles
 from tests.index.batches import Said, calls, diagnostic, make_saying, make_store, symbol
 from tests.support.batches import make_batch
@@ -139,7 +139,7 @@ def test_records_can_be_iterated_again_and_rows_have_the_requested_fields(batch:
     assert len(list(half)) == 2
 
 
-@pytest.mark.parametrize("noun", sorted({*NOUNS} - {"stats"}))
+@pytest.mark.parametrize("noun", sorted({*RECORD_TYPES_BY_NOUN} - {"stats"}))
 def test_incomplete_answer_is_an_error_unless_partial_is_requested(unfinished: Store, noun: str) -> None:
     with pytest.raises(BatchIncomplete, match=r"0\.0% of the data that this query needs .* partial=True"):
         getattr(unfinished.batch(), noun)()
@@ -245,7 +245,7 @@ _ASKED: dict[str, st.SearchStrategy[object]] = {
 @st.composite
 def _questions(draw: st.DrawFn) -> tuple[str, dict[str, object]]:
     noun = draw(st.sampled_from(["outputs", "diagnostics", "symbols", "metrics", "files"]))
-    able = [name for name in _ASKED if f"--{name.replace('_', '-')}" in NOUNS[noun].options]
+    able = [name for name in _ASKED if f"--{name.replace('_', '-')}" in RECORD_TYPES_BY_NOUN[noun].options]
     names = draw(st.lists(st.sampled_from(able), max_size=4, unique=True))
     return noun, {name: draw(_ASKED[name]) for name in names}
 
@@ -321,7 +321,7 @@ def test_invalid_query_is_rejected_at_the_call(batch: Batch, asked: dict[str, ob
     ],
 )
 def test_invalid_record_is_damage(batch: Batch, monkeypatch: pytest.MonkeyPatch, line: bytes) -> None:
-    piece = ShardRecords(Counts(kinds={"file": 1}), lambda: iter([line + b"\n"]), "")
+    piece = ShardRecords(RecordCounts(kinds={"file": 1}), lambda: iter([line + b"\n"]), "")
     monkeypatch.setattr(batch.question.records.source, "iter_pieces", lambda *_: iter([piece]))
     found = batch.outputs(task="parse")
     with pytest.raises(StoreCorrupt):

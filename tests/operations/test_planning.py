@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import product
 
-from codebatch.operations.runs.planning import Decision, PlanMatch, decide
+from codebatch.operations.runs.planning import MatchDecision, PlanMatch, decide_match
 
-_TABLE: list[tuple[str, Decision]] = [
+_TABLE: list[tuple[str, MatchDecision]] = [
     # answers, has_commit, is_settled, is_adoptable; `?` is either
     ("n??n", "ignore"),
     ("yy??", "use"),
@@ -23,5 +23,7 @@ def test_each_combination_of_facts_has_one_row_and_its_decision() -> None:
         rows = [row for row in _TABLE if all(cell in ("?", fact) for cell, fact in zip(row[0], facts, strict=True))]
         assert len(rows) == 1, facts
         answers, has_commit, is_settled, is_adoptable = (fact == "y" for fact in facts)
-        match = PlanMatch(answers=answers, has_commit=has_commit, is_settled=is_settled, is_adoptable=is_adoptable)
-        assert decide(match) == rows[0][1], facts
+        match = PlanMatch(
+            has_same_plan=answers, has_commit=has_commit, is_settled=is_settled, is_adoptable=is_adoptable
+        )
+        assert decide_match(match) == rows[0][1], facts

@@ -15,7 +15,7 @@ import codebatch
 import codebatch.work
 import codebatch_workers.api
 from codebatch.errors import CodebatchError
-from codebatch.model.record import KINDS, RECORD_TYPES
+from codebatch.model.record import RECORD_KINDS, RECORD_TYPES
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -39,7 +39,7 @@ def test_type_checker_sees_the_same_names_as_runtime(face: ModuleType) -> None:
     seen = {
         (each.module, name.name) for each in checked.body if isinstance(each, ast.ImportFrom) for name in each.names
     }
-    given = {(f"codebatch.{module}", name) for module, names in face._NAMES.items() for name in names.split()}
+    given = {(f"codebatch.{module}", name) for module, names in face._EXPORTED_NAMES.items() for name in names.split()}
     assert seen == given
     assert {name for _, name in given} == set(face.__all__) - {"__version__"}
 
@@ -50,7 +50,7 @@ def test_every_error_and_every_record_type_is_public() -> None:
         kinds += each.__subclasses__()
     assert {each.__name__ for each in kinds if each.__module__ == "codebatch.errors"} <= set(codebatch.__all__)
     records = {each.__name__ for each in RECORD_TYPES}
-    assert len(records) == len(KINDS)
+    assert len(records) == len(RECORD_KINDS)
     assert records <= set(codebatch.__all__)
     assert records - {"Failure"} <= set(codebatch_workers.api.__all__), "a task raises, and gives no failure"
 

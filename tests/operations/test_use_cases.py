@@ -11,25 +11,25 @@ import pytest
 
 from codebatch.errors import BatchIncomplete, InvalidConfiguration, InvalidInput, NothingToDo, StoreNotFound, UnknownId
 from codebatch.model.entry import Entry, decode_entries
-from codebatch.model.record_counts import Counts
+from codebatch.model.record_counts import RecordCounts
 from codebatch.operations import ignore_note
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.project_snapshot import rules_for, take_project_snapshot
-from codebatch.operations.project.stores import StorePlace, open_store
+from codebatch.operations.project.stores import StoreLocator, open_store
 from codebatch.operations.queries.batch_query import BatchQuery, open_batch_query
-from codebatch.operations.queries.batches import list_batches, outputs_directory, shard_states, status
-from codebatch.operations.queries.dependencies import impact
-from codebatch.operations.queries.records import inspect, list_files, rank, search
-from codebatch.operations.queries.references import references
+from codebatch.operations.queries.batches import list_batches, outputs_directory, read_batch_status, shard_states
+from codebatch.operations.queries.dependencies import find_impact
+from codebatch.operations.queries.records import inspect_file, list_files, rank_values, search_records
+from codebatch.operations.queries.references import find_references
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
-from codebatch.operations.runs.planning import Planner, choose_pipeline, make_planner, plan_snapshot
+from codebatch.operations.runs.planning import BatchPlanner, choose_pipeline, make_planner, plan_snapshot
 from codebatch.operations.runs.resume import make_run_scope, run_batch
 from codebatch.operations.runs.run import run, run_paths
 from codebatch.query.filters.filters import RecordFilter
-from codebatch.query.filters.shaping import Shape
+from codebatch.query.filters.shaping import AnswerShape
 from codebatch.query.sources.sources import ShardRecords
-from codebatch.store.batches.batches import BatchDir
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.batch_directory import BatchDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.snapshots import index_frames, snapshots
 
 
@@ -59,7 +59,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
 def test_pattern_that_cannot_match_is_rejected_before_any_write(tree: Path, name: str) -> None:
     execution = ExecutionSettings(configuration=load_configuration(tree))
     with pytest.raises(InvalidInput, match=f"^pattern './b.py' of {name} can match no path: ") as raised:
-        run_paths((tree,), StorePlace(tree / "s"), execution, listener=RecordingListener(), **{name: ("./b.py",)})  # type: ignore[arg-type]
+        run_paths((tree,), StoreLocator(tree / "s"), execution, listener=RecordingListener(), **{name: ("./b.py",)})  # type: ignore[arg-type]
     assert raised.value.hint == "write '/b.py'"
     (tree / "codebatch.toml").write_text(f"{name} = ['a', '{tree}/b.py']\n")
     message = f"^{tree}/codebatch.toml: pattern .* of {name} can match no path: it is an absolute path"
@@ -72,10 +72,10 @@ def test_pattern_that_cannot_match_is_rejected_before_any_write(tree: Path, name
 
 @pytest.fixture
 def store(tree: Path) -> StoreDir:
-    return StorePlace(tree / "store").open_or_create()
+    return StoreLocator(tree / "store").open_or_create_store()
 
 
-def _planner(store: StoreDir, tree: Path, notes: list[str], *exclude: str) -> Planner:
+def _planner(store: StoreDir, tree: Path, notes: list[str], *exclude: str) -> BatchPlanner:
     configuration = load_configuration(tree)
     rules = rules_for(configuration, (), exclude)
     with store.writing():
@@ -85,7 +85,7 @@ def _planner(store: StoreDir, tree: Path, notes: list[str], *exclude: str) -> Pl
 
 def _open(store: StoreDir, tree: Path) -> BatchDir:
     with store.writing():
-        return _planner(store, tree, []).find_or_make(forces_new=False)[0]
+        return _planner(store, tree, []).find_or_make_batch(forces_new=False)[0]
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def test_missing_store_is_not_found_and_is_created_on_request(tree: Path) -> Non
     with pytest.raises(StoreNotFound):
         open_store()
     notes: list[str] = []
-    made = StorePlace().open_or_create(notes.append)
+    made = StoreLocator().open_or_create_store(notes.append)
     assert notes == [f"created store: {tree / '.codebatch'}"]
     assert open_store().id == open_store(tree / ".codebatch").id == made.id
 
@@ -107,10 +107,10 @@ def test_missing_store_is_not_found_and_is_created_on_request(tree: Path) -> Non
 def test_same_tree_reuses_its_batch_unless_again_is_requested(store: StoreDir, tree: Path) -> None:
     notes: list[str] = []
     with store.writing():
-        first, is_new = _planner(store, tree, notes).find_or_make(forces_new=False)
+        first, is_new = _planner(store, tree, notes).find_or_make_batch(forces_new=False)
         assert is_new
-        assert _planner(store, tree, notes).find_or_make(forces_new=False) == (first, False)
-        other, is_new = _planner(store, tree, notes).find_or_make(forces_new=True)
+        assert _planner(store, tree, notes).find_or_make_batch(forces_new=False) == (first, False)
+        other, is_new = _planner(store, tree, notes).find_or_make_batch(forces_new=True)
     assert is_new
     assert other.id != first.id
     assert [each.id for each in list_batches(store)] == [first.id, other.id]
@@ -127,9 +127,9 @@ def test_tree_without_selected_files_is_rejected_before_store_creation(tree: Pat
     execution = ExecutionSettings(configuration=load_configuration(tree))
     told = RecordingListener()
     with pytest.raises(NothingToDo):
-        run_paths((tree,), StorePlace(), execution, exclude=("*.py",), listener=told)
+        run_paths((tree,), StoreLocator(), execution, exclude=("*.py",), listener=told)
     with pytest.raises(InvalidInput, match="has no task 'lint'"):
-        run_paths((tree,), StorePlace(), execution, pipeline="parse", task="lint", listener=told)
+        run_paths((tree,), StoreLocator(), execution, pipeline="parse", task="lint", listener=told)
     assert told.said == []
     assert not (tree / ".codebatch").exists()
 
@@ -146,14 +146,14 @@ def test_run_decodes_snapshot_entries_at_most_once(tree: Path, monkeypatch: pyte
     monkeypatch.setattr(index_frames, "decode_entries", decode)
     execution = ExecutionSettings(configuration=load_configuration(tree), jobs=1)
     for count in (1, 1):
-        assert run_paths((tree,), StorePlace(), execution, pipeline="parse", listener=RecordingListener()).is_complete
+        assert run_paths((tree,), StoreLocator(), execution, pipeline="parse", listener=RecordingListener()).is_complete
         assert len(decoded) == count
 
 
 def test_excluded_files_are_in_no_snapshot(store: StoreDir, tree: Path) -> None:
     planner = _planner(store, tree, [], "b.py", "store")
     assert (planner.frozen.files, planner.frozen.size_bytes) == (1, 6)
-    assert planner.plan().items == 1
+    assert planner.plan().item_count == 1
 
 
 def test_scope_is_limited_to_a_task_and_an_unknown_task_is_rejected(store: StoreDir, tree: Path) -> None:
@@ -166,7 +166,7 @@ def test_scope_is_limited_to_a_task_and_an_unknown_task_is_rejected(store: Store
 
 def test_status_of_a_new_batch_is_pending(store: StoreDir, tree: Path) -> None:
     batch = _open(store, tree)
-    found = status(store, batch)
+    found = read_batch_status(store, batch)
     (task,) = found.tasks
     assert (found.standing.state.value, task.status, task.files_done, task.files_total) == ("PENDING", "pending", 0, 2)
     assert [(each.status, each.files, each.first_path) for each in shard_states(store, batch, "parse")] == [
@@ -186,7 +186,11 @@ def test_damaged_batch_is_listed_and_hides_no_other_batch(store: StoreDir, tree:
 
 
 def test_answer_of_a_new_batch_is_incomplete(question: BatchQuery) -> None:
-    for answer in (search(question, RecordFilter(kinds=("file",))), rank(question, "kind"), list_files(question)):
+    for answer in (
+        search_records(question, RecordFilter(kinds=("file",))),
+        rank_values(question, "kind"),
+        list_files(question),
+    ):
         assert not answer.completeness.is_complete
         assert (answer.completeness.planned, answer.completeness.done) == (2, 0)
     with pytest.raises(BatchIncomplete, match="has no outputs yet"):
@@ -210,30 +214,30 @@ def test_what_stands_beside_is_no_change_of_a_tree(question: BatchQuery, tree: P
 
 def test_inspected_file_may_be_relative_to_the_project_or_the_directory(question: BatchQuery, tree: Path) -> None:
     for path in ("b.py", "./b.py", str(tree / "b.py")):
-        found = inspect(question, path).result
+        found = inspect_file(question, path).result
         assert (found.path, found.item, found.records) == (b"b.py", 1, [])
     with pytest.raises(InvalidInput, match=r"has no file 'c\.py'"):
-        inspect(question, "c.py")
+        inspect_file(question, "c.py")
 
 
 @pytest.mark.parametrize(
     "asked",
     [
-        lambda question: search(question, RecordFilter(), shape=Shape(limit=-1)),
-        lambda question: search(question, RecordFilter(kinds=("nope",))),
-        lambda question: search(question, RecordFilter(severities=("grave",))),
-        lambda question: search(question, RecordFilter(names="f")),  # type: ignore[arg-type]
-        lambda question: search(question, RecordFilter(), kinds=("nope",)),
-        lambda question: search(question, RecordFilter(), kinds="file"),
-        lambda question: rank(question, "colour"),
+        lambda question: search_records(question, RecordFilter(), shape=AnswerShape(limit=-1)),
+        lambda question: search_records(question, RecordFilter(kinds=("nope",))),
+        lambda question: search_records(question, RecordFilter(severities=("grave",))),
+        lambda question: search_records(question, RecordFilter(names="f")),  # type: ignore[arg-type]
+        lambda question: search_records(question, RecordFilter(), kinds=("nope",)),
+        lambda question: search_records(question, RecordFilter(), kinds="file"),
+        lambda question: rank_values(question, "colour"),
         lambda question: list_files(question, -1),
-        lambda question: inspect(question, "a.py", kinds=("nope",)),
-        lambda question: inspect(question, "a.py", kinds="file"),  # type: ignore[arg-type]
-        lambda question: inspect(question, "a\0.py"),
-        lambda question: inspect(question, "\ud800.py"),
-        lambda question: impact(question, "a.py", depth=0),
-        lambda question: references(question, "f", roles=("nope",)),
-        lambda question: references(question, "f", roles="call"),
+        lambda question: inspect_file(question, "a.py", kinds=("nope",)),
+        lambda question: inspect_file(question, "a.py", kinds="file"),  # type: ignore[arg-type]
+        lambda question: inspect_file(question, "a\0.py"),
+        lambda question: inspect_file(question, "\ud800.py"),
+        lambda question: find_impact(question, "a.py", depth=0),
+        lambda question: find_references(question, "f", roles=("nope",)),
+        lambda question: find_references(question, "f", roles="call"),
         lambda _: open_store(""),
         lambda _: run(),
         lambda _: run(""),
@@ -253,7 +257,7 @@ def test_search_with_enough_records_reads_no_further_shard(
     question: BatchQuery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Records come by path, then in the order of the tasks; of a shard all that may be asked for is begun."""
-    counts, read = Counts(kinds={"file": 1}), list[str]()
+    counts, read = RecordCounts(kinds={"file": 1}), list[str]()
 
     def pieces(task: str, _lookups: object) -> Iterator[ShardRecords]:
         for path in ("one", "two"):
@@ -267,7 +271,7 @@ def test_search_with_enough_records_reads_no_further_shard(
     source = question.records.source
     monkeypatch.setattr(source, "iter_pieces", pieces)
     monkeypatch.setattr(type(source), "task_names", ("c", "b", "a"))
-    found = list(search(question, RecordFilter(), shape=Shape(limit=2)).result)
+    found = list(search_records(question, RecordFilter(), shape=AnswerShape(limit=2)).result)
     assert [(record["path"], record["lang"]) for record in found] == [("one", "c"), ("one", "b")]
     assert read == ["c one", "b one", "a one"]
 
@@ -285,7 +289,7 @@ def test_impact_of_a_file_with_a_non_utf8_name_is_rejected(store: StoreDir, tree
     (tree / "\udcff.py").touch()
     _open(store, tree)
     with pytest.raises(InvalidInput, match="not valid UTF-8"):
-        impact(open_batch_query(store), "\udcff.py")
+        find_impact(open_batch_query(store), "\udcff.py")
 
 
 def test_query_of_an_unknown_batch_is_rejected(store: StoreDir) -> None:

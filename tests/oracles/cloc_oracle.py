@@ -11,14 +11,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.tasks.analyze import metrics
+from codebatch_workers.tasks.analyze import file_metrics
 from tests.oracles.agreement import Agreement, Fact, compare
 from tests.support import corpora
 
 
 def agree(root: Path, files: Iterable[SourceFile]) -> Agreement:
     """The lines of each file by kind. A line in dispute counts on both sides, under the kind that each gives it."""
-    said = {file.path.decode(): metrics(file) for file in files if not file.has_syntax_error}
+    said = {file.path.decode(): file_metrics(file) for file in files if not file.has_syntax_error}
     ours: list[Fact] = []
     theirs: list[Fact] = []
     for path, counted in _of_cloc(root, said).items():

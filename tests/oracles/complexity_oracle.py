@@ -17,8 +17,8 @@ import tree_sitter
 from radon.visitors import ComplexityVisitor
 
 from codebatch_workers.symbols import complexity
-from codebatch_workers.symbols.outline import definitions
-from codebatch_workers.syntax.language.languages import LANGUAGES_WITH_MACROS, grammar
+from codebatch_workers.symbols.outline import scope_definitions
+from codebatch_workers.syntax.language.languages import LANGUAGES_WITH_MACROS, load_grammar
 from codebatch_workers.syntax.source import SourceFile
 from tests.oracles.agreement import Agreement, Fact, compare
 
@@ -59,7 +59,7 @@ def in_terms_of(query: str, file: SourceFile) -> list[tuple[int, int]]:
         captures["function"] = captures.get("function", []) + captures.pop("block", [])
     _, functions = complexity.function_metrics(captures, file.utf8, file.language)
     if query:
-        captures = dict(file.query(tree_sitter.Query(grammar(file.language).language, query)))
+        captures = dict(file.query(tree_sitter.Query(load_grammar(file.language).language, query)))
         for node in captures.get("tokens", ()):
             inner = innermost(functions, node.start_byte)
             if inner is not None:
@@ -79,7 +79,7 @@ def in_terms_of(query: str, file: SourceFile) -> list[tuple[int, int]]:
 
 def _by_line(query: str, file: SourceFile) -> dict[int, int]:
     """The complexity of our functions by the line of their names."""
-    names = definitions(file)
+    names = scope_definitions(file)
     return {file.line(names.function_name_offset(start)): value for start, value in reversed(in_terms_of(query, file))}
 
 
@@ -113,7 +113,7 @@ def _compare(files: Iterable[tuple[SourceFile, dict[int, int], dict[int, int]]])
     unsound: set[tuple[str, int]] = set()
     for file, said, expected in files:
         path = file.path.decode()
-        names = definitions(file)
+        names = scope_definitions(file)
         for node in file.captures.get("function", ()):
             if node.has_error:
                 unsound.add((path, file.line(names.function_name_offset(node.start_byte))))

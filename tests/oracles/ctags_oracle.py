@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from codebatch_workers.symbols.outline import outline
+from codebatch_workers.symbols.outline import file_outline
 from codebatch_workers.syntax.source import SourceFile
 from tests.oracles.agreement import Agreement, Fact, compare
 
@@ -90,7 +90,7 @@ def agree(root: Path, language: str, files: Iterable[SourceFile]) -> Agreement:
         reasons.lines[path] = file.text.split("\n")
         # Of each name that encloses others: its kind, and that of whatever encloses it.
         around: dict[str, tuple[str, ...]] = {"": ()}
-        for symbol in outline(file).symbols:
+        for symbol in file_outline(file).symbols:
             kinds_around = around.get(symbol.scope, ())
             around.setdefault(symbol.qualified, (symbol.symbol_type, *kinds_around))
             kind = names.get(symbol.symbol_type, symbol.symbol_type)

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import tree_sitter
 
-from codebatch_workers.lint.bindings import bindings
+from codebatch_workers.lint.bindings import find_bindings
 from codebatch_workers.lint.unused import shadowed_names, unused_imports, unused_variables
 from codebatch_workers.symbols.complexity import function_metrics
-from codebatch_workers.syntax.language.languages import grammar
+from codebatch_workers.syntax.language.languages import load_grammar
 from codebatch_workers.syntax.source import SourceFile
 from tests.oracles.agreement import Agreement, Fact, compare
 from tests.oracles.complexity_oracle import in_terms_of, innermost
@@ -87,7 +87,7 @@ def agree_on_unused(root: Path, files: Iterable[SourceFile]) -> Agreement:
         path = file.path.decode()
         for start, end, _ in (*unused_imports(file), *unused_variables(file)):
             ours.append(("unused", path, file.utf8[start:end].decode()))
-        resolved = bindings(file)
+        resolved = find_bindings(file)
         for _, definition in resolved.iter_definitions() if resolved is not None else ():
             kinds[path, definition.name.decode()] = definition.kind
         for rule, _, _, message in messages:
@@ -130,7 +130,7 @@ def _lines_of_heads(file: SourceFile) -> dict[int, int]:
 
 def _defaults(file: SourceFile) -> Counter[int]:
     """By function, the operators of `x = a || {}`, which are free to sonarjs."""
-    query = tree_sitter.Query(grammar(file.language).language, _DEFAULTS)
+    query = tree_sitter.Query(load_grammar(file.language).language, _DEFAULTS)
     _, functions = function_metrics(file.captures, file.utf8, file.language)
     found: Counter[int] = Counter()
     for node in file.query(query).get("default", ()):

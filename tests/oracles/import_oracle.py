@@ -20,8 +20,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from codebatch_workers.resolution import Resolver
-from codebatch_workers.symbols.outline import outline
+from codebatch_workers.resolution import ProjectResolver
+from codebatch_workers.symbols.outline import file_outline
 from codebatch_workers.syntax.source import SourceFile
 from tests.oracles.agreement import Agreement, Explain, Fact, compare
 from tests.support import corpora
@@ -49,12 +49,12 @@ def agree(
 ) -> Agreement:
     """Our resolutions of the imports of files below a root against what `ask` says of (file, target) pairs."""
     paths = [path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file() and not path.is_symlink()]
-    resolver = Resolver(paths, lambda path: (root / path).read_bytes())
+    resolver = ProjectResolver(paths, lambda path: (root / path).read_bytes())
     said: dict[Lead, str] = {}
     imports: dict[tuple[str, str], None] = {}
     for file in files:
         path = file.path.decode()
-        for edge in outline(file).edges:
+        for edge in file_outline(file).edges:
             if edge.edge_type == "imports":
                 resolved = resolver.resolve(path, file.language, edge.target, is_module=edge.is_module)
                 imports[path, edge.target] = None

@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 from codebatch.model.digest import Digest
 from codebatch.model.record import Duplicate
 from codebatch_workers.duplicates.code_lines import code_lines
-from codebatch_workers.duplicates.fingerprints import LINES_MIN, fingerprints
-from codebatch_workers.duplicates.repeats import BYTES_MIN
+from codebatch_workers.duplicates.fingerprints import LINES_MIN, make_fingerprints
+from codebatch_workers.duplicates.repeats import REPEATED_BYTES_MIN
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks.duplicates import FingerprintedFile, find_duplicates
 from tests.oracles.agreement import Agreement, Fact, compare
@@ -33,7 +33,7 @@ def agree(root: Path, files: Iterable[SourceFile]) -> Agreement:
     clone begins and ends in the midst of lines, which say then, on their own side, less than the whole line.
     """
     sources = list(files)
-    said = [fingerprints(file) for file in sources]
+    said = [make_fingerprints(file) for file in sources]
     known = [
         FingerprintedFile(
             item=item, path=file.path, object=Digest(hashlib.sha256(file.content).hexdigest()), fingerprints=each
@@ -84,7 +84,7 @@ def _repeated(code: Mapping[str, tuple[list[bytes], list[int]]]) -> set[tuple[st
 def _on_our_terms(lines: Sequence[bytes], numbers: Sequence[int], start: int, end: int) -> list[int]:
     """The code lines that lie as a whole between two lines; none where they are too few, or too little."""
     within = [(line, number) for line, number in zip(lines, numbers, strict=True) if start < number < end]
-    is_block = len(within) >= LINES_MIN and sum(len(line) for line, _ in within) >= BYTES_MIN
+    is_block = len(within) >= LINES_MIN and sum(len(line) for line, _ in within) >= REPEATED_BYTES_MIN
     return [number for _, number in within] if is_block else []
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from codebatch_workers.syntax.contexts import language_context
-from codebatch_workers.syntax.language.languages import UNKNOWN
+from codebatch_workers.syntax.language.languages import UNKNOWN_LANGUAGE
 from codebatch_workers.syntax.language.linguist_names import language_named
 from codebatch_workers.syntax.source import SourceFile
 from tests.oracles.agreement import Agreement, Fact, compare
@@ -40,7 +40,7 @@ def agree(name: str) -> Agreement:
     ours: list[Fact] = []
     for path, file in files.items():
         language = _BINARY if file.is_binary else file.language
-        if path in known and (file.is_binary or file.language != UNKNOWN):
+        if path in known and (file.is_binary or file.language != UNKNOWN_LANGUAGE):
             ours.append(("language", path, language))
         if file.file_class in ("generated", "minified"):
             ours.append(("generated", path))
@@ -56,7 +56,7 @@ def agree(name: str) -> Agreement:
 
 def _explain(side: str, fact: Fact, files: Mapping[str, SourceFile]) -> str | None:
     path = str(fact[1])
-    if fact[0] == "language" and not files[path].is_binary and files[path].language == UNKNOWN:
+    if fact[0] == "language" and not files[path].is_binary and files[path].language == UNKNOWN_LANGUAGE:
         return "knows a language of no table of ours"
     if fact[0] == "vendored" and side == "missing" and (path.endswith(".d.ts") or "/.git" in f"/{path}"):
         return "takes declarations and what is for GitHub for vendored"

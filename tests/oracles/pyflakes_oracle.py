@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pyflakes import checker, messages
 
-from codebatch_workers.lint.python.ruff import Ruff
+from codebatch_workers.lint.python.ruff import RuffRunner
 from codebatch_workers.syntax.source import SourceFile
 from tests.oracles.agreement import Agreement, Fact, compare
 
@@ -37,6 +37,6 @@ def agree(files: Iterable[SourceFile]) -> Agreement:
             if type(message) in _MESSAGES
         )
     with tempfile.TemporaryDirectory() as scratch:
-        for file, found in zip(sources, Ruff(_CODES, Path(scratch)).check(sources), strict=True):
+        for file, found in zip(sources, RuffRunner(_CODES, Path(scratch)).check(sources), strict=True):
             ours.extend((_CODES[each.code], file.path.decode(), each.line) for each in found if each.code in _CODES)
     return compare(ours, theirs)

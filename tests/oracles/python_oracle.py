@@ -7,7 +7,7 @@ import symtable
 import warnings
 from collections.abc import Iterable, Iterator, Set
 
-from codebatch_workers.symbols.outline import outline
+from codebatch_workers.symbols.outline import file_outline
 from codebatch_workers.syntax.source import SourceFile
 from tests.oracles.agreement import Agreement, Fact, compare
 
@@ -36,7 +36,7 @@ def agree(files: Iterable[SourceFile]) -> Agreement:
 
 
 def _ours(file: SourceFile, path: str) -> Iterator[Fact]:
-    found = outline(file)
+    found = file_outline(file)
     classes = {"", *(symbol.qualified for symbol in found.symbols if symbol.symbol_type == "class")}
     bound = set()
     for symbol in found.symbols:

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from codebatch_workers.resolution import Resolver
-from codebatch_workers.symbols.outline import outline
+from codebatch_workers.resolution import ProjectResolver
+from codebatch_workers.symbols.outline import file_outline
 from codebatch_workers.syntax.source import SourceFile
 from tests.oracles.agreement import Agreement, Fact, compare
 
@@ -28,9 +28,9 @@ class _Crate(NamedTuple):
 def agree(root: Path, files: Iterable[SourceFile]) -> Agreement:
     """Facts are the files of each crate (`module`), and where each `use` leads (by its resolution)."""
     paths = [path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()]
-    resolver = Resolver(paths, lambda path: (root / path).read_bytes())
+    resolver = ProjectResolver(paths, lambda path: (root / path).read_bytes())
     targets = {
-        file.path.decode(): [edge.target for edge in outline(file).edges if edge.edge_type == "imports"]
+        file.path.decode(): [edge.target for edge in file_outline(file).edges if edge.edge_type == "imports"]
         for file in files
     }
     ours: list[Fact] = []
@@ -94,7 +94,9 @@ def _library(root: Path, package: Any) -> Iterator[tuple[str, str]]:
             yield target["name"].replace("-", "_"), Path(target["src_path"]).relative_to(root).as_posix()
 
 
-def _modules(crate: str, targets: Mapping[str, Sequence[str]], resolver: Resolver) -> Mapping[tuple[str, ...], str]:
+def _modules(
+    crate: str, targets: Mapping[str, Sequence[str]], resolver: ProjectResolver
+) -> Mapping[tuple[str, ...], str]:
     """The files of a crate by the paths of their modules, from `mod` to `mod`."""
     modules: dict[tuple[str, ...], str] = {(): crate}
     pending: list[tuple[str, ...]] = [()]

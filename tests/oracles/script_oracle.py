@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from codebatch_workers.symbols.outline import outline
+from codebatch_workers.symbols.outline import file_outline
 from codebatch_workers.syntax.source import SourceFile
 from tests.oracles.agreement import Agreement, Fact, compare
 from tests.support import corpora
@@ -27,7 +27,7 @@ def agree(root: Path, files: Iterable[SourceFile]) -> Agreement:
         answer = answers[path]
         if answer["errors"]:
             continue
-        ours.extend((s.symbol_type, path, s.line, s.qualified) for s in outline(file).symbols)
+        ours.extend((s.symbol_type, path, s.line, s.qualified) for s in file_outline(file).symbols)
         theirs.extend((kind, path, line, name) for kind, line, name in answer["definitions"])
     return compare(ours, theirs)
 

@@ -88,7 +88,7 @@ def test_module_that_fails_to_load_is_an_invalid_configuration(tmp_path: Path, c
 
 def test_module_that_exceeds_the_time_limit_is_an_invalid_configuration(tmp_path: Path) -> None:
     catalogue = _catalogue(tmp_path, words="import signal\nwhile True: signal.pause()")
-    catalogue.isolated = IsolatedTasks(catalogue, 0.1)
+    catalogue.isolated_loader = IsolatedTasks(catalogue, 0.1)
     with pytest.raises(InvalidConfiguration, match=r"the task 'words' cannot be loaded .* it took longer than 0\.1 s"):
         check_overrides(catalogue, {"words": {}})
 
@@ -154,9 +154,9 @@ def test_installed_third_party_task_is_planned_without_import(tmp_path: Path, mo
     assert prepared == ({"plugged": {"size": 2}}, ["one more"])
     tasks = resolve_tasks(catalogue, ("parse", "plugged"), prepared[0])
     assert tasks[1].contexts == ("of-size", "upper")
-    assert catalogue.isolated is not None
+    assert catalogue.isolated_loader is not None
     snapshot = Snapshot("a", "b")
-    assert catalogue.isolated.evaluate_contexts("plugged", tasks[1].config, snapshot, snapshot.entries) == {
+    assert catalogue.isolated_loader.evaluate_contexts("plugged", tasks[1].config, snapshot, snapshot.entries) == {
         "upper": ContextTable(values=(b"A", b"B"), items=(0, 1)),
         "of-size": ContextTable(values=(b"2",), items=(0, 0)),
     }

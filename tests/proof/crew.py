@@ -13,18 +13,18 @@ from msgspec.structs import replace
 
 from codebatch.coordinator.processes.worker_backend import (
     DrainRequest,
-    Heard,
     MessageReceived,
-    Tick,
+    TickPassed,
+    WorkerEvent,
     WorkerExited,
     WorkerHandle,
 )
-from codebatch.model.outcome import HolderId, Unit
+from codebatch.model.outcome import HolderId, WorkUnit
 from codebatch.protocol import messages
 from codebatch.scheduling.events import WorkerId
 from codebatch.store import layout
 from codebatch.store.batches.holders import HolderFile
-from codebatch.system.processes.progress_cell import Step
+from codebatch.system.processes.progress_cell import WorkerStep
 from tests.support.schedule import Process
 from tests.support.simulated_channel import Pipe, SimulatedCell
 
@@ -48,7 +48,7 @@ class SimulatedWorker:
     cell: SimulatedCell
     pipe: Pipe = field(default_factory=Pipe)
     status: int = 0
-    unit: Unit | None = None
+    unit: WorkUnit | None = None
     assigned_in: int = 0
     scanned_at: int = 0
 
@@ -92,7 +92,7 @@ class SimulatedCrew:
         self.holders.add(started.holder)
         return WorkerHandle(holder=started.holder, pid=0)
 
-    def send(self, worker: WorkerId, message: messages.ToWorker) -> None:
+    def send(self, worker: WorkerId, message: messages.MessageToWorker) -> None:
         if worker not in self.workers:
             return
         told = self.workers[worker]
@@ -107,11 +107,11 @@ class SimulatedCrew:
                 pass
         told.pipe.send(message)
 
-    def wait(self) -> list[Heard | Tick]:
+    def wait(self) -> list[WorkerEvent | TickPassed]:
         """At most one message of each worker, so that much may happen between two. Each wait takes a moment or long."""
         self._process.wait(self._has_news, is_patient=False)
         self.waits += 1
-        heard: list[Heard | Tick] = []
+        heard: list[WorkerEvent | TickPassed] = []
         if self.holder in self._world.draining:
             self._world.draining.discard(self.holder)
             heard.append(DrainRequest("SIGTERM"))
@@ -123,16 +123,16 @@ class SimulatedCrew:
                     for register in self._world.note_reported(message.commit):
                         self.heard.setdefault(layout.register_name(*register), self.waits)
                     self._world.refused_late += message.lost
-        heard.append(Tick(WAIT_SECONDS[self.waits % len(WAIT_SECONDS)]))
+        heard.append(TickPassed(WAIT_SECONDS[self.waits % len(WAIT_SECONDS)]))
         return heard
 
-    def step(self, worker: WorkerId) -> Step | None:
+    def step(self, worker: WorkerId) -> WorkerStep | None:
         return self.workers[worker].cell.read() if worker in self.workers else None
 
-    def is_stuck(self, holder: HolderFile) -> bool:
+    def is_holder_stuck(self, holder: HolderFile) -> bool:
         return self._world.is_stuck(holder.holder)
 
-    def is_silent(self, holder: HolderFile, commits: int) -> bool:
+    def is_holder_silent(self, holder: HolderFile, commits: int) -> bool:
         return False
 
     def kill_orphans(self, dead: set[HolderId]) -> None:

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from codebatch.coordinator.analysis.adoption import Reuse
+from codebatch.coordinator.analysis.adoption import ReuseSource
 from codebatch.coordinator.analysis.loop import Coordinator
 from codebatch.coordinator.analysis.progress_counter import ProgressCounter, RunScope
 from codebatch.model.entry import Entry
 from codebatch.model.plan import Plan
 from codebatch.model.shard import ProjectWork
-from codebatch.scheduling.actions import Spawn
-from codebatch.scheduling.analysis.driver import Deed
-from codebatch.scheduling.events import Event, OutcomesCommitted, ProgressReport
-from codebatch.store.batches.batches import BatchDir
+from codebatch.scheduling.actions import SpawnWorker
+from codebatch.scheduling.analysis.driver import ExecutableAction
+from codebatch.scheduling.events import OutcomesCommitted, ProgressReport, SessionEvent
+from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.holders import HolderFile
 from codebatch.system.clock import wall_ns
 from codebatch.system.host import this_host
@@ -44,7 +44,7 @@ class WatchedLoop(Coordinator):
         *,
         jobs: int,
         is_retrying: bool,
-        reuse: Reuse,
+        reuse: ReuseSource,
     ) -> None:
         self._world = world
         self._simulated = crew
@@ -70,25 +70,25 @@ class WatchedLoop(Coordinator):
             reuse=reuse,
         )
 
-    def _handle(self, event: Event) -> None:
+    def _handle_event(self, event: SessionEvent) -> None:
         self._looks.append(self._simulated.looked_at)
-        super()._handle(event)
+        super()._handle_event(event)
 
-    def _note(self, event: Event) -> None:
+    def _note_handled_event(self, event: SessionEvent) -> None:
         self._simulated.scanned_at = self._looks.popleft()
         if isinstance(event, OutcomesCommitted):
             for commit in event.commits:
                 if commit.segment == self._simulated.holder:
                     self._world.note_reported(commit)
         self._is_report = isinstance(event, ProgressReport)
-        super()._note(event)
+        super()._note_handled_event(event)
 
-    def _execute(self, action: Deed) -> None:
-        self._world.started_by_reports += self._is_report and isinstance(action, Spawn)
-        super()._execute(action)
+    def _execute_action(self, action: ExecutableAction) -> None:
+        self._world.started_by_reports += self._is_report and isinstance(action, SpawnWorker)
+        super()._execute_action(action)
 
-    def _turn(self) -> None:
-        super()._turn()
+    def _run_turn(self) -> None:
+        super()._run_turn()
         told = self.progress
         anew = ProgressCounter(self._plan, self.ledger, self._costs, RunScope()).progress((), workers=told.workers)
         assert self._is_retrying or anew.results_done <= told.results_done, "what workers hold is told besides"

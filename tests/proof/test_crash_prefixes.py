@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from codebatch.store import layout
-from codebatch.store.batches.batches import iter_batches
-from codebatch.store.batches.store import create_store, open_store
+from codebatch.store.batches.batch_directory import iter_batches
+from codebatch.store.batches.store_directory import create_store, open_store
 from codebatch.store.results.ledgers import load_ledger
-from codebatch.store.results.outcomes import Outcomes
+from codebatch.store.results.outcomes import OutcomeRegisters
 from codebatch.store.snapshots.snapshots import list_snapshots, load_snapshot
 from codebatch.system.files.files import RealFiles
 from tests.proof.case import Case, run, run_refused
@@ -115,11 +115,11 @@ def _check_disk(disk: Disk, root: Path, target: Path) -> tuple[int, int]:
             objects.read(entry.object, entry.size)
     batches = list(iter_batches(store))
     for batch in batches:
-        outcomes = Outcomes(store.files, batch.root)
-        assert not outcomes.scan().unreadable
-        ledger = load_ledger(batch.plan(), Outcomes(store.files, batch.root))
-        for shard, task in ledger.chains:
-            for link in ledger.walk(shard, task):
+        outcomes = OutcomeRegisters(store.files, batch.root)
+        assert not outcomes.scan_new().unreadable
+        ledger = load_ledger(batch.plan(), OutcomeRegisters(store.files, batch.root))
+        for shard, task in ledger.iter_chain_keys:
+            for link in ledger.iter_links(shard, task):
                 for outcome in link.outcome.parts or (link.outcome,):
                     list(outcomes.iter_items(link.segment, outcome))
     return len(snapshots), len(batches)

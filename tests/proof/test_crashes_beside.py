@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.store.batches.batches import batch_ids, open_batch
-from codebatch.store.batches.store import StoreDir, open_store
+from codebatch.store.batches.batch_directory import batch_ids, open_batch
+from codebatch.store.batches.store_directory import StoreDir, open_store
 from codebatch.store.results.outputs import current_outputs
 from codebatch.store.snapshots.snapshots import load_snapshot
 from codebatch.system.files.files import RealFiles

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from codebatch.coordinator.analysis.merge import merge_outputs
-from codebatch.model.outcome import Commit, HolderId, Outcome, Unit
+from codebatch.model.outcome import Commit, HolderId, TaskOutcome, WorkUnit
 from codebatch.model.plan import Plan, plan_items
 from codebatch.model.shard import ProjectWork
-from codebatch.scheduling.analysis.ledger import Ledger
-from codebatch.store.batches.batches import BatchDir, batch_ids, make_batch_directories, open_batch
-from codebatch.store.batches.store import StoreDir, create_store, open_store
+from codebatch.scheduling.analysis.ledger import OutcomeLedger
+from codebatch.store.batches.batch_directory import BatchDir, batch_ids, make_batch_directories, open_batch
+from codebatch.store.batches.store_directory import StoreDir, create_store, open_store
 from codebatch.store.objects.object_store import ObjectStore
 from codebatch.store.results.ledgers import load_ledger
-from codebatch.store.results.outcomes import Committer, Outcomes
+from codebatch.store.results.outcomes import OutcomeCommitter, OutcomeRegisters
 from codebatch.store.results.outputs import current_outputs
 from codebatch.store.snapshots.snapshots import load_snapshot
 from codebatch.system.files.files import RealFiles
@@ -53,21 +53,23 @@ def _commit(store: StoreDir, batch: BatchDir, calls: WatchedCalls | None = None)
     plan = batch.plan()
     runner = CheapRunner(plan.tasks, lambda: None, lambda: False)
     entries = plan_items(load_snapshot(store.files, store.root, plan.snapshot_id).entries)
-    unit = Unit(shard=plan.shards[0].id, start=0, end=len(entries), tasks=FILE_TASKS)
+    unit = WorkUnit(shard=plan.shards[0].id, start=0, end=len(entries), tasks=FILE_TASKS)
     done = UnitResults(start=0, items=entries, results={name: [] for name in unit.tasks})
     for entry in entries:
         source = load_source(entry, lambda entry: store.objects().read(entry.object), {})
         assert not isinstance(source, TaskFailure)
         for name, result in runner.run_item(source, unit.tasks).items():
             done.results[name].append(result)
-    committer = Committer(RealFiles(calls) if calls else store.files, batch.root, HOLDER)
-    first = committer.commit(list(runner.encode(unit, done)), epoch=1, round_=1)
+    committer = OutcomeCommitter(RealFiles(calls) if calls else store.files, batch.root, HOLDER)
+    first = committer.commit_outcomes(list(runner.encode_unit(unit, done)), epoch=1, round_=1)
     for task in plan.project_tasks:
-        outcomes = Outcomes(store.files, batch.root)
+        outcomes = OutcomeRegisters(store.files, batch.root)
         ledger = load_ledger(plan, outcomes)
         project = BatchProject(plan, entries, ledger, outcomes, read=lambda _: b"", needs=plan.task_names)
-        unit = Unit(shard=ProjectWork(task).id, start=0, end=1, tasks=(task,))
-        committer.commit([runner.run_project(unit, project, plan.shards, ledger.inputs(task))], epoch=1, round_=1)
+        unit = WorkUnit(shard=ProjectWork(task).id, start=0, end=1, tasks=(task,))
+        committer.commit_outcomes(
+            [runner.run_project(unit, project, plan.shards, ledger.inputs_digest(task))], epoch=1, round_=1
+        )
     return first
 
 
@@ -154,8 +156,8 @@ def test_commit_survives_power_loss_with_its_bytes(disk: Disk) -> None:
     batch = make_batch(store, [b"a", b"b"], shard_items=2)
     won = _commit(store, batch)
     batch = _reopened(disk, batch)
-    outcomes = Outcomes(batch.files, batch.root)
-    found = [commit for commit in outcomes.scan().commits if len(commit.outcomes) == len(FILE_TASKS)]
+    outcomes = OutcomeRegisters(batch.files, batch.root)
+    found = [commit for commit in outcomes.scan_new().commits if len(commit.outcomes) == len(FILE_TASKS)]
     assert [sorted(commit.outcomes, key=_task) for commit in found] == [sorted(won.outcomes, key=_task)]
     for outcome in won.outcomes:
         assert any(outcomes.iter_items(won.segment, outcome))
@@ -221,9 +223,9 @@ def test_store_creation_can_continue_after_a_kill_at_any_write(tmp_path: Path) -
             return
 
 
-def _ledger_of(batch: BatchDir, plan: Plan) -> Ledger:
-    return load_ledger(plan, Outcomes(batch.files, batch.root))
+def _ledger_of(batch: BatchDir, plan: Plan) -> OutcomeLedger:
+    return load_ledger(plan, OutcomeRegisters(batch.files, batch.root))
 
 
-def _task(outcome: Outcome) -> str:
+def _task(outcome: TaskOutcome) -> str:
     return outcome.task

@@ -18,9 +18,9 @@ import psutil
 import pytest
 
 from codebatch.store import layout
-from codebatch.store.batches.batches import batch_ids, open_batch
+from codebatch.store.batches.batch_directory import batch_ids, open_batch
 from codebatch.store.batches.journal import Failed, read_journal
-from codebatch.store.batches.store import open_store
+from codebatch.store.batches.store_directory import open_store
 from codebatch.system.files.files import RealFiles
 from tests.support.command_line import CommandLine, make_many, write
 from tests.support.invariants import check_batch, merged

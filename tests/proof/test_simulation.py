@@ -18,9 +18,9 @@ import pytest
 
 from codebatch.coordinator.processes.worker_backend import WorkerExited
 from codebatch.errors import CodebatchError
-from codebatch.scheduling.analysis.driver import Deed
-from codebatch.scheduling.events import Event, OutcomesCommitted, WorkerLost
-from codebatch.system.files.files import Appender, RealFiles
+from codebatch.scheduling.analysis.driver import ExecutableAction
+from codebatch.scheduling.events import OutcomesCommitted, SessionEvent, WorkerLost
+from codebatch.system.files.files import FileAppender, RealFiles
 from codebatch.system.files.system_calls import SHARED_MODE, SystemCalls
 from tests.proof.case import draw, run, run_all, shrink
 from tests.proof.loop import WatchedLoop
@@ -75,12 +75,12 @@ class _LazyFiles(RealFiles):
 class _UnsyncedAppendFiles(RealFiles):
     """Never syncs what it appended."""
 
-    def open_append(self, path: Path | str, *, directory_mode: int = SHARED_MODE) -> Appender:
+    def open_append(self, path: Path | str, *, directory_mode: int = SHARED_MODE) -> FileAppender:
         return _UnsyncedAppender(super().open_append(path, directory_mode=directory_mode))
 
 
 class _UnsyncedAppender:
-    def __init__(self, appender: Appender) -> None:
+    def __init__(self, appender: FileAppender) -> None:
         self.append = appender.append
         self.close = appender.close
 
@@ -99,23 +99,23 @@ class _DroppingLoop(WatchedLoop):
 
     _is_doing = False
 
-    def _handle(self, event: Event) -> None:
+    def _handle_event(self, event: SessionEvent) -> None:
         if not self._is_doing:
-            super()._handle(event)
+            super()._handle_event(event)
 
-    def _execute(self, action: Deed) -> None:
+    def _execute_action(self, action: ExecutableAction) -> None:
         self._is_doing = True
-        super()._execute(action)
+        super()._execute_action(action)
         self._is_doing = False
 
 
 class _MiscountingLoop(WatchedLoop):
     """Does not count what it found on disk."""
 
-    def _note(self, event: Event) -> None:
-        super()._note(event)
+    def _note_handled_event(self, event: SessionEvent) -> None:
+        super()._note_handled_event(event)
         if isinstance(event, OutcomesCommitted) and len(event.commits) > 1:
-            self._counter._changed.clear()
+            self._counter._changed_chains.clear()
 
 
 class _TrustingExitStatusLoop(WatchedLoop):
@@ -125,7 +125,7 @@ class _TrustingExitStatusLoop(WatchedLoop):
         if died.returncode == 0 and self._driver.end is None:
             self._read_commits()
             del self._workers[died.worker]
-            self._handle(WorkerLost(died.worker, None, "crash"))
+            self._handle_event(WorkerLost(died.worker, None, "crash"))
         else:
             super()._handle_exit(died)
 
@@ -149,12 +149,12 @@ class _HastyLoop(WatchedLoop):
 class _IgnoringUnreadableRegistersLoop(WatchedLoop):
     """Takes note of a register that cannot be read, and does not tell the session."""
 
-    def _handle(self, event: Event) -> None:
+    def _handle_event(self, event: SessionEvent) -> None:
         if isinstance(event, OutcomesCommitted) and event.unreadable:
             for register in event.unreadable:
                 self.ledger.mark_unreadable(register)
             event = OutcomesCommitted(event.commits)
-        super()._handle(event)
+        super()._handle_event(event)
 
 
 @pytest.mark.parametrize(

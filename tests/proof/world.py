@@ -11,26 +11,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from codebatch.coordinator.analysis.adoption import Reuse
+from codebatch.coordinator.analysis.adoption import ReuseSource
 from codebatch.coordinator.analysis.execution import run_and_merge
 from codebatch.errors import CodebatchError, StoreCorrupt
-from codebatch.model.outcome import Commit, HolderId, Outcome, Register, Unit
+from codebatch.model.outcome import Commit, HolderId, OutcomeRegister, TaskOutcome, WorkUnit
 from codebatch.model.plan import Plan, plan_items
 from codebatch.model.shard import ShardId
 from codebatch.plugins.catalogue import TaskCatalogue
-from codebatch.protocol.launch import Launch
-from codebatch.scheduling.analysis.ledger import Ledger
+from codebatch.protocol.launch import WorkerLaunch
+from codebatch.scheduling.analysis.ledger import OutcomeLedger
 from codebatch.scheduling.events import WorkerId
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir, BatchId, load_batch_snapshot, open_batch
-from codebatch.store.batches.store import StoreDir, create_store, open_store
+from codebatch.store.batches.batch_directory import BatchDir, BatchId, load_batch_snapshot, open_batch
+from codebatch.store.batches.store_directory import StoreDir, create_store, open_store
 from codebatch.store.results.ledgers import load_ledger
-from codebatch.store.results.outcomes import Outcomes
-from codebatch.system.files.files import Files, RealFiles
+from codebatch.store.results.outcomes import OutcomeRegisters
+from codebatch.system.files.files import RealFiles, StoreFiles
 from codebatch.system.files.system_calls import SystemCalls
-from codebatch_workers.runtime.channel import CoordinatorLost, give_up
+from codebatch_workers.runtime.channel import CoordinatorLost, report_fatal_error
 from codebatch_workers.runtime.terms import terms_keeper
-from codebatch_workers.runtime.worker import Worker
+from codebatch_workers.runtime.worker import AnalysisWorker
 from tests.proof.crew import SimulatedCrew, SimulatedWorker
 from tests.proof.loop import WatchedLoop
 from tests.support.batches import CheapRunner, make_batch
@@ -48,7 +48,7 @@ KILLS_OF_ITEM_MAX = 4
 PAUSE_STEPS = (10, 400)
 SWITCH_RATE = 0.3
 
-MakeFiles = Callable[[SystemCalls], Files]
+MakeFiles = Callable[[SystemCalls], StoreFiles]
 """How a process of a simulation gets its files: negative controls plant a bug here."""
 
 FaultKind = Literal[
@@ -131,7 +131,7 @@ class World:
         self._faults = sorted(faults, key=lambda fault: fault.at)
         self._crews: dict[HolderId, SimulatedCrew] = {}
         self._processes: dict[HolderId, Process] = {}
-        self._reported: dict[Register, tuple[HolderId, Outcome]] = {}
+        self._reported: dict[OutcomeRegister, tuple[HolderId, TaskOutcome]] = {}
         self._linked_at: dict[str, int] = {}
         self._begun: dict[tuple[HolderId, ShardId], list[int]] = {}
         self._kills_of_item: Counter[tuple[str, int]] = Counter()
@@ -188,7 +188,7 @@ class World:
                 batch = open_batch(store, self.batch_id)
                 plan = batch.plan()
                 items = plan_items(load_batch_snapshot(store, batch).entries)
-                reuse = Reuse(store, TaskCatalogue(), batch.about.bases)
+                reuse = ReuseSource(store, TaskCatalogue(), batch.about.bases)
                 loop = self._loop(self, batch, plan, items, crew, jobs=self._jobs, is_retrying=is_retrying, reuse=reuse)
                 outputs = run_and_merge(loop, batch, plan)
                 self.ends.append(outputs.manifest.result_digest if outputs else "drained")
@@ -202,13 +202,13 @@ class World:
     def start_worker(self, crew: SimulatedCrew, id_: WorkerId) -> SimulatedWorker:
         """A worker process, running the real worker."""
         holder = self._new_holder()
-        launch = Launch(
+        launch = WorkerLaunch(
             store=str(STORE), batch=self.batch_id, holder=holder, coordinator=crew.holder, channel=0, parent=0
         )
 
         def die() -> None:
             """As a file's task does it: by a signal, or in every other world by _exit(0)."""
-            worker.status = -(self.plan.items % 2)
+            worker.status = -(self.plan.item_count % 2)
             worker.process.die()
 
         def body(process: Process) -> None:
@@ -222,7 +222,7 @@ class World:
                         launch, channel, pid=0, files=files, cell=worker.cell, runner=runner, now_ns=Clock(holder)
                     )
                 except CodebatchError as error:
-                    give_up(channel, error)
+                    report_fatal_error(channel, error)
                     return
                 real.run_and_close()
             except CoordinatorLost:
@@ -240,9 +240,11 @@ class World:
         process = self._processes.get(holder)
         return process is not None and process.is_alive and process.is_paused
 
-    def note_reported(self, commit: Commit) -> list[Register]:
+    def note_reported(self, commit: Commit) -> list[OutcomeRegister]:
         """A coordinator knows of these outcomes: from now on nothing may take them away. Their registers."""
-        registers = [Register(outcome.shard, outcome.start, outcome.task, commit.round) for outcome in commit.outcomes]
+        registers = [
+            OutcomeRegister(outcome.shard, outcome.start, outcome.task, commit.round) for outcome in commit.outcomes
+        ]
         for register, outcome in zip(registers, commit.outcomes, strict=True):
             known = self._reported.setdefault(register, (commit.segment, outcome))
             assert known == (commit.segment, outcome), f"two outcomes under {register}"
@@ -366,11 +368,11 @@ class World:
         self._check_nothing_committed(crew, worker, unit)
         self._begun.setdefault((worker.holder, unit.shard), []).append(unit.start)
 
-    def _check_nothing_committed(self, crew: SimulatedCrew, worker: SimulatedWorker, unit: Unit) -> None:
-        for commit in self._outcomes.scan().commits:
+    def _check_nothing_committed(self, crew: SimulatedCrew, worker: SimulatedWorker, unit: WorkUnit) -> None:
+        for commit in self._outcomes.scan_new().commits:
             self._ledger.add(commit)
         for task in unit.tasks:
-            for link in self._ledger.walk(unit.shard, task):
+            for link in self._ledger.iter_links(unit.shard, task):
                 if link.end <= unit.start or unit.end <= link.start or link.round < unit.round:
                     continue
                 begun = self._begun.get((link.segment, unit.shard), [])
@@ -384,10 +386,10 @@ class World:
     def _check_durable(self) -> None:
         """After power loss: every outcome that a coordinator was told of is there, with its bytes."""
         self._outcomes, self._ledger = self._read_outcomes()
-        outcomes = Outcomes(RealFiles(self.disk.calls()), self.batch().root)
+        outcomes = OutcomeRegisters(RealFiles(self.disk.calls()), self.batch().root)
         found = {
-            Register(outcome.shard, outcome.start, outcome.task, commit.round): (commit.segment, outcome)
-            for commit in outcomes.scan().commits
+            OutcomeRegister(outcome.shard, outcome.start, outcome.task, commit.round): (commit.segment, outcome)
+            for commit in outcomes.scan_new().commits
             for outcome in commit.outcomes
         }
         for register, known in self._reported.items():
@@ -398,8 +400,8 @@ class World:
         present = {layout.register_name(*register) for register in found}
         self._linked_at = {name: at for name, at in self._linked_at.items() if name in present}
 
-    def _read_outcomes(self) -> tuple[Outcomes, Ledger]:
-        outcomes = Outcomes(RealFiles(self.disk.calls()), self.batch().root)
+    def _read_outcomes(self) -> tuple[OutcomeRegisters, OutcomeLedger]:
+        outcomes = OutcomeRegisters(RealFiles(self.disk.calls()), self.batch().root)
         return outcomes, load_ledger(self.plan, outcomes)
 
     def _new_holder(self) -> HolderId:
@@ -407,7 +409,7 @@ class World:
         return HolderId(f"{self._holders:032x}")
 
 
-class _Worker(Worker):
+class _Worker(AnalysisWorker):
     """The real worker. Its descriptors are those of the whole simulation, so they tell nothing of leaks."""
 
     def run_and_close(self) -> None:
@@ -415,7 +417,7 @@ class _Worker(Worker):
         try:
             self.run()
         finally:
-            for descriptor in self._reserve:
+            for descriptor in self._reserved_descriptors:
                 os.close(descriptor)
 
     def _check_descriptors(self) -> None:

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codebatch.model.analysis.item_table import iter_items, make_row
-from codebatch.model.outcome import HolderId, Register, Unit
+from codebatch.model.outcome import HolderId, OutcomeRegister, WorkUnit
 from codebatch.model.shard import ShardId
 from codebatch.protocol import messages
 from codebatch.protocol.record_frames import FRAME_BYTES, FrameWriter, decode_frames, decode_range, iter_frames
-from codebatch.store.layout import lease_name, parse_lease, parse_register, register_name
+from codebatch.store.layout import lease_name, parse_lease_name, parse_register_name, register_name
 
 LINES = st.lists(st.binary(max_size=3000).map(lambda line: line.replace(b"\n", b"") + b"\n"), max_size=80)
 
@@ -26,9 +26,9 @@ LINES = st.lists(st.binary(max_size=3000).map(lambda line: line.replace(b"\n", b
 def test_names_round_trip(start: int, number: int) -> None:
     shard = ShardId("0123abcd")
     if start < 10**9:
-        assert parse_lease(lease_name(shard, start, number)) == (shard, start, number)
-        register = Register(shard, start, "lint", number)
-        assert parse_register(register_name(*register)) == register
+        assert parse_lease_name(lease_name(shard, start, number)) == (shard, start, number)
+        register = OutcomeRegister(shard, start, "lint", number)
+        assert parse_register_name(register_name(*register)) == register
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,8 @@ def test_names_round_trip(start: int, number: int) -> None:
     ],
 )
 def test_foreign_names_are_neither_registers_nor_leases(name: str) -> None:
-    assert parse_register(name) is None
-    assert parse_lease(name) is None
+    assert parse_register_name(name) is None
+    assert parse_lease_name(name) is None
 
 
 @given(LINES)
@@ -186,7 +186,7 @@ def test_zstdcat_reads_frames(tmp_path: Path) -> None:
 
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=20), st.integers(1, 40))
 def test_messages_survive_any_splitting_of_the_stream(epochs: list[int], piece: int) -> None:
-    unit = Unit(shard=ShardId("0123abcd"), start=1, end=9, tasks=("parse",))
+    unit = WorkUnit(shard=ShardId("0123abcd"), start=1, end=9, tasks=("parse",))
     sent = [messages.Assign(unit=unit, epoch=epoch) for epoch in epochs]
     stream = b"".join(map(messages.encode_message, sent))
     buffer = messages.MessageBuffer()

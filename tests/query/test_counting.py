@@ -14,7 +14,7 @@ from codebatch.model.analysis.record_counting import count_lines
 from codebatch.model.record import Record
 from codebatch.query.answers.counting import count_from_totals, count_records
 from codebatch.query.fields import NO_LANGUAGES
-from codebatch.query.filters.decoding import decode_records, make_tally
+from codebatch.query.filters.decoding import decode_records, make_record_counter
 from codebatch.query.filters.filters import RecordFilter
 from codebatch.query.filters.shaping import Groups, group_records
 from codebatch.query.sources.records import BatchRecords
@@ -47,7 +47,7 @@ def test_tallied_counts_match_the_records(said: list[Record], asked: RecordFilte
     except InvalidInput:
         return
     lines = _lines(said)
-    tallied = asked.iter_tallied([lines], make_tally(asked.fields_needed((field,))))
+    tallied = asked.iter_tallied([lines], make_record_counter(asked.fields_needed((field,))))
     assert group_records(tallied, field, NO_LANGUAGES) == _group_individually(lines, asked, field)
 
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codebatch.errors import InvalidInput, StoreCorrupt
-from codebatch.model.record_counts import Counts
-from codebatch.query.fields import Languages
+from codebatch.model.record_counts import RecordCounts
+from codebatch.query.fields import FileLanguages
 from codebatch.query.filters.filters import JsonRecord, RecordFilter, decode_records
 from codebatch.query.filters.paths import PathFilter, exact_path_pattern
 
@@ -23,7 +23,7 @@ NAMELESS: JsonRecord = {"kind": "file", "path_b64": "/w==", "lang": "text"}
 CALL: JsonRecord = {"kind": "edge", "path": "src/b.py", "target": "std::io.read", "name": "no"}
 SIZE: JsonRecord = {"kind": "metric", "path": "src/b.py", "metric": "lines", "value": 3}
 RECORDS = [FINDING, SYMBOL, NAMELESS, CALL, SIZE]
-LANGUAGES: Languages = {("src/b.py", None): "python", ("src/a.py", None): "rust"}
+LANGUAGES: FileLanguages = {("src/b.py", None): "python", ("src/a.py", None): "rust"}
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_filter_matches_records_by_every_field(asked: RecordFilter, passed: list
     assert [record for record in RECORDS if asked.matches(record, LANGUAGES)] == passed
 
 
-COUNTS = Counts(kinds={"diagnostic": 2, "file": 1, "symbol": 0}, diagnostics={"error": {"E501": 2}})
+COUNTS = RecordCounts(kinds={"diagnostic": 2, "file": 1, "symbol": 0}, diagnostics={"error": {"E501": 2}})
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_shard_is_read_if_its_counts_allow_a_match(asked: RecordFilter, may: boo
 
 
 def test_empty_shard_matches_nothing() -> None:
-    assert not RecordFilter().may_match(Counts())
+    assert not RecordFilter().may_match(RecordCounts())
 
 
 def _line(record: JsonRecord) -> bytes:

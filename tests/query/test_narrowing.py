@@ -20,8 +20,8 @@ from codebatch.operations.runs.indexing import build_index
 from codebatch.query.filters.filters import RecordFilter
 from codebatch.query.sources.narrowing import index_lookups
 from codebatch.query.sources.records import BatchRecords
-from codebatch.store.batches.batches import BatchDir
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.batch_directory import BatchDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.results.outputs import current_outputs
 from tests.index.batches import (
     BASE,
@@ -238,8 +238,8 @@ def test_filter_terms_narrow_the_search(
     index, outputs = open_index(store, batch.id), current_outputs(batch)
     assert index is not None
     assert outputs is not None
-    symbols = outputs.manifest.task("symbols")
+    symbols = outputs.manifest.task_output("symbols")
     assert symbols is not None
-    narrowed = index.narrow(symbols, index_lookups(asked))
+    narrowed = index.narrow_frames(symbols, index_lookups(asked))
     assert [3 * shard + frame for shard, frames in enumerate(narrowed) for frame in frames or ()] == found
     assert len(list(BatchRecords(store, batch, pytest.fail).iter_records("symbols", asked))) == 1

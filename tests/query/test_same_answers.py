@@ -17,9 +17,9 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import codebatch
-from codebatch.cli.framework.record_types import NOUNS
+from codebatch.cli.framework.record_types import RECORD_TYPES_BY_NOUN
 from codebatch.errors import CodebatchError, InvalidInput
-from codebatch.model.record import KINDS
+from codebatch.model.record import RECORD_KINDS
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.api.record_queries import Records
 from codebatch.operations.queries.batch_query import Answer
@@ -107,10 +107,10 @@ class Asker:
 
     def ask(self) -> tuple[str, dict[str, object]]:
         """A method of a batch, and its arguments."""
-        return self._other() if self._happens(0.2) else self._noun(self._chance.choice(sorted(NOUNS)))
+        return self._other() if self._happens(0.2) else self._noun(self._chance.choice(sorted(RECORD_TYPES_BY_NOUN)))
 
     def _other(self) -> tuple[str, dict[str, object]]:
-        row, limit, kind = self._row("symbol"), self._chance.choice([None, 1, 2, 10]), self._several(KINDS)
+        row, limit, kind = self._row("symbol"), self._chance.choice([None, 1, 2, 10]), self._several(RECORD_KINDS)
         metric, target = self._row("metric")["metric"], self._row("edge")["target"]
         by = ["kind", "code", "severity", "lang", "path", "file", "dir", f"metric:{metric}"]
         asked: dict[str, dict[str, object]] = {

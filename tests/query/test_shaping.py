@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from codebatch.errors import InvalidInput
 from codebatch.query.fields import NO_LANGUAGES, JsonRecord, select_fields
-from codebatch.query.filters.shaping import Groups, Shape, cell, group_records
+from codebatch.query.filters.shaping import AnswerShape, Groups, cell_text, group_records
 
 
 def _records(values: list[int | str | None]) -> list[JsonRecord]:
@@ -24,36 +24,46 @@ def test_sorted_slice_matches_the_slice_of_all_records(
 ) -> None:
     """What is absent is last either way, and ties stay as they were."""
     records = _records(values)
-    shape = Shape(sort="-lines" if is_down else "lines", offset=offset, limit=limit)
+    shape = AnswerShape(sort="-lines" if is_down else "lines", offset=offset, limit=limit)
     there = [record for record in records if record["lines"] is not None]
     ordered = sorted(there, key=lambda record: (isinstance(record["lines"], str), record["lines"]), reverse=is_down)
     ordered += [record for record in records if record["lines"] is None]
     end = None if limit is None else offset + limit
-    assert list(shape.arrange(iter(records), NO_LANGUAGES)) == ordered[offset:end]
+    assert list(shape.arrange_records(iter(records), NO_LANGUAGES)) == ordered[offset:end]
 
 
 def test_severity_sorts_the_most_severe_first() -> None:
     records: list[JsonRecord] = [{"kind": "diagnostic", "severity": each} for each in ("hint", "error", "info")]
-    ordered = Shape(sort="severity").arrange(records, NO_LANGUAGES)
+    ordered = AnswerShape(sort="severity").arrange_records(records, NO_LANGUAGES)
     assert [record["severity"] for record in ordered] == ["error", "info", "hint"]
 
 
 def test_unsorted_slice_reads_no_more_than_needed() -> None:
     records = iter(_records([1, 2, 3, 4]))
-    assert [record["lines"] for record in Shape(offset=1, limit=1).arrange(records, NO_LANGUAGES)] == [2]
+    assert [record["lines"] for record in AnswerShape(offset=1, limit=1).arrange_records(records, NO_LANGUAGES)] == [2]
     assert len(list(records)) == 2
 
 
 def test_limits_may_exceed_any_answer() -> None:
     for sort in ("", "lines", "-lines"):
-        assert len(list(Shape(limit=1 << 80, sort=sort).arrange(_records([1, 2]), NO_LANGUAGES))) == 2
-        assert list(Shape(offset=1 << 80, limit=1 << 80, sort=sort).arrange(_records([1, 2]), NO_LANGUAGES)) == []
+        assert len(list(AnswerShape(limit=1 << 80, sort=sort).arrange_records(_records([1, 2]), NO_LANGUAGES))) == 2
+        assert (
+            list(AnswerShape(offset=1 << 80, limit=1 << 80, sort=sort).arrange_records(_records([1, 2]), NO_LANGUAGES))
+            == []
+        )
 
 
 @pytest.mark.parametrize(
-    "shape", [Shape(limit=0), Shape(offset=-1), Shape(sort="nope"), Shape(sort="--lines"), Shape(fields=("lines", ""))]
+    "shape",
+    [
+        AnswerShape(limit=0),
+        AnswerShape(offset=-1),
+        AnswerShape(sort="nope"),
+        AnswerShape(sort="--lines"),
+        AnswerShape(fields=("lines", "")),
+    ],
 )
-def test_invalid_shape_is_rejected(shape: Shape) -> None:
+def test_invalid_shape_is_rejected(shape: AnswerShape) -> None:
     with pytest.raises(InvalidInput):
         shape.check(("file",))
 
@@ -72,7 +82,7 @@ def test_records_are_grouped_by_the_values_of_a_field() -> None:
 
 
 def test_cell_renders_values_as_text() -> None:
-    assert [cell(value) for value in (None, True, 3, "a", ["a", "b"], [])] == ["", "true", "3", "a", "a, b", ""]
+    assert [cell_text(value) for value in (None, True, 3, "a", ["a", "b"], [])] == ["", "true", "3", "a", "a, b", ""]
 
 
 def test_chosen_fields_preserve_a_non_utf8_path() -> None:

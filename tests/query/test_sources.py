@@ -10,9 +10,9 @@ import pytest
 from codebatch.coordinator.analysis.merge import merge_outputs
 from codebatch.errors import StoreCorrupt
 from codebatch.model.digest import Digest
-from codebatch.model.outcome import Outcome, Register
+from codebatch.model.outcome import OutcomeRegister, TaskOutcome
 from codebatch.model.plan import Plan
-from codebatch.model.record_counts import Counts
+from codebatch.model.record_counts import RecordCounts
 from codebatch.model.shard import ProjectWork
 from codebatch.operations.queries.batches import task_states
 from codebatch.protocol.record_frames import FrameWriter
@@ -21,14 +21,14 @@ from codebatch.query.sources.source_choice import find_source
 from codebatch.query.sources.sources import MergedSource, RecordSource
 from codebatch.query.sources.unmerged import LiveSource
 from codebatch.scheduling.outcome_counts import OutcomeCounts
-from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.holders import new_holder_id
-from codebatch.store.batches.store import create_store, open_store
+from codebatch.store.batches.store_directory import create_store, open_store
 from codebatch.store.results.ledgers import load_ledger
 from codebatch.store.results.outcomes import (
-    Committer,
     EncodedOutcome,
-    Outcomes,
+    OutcomeCommitter,
+    OutcomeRegisters,
     encode_outcome,
     failed_outcome,
     join_parts,
@@ -46,8 +46,8 @@ def batch(tmp_path: Path) -> BatchDir:
     """Five items in three shards, the file tasks done."""
     store, _ = create_store(RealFiles(), tmp_path / "store")
     batch = make_batch(store, PATHS, shard_items=2)
-    committer = Committer(batch.files, batch.root, new_holder_id())
-    committer.commit(list(_commit_file_tasks(batch.plan())), epoch=1, round_=1)
+    committer = OutcomeCommitter(batch.files, batch.root, new_holder_id())
+    committer.commit_outcomes(list(_commit_file_tasks(batch.plan())), epoch=1, round_=1)
     committer.close()
     return batch
 
@@ -61,20 +61,20 @@ def test_files_done_of_a_running_batch_have_all_tasks_done(tmp_path: Path, tasks
     store, _ = create_store(RealFiles(), tmp_path / "store")
     batch = make_batch(store, PATHS, shard_items=5)
     plan = batch.plan()
-    committer = Committer(batch.files, batch.root, new_holder_id())
+    committer = OutcomeCommitter(batch.files, batch.root, new_holder_id())
     done = [("parse", 0, 2), ("parse", 4, 5), ("symbols", 1, 3)]
-    committer.commit([_encoded(task, 0, start, end, plan) for task, start, end in done], epoch=1, round_=1)
+    committer.commit_outcomes([_encoded(task, 0, start, end, plan) for task, start, end in done], epoch=1, round_=1)
     committer.close()
     assert find_source(batch, batch.plan).files_done(tasks) == files
 
 
 def _commit_project(batch: BatchDir, task: str, inputs: Digest | None = None) -> None:
-    committer = Committer(batch.files, batch.root, new_holder_id())
+    committer = OutcomeCommitter(batch.files, batch.root, new_holder_id())
     plan = batch.plan()
-    inputs = inputs or load_ledger(plan, Outcomes(batch.files, batch.root)).inputs(task)
-    whole = Outcome(shard=ProjectWork(task).id, task=task, start=0, end=1, type="result", inputs=inputs)
+    inputs = inputs or load_ledger(plan, OutcomeRegisters(batch.files, batch.root)).inputs_digest(task)
+    whole = TaskOutcome(shard=ProjectWork(task).id, task=task, start=0, end=1, type="result", inputs=inputs)
     parts = [_encoded(task, shard.start, shard.start, shard.end, plan) for shard in plan.shards]
-    committer.commit([join_parts(whole, parts)], epoch=1, round_=1)
+    committer.commit_outcomes([join_parts(whole, parts)], epoch=1, round_=1)
     committer.close()
 
 
@@ -82,7 +82,7 @@ def _merged(batch: BatchDir) -> RecordSource:
     plan = batch.plan()
     for task in PROJECT:
         _commit_project(batch, task)
-    merge_outputs(batch, plan, load_ledger(plan, Outcomes(batch.files, batch.root)))
+    merge_outputs(batch, plan, load_ledger(plan, OutcomeRegisters(batch.files, batch.root)))
     return find_source(batch, batch.plan)
 
 
@@ -92,7 +92,7 @@ def _commit_file_tasks(plan: Plan) -> Iterator[EncodedOutcome]:
         for shard in plan.shards:
             cuts = [shard.start + 1] if task == "parse" and not shard.start else []
             if task == "lint" and shard.start <= FAILED < shard.end:
-                register = Register(shard.id, FAILED - shard.start, task, 1)
+                register = OutcomeRegister(shard.id, FAILED - shard.start, task, 1)
                 yield failed_outcome(PATHS[FAILED], register, "exception", FrameWriter())
                 cuts.append(FAILED)
             for start, end in zip([shard.start, *cuts], [*cuts, shard.end], strict=True):
@@ -102,8 +102,8 @@ def _commit_file_tasks(plan: Plan) -> Iterator[EncodedOutcome]:
 
 def _encoded(task: str, first: int, start: int, end: int, plan: Plan) -> EncodedOutcome:
     shard = next(shard for shard in plan.shards if shard.start == first)
-    counts = Counts(kinds={"metric": end - start})
-    outcome = Outcome(shard=shard.id, task=task, start=start - first, end=end - first, type="result", counts=counts)
+    counts = RecordCounts(kinds={"metric": end - start})
+    outcome = TaskOutcome(shard=shard.id, task=task, start=start - first, end=end - first, type="result", counts=counts)
     return encode_outcome(outcome, [_line(task, item) for item in range(start, end)], FrameWriter())
 
 
@@ -115,7 +115,8 @@ def _describe_source(source: RecordSource) -> dict[str, object]:
     return {
         "tasks": source.task_names,
         "project": source.project_tasks,
-        "tallies": [source.tally({task}) for task in source.task_names] + [source.tally(source.task_names)],
+        "tallies": [source.count_outcomes({task}) for task in source.task_names]
+        + [source.count_outcomes(source.task_names)],
         "shards": [list(source.iter_shards(task)) for task in FILE_TASKS],
         "pieces": [
             [(piece.counts, b"".join(piece.read())) for piece in source.iter_pieces(task)] for task in source.task_names
@@ -127,10 +128,10 @@ def _describe_source(source: RecordSource) -> dict[str, object]:
 def test_merged_and_live_sources_agree(batch: BatchDir) -> None:
     merged = _merged(batch)
     assert isinstance(merged, MergedSource)
-    unmerged = LiveSource(Outcomes(batch.files, batch.root), batch.plan)
+    unmerged = LiveSource(OutcomeRegisters(batch.files, batch.root), batch.plan)
     assert _describe_source(merged) == _describe_source(unmerged)
     assert [merged.is_done, unmerged.is_done] == [False, False]
-    assert merged.tally(("lint", "graph")) == OutcomeCounts(planned=6, results=5, failed=1)
+    assert merged.count_outcomes(("lint", "graph")) == OutcomeCounts(planned=6, results=5, failed=1)
     assert [shard.failed for shard in merged.iter_shards("lint")] == [0, 1, 0]
 
 
@@ -151,7 +152,7 @@ def test_items_without_an_outcome_are_open(batch: BatchDir) -> None:
     assert isinstance(source, LiveSource)
     assert [source.item_lines("symbols", item) is None for item in range(5)] == [False, False, True, True, False]
     assert [shard.items for shard in source.iter_shards("symbols")] == [2, 0, 1]
-    assert source.tally(("symbols", "report")) == OutcomeCounts(planned=6, results=3)
+    assert source.count_outcomes(("symbols", "report")) == OutcomeCounts(planned=6, results=3)
     assert source.task_names == batch.plan().task_names
 
 

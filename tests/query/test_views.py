@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from codebatch.model.record import (
-    KINDS,
+    RECORD_KINDS,
     Diagnostic,
     Edge,
     File,
@@ -19,7 +19,13 @@ from codebatch.model.record import (
     SymbolType,
 )
 from codebatch.protocol.record_frames import FrameWriter
-from codebatch.query.answers.sql_views import VIEWS, create_empty, create_kind, create_pivoted, views_in_statement
+from codebatch.query.answers.sql_views import (
+    SQL_VIEWS,
+    create_empty_view_sql,
+    create_kind_view_sql,
+    create_pivoted_view_sql,
+    views_in_statement,
+)
 from tests.specification import read_rows
 
 SYMBOL = Symbol(
@@ -51,8 +57,10 @@ def opened(directory: Path, *records: Record, strange: tuple[tuple[str, str], ..
         path.write_bytes(FrameWriter().encode(b"".join(part)))
         paths.append(str(path))
     connection = duckdb.connect(":memory:")
-    for name, view in VIEWS.items():
-        connection.execute(create_kind(name, paths, strange) if len(view.kinds) == 1 else create_pivoted(name))
+    for name, view in SQL_VIEWS.items():
+        connection.execute(
+            create_kind_view_sql(name, paths, strange) if len(view.kinds) == 1 else create_pivoted_view_sql(name)
+        )
     return connection
 
 
@@ -62,8 +70,8 @@ def test_views_have_the_fields_of_their_records_with_defaults(tmp_path: Path) ->
         Edge(path="a", edge_type="calls", source="", target="x", line=1),
     )
     views = opened(tmp_path, metric, edge, SYMBOL)
-    assert set(VIEWS) == {*KINDS, "files", "functions", "findings"}
-    for name, view in VIEWS.items():
+    assert set(SQL_VIEWS) == {*RECORD_KINDS, "files", "functions", "findings"}
+    for name, view in SQL_VIEWS.items():
         told = views.execute(f"DESCRIBE {name}").fetchall()
         assert [(column, type_) for column, type_, *_ in told] == list(view.columns)
     assert views.execute("SELECT * FROM metric").fetchall() == [("a", None, "m", 3, "", 1, None, None, None)]
@@ -133,8 +141,8 @@ def test_findings_view_has_the_innermost_function(tmp_path: Path) -> None:
 
 def test_empty_view_has_no_rows_and_unavailable_view_fails() -> None:
     connection = duckdb.connect(":memory:")
-    connection.execute(create_kind("file", [], []))
-    connection.execute(create_empty("edge", "ask it's"))
+    connection.execute(create_kind_view_sql("file", [], []))
+    connection.execute(create_empty_view_sql("edge", "ask it's"))
     assert connection.execute("SELECT * FROM file").fetchall() == []
     with pytest.raises(duckdb.Error, match="ask it's"):
         connection.execute("SELECT count(*) FROM edge").fetchall()
@@ -149,5 +157,7 @@ def test_named_views_are_found_in_any_statement() -> None:
 def test_specification_lists_the_columns_of_additional_views() -> None:
     documented = {row[0].strip("`"): row[2] for row in read_rows("SQL")[1:]}
     assert documented == {
-        name: ", ".join(column.name for column in view.columns) for name, view in VIEWS.items() if name not in KINDS
+        name: ", ".join(column.name for column in view.columns)
+        for name, view in SQL_VIEWS.items()
+        if name not in RECORD_KINDS
     }

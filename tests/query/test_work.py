@@ -12,7 +12,7 @@ from codebatch.query.status.work_status import WorkBatchStatus, read_work_status
 from codebatch.store.batches.holders import LeaseReader
 from codebatch.store.batches.resolution import resolve_batch
 from codebatch.store.work.attempts import CommandLeases, CommandPlaces, read_leases
-from codebatch.work.control.batches import NAMED_MAX
+from codebatch.work.control.batches import TASKS_NAMED_MAX
 from tests.support.command_line import CommandLine, wait_until, write
 
 
@@ -32,15 +32,15 @@ def test_each_outcome_that_is_damaged_is_counted_as_unreadable(tmp_path: Path) -
 
 
 def test_damaged_outcomes_are_named_up_to_a_limit_and_counted(tmp_path: Path) -> None:
-    names = [f"task-{number:02}" for number in range(NAMED_MAX + 2)]
+    names = [f"task-{number:02}" for number in range(TASKS_NAMED_MAX + 2)]
     write(tmp_path / "work.toml", "".join(f'[tasks.{name}]\nrun = "true"\n' for name in names))
     line = CommandLine(tmp_path)
     line("work", "run")
     for path in tmp_path.glob(".codebatch/batches/*/outcomes/*"):
         write(path, "{}")
     damaged = [told for told in line("status").notes.splitlines() if told.startswith("damaged:")]
-    assert [name for told in damaged for name in names if name in told] == names[:NAMED_MAX]
-    assert damaged[NAMED_MAX:] == ["damaged: the outcomes of 2 more tasks cannot be read either"]
+    assert [name for told in damaged for name in names if name in told] == names[:TASKS_NAMED_MAX]
+    assert damaged[TASKS_NAMED_MAX:] == ["damaged: the outcomes of 2 more tasks cannot be read either"]
 
 
 def test_attempt_that_ends_during_a_status_query_is_not_interrupted(

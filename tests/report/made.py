@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codebatch.report.contents import Numbers, ReportContents, ReportTotals, ReportTree
+from codebatch.report.contents import ReportContents, ReportNumbers, ReportTotals, ReportTree
 from codebatch.report.gathering import FileSums
 from codebatch.report.limits import ReportLimits
 from codebatch.report.tree import cut_tree
@@ -25,7 +25,7 @@ def contents(tree: ReportTree | None = None, title: str = "made", *, incomplete:
         incomplete=incomplete,
         changes_told="",
         asked=["diagnostic", "duplicate", "edge", "file", "metric"],
-        numbers=Numbers(
+        numbers=ReportNumbers(
             files=0,
             code_files=0,
             code=0,

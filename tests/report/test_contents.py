@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from codebatch.query.answers.dependencies import FileImport
 from codebatch.report.contents import ReportTree
-from codebatch.report.limits import ReportLimits, cut, cut_path
+from codebatch.report.limits import ReportLimits, cut_path, cut_text
 from codebatch.report.matrix import group_files, make_matrix
-from codebatch.report.tree import DEPTH_MAX, cut_tree
+from codebatch.report.tree import TREE_DEPTH_MAX, cut_tree
 
 from .made import file
 
@@ -63,7 +63,7 @@ def test_cut_tree_preserves_totals_and_respects_limits(paths: list[str], nodes: 
 
 def test_deep_path_is_limited_to_the_maximum_depth() -> None:
     tree = cut_tree([file("d/" * 500 + "f.py")], ReportLimits(), None)
-    assert len(tree.names) == DEPTH_MAX + 2
+    assert len(tree.names) == TREE_DEPTH_MAX + 2
     assert tree.names[-1].startswith("d/d/")
     assert len(tree.names[-1]) == ReportLimits().text + 1
 
@@ -106,14 +106,14 @@ def test_group_files_assigns_every_file_to_one_of_few_parents(paths: list[str], 
 
 
 def test_long_text_is_cut_at_the_end_and_a_path_at_the_front() -> None:
-    assert (cut("abc", 3), cut("abcd", 3)) == ("abc", "abc…")
+    assert (cut_text("abc", 3), cut_text("abcd", 3)) == ("abc", "abc…")
     assert (cut_path("a/b", 3), cut_path("aa/b", 3)) == ("a/b", "…a/b")
 
 
 def test_limits_are_halved_down_to_1() -> None:
     each = ReportLimits()
     for _ in range(20):
-        each = each.halved()
+        each = each.halved_limits()
     assert set(msgspec.structs.asdict(each).values()) == {1}
-    assert each.halved() == each
-    assert all(one > other for one, other in pairwise([ReportLimits().nodes, ReportLimits().halved().nodes]))
+    assert each.halved_limits() == each
+    assert all(one > other for one, other in pairwise([ReportLimits().nodes, ReportLimits().halved_limits().nodes]))

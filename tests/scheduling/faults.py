@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from codebatch.model.digest import Digest, digest_bytes
-from codebatch.scheduling.work.events import Conclusion, StartCommand
+from codebatch.scheduling.work.events import AttemptOutcome, StartCommand
 
 
 @dataclass
@@ -26,7 +26,7 @@ class Worker:
     questions: int = 0
     told_to_end: Literal["", "cancelled", "stopped"] = ""
     behind: list[StartCommand] = field(default_factory=list)
-    held: list[tuple[StartCommand, Conclusion]] = field(default_factory=list)
+    held: list[tuple[StartCommand, AttemptOutcome]] = field(default_factory=list)
     known: StartCommand | None = None
     is_recalled: bool = False
     given: list[StartCommand] = field(default_factory=list)
@@ -53,11 +53,11 @@ class Faults:
     looks_before_exec: bool = True
 
 
-def end_of(start: StartCommand, ending: str, rng: random.Random) -> Conclusion:
+def end_of(start: StartCommand, ending: str, rng: random.Random) -> AttemptOutcome:
     """How an attempt ends: why it failed is drawn."""
     type_ = "cancelled" if ending == "unbegun" else ending
     reason = rng.choice(("exit", "exit", "exit", "stall", "start", "limited")) if type_ == "failed" else None
-    return Conclusion(
+    return AttemptOutcome(
         item=start.item,
         round=start.round,
         type=type_,  # type: ignore[arg-type] # It is one.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from codebatch.scheduling.work.prefetch import RUN_COMMANDS_MAX, PrefetchedCommands
+from codebatch.scheduling.work.prefetch import PREFETCHED_COMMANDS_MAX, PrefetchedCommands
 
 
 class GenerousRuns(PrefetchedCommands):
     """Gives all at once, to whoever is first."""
 
-    def length(self, waiting: int, slots: int) -> int:
-        return RUN_COMMANDS_MAX
+    def assignment_length(self, waiting: int, slots: int) -> int:
+        return PREFETCHED_COMMANDS_MAX

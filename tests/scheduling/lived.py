@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from codebatch.model.work.request import Open, Set
-from codebatch.scheduling.actions import Break, Drained
+from codebatch.scheduling.actions import EndBroken, EndDrained
 from codebatch.scheduling.events import DrainRequested
 from codebatch.scheduling.lifecycle import BatchState, CommandState
-from codebatch.scheduling.work.command_plan import SLOTS
-from codebatch.scheduling.work.events import Signalled
+from codebatch.scheduling.work.command_plan import SLOTS_POOL
+from codebatch.scheduling.work.events import SignalReceived
 from tests.scheduling.stream import check_told
 from tests.scheduling.work.commands import World
 
@@ -24,12 +24,12 @@ class CheckedWorld(World):
 
     def check(self) -> None:
         """What holds whenever a coordinator is through."""
-        if isinstance(self.end, Break | Drained):
+        if isinstance(self.end, EndBroken | EndDrained):
             return
         assert all(used == 0 for used in self.used().values()), f"tokens are left: {self.used()}"
         states = [self.conductor.state(item) for item in range(self.count)]
         assert not set(states) & set(STATES_OVER), states
-        verdict = self.conductor.verdict()
+        verdict = self.conductor.batch_state()
         assert verdict not in (BatchState.RUNNING, BatchState.PENDING), verdict
         is_stopped = self.agenda.on_failure == "stop" and CommandState.FAILED in states
         is_stopped = is_stopped or self.conductor.is_expired
@@ -45,12 +45,12 @@ class CheckedWorld(World):
     def check_tokens(self) -> None:
         """Nothing is taken that there is not, but by what was adopted; an exclusive command runs alone."""
         assert min(self.used().values()) >= 0, "more is given back than was taken"
-        if self.conductor.adopted or any(isinstance(request.body, Set) for request in self.requests):
+        if self.conductor.adopted_items or any(isinstance(request.body, Set) for request in self.requests):
             return
         over = {pool for pool, used in self.used().items() if used > self.agenda.capacity[pool]}
         assert not over, f"more is taken of {over} than there is"
         active = [worker.start.item for worker in self.mine.values() if worker.start and not worker.asks]
-        assert len(active) <= self.agenda.capacity[SLOTS], "more run at once than may"
+        assert len(active) <= self.agenda.capacity[SLOTS_POOL], "more run at once than may"
         assert len(active) < 2 or not any(self.agenda.policies[item].exclusive for item in active), "not alone"
 
     def check_starts(self) -> None:
@@ -65,14 +65,14 @@ class CheckedWorld(World):
         """Who reads the disk comes to the states of the conductor that runs, once it has heard all."""
         self._look_at_foreign()
         is_quiet = not self.inbox and self.conductor.handled_request_count == len(self.requests)
-        if not is_quiet or self.conductor.adopted or any(worker.start for worker in self.workers.values()):
+        if not is_quiet or self.conductor.adopted_items or any(worker.start for worker in self.workers.values()):
             return
         fresh = self.fresh()
         for item in range(self.count):
             mine, theirs = self.conductor.state(item), fresh.state(item)
             if (mine, theirs) == (CommandState.READY, CommandState.WAITING):
                 continue  # Who comes anew waits anew.
-            if fresh.epoch(item) > self.conductor.epoch(item):
+            if fresh.last_epoch(item) > self.conductor.last_epoch(item):
                 continue  # A lease of which it hears once it wants it.
             if theirs is CommandState.RUNNING and None in [self.registers.get((item, r), "") for r in range(1, 100)]:
                 continue  # That its worker is through with it stood in what cannot be read.
@@ -86,9 +86,9 @@ def live_out(world: CheckedWorld, *, drains: bool = False) -> None:
         world.step()
         if drains and step == 40:
             world.handle(DrainRequested())
-            world.handle(Signalled("SIGTERM", ends=False))
+            world.handle(SignalReceived("SIGTERM", ends=False))
         if drains and step == 50:
-            world.handle(Signalled("SIGTERM", ends=True))
+            world.handle(SignalReceived("SIGTERM", ends=True))
         world.check_tokens()
         world.check_starts()
         if step % 7 == 0:

@@ -20,7 +20,7 @@ from codebatch.model.work.request import (
 )
 from codebatch.scheduling.work.command_plan import CommandPlan
 from codebatch.scheduling.work.conductor import Conductor
-from codebatch.scheduling.work.events import Concluded, Conclusion
+from codebatch.scheduling.work.events import AttemptOutcome, OutcomesConcluded
 from tests.scheduling.faults import Faults
 
 
@@ -32,14 +32,14 @@ class SharedDisk:
     agenda: CommandPlan
     count: int
     conductor: Conductor
-    registers: dict[tuple[int, int], Conclusion | None]
+    registers: dict[tuple[int, int], AttemptOutcome | None]
     leases: dict[tuple[int, int], int]
     requests: list[Request]
 
-    def concluded(self) -> Concluded:
+    def concluded(self) -> OutcomesConcluded:
         """What the registers say."""
         known = [one for one in self.registers.values() if one is not None]
-        return Concluded(known, [place for place, one in self.registers.items() if one is None])
+        return OutcomesConcluded(known, [place for place, one in self.registers.items() if one is None])
 
     def epochs(self) -> dict[int, int]:
         """The highest epoch of each item, by leases alone."""
@@ -48,7 +48,7 @@ class SharedDisk:
             found[item] = max(epoch, found.get(item, 0))
         return found
 
-    def commit(self, one: Conclusion) -> None:
+    def commit(self, one: AttemptOutcome) -> None:
         """Link a register: the first one wins, be it that its bytes say nothing."""
         place = one.item, one.round
         if place not in self.registers and self.random.random() < self.faults.torn:
@@ -75,7 +75,9 @@ class SharedDisk:
         id_ = self.agenda.ids[item]
         kind = self.random.choice("caasooopuS" if self.random.random() < 0.8 else "o")
         if kind == "c":
-            running = {self.agenda.ids[item]: self.conductor.epoch(item) for item in sorted(self.conductor.running)}
+            running = {
+                self.agenda.ids[item]: self.conductor.last_epoch(item) for item in sorted(self.conductor.running_items)
+            }
             return Cancel(attempts=running if self.random.random() < 0.5 else {})
         if kind == "a":
             known = self.registers.get((item, last))
@@ -84,7 +86,7 @@ class SharedDisk:
             text = self.random.choice(("again", "failed", "done", "perhaps"))
             return Answer(task=id_, round=last, question=question, text=text)
         if kind == "s":
-            over = last + (self.conductor.attempt(item)[0] > last)
+            over = last + (self.conductor.last_attempt(item)[0] > last)
             return Skip(task=id_, round=over, marked_done=self.random.random() < 0.5)
         if kind == "p":
             return Pause()

@@ -1,8 +1,8 @@
 """A simulator of whole runs: sessions, workers and registers in memory, one seeded random choice at a time.
 
-It drives the very `Session` and `Ledger` that a coordinator drives. Workers are state machines that lease, work item by
-item, commit and report; kills fall between any two of those steps, messages may be undelivered when they do. Registers
-are a dictionary that never replaces a key, which is all that link(2) promises.
+It drives the very `AnalysisSession` and `OutcomeLedger` that a coordinator drives. Workers are state machines that
+lease, work item by item, commit and report; kills fall between any two of those steps, messages may be undelivered when
+they do. Registers are a dictionary that never replaces a key, which is all that link(2) promises.
 """
 
 from __future__ import annotations
@@ -15,36 +15,36 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from codebatch.model.digest import Digest, digest_bytes
-from codebatch.model.outcome import Commit, HolderId, Outcome, Register, Unit
+from codebatch.model.outcome import Commit, HolderId, OutcomeRegister, TaskOutcome, WorkUnit
 from codebatch.model.record import FailureReason
 from codebatch.model.shard import ProjectWork, ShardId
 from codebatch.scheduling.actions import (
     AssignUnit,
-    Break,
-    Complete,
-    Drained,
-    Fail,
-    Retire,
+    CommitFailure,
+    CompleteSession,
+    EndBroken,
+    EndDrained,
+    RetireWorker,
     ShrinkUnit,
-    Spawn,
+    SpawnWorker,
     SurveyWorker,
 )
-from codebatch.scheduling.analysis.driver import Deed, SessionDriver
-from codebatch.scheduling.analysis.ledger import Ledger
-from codebatch.scheduling.analysis.session import Session
+from codebatch.scheduling.analysis.driver import ExecutableAction, SessionDriver
+from codebatch.scheduling.analysis.ledger import OutcomeLedger
+from codebatch.scheduling.analysis.session import AnalysisSession
 from codebatch.scheduling.events import (
-    Event,
     LeaseRefused,
     OutcomesCommitted,
     ProgressReport,
-    Ready,
+    SessionEvent,
     SessionStarted,
-    Surveyed,
     UnitDone,
     UnitKey,
     UnitReleased,
     WorkerId,
+    WorkerIdle,
     WorkerLost,
+    WorkerSurveyed,
 )
 from tests.scheduling.work.batches import work_of
 
@@ -66,15 +66,15 @@ REPORT_SECONDS = (0.1, 1.0, 20.0)
 class Disk:
     """What all processes share: write-once registers, leases by epoch, and which holders are alive."""
 
-    registers: dict[Register, Commit] = field(default_factory=dict)
+    registers: dict[OutcomeRegister, Commit] = field(default_factory=dict)
     leases: dict[tuple[ShardId, int, int], HolderId] = field(default_factory=dict)
     live: set[HolderId] = field(default_factory=set)
 
-    def link(self, commit: Commit, outcomes: tuple[Outcome, ...]) -> Commit:
+    def link(self, commit: Commit, outcomes: tuple[TaskOutcome, ...]) -> Commit:
         """Publish some outcomes of a commit; returns what won."""
         won = []
         for outcome in outcomes:
-            register = Register(outcome.shard, outcome.start, outcome.task, commit.round)
+            register = OutcomeRegister(outcome.shard, outcome.start, outcome.task, commit.round)
             if register not in self.registers:
                 self.registers[register] = Commit(
                     segment=commit.segment, epoch=commit.epoch, round=commit.round, outcomes=(outcome,)
@@ -97,12 +97,12 @@ class SimulatedWorker:
 
     id: WorkerId
     holder: HolderId
-    unit: Unit | None = None
+    unit: WorkUnit | None = None
     epoch: int = 0
     at: int = 0
     leased: bool = False
     inputs: Digest | None = None
-    inbox: list[AssignUnit | Retire | ShrinkUnit] = field(default_factory=list)
+    inbox: list[AssignUnit | RetireWorker | ShrinkUnit] = field(default_factory=list)
 
 
 class SimulatedCoordinator:
@@ -114,7 +114,7 @@ class SimulatedCoordinator:
         world.disk.live.add(self.holder)
         self.ledger = world.ledger()
         highest = world.disk.highest()
-        self.session = Session(
+        self.session = AnalysisSession(
             self.ledger,
             costs=world.costs,
             jobs=jobs,
@@ -123,13 +123,13 @@ class SimulatedCoordinator:
             epochs={key: epoch for key, (epoch, _) in highest.items()},
         )
         self.workers: dict[WorkerId, SimulatedWorker] = {}
-        self.inbox: list[tuple[SimulatedWorker, Event]] = []
+        self.inbox: list[tuple[SimulatedWorker, SessionEvent]] = []
         self.driver = SessionDriver(self.session, self._do)
         self._spawned = 0
         self.driver.handle(SessionStarted())
 
     @property
-    def end(self) -> Complete | Drained | Break | None:
+    def end(self) -> CompleteSession | EndDrained | EndBroken | None:
         return self.driver.end
 
     def step(self, chance: random.Random) -> None:
@@ -159,7 +159,7 @@ class SimulatedCoordinator:
 
     def _check_queue(self) -> None:
         """What is known of the queue as a whole is the sum of its units."""
-        queue = self.session._work.queue
+        queue = self.session._open_units.queue
         units = [unit for starts in queue._units.values() for unit in starts.values()]
         assert queue.units == len(units)
         assert queue.items == sum(unit.end - unit.start for unit in units)
@@ -185,9 +185,9 @@ class SimulatedCoordinator:
         for worker in self.workers.values():
             self.world.disk.live.discard(worker.holder)
 
-    def _deliver(self, worker: SimulatedWorker, event: Event) -> None:
-        if self.end is not None and isinstance(event, Ready | LeaseRefused | UnitDone):
-            worker.inbox.append(Retire(worker.id))
+    def _deliver(self, worker: SimulatedWorker, event: SessionEvent) -> None:
+        if self.end is not None and isinstance(event, WorkerIdle | LeaseRefused | UnitDone):
+            worker.inbox.append(RetireWorker(worker.id))
             return
         self.driver.handle(event)
         if isinstance(event, LeaseRefused) or (
@@ -195,19 +195,19 @@ class SimulatedCoordinator:
         ):
             self._learn()
 
-    def _do(self, action: Deed) -> None:
+    def _do(self, action: ExecutableAction) -> None:
         match action:
-            case Spawn():
+            case SpawnWorker():
                 self._spawned += 1
                 worker = SimulatedWorker(WorkerId(self._spawned), HolderId(f"{self.holder}-{self._spawned}"))
                 self.world.disk.live.add(worker.holder)
                 self.workers[worker.id] = worker
-                self.inbox.append((worker, Ready(worker.id)))
-            case AssignUnit(worker=id_) | Retire(worker=id_) | ShrinkUnit(worker=id_):
+                self.inbox.append((worker, WorkerIdle(worker.id)))
+            case AssignUnit(worker=id_) | RetireWorker(worker=id_) | ShrinkUnit(worker=id_):
                 self.workers[id_].inbox.append(action)
             case SurveyWorker(worker=id_):
-                self.driver.handle(Surveyed(id_, self._position(id_)))
-            case Fail():
+                self.driver.handle(WorkerSurveyed(id_, self._position(id_)))
+            case CommitFailure():
                 outcomes = tuple(
                     _outcome(
                         action.shard,
@@ -215,7 +215,7 @@ class SimulatedCoordinator:
                         action.item,
                         action.item + 1,
                         action.reason,
-                        self.ledger.inputs(task) if task in PROJECT else None,
+                        self.ledger.inputs_digest(task) if task in PROJECT else None,
                     )
                     for task in action.tasks
                 )
@@ -231,7 +231,7 @@ class SimulatedCoordinator:
                 match worker.inbox.pop(0):
                     case AssignUnit(unit=unit, epoch=epoch):
                         self._lease(worker, unit, epoch)
-                    case Retire():
+                    case RetireWorker():
                         self.world.disk.live.discard(worker.holder)
                         del self.workers[worker.id]
                     case ShrinkUnit():
@@ -251,8 +251,10 @@ class SimulatedCoordinator:
         if shard in self.world.projects:
             ledger = self.world.ledger()
             (task,) = worker.unit.tasks
-            assert not any(ledger.holes(s, t) for s, t in ledger.chains if t in NEEDS[task]), "a need is not settled"
-            worker.inputs = ledger.inputs(task)
+            assert not any(ledger.list_holes(s, t) for s, t in ledger.iter_chain_keys if t in NEEDS[task]), (
+                "a need is not settled"
+            )
+            worker.inputs = ledger.inputs_digest(task)
         for task in worker.unit.tasks:
             self.world.executed[shard, worker.at, task, worker.unit.round] += 1
         worker.at += 1
@@ -262,7 +264,7 @@ class SimulatedCoordinator:
         assert unit is not None
         return worker.at if worker.unit is not None and worker.leased else unit.start
 
-    def _lease(self, worker: SimulatedWorker, unit: Unit, epoch: int) -> None:
+    def _lease(self, worker: SimulatedWorker, unit: WorkUnit, epoch: int) -> None:
         key = (unit.shard, unit.start, epoch)
         if key in self.world.disk.leases:
             self.inbox.append((worker, LeaseRefused(worker.id, epoch)))
@@ -291,8 +293,8 @@ class SimulatedCoordinator:
     def _learn(self) -> None:
         known = {
             (shard, link.start, task, link.round)
-            for shard, task in self.ledger.chains
-            for link in self.ledger.walk(shard, task)
+            for shard, task in self.ledger.iter_chain_keys
+            for link in self.ledger.iter_links(shard, task)
         }
         found = [commit for register, commit in self.world.disk.registers.items() if register not in known]
         if found and self.end is None:
@@ -328,18 +330,18 @@ class World:
         self.is_observed = is_observed
         self.started_by_reports = 0
 
-    def ledger(self) -> Ledger:
+    def ledger(self) -> OutcomeLedger:
         """What a process that starts now reads from the disk."""
-        ledger = Ledger(work_of(self.sizes, PROJECT), NEEDS)
+        ledger = OutcomeLedger(work_of(self.sizes, PROJECT), NEEDS)
         for commit in self.disk.registers.values():
             ledger.add(commit)
         return ledger
 
-    def check_nothing_committed(self, unit: Unit) -> None:
+    def check_nothing_committed(self, unit: WorkUnit) -> None:
         """What a lone coordinator begins, no one has committed; but for an owner that heard too late of a thief."""
         ledger = self.ledger()
         for task in unit.tasks:
-            for link in ledger.walk(unit.shard, task):
+            for link in ledger.iter_links(unit.shard, task):
                 is_late_owner = link.start < unit.start < link.end
                 is_apart = link.end <= unit.start or unit.end <= link.start
                 assert is_late_owner or is_apart, "committed work is begun again"
@@ -348,8 +350,8 @@ class World:
         """The invariants of a finished batch."""
         ledger = self.ledger()
         blocked = {(ProjectWork("report").id, 0)} if (ProjectWork("graph").id, 0) in self.poison else set()
-        for shard, task in ledger.chains:
-            links = list(ledger.walk(shard, task))
+        for shard, task in ledger.iter_chain_keys:
+            links = list(ledger.iter_links(shard, task))
             assert [0, *(link.end for link in links)] == [*(link.start for link in links), self.sizes.get(shard, 1)]
             for link in links:
                 items = {(shard, item) for item in range(link.start, link.end)}
@@ -358,14 +360,14 @@ class World:
                 else:
                     assert not items & (self.poison | blocked), "a poisonous item has a result"
         for task in PROJECT:
-            (link,) = ledger.walk(ProjectWork(task).id, task)
-            assert link.outcome.inputs == ledger.inputs(task), "a project task speaks of what is no more"
+            (link,) = ledger.iter_links(ProjectWork(task).id, task)
+            assert link.outcome.inputs == ledger.inputs_digest(task), "a project task speaks of what is no more"
 
 
 def _outcome(
     shard: ShardId, task: str, start: int, end: int, reason: FailureReason | None, inputs: Digest | None
-) -> Outcome:
-    return Outcome(
+) -> TaskOutcome:
+    return TaskOutcome(
         shard=shard,
         task=task,
         start=start,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codebatch.model.work.request import Answer, Cancel, Open, Pause, Stop, Unpause
 from codebatch.scheduling.lifecycle import CommandState
-from codebatch.scheduling.work.events import Settle, StartCommand
+from codebatch.scheduling.work.events import CommitInterrupted, StartCommand
 from tests.scheduling.shared_disk import SharedDisk
 from tests.scheduling.work.open_reference import own_of
 
@@ -26,7 +26,7 @@ class StartChecks(SharedDisk):
                     found[epoch] = ends or found.get(epoch, False)
         return found
 
-    def _check_settled(self, settle: Settle) -> None:
+    def _check_settled(self, settle: CommitInterrupted) -> None:
         """What was stopped is no accident, and no accident is judged before its time."""
         item = settle.item
         before = [one.epoch for one in self.registers.values() if one is not None and one.item == item]
@@ -76,7 +76,7 @@ class StartChecks(SharedDisk):
         policy = self.agenda.policies[item]
         own = own_of(self.agenda.ids[item], policy, rounds, requests)
         assert own in ("open", "retry"), f"item {item} is begun in round {start.round} while it is {own}"
-        last = self.conductor.conclusion(item)
+        last = self.conductor.last_outcome(item)
         is_limited = last is not None and last.reason == "limited"
         is_due = (item, start.round) in self.due or not (policy.backoff_seconds or is_limited)
         assert own == "open" or is_due, f"item {item} is begun again before its time"
@@ -86,7 +86,7 @@ class StartChecks(SharedDisk):
         closed: set[str] = set()
         requests = self.requests[: self.conductor.handled_request_count]
         for item, policy in enumerate(self.agenda.policies):
-            last = self.conductor.conclusion(item)
+            last = self.conductor.last_outcome(item)
             if last is None or last.reason != "limited" or (item, last.round + 1) in self.due:
                 continue
             rounds = {one.round: one for one in self.registers.values() if one is not None and one.item == item}

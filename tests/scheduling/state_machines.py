@@ -12,14 +12,14 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from codebatch.scheduling.actions import Action, AssignUnit, Fail, Retire, ShrinkUnit
+from codebatch.scheduling.actions import AssignUnit, CommitFailure, RetireWorker, SessionAction, ShrinkUnit
 from codebatch.scheduling.events import (
-    Event,
     LeaseRefused,
     OutcomesCommitted,
-    Ready,
+    SessionEvent,
     UnitDone,
     UnitReleased,
+    WorkerIdle,
     WorkerLost,
 )
 from codebatch.scheduling.lifecycle import BatchState
@@ -54,7 +54,7 @@ class Transition(msgspec.Struct, Generic[State], frozen=True):
     """A transition between states: the event or the requested action that causes it, and the condition."""
 
     before: State
-    by: type[Event] | type[Action]
+    by: type[SessionEvent] | type[SessionAction]
     after: State
     when: str
 
@@ -77,7 +77,10 @@ WORK_LIFE: tuple[Transition[WorkState], ...] = (
     ),
     Transition(_W.OPEN, AssignUnit, _W.RUNNING, "the session assigns the unit to a worker"),
     Transition(
-        _W.OPEN, Fail, _W.FAILING, "a task that it needs failed for the item, or the item killed too many workers"
+        _W.OPEN,
+        CommitFailure,
+        _W.FAILING,
+        "a task that it needs failed for the item, or the item killed too many workers",
     ),
     Transition(_W.OPEN, OutcomesCommitted, _W.SETTLED, "another process committed its outcome"),
     Transition(
@@ -100,7 +103,7 @@ WORK_LIFE: tuple[Transition[WorkState], ...] = (
         "its unit was shortened, and the item returns to the queue or to an idle worker",
     ),
     Transition(_W.RUNNING, UnitDone, _W.OPEN, "its worker finished the unit without processing the item"),
-    Transition(_W.RUNNING, Fail, _W.FAILING, "a task that it needs failed for the item meanwhile"),
+    Transition(_W.RUNNING, CommitFailure, _W.FAILING, "a task that it needs failed for the item meanwhile"),
     Transition(_W.RUNNING, WorkerLost, _W.OPEN, "its worker died"),
     Transition(
         _W.RUNNING,
@@ -129,7 +132,7 @@ WORK_LIFE: tuple[Transition[WorkState], ...] = (
 )
 
 WORKER_LIFE: tuple[Transition[WorkerState], ...] = (
-    Transition(_P.SPAWNING, Ready, _P.FRESH, "the worker is ready for a unit"),
+    Transition(_P.SPAWNING, WorkerIdle, _P.FRESH, "the worker is ready for a unit"),
     Transition(_P.SPAWNING, WorkerLost, _P.DEAD, "the worker died during its start"),
     Transition(
         _P.FRESH,
@@ -137,7 +140,7 @@ WORKER_LIFE: tuple[Transition[WorkerState], ...] = (
         _P.RUNNING,
         "the worker gets any unit, also a unit of a single item that killed a worker before",
     ),
-    Transition(_P.FRESH, Retire, _P.RETIRED, "the session ends"),
+    Transition(_P.FRESH, RetireWorker, _P.RETIRED, "the session ends"),
     Transition(_P.FRESH, WorkerLost, _P.DEAD, "the worker died while idle"),
     Transition(_P.RUNNING, ShrinkUnit, _P.RUNNING, "the unit of the worker was shortened"),
     Transition(_P.RUNNING, UnitDone, _P.IDLE, "the unit is done, or its time is up"),
@@ -150,7 +153,7 @@ WORKER_LIFE: tuple[Transition[WorkerState], ...] = (
         "the worker gets any unit, except a unit of a single item that killed a worker before",
     ),
     Transition(
-        _P.IDLE, Retire, _P.RETIRED, "the worker is worn out, is replaced by a fresh worker, or the session ends"
+        _P.IDLE, RetireWorker, _P.RETIRED, "the worker is worn out, is replaced by a fresh worker, or the session ends"
     ),
     Transition(_P.IDLE, WorkerLost, _P.DEAD, "the worker died while idle"),
     Transition(_P.RETIRED, WorkerLost, _P.DEAD, "the worker exited as expected, which does not count as a death"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from codebatch.scheduling.actions import Complete
+from codebatch.scheduling.actions import CompleteSession
 from codebatch.scheduling.work.event_projection import (
     AttemptEnded,
     AttemptInterrupted,
@@ -13,15 +13,15 @@ from codebatch.scheduling.work.event_projection import (
     CommandMarked,
     CommandQueued,
     EmittedEvents,
-    Happening,
     LiveQuestionAsked,
+    ProjectedEvent,
     RequestReceived,
 )
 
 if TYPE_CHECKING:
     from tests.scheduling.work.commands import World
 
-Stream = list[tuple[int, Happening | None]]
+Stream = list[tuple[int, ProjectedEvent | None]]
 
 
 def told_in(stream: Stream) -> EmittedEvents:
@@ -63,9 +63,13 @@ def check_stream(stream: Stream, ended: set[tuple[int, int]], *, is_whole: bool)
 
 def check_told(world: World) -> None:
     """A coordinator is through: it tells what is left, then that; and then all is told."""
-    world.stream += [*world.pending, *((world.epoch, one) for one in world.story.remaining()), (world.epoch, None)]
+    world.stream += [
+        *world.pending,
+        *((world.epoch, one) for one in world.story.remaining_changes()),
+        (world.epoch, None),
+    ]
     world.pending = []
     ended = {place for place, one in world.registers.items() if one is not None and one.reason != "unbegun"}
-    check_stream(world.stream, ended, is_whole=isinstance(world.end, Complete))
+    check_stream(world.stream, ended, is_whole=isinstance(world.end, CompleteSession))
     states = Counter(world.conductor.state(item).value for item in range(world.count))
     assert world.story.counts == states, "counts are others"

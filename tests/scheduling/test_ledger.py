@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from codebatch.model.digest import Digest
-from codebatch.model.outcome import Commit, HolderId, Outcome, OutcomeType, Register
+from codebatch.model.outcome import Commit, HolderId, OutcomeRegister, OutcomeType, TaskOutcome
 from codebatch.model.shard import ProjectWork, ShardId
-from codebatch.scheduling.analysis.ledger import Ledger
+from codebatch.scheduling.analysis.ledger import OutcomeLedger
 from codebatch.scheduling.lifecycle import BatchState, batch_state, is_stalled
 from codebatch.scheduling.outcome_counts import OutcomeCounts
 from codebatch.store.results.ledgers import count_ledger_outcomes
@@ -21,12 +21,14 @@ S = ShardId("00000001")
 ITEMS = 10
 
 
-def _ledger() -> Ledger:
-    return Ledger(work_of({S: ITEMS}), {"parse": (), "lint": ("parse",)})
+def _ledger() -> OutcomeLedger:
+    return OutcomeLedger(work_of({S: ITEMS}), {"parse": (), "lint": ("parse",)})
 
 
-def _add(ledger: Ledger, task: str, start: int, end: int, type_: OutcomeType = "result", round_: int = 1) -> None:
-    outcome = Outcome(shard=S, task=task, start=start, end=end, type=type_)
+def _add(
+    ledger: OutcomeLedger, task: str, start: int, end: int, type_: OutcomeType = "result", round_: int = 1
+) -> None:
+    outcome = TaskOutcome(shard=S, task=task, start=start, end=end, type=type_)
     ledger.add(Commit(segment=HolderId("h"), epoch=1, round=round_, outcomes=(outcome,)))
 
 
@@ -34,9 +36,9 @@ def _add(ledger: Ledger, task: str, start: int, end: int, type_: OutcomeType = "
 def test_walk_and_holes_partition_the_items(ranges: list[tuple[int, int]]) -> None:
     ledger = _ledger()
     for start, length in ranges:
-        if not any(known.start == start for known in ledger.walk(S, "parse")):
+        if not any(known.start == start for known in ledger.iter_links(S, "parse")):
             _add(ledger, "parse", start, min(ITEMS, start + length))
-    pieces = sorted([(link.start, link.end) for link in ledger.walk(S, "parse")] + ledger.holes(S, "parse"))
+    pieces = sorted([(link.start, link.end) for link in ledger.iter_links(S, "parse")] + ledger.list_holes(S, "parse"))
     assert pieces[0][0] == 0
     assert pieces[-1][1] == ITEMS
     assert all(one[1] == other[0] for one, other in pairwise(pieces))
@@ -51,7 +53,7 @@ def test_finishing_all_open_units_completes_the_shard(ranges: list[tuple[str, in
         for task in unit.tasks:
             _add(ledger, task, unit.start, unit.end, round_=unit.round)
     assert not ledger.open_units(S)
-    assert not ledger.holes(S, "parse") + ledger.holes(S, "lint")
+    assert not ledger.list_holes(S, "parse") + ledger.list_holes(S, "lint")
 
 
 def test_open_units_are_the_maximal_ranges_that_lack_the_same_tasks() -> None:
@@ -66,8 +68,8 @@ def test_register_that_the_walk_does_not_reach_is_ignored() -> None:
     ledger = _ledger()
     _add(ledger, "parse", 5, 10)
     _add(ledger, "parse", 0, 7)
-    assert [(link.start, link.end) for link in ledger.walk(S, "parse")] == [(0, 7)]
-    assert ledger.holes(S, "parse") == [(7, 10)]
+    assert [(link.start, link.end) for link in ledger.iter_links(S, "parse")] == [(0, 7)]
+    assert ledger.list_holes(S, "parse") == [(7, 10)]
 
 
 def test_later_round_replaces_a_failure_only_after_retry() -> None:
@@ -82,12 +84,12 @@ def test_later_round_replaces_a_failure_only_after_retry() -> None:
     assert (unit.start, unit.end, unit.tasks, unit.round) == (3, 4, ("parse",), 2)
     _add(ledger, "parse", 3, 4, round_=2)
     assert ledger.open_units(S) == []
-    assert ledger.unsuccessful(S, "parse") == []
+    assert ledger.unsuccessful_links(S, "parse") == []
 
 
 def test_range_of_an_unreadable_register_is_open_in_the_next_round() -> None:
     ledger = _ledger()
-    ledger.mark_unreadable(Register(S, 0, "parse", 1))
+    ledger.mark_unreadable(OutcomeRegister(S, 0, "parse", 1))
     _add(ledger, "lint", 0, 10)
     (unit,) = ledger.open_units(S)
     assert (unit.start, unit.end, unit.tasks, unit.round) == (0, 10, ("parse",), 2)
@@ -95,7 +97,7 @@ def test_range_of_an_unreadable_register_is_open_in_the_next_round() -> None:
 
 def test_task_waits_for_a_needed_task_that_is_retried() -> None:
     """Whether that failed decides what becomes of it."""
-    ledger = Ledger(work_of({S: 1}), {"parse": (), "lint": ("parse",), "report": ("lint",)})
+    ledger = OutcomeLedger(work_of({S: 1}), {"parse": (), "lint": ("parse",), "report": ("lint",)})
     _add(ledger, "parse", 0, 1, "failed")
     _add(ledger, "parse", 0, 1, "failed", round_=2)
     _add(ledger, "lint", 0, 1, "failed")
@@ -111,10 +113,10 @@ def test_task_waits_for_a_needed_task_that_is_retried() -> None:
 def test_hole_is_split_at_an_unreadable_register() -> None:
     """Else who begins there would find that name taken, however often."""
     ledger = _ledger()
-    ledger.mark_unreadable(Register(S, 4, "parse", 1))
+    ledger.mark_unreadable(OutcomeRegister(S, 4, "parse", 1))
     _add(ledger, "lint", 0, 10)
     assert [(unit.start, unit.end, unit.round) for unit in ledger.open_units(S)] == [(0, 4, 1), (4, 10, 2)]
-    assert ledger.holes(S, "parse") == [(0, 10)]
+    assert ledger.list_holes(S, "parse") == [(0, 10)]
 
 
 def test_an_item_whose_needed_task_failed_is_doomed() -> None:
@@ -123,7 +125,7 @@ def test_an_item_whose_needed_task_failed_is_doomed() -> None:
     _add(ledger, "parse", 2, 3, "failed")
     _add(ledger, "parse", 3, 10)
     (unit,) = ledger.open_units(S)
-    assert ledger.doomed(unit) == [(2, ("lint",))]
+    assert ledger.doomed_items(unit) == [(2, ("lint",))]
 
 
 def test_batch_state_follows_from_counts() -> None:
@@ -158,23 +160,23 @@ def test_repeated_failure_is_not_executed_a_third_time() -> None:
 
 def test_known_commit_is_ignored() -> None:
     ledger = _ledger()
-    outcome = Outcome(shard=S, task="parse", start=0, end=4, type="result")
+    outcome = TaskOutcome(shard=S, task="parse", start=0, end=4, type="result")
     commit = Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(outcome,))
     assert ledger.add(commit) == [S]
     assert ledger.add(commit) == []
 
 
-def _with_project_task() -> Ledger:
-    return Ledger(work_of({S: ITEMS}, ["sum"]), {"parse": (), "sum": ("parse",)})
+def _with_project_task() -> OutcomeLedger:
+    return OutcomeLedger(work_of({S: ITEMS}, ["sum"]), {"parse": (), "sum": ("parse",)})
 
 
 def test_inputs_digest_of_a_project_task_changes_with_later_rounds() -> None:
     ledger = _with_project_task()
     _add(ledger, "parse", 0, ITEMS)
-    before = ledger.inputs("sum")
-    outcome = Outcome(shard=S, task="parse", start=0, end=ITEMS, type="result", digest=Digest("other"))
+    before = ledger.inputs_digest("sum")
+    outcome = TaskOutcome(shard=S, task="parse", start=0, end=ITEMS, type="result", digest=Digest("other"))
     ledger.add(Commit(segment=HolderId("h"), epoch=1, round=2, outcomes=(outcome,)))
-    assert ledger.inputs("sum") != before
+    assert ledger.inputs_digest("sum") != before
 
 
 def test_project_task_waits_for_retried_file_tasks() -> None:
@@ -191,14 +193,14 @@ def test_project_task_waits_for_retried_file_tasks() -> None:
 
 def test_failed_project_task_without_files_makes_the_batch_failed() -> None:
     own = ProjectWork("sum")
-    ledger = Ledger([own], {"sum": ()})
-    failed = Outcome(shard=own.id, task="sum", start=0, end=1, type="failed", inputs=ledger.inputs("sum"))
+    ledger = OutcomeLedger([own], {"sum": ()})
+    failed = TaskOutcome(shard=own.id, task="sum", start=0, end=1, type="failed", inputs=ledger.inputs_digest("sum"))
     ledger.add(Commit(segment=HolderId("h"), epoch=0, round=1, outcomes=(failed,)))
-    (piece,) = ledger.pieces("sum")
+    (piece,) = ledger.iter_shard_results("sum")
     assert (piece.shard, piece.items, [link.type for link in piece.links]) == (own.id, 1, ["failed"])
     assert batch_state(count_ledger_outcomes(ledger), is_started=True) is BatchState.FAILED
     ledger.retry_unsuccessful()
     (unit,) = ledger.open_units(own.id)
     ledger.add(Commit(segment=HolderId("h"), epoch=1, round=unit.round, outcomes=(replace(failed, type="result"),)))
-    assert list(ledger.pieces("sum")) == [(own.id, 0, [])]
+    assert list(ledger.iter_shard_results("sum")) == [(own.id, 0, [])]
     assert batch_state(count_ledger_outcomes(ledger), is_started=True) is BatchState.COMPLETED

@@ -9,20 +9,20 @@ from typing import Any
 import pytest
 
 from codebatch.model.digest import Digest
-from codebatch.model.outcome import Commit, HolderId, Outcome, OutcomeType, Register, Unit
+from codebatch.model.outcome import Commit, HolderId, OutcomeRegister, OutcomeType, TaskOutcome, WorkUnit
 from codebatch.model.shard import ProjectWork, ShardId
-from codebatch.scheduling.actions import Action, AssignUnit, Fail, Retire, ShrinkUnit
-from codebatch.scheduling.analysis.ledger import Ledger
-from codebatch.scheduling.analysis.session import Session
+from codebatch.scheduling.actions import AssignUnit, CommitFailure, RetireWorker, SessionAction, ShrinkUnit
+from codebatch.scheduling.analysis.ledger import OutcomeLedger
+from codebatch.scheduling.analysis.session import AnalysisSession
 from codebatch.scheduling.events import (
-    Event,
     LeaseRefused,
     OutcomesCommitted,
-    Ready,
+    SessionEvent,
     SessionStarted,
     UnitDone,
     UnitReleased,
     WorkerId,
+    WorkerIdle,
     WorkerLost,
 )
 from codebatch.scheduling.lifecycle import BatchState, batch_state
@@ -39,7 +39,7 @@ class ResumedWorld(World):
 
     is_resumed = False
 
-    def ledger(self) -> Ledger:
+    def ledger(self) -> OutcomeLedger:
         """As of `resume`."""
         ledger = super().ledger()
         if self.is_resumed:
@@ -52,13 +52,16 @@ class Watch:
 
     def __init__(self) -> None:
         self.seen: Counter[Transition[Any]] = Counter()
-        self._pairs: dict[Session, dict[Pair, WorkState]] = {}
-        self._workers: dict[Session, dict[WorkerId, WorkerState]] = {}
-        self._batches: dict[Session, BatchState] = {}
+        self._pairs: dict[AnalysisSession, dict[Pair, WorkState]] = {}
+        self._workers: dict[AnalysisSession, dict[WorkerId, WorkerState]] = {}
+        self._batches: dict[AnalysisSession, BatchState] = {}
 
     def handle(
-        self, session: Session, event: Event, original: Callable[[Session, Event], list[Action]]
-    ) -> list[Action]:
+        self,
+        session: AnalysisSession,
+        event: SessionEvent,
+        original: Callable[[AnalysisSession, SessionEvent], list[SessionAction]],
+    ) -> list[SessionAction]:
         """What `original` does, held against the tables."""
         running = dict(session._pool.running)
         actions = original(session, event)
@@ -82,17 +85,19 @@ class Watch:
         for trigger in triggers:
             moves = [move for move in life if move.before in ways and isinstance(trigger, move.by)]
             ahead = {move.after: (*ways[move.before], move) for move in reversed(moves)}
-            is_optional = isinstance(trigger, Event) or life is BATCH_LIFE
+            is_optional = isinstance(trigger, SessionEvent) or life is BATCH_LIFE
             ways = {**ahead, **ways} if is_optional else ahead
         assert after in ways, f"{before} -> {after} by {triggers}"
         self.seen.update(ways[after])
 
-    def _check_workers(self, session: Session, event: Event, actions: Sequence[Action]) -> None:
+    def _check_workers(self, session: AnalysisSession, event: SessionEvent, actions: Sequence[SessionAction]) -> None:
         """Each worker makes exactly the moves of the table, and the pool has it where the last one leads."""
         states = self._workers.setdefault(session, {})
         pool = session._pool
         for trigger in (event, *actions):
-            if isinstance(trigger, Ready | UnitDone | LeaseRefused | WorkerLost | AssignUnit | ShrinkUnit | Retire):
+            if isinstance(
+                trigger, WorkerIdle | UnitDone | LeaseRefused | WorkerLost | AssignUnit | ShrinkUnit | RetireWorker
+            ):
                 before = states.get(trigger.worker, WorkerState.SPAWNING)
                 (move,) = [move for move in WORKER_LIFE if (move.before, move.by) == (before, type(trigger))]
                 states[trigger.worker] = move.after
@@ -106,16 +111,18 @@ class Watch:
         assert found == {worker: state for worker, state in states.items() if state is not WorkerState.DEAD}
 
 
-def _event_per_commit(event: Event) -> list[object]:
+def _event_per_commit(event: SessionEvent) -> list[object]:
     """One look at the disk is one event, and as many moves as it found commits and unreadable registers."""
     return [event] * (len(event.commits) + len(event.unreadable)) if isinstance(event, OutcomesCommitted) else [event]
 
 
-def _triggers(pair: Pair, event: Event, actions: Sequence[Action], running: dict[WorkerId, Unit]) -> list[object]:
+def _triggers(
+    pair: Pair, event: SessionEvent, actions: Sequence[SessionAction], running: dict[WorkerId, WorkUnit]
+) -> list[object]:
     """Those of an event and of actions that concern an item."""
     shard, item, task = pair
 
-    def is_in(unit: Unit | None) -> bool:
+    def is_in(unit: WorkUnit | None) -> bool:
         return unit is not None and unit.shard == shard and unit.start <= item < unit.end and task in unit.tasks
 
     match event:
@@ -134,16 +141,16 @@ def _triggers(pair: Pair, event: Event, actions: Sequence[Action], running: dict
                 found.append(action)
             case ShrinkUnit(worker, end) if is_in(running.get(worker)) and item >= end:
                 found.append(action)
-            case Fail() if (action.shard, action.item) == (shard, item) and task in action.tasks:
+            case CommitFailure() if (action.shard, action.item) == (shard, item) and task in action.tasks:
                 found.append(action)
             case _:
                 pass
     return found
 
 
-def _pairs_of(session: Session) -> dict[Pair, WorkState]:
+def _pairs_of(session: AnalysisSession) -> dict[Pair, WorkState]:
     """Where every item of every task is, read off the session."""
-    ledger, work = session.ledger, session._work
+    ledger, work = session.ledger, session._open_units
     states: dict[Pair, WorkState] = {}
     for shard, of in ledger.work.items():
         units = ledger.open_units(shard)
@@ -154,13 +161,13 @@ def _pairs_of(session: Session) -> dict[Pair, WorkState]:
             for task in part.tasks
         }
         still = {(i, task) for unit in units for i in range(unit.start, unit.end) for task in unit.tasks}
-        busy = {item: unit for unit in session._pool.busy_in(shard) for item in range(unit.start, unit.end)}
+        busy = {item: unit for unit in session._pool.running_units_in(shard) for item in range(unit.start, unit.end)}
         for task in ledger._tasks[shard]:
             for item in range(of.items):
                 if (item, task) not in still:
                     is_waiting = isinstance(of, ProjectWork) and task not in ledger._project._readiness._settled
                     state = WorkState.WAITING if is_waiting else WorkState.SETTLED
-                elif (item, task) in work._failing.get(shard, ()):
+                elif (item, task) in work._failing_tasks.get(shard, ()):
                     state = WorkState.FAILING
                 elif item in busy:
                     state = WorkState.RUNNING if task in busy[item].tasks else WorkState.OPEN
@@ -172,8 +179,8 @@ def _pairs_of(session: Session) -> dict[Pair, WorkState]:
 
 def _watched(seed: int, watch: Watch, patch: pytest.MonkeyPatch) -> None:
     """Run a small world, and resume it where something failed."""
-    original = Session.handle
-    patch.setattr(Session, "handle", lambda session, event: watch.handle(session, event, original))
+    original = AnalysisSession.handle
+    patch.setattr(AnalysisSession, "handle", lambda session, event: watch.handle(session, event, original))
     world = ResumedWorld(seed, shards=1 + seed % 3, items_max=5, poison=seed % 4, kill_rate=0.2 if seed % 2 else 0.0)
     run_world(world, jobs=1 + seed % 4, coordinators=2 + seed % 2, coordinator_kills=seed % 3)
     if world.poison:
@@ -205,40 +212,40 @@ def _run_manual_scenarios(watch: Watch) -> None:
     """What is in no simulated world: a worker that dies before it is ready, or ends a unit that it did not do; a
     register that cannot be read; a batch of files."""
     shard, worker = ShardId("00000001"), WorkerId(1)
-    session = Session(Ledger(work_of({shard: 2}), {"parse": ()}), costs={shard: [0.0, 1.0, 2.0]}, jobs=1)
+    session = AnalysisSession(OutcomeLedger(work_of({shard: 2}), {"parse": ()}), costs={shard: [0.0, 1.0, 2.0]}, jobs=1)
     failed = [_outcome(shard, item, "failed") for item in (0, 1)]
-    events: list[Event] = [
-        SessionStarted(), WorkerLost(worker, None, "crash"), Ready(WorkerId(2)), UnitDone(WorkerId(2)),
+    events: list[SessionEvent] = [
+        SessionStarted(), WorkerLost(worker, None, "crash"), WorkerIdle(WorkerId(2)), UnitDone(WorkerId(2)),
         _committed(1, *failed), *(_committed(2, _outcome(shard, item, "result")) for item in (0, 1)),
     ]  # fmt: skip
     for event in events:
-        watch.handle(session, event, Session.handle)
-    session = Session(Ledger(work_of({shard: 1}), {"parse": ()}), costs={shard: [0.0, 1.0]}, jobs=1)
+        watch.handle(session, event, AnalysisSession.handle)
+    session = AnalysisSession(OutcomeLedger(work_of({shard: 1}), {"parse": ()}), costs={shard: [0.0, 1.0]}, jobs=1)
     for event in (
         SessionStarted(),
-        Ready(worker),
+        WorkerIdle(worker),
         _committed(1, failed[0]),
         _committed(2, _outcome(shard, 0, "result")),
     ):
-        watch.handle(session, event, Session.handle)
-    session = Session(Ledger(work_of({shard: 1}), {"parse": ()}), costs={shard: [0.0, 1.0]}, jobs=1)
+        watch.handle(session, event, AnalysisSession.handle)
+    session = AnalysisSession(OutcomeLedger(work_of({shard: 1}), {"parse": ()}), costs={shard: [0.0, 1.0]}, jobs=1)
     deaths = [WorkerLost(WorkerId(number), (0, 1), "crash", task="parse") for number in (1, 2)]
-    events = [SessionStarted(), *(event for death in deaths for event in (Ready(death.worker), death))]
-    for event in (*events, OutcomesCommitted((), (Register(shard, 0, "parse", 1),))):
-        watch.handle(session, event, Session.handle)
+    events = [SessionStarted(), *(event for death in deaths for event in (WorkerIdle(death.worker), death))]
+    for event in (*events, OutcomesCommitted((), (OutcomeRegister(shard, 0, "parse", 1),))):
+        watch.handle(session, event, AnalysisSession.handle)
     sum_ = ProjectWork("sum")
-    ledger = Ledger(work_of({shard: 1}, ["sum"]), {"parse": (), "sum": ("parse",)})
-    session = Session(ledger, costs={shard: [0.0, 1.0], sum_.id: [0.0, 1.0]}, jobs=1)
-    for event in (SessionStarted(), Ready(worker), _committed(1, failed[0]), UnitDone(worker)):
-        watch.handle(session, event, Session.handle)
-    made = Outcome(shard=sum_.id, task="sum", start=0, end=1, type="result", inputs=ledger.inputs("sum"))
+    ledger = OutcomeLedger(work_of({shard: 1}, ["sum"]), {"parse": (), "sum": ("parse",)})
+    session = AnalysisSession(ledger, costs={shard: [0.0, 1.0], sum_.id: [0.0, 1.0]}, jobs=1)
+    for event in (SessionStarted(), WorkerIdle(worker), _committed(1, failed[0]), UnitDone(worker)):
+        watch.handle(session, event, AnalysisSession.handle)
+    made = TaskOutcome(shard=sum_.id, task="sum", start=0, end=1, type="result", inputs=ledger.inputs_digest("sum"))
     for event in (_committed(1, made), UnitDone(worker), _committed(2, _outcome(shard, 0, "result", "other"))):
-        watch.handle(session, event, Session.handle)
+        watch.handle(session, event, AnalysisSession.handle)
 
 
-def _outcome(shard: ShardId, item: int, type_: OutcomeType, digest: str = "") -> Outcome:
-    return Outcome(shard=shard, task="parse", start=item, end=item + 1, type=type_, digest=Digest(digest))
+def _outcome(shard: ShardId, item: int, type_: OutcomeType, digest: str = "") -> TaskOutcome:
+    return TaskOutcome(shard=shard, task="parse", start=item, end=item + 1, type=type_, digest=Digest(digest))
 
 
-def _committed(round_: int, *outcomes: Outcome) -> OutcomesCommitted:
+def _committed(round_: int, *outcomes: TaskOutcome) -> OutcomesCommitted:
     return OutcomesCommitted((Commit(segment=HolderId("h"), epoch=1, round=round_, outcomes=outcomes),))

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codebatch.model.outcome import Commit, HolderId, Outcome, OutcomeType, Unit
+from codebatch.model.outcome import Commit, HolderId, OutcomeType, TaskOutcome, WorkUnit
 from codebatch.model.shard import ProjectWork, ShardId
-from codebatch.scheduling.actions import AssignUnit, Complete
-from codebatch.scheduling.analysis.ledger import Ledger
-from codebatch.scheduling.analysis.session import Session
-from codebatch.scheduling.events import OutcomesCommitted, Ready, SessionStarted, UnitDone, WorkerId
+from codebatch.scheduling.actions import AssignUnit, CompleteSession
+from codebatch.scheduling.analysis.ledger import OutcomeLedger
+from codebatch.scheduling.analysis.session import AnalysisSession
+from codebatch.scheduling.events import OutcomesCommitted, SessionStarted, UnitDone, WorkerId, WorkerIdle
 from tests.scheduling.work.batches import work_of
 
 S = ShardId("00000001")
@@ -33,23 +33,23 @@ def _diamonds(count: int) -> Needs:
     return needs
 
 
-def _commit(ledger: Ledger, unit: Unit, type_: OutcomeType = "result") -> Commit:
+def _commit(ledger: OutcomeLedger, unit: WorkUnit, type_: OutcomeType = "result") -> Commit:
     outcomes = tuple(
-        Outcome(shard=unit.shard, task=task, start=0, end=unit.end, type=type_, inputs=ledger.inputs(task))
+        TaskOutcome(shard=unit.shard, task=task, start=0, end=unit.end, type=type_, inputs=ledger.inputs_digest(task))
         if unit.shard != S
-        else Outcome(shard=S, task=task, start=unit.start, end=unit.end, type=type_)
+        else TaskOutcome(shard=S, task=task, start=unit.start, end=unit.end, type=type_)
         for task in unit.tasks
     )
     return Commit(segment=HolderId("h"), epoch=1, round=unit.round, outcomes=outcomes)
 
 
-def _open_project_tasks(ledger: Ledger) -> list[str]:
+def _open_project_tasks(ledger: OutcomeLedger) -> list[str]:
     return [unit.tasks[0] for work in ledger.project_work for unit in ledger.open_units(work.id)]
 
 
 @pytest.mark.parametrize("needs", [_chain(5000), _diamonds(40)], ids=["a chain of 5,000", "40 diamonds"])
 def test_open_project_tasks_of_a_deep_graph_are_computed_quickly(needs: Needs) -> None:
-    ledger = Ledger(work_of({}, needs), needs)
+    ledger = OutcomeLedger(work_of({}, needs), needs)
     began = time.process_time()
     assert _open_project_tasks(ledger) == ["t0"]
     assert time.process_time() - began < 1
@@ -58,13 +58,13 @@ def test_open_project_tasks_of_a_deep_graph_are_computed_quickly(needs: Needs) -
 @pytest.mark.parametrize("make", [lambda: _chain(2000), lambda: _diamonds(40)], ids=["a chain of 2,000", "40 diamonds"])
 def test_session_executes_a_deep_graph_in_dependency_order(make: Callable[[], Needs]) -> None:
     needs = make()
-    ledger = Ledger(work_of({}, needs), needs)
-    session = Session(ledger, costs={shard: [0.0, 1.0] for shard in ledger.work}, jobs=1)
+    ledger = OutcomeLedger(work_of({}, needs), needs)
+    session = AnalysisSession(ledger, costs={shard: [0.0, 1.0] for shard in ledger.work}, jobs=1)
     worker = WorkerId(1)
     session.handle(SessionStarted())
-    actions = session.handle(Ready(worker))
+    actions = session.handle(WorkerIdle(worker))
     done: list[str] = []
-    while Complete() not in actions:
+    while CompleteSession() not in actions:
         (unit,) = [action.unit for action in actions if isinstance(action, AssignUnit)]
         assert set(needs[unit.tasks[0]]) <= set(done)
         done += unit.tasks
@@ -81,7 +81,7 @@ def test_incremental_readiness_matches_a_full_computation(data: st.DataObject) -
     needs: Needs = {"parse": ()}
     for place, name in enumerate(names):
         needs[name] = tuple(data.draw(st.lists(st.sampled_from(["parse", *names[:place]]), unique=True)))
-    ledger = Ledger(work_of({S: 2}, names), needs)
+    ledger = OutcomeLedger(work_of({S: 2}, names), needs)
     for _ in range(data.draw(st.integers(0, 12))):
         assert _open_project_tasks(ledger) == _open_by_full_scan(ledger, needs, names)
         units = [unit for shard in ledger.work for unit in ledger.open_units(shard)]
@@ -93,15 +93,17 @@ def test_incremental_readiness_matches_a_full_computation(data: st.DataObject) -
     assert _open_project_tasks(ledger) == _open_by_full_scan(ledger, needs, names)
 
 
-def _open_by_full_scan(ledger: Ledger, needs: Needs, names: Sequence[str]) -> list[str]:
+def _open_by_full_scan(ledger: OutcomeLedger, needs: Needs, names: Sequence[str]) -> list[str]:
     settled: dict[str, bool] = {"parse": not ledger.open_units(S)}
     found = []
     for name in names:
         own = ProjectWork(name).id
         is_ready = all(settled[need] for need in needs[name])
-        links = list(ledger.walk(own, name))
+        links = list(ledger.iter_links(own, name))
         retried = ledger._chains._retried.get((own, name, 0)) == links[0].round if links else False
-        settled[name] = is_ready and bool(links) and links[0].outcome.inputs == ledger.inputs(name) and not retried
+        settled[name] = (
+            is_ready and bool(links) and links[0].outcome.inputs == ledger.inputs_digest(name) and not retried
+        )
         if is_ready and not settled[name]:
             found.append(name)
     return found
@@ -109,24 +111,24 @@ def _open_by_full_scan(ledger: Ledger, needs: Needs, names: Sequence[str]) -> li
 
 def test_project_task_with_changed_inputs_and_its_dependents_reopen() -> None:
     needs: Needs = {"parse": (), "a": ("parse",), "b": ("a",), "c": ("b",)}
-    ledger = Ledger(work_of({S: 1}, "abc"), needs)
+    ledger = OutcomeLedger(work_of({S: 1}, "abc"), needs)
     ledger.add(_commit(ledger, ledger.open_units(S)[0], "failed"))
     while units := [unit for work in ledger.project_work for unit in ledger.open_units(work.id)]:
         ledger.add(_commit(ledger, units[0]))
     ledger.retry_unsuccessful()
     assert _open_project_tasks(ledger) == []
     (unit,) = ledger.open_units(S)
-    outcome = Outcome(shard=S, task="parse", start=0, end=1, type="result", digest=ledger.inputs("a"))
+    outcome = TaskOutcome(shard=S, task="parse", start=0, end=1, type="result", digest=ledger.inputs_digest("a"))
     ledger.add(Commit(segment=HolderId("h"), epoch=1, round=unit.round, outcomes=(outcome,)))
     assert _open_project_tasks(ledger) == ["a"]
     ledger.add(_commit(ledger, ledger.open_units(ProjectWork("a").id)[0]))
     assert _open_project_tasks(ledger) == [], "the same outcome again: nothing that rests on it changes"
 
 
-class _CountingLedger(Ledger):
+class _CountingLedger(OutcomeLedger):
     asked = 0
 
-    def open_units(self, shard: ShardId) -> list[Unit]:
+    def open_units(self, shard: ShardId) -> list[WorkUnit]:
         self.asked += 1
         return super().open_units(shard)
 
@@ -139,9 +141,9 @@ def _needs_of_many_readers(count: int) -> Needs:
 def test_event_examines_only_the_tasks_that_it_affects(needs: Needs) -> None:
     """Commit and end each task of a graph: what is looked at are the task itself and those that need it."""
     ledger = _CountingLedger(work_of({}, needs), needs)
-    session = Session(ledger, costs={shard: [0.0, 1.0] for shard in ledger.work}, jobs=1)
+    session = AnalysisSession(ledger, costs={shard: [0.0, 1.0] for shard in ledger.work}, jobs=1)
     session.handle(SessionStarted())
-    actions = session.handle(Ready(WorkerId(1)))
+    actions = session.handle(WorkerIdle(WorkerId(1)))
     needed_by = Counter(need for needed in needs.values() for need in needed)
     for _ in range(min(len(needs) - 1, 200)):
         (unit,) = [action.unit for action in actions if isinstance(action, AssignUnit)]
@@ -153,7 +155,7 @@ def test_event_examines_only_the_tasks_that_it_affects(needs: Needs) -> None:
 
 def test_file_task_outcome_affects_only_project_tasks_that_read_it() -> None:
     needs = _needs_of_many_readers(50)
-    ledger = Ledger(work_of({S: 1}, [name for name in needs if name not in ("parse", "lint")]), needs)
+    ledger = OutcomeLedger(work_of({S: 1}, [name for name in needs if name not in ("parse", "lint")]), needs)
     assert _open_project_tasks(ledger) == []
     ledger.changed_projects()
     ledger.add(Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(_file_outcome("lint"),)))
@@ -163,5 +165,5 @@ def test_file_task_outcome_affects_only_project_tasks_that_read_it() -> None:
     assert [work.task for work in ledger.changed_projects()] == [f"t{n}" for n in range(50)]
 
 
-def _file_outcome(task: str) -> Outcome:
-    return Outcome(shard=S, task=task, start=0, end=1, type="result")
+def _file_outcome(task: str) -> TaskOutcome:
+    return TaskOutcome(shard=S, task=task, start=0, end=1, type="result")

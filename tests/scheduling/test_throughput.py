@@ -9,21 +9,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codebatch.model.outcome import Commit, HolderId, Outcome, Unit
+from codebatch.model.outcome import Commit, HolderId, TaskOutcome, WorkUnit
 from codebatch.model.shard import ShardId
-from codebatch.scheduling.actions import Action, AssignUnit, Break, ShrinkUnit, Spawn, SurveyWorker
-from codebatch.scheduling.analysis.ledger import Ledger
-from codebatch.scheduling.analysis.session import STARTS_FAILED_MAX, Session
-from codebatch.scheduling.analysis.throughput import START_SECONDS, Throughput
+from codebatch.scheduling.actions import AssignUnit, EndBroken, SessionAction, ShrinkUnit, SpawnWorker, SurveyWorker
+from codebatch.scheduling.analysis.ledger import OutcomeLedger
+from codebatch.scheduling.analysis.session import FAILED_STARTS_MAX, AnalysisSession
+from codebatch.scheduling.analysis.throughput import START_SECONDS, WorkerThroughput
 from codebatch.scheduling.events import (
     OutcomesCommitted,
     ProgressReport,
-    Ready,
     SessionStarted,
-    Surveyed,
     UnitDone,
     WorkerId,
+    WorkerIdle,
     WorkerLost,
+    WorkerSurveyed,
 )
 from tests.scheduling.work.batches import work_of
 
@@ -34,27 +34,27 @@ NEVER = 1e9
 """A cost that no work has: by cost alone one worker is started."""
 
 
-def _session(items: int, *, jobs: int = 64, starts_max: int | None = None) -> Session:
+def _session(items: int, *, jobs: int = 64, starts_max: int | None = None) -> AnalysisSession:
     """A session with one shard of items that cost 1 each, whose first worker is at item 0."""
-    ledger = Ledger(work_of({S: items}), {"parse": ()})
+    ledger = OutcomeLedger(work_of({S: items}), {"parse": ()})
     costs = {S: [float(n) for n in range(items + 1)]}
-    session = Session(ledger, costs=costs, jobs=jobs, cost_per_worker=NEVER, starts_max=starts_max)
-    assert session.handle(SessionStarted()) == [Spawn()]
-    session.handle(Ready(W))
+    session = AnalysisSession(ledger, costs=costs, jobs=jobs, cost_per_worker=NEVER, starts_max=starts_max)
+    assert session.handle(SessionStarted()) == [SpawnWorker()]
+    session.handle(WorkerIdle(W))
     return session
 
 
-def _report(session: Session, seconds: float, *positions: int) -> int:
+def _report(session: AnalysisSession, seconds: float, *positions: int) -> int:
     """Report where workers 1, 2, … are; return how many are started for it."""
     found = session.handle(ProgressReport(seconds, tuple((WorkerId(n), at) for n, at in enumerate(positions, start=1))))
     return _spawns(found)
 
 
-def _spawns(actions: Sequence[Action]) -> int:
-    return sum(isinstance(action, Spawn) for action in actions)
+def _spawns(actions: Sequence[SessionAction]) -> int:
+    return sum(isinstance(action, SpawnWorker) for action in actions)
 
 
-def _warm_up(session: Session, position: int = 0) -> None:
+def _warm_up(session: AnalysisSession, position: int = 0) -> None:
     """Let the first worker work for as long as does not count."""
     assert _report(session, START_SECONDS, position) == 0
 
@@ -117,11 +117,11 @@ def test_long_set_up_requires_more_remaining_work_for_a_start() -> None:
 
 
 def test_longest_set_up_is_the_duration_of_a_start() -> None:
-    units = {W: Unit(shard=S, start=0, end=50, tasks=("parse",))}
-    throughput = Throughput({S: [float(n) for n in range(100)]}, units, NEVER)
+    units = {W: WorkUnit(shard=S, start=0, end=50, tasks=("parse",))}
+    throughput = WorkerThroughput({S: [float(n) for n in range(100)]}, units, NEVER)
     throughput.observe(ProgressReport(5.0, ()))
     throughput.observe(ProgressReport(START_SECONDS + 5.0, ((W, 0),)))
-    units[WorkerId(2)] = Unit(shard=S, start=50, end=99, tasks=("parse",))
+    units[WorkerId(2)] = WorkUnit(shard=S, start=50, end=99, tasks=("parse",))
     throughput.observe(ProgressReport(TICK, ((W, 0), (WorkerId(2), 50))))
     assert throughput.workers_worth(0.0, 0) == math.ceil(99 * TICK / (START_SECONDS + 5.0))
 
@@ -129,20 +129,20 @@ def test_longest_set_up_is_the_duration_of_a_start() -> None:
 def test_units_that_end_between_two_reports_count_as_done() -> None:
     sizes = {S: 60, ShardId("00000002"): 40}
     costs = {shard: [float(n) for n in range(size + 1)] for shard, size in sizes.items()}
-    session = Session(Ledger(work_of(sizes), {"parse": ()}), costs=costs, jobs=64, cost_per_worker=NEVER)
+    session = AnalysisSession(OutcomeLedger(work_of(sizes), {"parse": ()}), costs=costs, jobs=64, cost_per_worker=NEVER)
     session.handle(SessionStarted())
-    session.handle(Ready(W))
+    session.handle(WorkerIdle(W))
     _warm_up(session)
-    outcome = Outcome(shard=S, task="parse", start=0, end=60, type="result")
+    outcome = TaskOutcome(shard=S, task="parse", start=0, end=60, type="result")
     session.handle(OutcomesCommitted((Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(outcome,)),)))
     session.handle(UnitDone(W))
     assert _report(session, 1.0, 0) == 1
 
 
-def _throughput(cost_per_worker: float) -> Throughput:
+def _throughput(cost_per_worker: float) -> WorkerThroughput:
     """One worker has a unit of 100 items."""
-    unit = Unit(shard=S, start=0, end=100, tasks=("parse",))
-    return Throughput({S: [float(n) for n in range(101)]}, {W: unit}, cost_per_worker)
+    unit = WorkUnit(shard=S, start=0, end=100, tasks=("parse",))
+    return WorkerThroughput({S: [float(n) for n in range(101)]}, {W: unit}, cost_per_worker)
 
 
 def test_position_of_a_worker_never_decreases() -> None:
@@ -164,7 +164,7 @@ def test_start_limit_bounds_concurrent_starts() -> None:
     _warm_up(session)
     assert _report(session, 1.0, 1) == 3
     assert _report(session, 1.0, 1) == 0
-    assert _spawns(session.handle(Ready(WorkerId(2)))) == 1
+    assert _spawns(session.handle(WorkerIdle(WorkerId(2)))) == 1
     assert _spawns(session.handle(WorkerLost(WorkerId(3), None, "crash"))) == 1
 
 
@@ -175,9 +175,9 @@ def test_repeated_failed_starts_end_further_starts() -> None:
     assert _report(session, 1.0, 1) == 2
     spawned = [
         _spawns(session.handle(WorkerLost(WorkerId(10 + number), None, "crash")))
-        for number in range(STARTS_FAILED_MAX + 1)
+        for number in range(FAILED_STARTS_MAX + 1)
     ]
-    assert spawned == [1] * (STARTS_FAILED_MAX - 1) + [0, 0]
+    assert spawned == [1] * (FAILED_STARTS_MAX - 1) + [0, 0]
     assert _report(session, 10.0, 1) == 0
     assert _spawns(session.handle(WorkerLost(W, None, "crash"))) == 1, "the last one is replaced"
 
@@ -188,23 +188,23 @@ def test_successful_start_resets_the_failed_starts() -> None:
     assert _report(session, 1.0, 1) == 1
     for number in range(2, 20):
         assert _spawns(session.handle(WorkerLost(WorkerId(100 + number), None, "crash"))) == 1
-        assert _spawns(session.handle(Ready(WorkerId(number)))) == 1
+        assert _spawns(session.handle(WorkerIdle(WorkerId(number)))) == 1
 
 
 def test_session_breaks_if_all_starts_fail() -> None:
-    ledger = Ledger(work_of({S: 9}), {"parse": ()})
-    session = Session(ledger, costs={S: [float(n) for n in range(10)]}, jobs=1, cost_per_worker=NEVER)
+    ledger = OutcomeLedger(work_of({S: 9}), {"parse": ()})
+    session = AnalysisSession(ledger, costs={S: [float(n) for n in range(10)]}, jobs=1, cost_per_worker=NEVER)
     session.handle(SessionStarted())
     ends = [session.handle(WorkerLost(WorkerId(number), None, "crash"))[-1] for number in range(1, 7)]
-    assert ends == [Spawn()] * 5 + [Break(6)]
+    assert ends == [SpawnWorker()] * 5 + [EndBroken(6)]
 
 
 def test_work_leased_by_others_starts_no_worker() -> None:
-    ledger = Ledger(work_of({S: 100}), {"parse": ()})
+    ledger = OutcomeLedger(work_of({S: 100}), {"parse": ()})
     costs = {S: [float(n) for n in range(101)]}
-    session = Session(ledger, costs=costs, jobs=8, cost_per_worker=NEVER, leased={(S, 10): 1})
+    session = AnalysisSession(ledger, costs=costs, jobs=8, cost_per_worker=NEVER, leased={(S, 10): 1})
     session.handle(SessionStarted())
-    session.handle(Ready(W))
+    session.handle(WorkerIdle(W))
     _report(session, START_SECONDS, 0)
     assert _report(session, 10.0, 8) == 1, "two items are left here"
 
@@ -213,19 +213,19 @@ def test_idle_worker_prevents_further_starts() -> None:
     session = _session(8)
     _warm_up(session)
     assert _report(session, 5.0, 5) == 2
-    session.handle(Ready(WorkerId(2)))
-    session.handle(Surveyed(W, 5))
-    session.handle(Ready(WorkerId(3)))
-    session.handle(Surveyed(W, 5))
+    session.handle(WorkerIdle(WorkerId(2)))
+    session.handle(WorkerSurveyed(W, 5))
+    session.handle(WorkerIdle(WorkerId(3)))
+    session.handle(WorkerSurveyed(W, 5))
     assert _report(session, 5.0, 5, 7) == 0
 
 
 @pytest.mark.parametrize("items", [5, 1])
 def test_workers_by_cost_do_not_exceed_the_items(items: int) -> None:
-    ledger = Ledger(work_of({S: items}), {"parse": ()})
+    ledger = OutcomeLedger(work_of({S: items}), {"parse": ()})
     costs = {S: [1000.0 * n for n in range(items + 1)]}
-    session = Session(ledger, costs=costs, jobs=64, cost_per_worker=1.0)
-    assert session.handle(SessionStarted()) == [Spawn()] * items
+    session = AnalysisSession(ledger, costs=costs, jobs=64, cost_per_worker=1.0)
+    assert session.handle(SessionStarted()) == [SpawnWorker()] * items
 
 
 reports = st.lists(st.tuples(st.floats(0.0, 2.0), st.integers(0, 20)), max_size=30)
@@ -236,8 +236,8 @@ reports = st.lists(st.tuples(st.floats(0.0, 2.0), st.integers(0, 20)), max_size=
 def test_wanted_workers_do_not_exceed_the_items(
     seen: list[tuple[float, int]], cost_per_worker: float, queued: int
 ) -> None:
-    unit = Unit(shard=S, start=0, end=20, tasks=("parse",))
-    throughput = Throughput({S: [float(n) for n in range(21)]}, {W: unit}, cost_per_worker)
+    unit = WorkUnit(shard=S, start=0, end=20, tasks=("parse",))
+    throughput = WorkerThroughput({S: [float(n) for n in range(21)]}, {W: unit}, cost_per_worker)
     for seconds, position in seen:
         throughput.observe(ProgressReport(seconds, ((W, position),)))
     assert 1 <= throughput.workers_worth(float(queued), queued) <= 20 + queued
@@ -247,8 +247,8 @@ def test_wanted_workers_do_not_exceed_the_items(
 @given(st.floats(0.005, 5.0), st.integers(2, 400), st.integers(1, 50))
 def test_wanted_workers_do_not_exceed_the_seconds_left_per_start(each: float, items: int, ticks: int) -> None:
     """A worker that takes `each` seconds an item: the prediction errs on the low side, by the item at hand."""
-    unit = Unit(shard=S, start=0, end=items, tasks=("parse",))
-    throughput = Throughput({S: [float(n) for n in range(items + 1)]}, {W: unit}, NEVER)
+    unit = WorkUnit(shard=S, start=0, end=items, tasks=("parse",))
+    throughput = WorkerThroughput({S: [float(n) for n in range(items + 1)]}, {W: unit}, NEVER)
     wanted, position = 1, 0
     for tick in range(1, ticks + 1):
         position = min(items, int(tick * TICK / each))
@@ -261,8 +261,8 @@ def test_wanted_workers_do_not_exceed_the_seconds_left_per_start(each: float, it
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.floats(0.01, 1.0), min_size=2, max_size=40))
 def test_stalled_worker_never_reduces_the_wanted_workers(seconds: list[float]) -> None:
-    unit = Unit(shard=S, start=0, end=100, tasks=("parse",))
-    throughput = Throughput({S: [float(n) for n in range(101)]}, {W: unit}, NEVER)
+    unit = WorkUnit(shard=S, start=0, end=100, tasks=("parse",))
+    throughput = WorkerThroughput({S: [float(n) for n in range(101)]}, {W: unit}, NEVER)
     wanted = []
     for each in seconds:
         throughput.observe(ProgressReport(each, ((W, 3),)))
@@ -272,8 +272,8 @@ def test_stalled_worker_never_reduces_the_wanted_workers(seconds: list[float]) -
 
 def test_recent_items_outweigh_the_first_items() -> None:
     """The costliest units go first, and are not like the last ones."""
-    unit = Unit(shard=S, start=0, end=2000, tasks=("parse",))
-    throughput = Throughput({S: [float(n) for n in range(2001)]}, {W: unit}, NEVER)
+    unit = WorkUnit(shard=S, start=0, end=2000, tasks=("parse",))
+    throughput = WorkerThroughput({S: [float(n) for n in range(2001)]}, {W: unit}, NEVER)
     for position in (0, *range(100, 1000, 100), *range(900, 917)):
         throughput.observe(ProgressReport(1.0, ((W, position),)))
     by_the_mean = (2000 - 916) / (916 / 26) / START_SECONDS
@@ -287,23 +287,23 @@ def test_work_finished_by_others_is_not_counted() -> None:
     other = ShardId("00000002")
     sizes = {S: 200, other: 100}
     costs = {shard: [float(n) for n in range(size + 1)] for shard, size in sizes.items()}
-    session = Session(Ledger(work_of(sizes), {"parse": ()}), costs=costs, jobs=64, cost_per_worker=NEVER)
+    session = AnalysisSession(OutcomeLedger(work_of(sizes), {"parse": ()}), costs=costs, jobs=64, cost_per_worker=NEVER)
     session.handle(SessionStarted())
-    session.handle(Ready(W))
-    outcome = Outcome(shard=other, task="parse", start=0, end=100, type="result")
+    session.handle(WorkerIdle(W))
+    outcome = TaskOutcome(shard=other, task="parse", start=0, end=100, type="result")
     session.handle(OutcomesCommitted((Commit(segment=HolderId("other"), epoch=1, round=1, outcomes=(outcome,)),)))
     _report(session, START_SECONDS, 199)
     assert _report(session, 30.0, 199) == 0
 
 
 def test_item_open_in_two_rounds_starts_a_single_worker() -> None:
-    ledger = Ledger(work_of({S: 1}), {"parse": (), "count": ()})
-    failed = Outcome(shard=S, task="count", start=0, end=1, type="failed")
+    ledger = OutcomeLedger(work_of({S: 1}), {"parse": (), "count": ()})
+    failed = TaskOutcome(shard=S, task="count", start=0, end=1, type="failed")
     ledger.add(Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(failed,)))
     ledger.retry_unsuccessful()
     assert [unit.round for unit in ledger.open_units(S)] == [1, 2]
-    session = Session(ledger, costs={S: [0.0, 1.0]}, jobs=64, cost_per_worker=0.1)
-    assert session.handle(SessionStarted()) == [Spawn()]
+    session = AnalysisSession(ledger, costs={S: [0.0, 1.0]}, jobs=64, cost_per_worker=0.1)
+    assert session.handle(SessionStarted()) == [SpawnWorker()]
 
 
 @pytest.mark.parametrize(
@@ -318,12 +318,12 @@ def test_item_open_in_two_rounds_starts_a_single_worker() -> None:
     ],
 )
 def test_unit_that_lasts_too_long_is_shortened(seconds: float, position: int, expected: int | None) -> None:
-    unit = Unit(shard=S, start=0, end=1000, tasks=("parse",))
-    throughput = Throughput({S: [float(n) for n in range(1001)]}, {W: unit}, NEVER)
+    unit = WorkUnit(shard=S, start=0, end=1000, tasks=("parse",))
+    throughput = WorkerThroughput({S: [float(n) for n in range(1001)]}, {W: unit}, NEVER)
     throughput.observe(ProgressReport(START_SECONDS, ((W, 0),)))
-    assert throughput.end_in_time(W) is None, "nothing is known yet"
+    assert throughput.unit_end_in_time(W) is None, "nothing is known yet"
     throughput.observe(ProgressReport(seconds, ((W, position),)))
-    assert throughput.end_in_time(W) == expected
+    assert throughput.unit_end_in_time(W) == expected
 
 
 @pytest.mark.parametrize("workers", [1, 16])
@@ -331,21 +331,21 @@ def test_slow_items_are_averaged_over_a_longer_time(workers: int) -> None:
     """Three seconds each: of the last two seconds alone nothing but the items at hand would be left."""
     shards = {WorkerId(n): ShardId(f"{n:08x}") for n in range(1, workers + 1)}
     costs = {shard: [float(n) for n in range(1001)] for shard in shards.values()}
-    units = {worker: Unit(shard=shard, start=0, end=1000, tasks=("parse",)) for worker, shard in shards.items()}
-    throughput = Throughput(costs, units, NEVER)
+    units = {worker: WorkUnit(shard=shard, start=0, end=1000, tasks=("parse",)) for worker, shard in shards.items()}
+    throughput = WorkerThroughput(costs, units, NEVER)
     for tick in range(301):
         throughput.observe(ProgressReport(TICK, tuple((n, int(tick * TICK / 3.0 + n / 17)) for n in units)))
-    end = throughput.end_in_time(W)
+    end = throughput.unit_end_in_time(W)
     assert end is not None
     assert 60 <= (end - 10) * 3.0 <= 1.2 * 60
 
 
 def test_unit_is_not_cut_before_a_single_long_item() -> None:
-    unit = Unit(shard=S, start=0, end=3, tasks=("parse",))
-    throughput = Throughput({S: [0.0, 1.0, 2.0, 1000.0]}, {W: unit}, NEVER)
+    unit = WorkUnit(shard=S, start=0, end=3, tasks=("parse",))
+    throughput = WorkerThroughput({S: [0.0, 1.0, 2.0, 1000.0]}, {W: unit}, NEVER)
     for seconds in (START_SECONDS, 1.0):
         throughput.observe(ProgressReport(seconds, ((W, 0),)))
-    assert throughput.end_in_time(W) is None
+    assert throughput.unit_end_in_time(W) is None
 
 
 def test_tail_of_a_shortened_unit_is_assigned_to_a_free_worker() -> None:
@@ -353,8 +353,8 @@ def test_tail_of_a_shortened_unit_is_assigned_to_a_free_worker() -> None:
     _warm_up(session)
     assert session.handle(ProgressReport(10.0, ((W, 0),))) == [ShrinkUnit(W, 7)]
     assert session.handle(ProgressReport(0.1, ((W, 0),))) == []
-    assert session._work.queue.items == 993
-    outcome = Outcome(shard=S, task="parse", start=0, end=7, type="result")
+    assert session._open_units.queue.items == 993
+    outcome = TaskOutcome(shard=S, task="parse", start=0, end=7, type="result")
     session.handle(OutcomesCommitted((Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(outcome,)),)))
     (assign,) = session.handle(UnitDone(W))
     assert isinstance(assign, AssignUnit)
@@ -364,9 +364,9 @@ def test_tail_of_a_shortened_unit_is_assigned_to_a_free_worker() -> None:
 def test_rest_of_a_shortened_unit_can_be_stolen() -> None:
     session = _session(1000, jobs=2, starts_max=1)
     _warm_up(session)
-    assert session.handle(ProgressReport(10.0, ((W, 0),))) == [ShrinkUnit(W, 7), Spawn()]
-    (assign,) = session.handle(Ready(WorkerId(2)))
+    assert session.handle(ProgressReport(10.0, ((W, 0),))) == [ShrinkUnit(W, 7), SpawnWorker()]
+    (assign,) = session.handle(WorkerIdle(WorkerId(2)))
     assert isinstance(assign, AssignUnit)
-    outcome = Outcome(shard=S, task="parse", start=7, end=1000, type="result")
+    outcome = TaskOutcome(shard=S, task="parse", start=7, end=1000, type="result")
     session.handle(OutcomesCommitted((Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(outcome,)),)))
     assert session.handle(UnitDone(WorkerId(2))) == [SurveyWorker(W)]

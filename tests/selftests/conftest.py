@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.operations.project.stores import StorePlace
+from codebatch.operations.project.stores import StoreLocator
 from codebatch.operations.runs.indexing import build_index
 from codebatch.store.batches.resolution import resolve_batch
 from tests.selftests.stored import MOODY, Stored
@@ -28,7 +28,7 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stored]:
     write(tree / "codebatch.toml", "[tasks.moody]\npython = 'tools/own.py:task'\n")
     with inline():
         run(tree, root / "store")
-        store = StorePlace(root / "store", start=tree).open()
+        store = StoreLocator(root / "store", start=tree).open()
         build_index(store, resolve_batch(store, None))
         yield Stored(root)
 

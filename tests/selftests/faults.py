@@ -14,10 +14,10 @@ from codebatch.index.build import decode_shard_terms, merge_terms, publish_index
 from codebatch.model.digest import Digest
 from codebatch.model.documents import encode_document
 from codebatch.model.plan import PlannedTask, decode_plan, encode_plan, plan_digest
-from codebatch.model.record_counts import Counts
+from codebatch.model.record_counts import RecordCounts
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.runs.planning import plan_snapshot
-from codebatch.store.batches.batches import decode_batch
+from codebatch.store.batches.batch_directory import decode_batch
 from codebatch.store.batches.resolution import resolve_batch
 from codebatch.store.results.outputs import Manifest, current_outputs, decode_manifest
 from tests.selftests.stored import Stored
@@ -52,7 +52,7 @@ def rewrite_plan(stored: Stored, change: Callable[[Tasks], Tasks]) -> None:
 def _of_other_counts(manifest: Manifest) -> Manifest:
     """One record more than there is, in a shard and in its task."""
     task = manifest.tasks[0]
-    shard = replace(task.shards[0], counts=Counts(kinds={"file": 99}))
+    shard = replace(task.shards[0], counts=RecordCounts(kinds={"file": 99}))
     task = replace(task, shards=(shard, *task.shards[1:]), counts=shard.counts)
     return replace(manifest, tasks=(task, *manifest.tasks[1:]))
 
@@ -128,11 +128,11 @@ def plant_fewer_files(stored: Stored) -> str:
     """The plan and the batch say less than the snapshot has, and agree on it."""
     path, about_path = stored.one("batches/*/plan.json"), stored.one("batches/*/batch.json")
     plan, about = decode_plan(path.read_bytes()), decode_batch(about_path.read_bytes())
-    shards = (*plan.shards[:-1], replace(plan.shards[-1], end=plan.items - 1))
+    shards = (*plan.shards[:-1], replace(plan.shards[-1], end=plan.item_count - 1))
     contexts = {name: replace(table, items=table.items[:-1]) for name, table in plan.contexts.items()}
     path.write_bytes(encode_plan(replace(plan, shards=shards, contexts=contexts)))
-    about_path.write_bytes(encode_document(replace(about, items=plan.items - 1)))
-    rewrite_manifest(stored, lambda manifest: replace(manifest, items=plan.items - 1))
+    about_path.write_bytes(encode_document(replace(about, items=plan.item_count - 1)))
+    rewrite_manifest(stored, lambda manifest: replace(manifest, items=plan.item_count - 1))
     return "the plan does not cover the files"
 
 
@@ -169,7 +169,9 @@ def plant_counts(stored: Stored) -> str:
 def plant_counts_of_task(stored: Stored) -> str:
     rewrite_manifest(
         stored,
-        lambda manifest: replace(manifest, tasks=tuple(replace(task, counts=Counts()) for task in manifest.tasks)),
+        lambda manifest: replace(
+            manifest, tasks=tuple(replace(task, counts=RecordCounts()) for task in manifest.tasks)
+        ),
     )
     return "the counts of a task do not match its shards"
 
@@ -217,13 +219,15 @@ def rewrite_index(stored: Stored, change: Callable[[dict[bytes, bytes]], dict[by
 
 
 def plant_index_without_names(stored: Stored) -> str:
-    rewrite_index(stored, lambda pairs: {key: value for key, value in pairs.items() if not key.startswith(keys.SYMBOL)})
+    rewrite_index(
+        stored, lambda pairs: {key: value for key, value in pairs.items() if not key.startswith(keys.SYMBOL_TAG)}
+    )
     return "index"
 
 
 def plant_index_of_cut_postings(stored: Stored) -> str:
     rewrite_index(
-        stored, lambda pairs: {key: value[:-1] if key[:1] == keys.CODE else value for key, value in pairs.items()}
+        stored, lambda pairs: {key: value[:-1] if key[:1] == keys.CODE_TAG else value for key, value in pairs.items()}
     )
     return "reading all results, because the index cannot be used"
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from codebatch.cli.reference.selftest import list_program_commands
 from codebatch.operations.project.configuration import load_configuration
-from codebatch.operations.project.stores import StorePlace
+from codebatch.operations.project.stores import StoreLocator
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.selftests.catalogue import find_gate
 from codebatch.selftests.findings import GateResult
 from codebatch.selftests.running import run_gate
-from codebatch.selftests.subject import Subject, SubjectCommand
-from codebatch.store.batches.batches import iter_batches
-from codebatch.store.batches.store import open_store
+from codebatch.selftests.subject import SelftestSubject, SubjectCommand
+from codebatch.store.batches.batch_directory import iter_batches
+from codebatch.store.batches.store_directory import open_store
 from codebatch.system.files.files import RealFiles
 
 MOODY = """
@@ -38,7 +38,7 @@ class Stored:
         # Where the batch was made, also if the store is a copy.
         batches = iter_batches(open_store(RealFiles(), self.store)) if self.store.exists() else ()
         roots = [Path(os.fsdecode(batch.about.project_root)) for batch in batches]
-        self.place = StorePlace(self.store, start=roots[0] if roots else root)
+        self.place = StoreLocator(self.store, start=roots[0] if roots else root)
 
     def one(self, pattern: str) -> Path:
         """The first file of the store that fits a pattern."""
@@ -46,9 +46,9 @@ class Stored:
 
     def subject(
         self, reference: str | None = None, commands: Callable[[], Sequence[SubjectCommand]] = list_program_commands
-    ) -> Subject:
+    ) -> SelftestSubject:
         """What gates are held against."""
-        return Subject(
+        return SelftestSubject(
             self.place,
             reference,
             execution=lambda: ExecutionSettings(configuration=load_configuration(self.root / "tree"), jobs=1),

@@ -14,13 +14,13 @@ from msgspec.structs import replace
 
 from codebatch.cli.reference.selftest import list_program_commands
 from codebatch.errors import InvalidInput, StoreNotFound, StoreUnwritable
-from codebatch.index.build import build
+from codebatch.index.build import build_generation
 from codebatch.model.task import Pipeline
-from codebatch.operations.project.stores import StorePlace
+from codebatch.operations.project.stores import StoreLocator
 from codebatch.operations.runs.execution import Listener
-from codebatch.selftests.catalogue import BUNDLES, GATES, check_bundle, find_gate
+from codebatch.selftests.catalogue import BUNDLE_NAMES, SELFTEST_GATES, check_bundle, find_gate
 from codebatch.selftests.findings import FAILURES_SHOWN_MAX
-from codebatch.selftests.running import run_all, run_gate
+from codebatch.selftests.running import run_bundle, run_gate
 from codebatch.selftests.subject import SubjectCommand
 from codebatch.store.results.outputs import Manifest
 from tests.selftests.faults import FAULTS, flip, plant_name, plant_open_batch, rewrite_manifest
@@ -29,9 +29,9 @@ from tests.support.command_line import write
 
 
 def test_all_self_tests_pass_on_an_intact_store(pristine: Stored) -> None:
-    bundle = run_all("all", pristine.subject(), is_stopping=False)
+    bundle = run_bundle("all", pristine.subject(), is_stopping=False)
     assert [(result.gate_id, result.reason) for result in bundle.results if not result.passed] == []
-    assert (bundle.passed, bundle.total, bundle.failed_count) == (True, len(GATES), 0)
+    assert (bundle.passed, bundle.total, bundle.failed_count) == (True, len(SELFTEST_GATES), 0)
     looked = {result.gate_id: result.details for result in bundle.results}
     assert looked["store-schema"] == {"documents": 6}
     assert looked["objects"] == {"objects": 4}
@@ -43,7 +43,7 @@ def test_all_self_tests_pass_on_an_intact_store(pristine: Stored) -> None:
 def test_planted_fault_fails_its_self_test(stored: Stored, name: str, plant: Callable[[Stored], str]) -> None:
     said = plant(stored)
     subject = stored.subject()
-    subject.check_names()
+    subject.check_reference()
     result = run_gate(find_gate(name), subject)
     assert (result.outcome, result.passed) == ("failed", False)
     assert any(said in f"{failure.message} {failure.location}" for failure in result.failures), result.failures
@@ -92,7 +92,7 @@ def test_program_that_cannot_be_loaded_fails_api_complete(pristine: Stored, monk
             {"odd": Pipeline(name="odd", summary="", tasks=("lint", "parse"))},
             "lacks a task that this one needs",
         ),
-        ("KINDS", ("file",), "a task produces records of an unknown kind"),
+        ("RECORD_KINDS", ("file",), "a task produces records of an unknown kind"),
     ],
 )
 def test_pipeline_that_cannot_be_planned_fails_api_complete(
@@ -110,7 +110,7 @@ def test_self_test_that_writes_is_skipped_in_a_read_only_store(
     def refuse(*_: object) -> None:
         raise StoreUnwritable("read-only", hint="free some")
 
-    monkeypatch.setattr("codebatch.selftests.results.verify", refuse)
+    monkeypatch.setattr("codebatch.selftests.results.verify_batch", refuse)
     result = pristine.gate("resume-equals")
     assert (result.outcome, result.reason) == ("skipped", "read-only; free some")
 
@@ -119,8 +119,8 @@ def test_bundle_with_only_skipped_self_tests_does_not_pass(tmp_path: Path, monke
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "tree" / "codebatch.toml", "jobs = 0\n")
     subject = Stored(tmp_path).subject()
-    subject.place = StorePlace()
-    bundle = run_all("all", subject, is_stopping=False)
+    subject.place = StoreLocator()
+    bundle = run_bundle("all", subject, is_stopping=False)
     assert (bundle.skipped_count, bundle.passed) == (bundle.total, False)
 
 
@@ -142,17 +142,17 @@ def test_file_task_without_a_row_for_each_file_fails_plan_covered(stored: Stored
 def test_missing_subjects_are_skipped_and_a_missing_store_is_an_error(tmp_path: Path) -> None:
     empty = Stored(tmp_path)
     with pytest.raises(StoreNotFound):
-        empty.subject().check_names()
-    StorePlace(empty.store).open_or_create()
+        empty.subject().check_reference()
+    StoreLocator(empty.store).open_or_create_store()
     subject = empty.subject()
-    subject.check_names()
-    results = {result.gate_id: result for result in run_all("all", subject, is_stopping=False).results}
+    subject.check_reference()
+    results = {result.gate_id: result for result in run_bundle("all", subject, is_stopping=False).results}
     passed = {gate_id for gate_id, result in results.items() if result.passed}
     assert passed == {"store-schema", "no-foreign-files", "api-complete"}
     assert "no analysis of project" in results["plan-covered"].reason
     assert results["objects"].reason == "there is nothing to check"
     with pytest.raises(InvalidInput):
-        empty.subject("batch-20200101").check_names()
+        empty.subject("batch-20200101").check_reference()
 
 
 def test_unreadable_batch_is_noted_once_and_fails(stored: Stored) -> None:
@@ -165,11 +165,11 @@ def test_unreadable_batch_is_noted_once_and_fails(stored: Stored) -> None:
 
     subject = stored.subject()
     subject.listener = Notes()
-    subject.check_names()
-    results = {result.gate_id: result for result in run_all("all", subject, is_stopping=False).results}
+    subject.check_reference()
+    results = {result.gate_id: result for result in run_bundle("all", subject, is_stopping=False).results}
     assert len(told) == 1
     failed = {gate_id for gate_id, result in results.items() if result.outcome == "failed"}
-    of_batch = {gate.id for gate in GATES if gate.needs == "batch"}
+    of_batch = {gate.id for gate in SELFTEST_GATES if gate.needs == "batch"}
     assert failed == {"store-schema", "objects", *of_batch}
     assert results["plan-covered"].context.batch_id is None
 
@@ -177,9 +177,9 @@ def test_unreadable_batch_is_noted_once_and_fails(stored: Stored) -> None:
 def test_index_build_that_writes_elsewhere_fails_its_self_test(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
     def untidy(*arguments: Any, **named: Any) -> object:
         (stored.store / "pins" / "latest").touch()
-        return build(*arguments, **named)
+        return build_generation(*arguments, **named)
 
-    monkeypatch.setattr("codebatch.selftests.index.build", untidy)
+    monkeypatch.setattr("codebatch.selftests.index.build_generation", untidy)
     result = stored.gate("index-writes-only-indexes")
     assert [failure.location for failure in result.failures] == ["pins", "pins/latest"]
 
@@ -190,7 +190,7 @@ def test_index_self_tests_are_skipped_without_index_or_write_lock(stored: Stored
         result = stored.gate(name)
         assert (result.outcome, "codebatch index build --batch" in result.reason) == ("skipped", True)
     (stored.store / "indexes").mkdir()
-    with StorePlace(stored.store).open().writing():
+    with StoreLocator(stored.store).open().writing():
         assert "another process is writing" in stored.gate("A4").reason
     assert stored.gate("A4").passed
     assert stored.gate("A1").passed
@@ -206,7 +206,7 @@ def test_self_tests_of_outputs_are_skipped_in_an_open_batch(stored: Stored) -> N
 
 def test_stopping_bundle_ends_at_the_first_failure(stored: Stored) -> None:
     plant_name(stored)
-    bundle = run_all("release", stored.subject(), is_stopping=True)
+    bundle = run_bundle("release", stored.subject(), is_stopping=True)
     assert [result.gate_id for result in bundle.results] == ["store-schema", "no-foreign-files"]
     assert (bundle.passed, bundle.total, bundle.failed_count) == (False, 2, 1)
 
@@ -265,14 +265,14 @@ def test_every_file_of_the_store_layout_passes_no_foreign_files(stored: Stored) 
 
 
 def test_every_name_and_alias_resolves_to_one_self_test() -> None:
-    names = [name for gate in GATES for name in (gate.id, *gate.aliases)]
+    names = [name for gate in SELFTEST_GATES for name in (gate.id, *gate.aliases)]
     assert len(names) == len(set(names))
-    assert not {*names} & {*BUNDLES}
-    assert {find_gate(name).id for name in names} == {gate.id for gate in GATES}
+    assert not {*names} & {*BUNDLE_NAMES}
+    assert {find_gate(name).id for name in names} == {gate.id for gate in SELFTEST_GATES}
     assert find_gate("P2-G7").tags == ("batch", "phase2")
     with pytest.raises(InvalidInput, match="no such self-test"):
         find_gate("P9-G9")
-    for name in BUNDLES:
+    for name in BUNDLE_NAMES:
         check_bundle(name)
     with pytest.raises(InvalidInput, match="no such group"):
         check_bundle("P2-G7")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from codebatch import Batch
-from codebatch_workers.lint.ruff_rules import SEVERITIES
+from codebatch_workers.lint.ruff_rules import SEVERITY_BY_CODE
 from tests.signal.sampling import ENOUGH, Finding, findings_of, latest_of, sample
 from tests.signal.table import SHIPPED, shipped, trees
 
@@ -42,7 +42,7 @@ def _findings(batches: Mapping[str, Batch], turn: int) -> Iterator[Finding]:
     for tree in trees():
         if tree.turn == turn:
             for found in findings_of(batches[tree.tree], tree.tree, tree.version):
-                if turn == TOLD_TURN and SEVERITIES.get(found.code) == "hint":
+                if turn == TOLD_TURN and SEVERITY_BY_CODE.get(found.code) == "hint":
                     continue
                 if turn != LACKED_TURN or found.code in LACKED:
                     yield found

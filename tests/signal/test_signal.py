@@ -7,12 +7,12 @@ from collections import Counter
 import pytest
 
 from codebatch.model.record import SEVERITIES as FROM_GRAVEST
-from codebatch_workers.lint.ruff_rules import SEVERITIES
+from codebatch_workers.lint.ruff_rules import SEVERITY_BY_CODE
 from codebatch_workers.lint.text_rules import TEXT_RULES
 from tests.signal.sampling import FINDINGS_OF_A_RULE_MAX, FREQUENT, JUDGED_MIN, NO_RULES, Finding, sample
 from tests.signal.table import HERE, SHIPPED, Verdict, counted, gravest, judged, rounds, shipped, trees
 
-SEVERITY_OF = {**SEVERITIES, **{rule.code: rule.severity for rule in TEXT_RULES if rule.is_on}}
+SEVERITY_OF = {**SEVERITY_BY_CODE, **{rule.code: rule.severity for rule in TEXT_RULES if rule.is_on}}
 # Not lint's: an error of syntax is one, or it is none and the parser is mended (README.md).
 OF_THE_PARSER = {"syntax-error"}
 
@@ -26,11 +26,11 @@ def test_rule_severity_does_not_exceed_its_verdicts() -> None:
 
 def test_unjudged_rules_of_rarely_fixed_families_are_hints() -> None:
     for family in ("ASYNC", "S", "YTT"):
-        codes = [code for code in SEVERITIES if code.rstrip("0123456789") == family]
+        codes = [code for code in SEVERITY_BY_CODE if code.rstrip("0123456789") == family]
         of_family = sum((counted().get(code, Counter()) for code in codes), Counter[Verdict]())
         assert 10 * of_family["fix"] < of_family.total()
         guessed = [code for code in codes if counted().get(code, Counter()).total() < JUDGED_MIN]
-        assert {SEVERITIES[code] for code in guessed} == {"hint"}
+        assert {SEVERITY_BY_CODE[code] for code in guessed} == {"hint"}
 
 
 def test_readme_matches_the_judged_rounds() -> None:

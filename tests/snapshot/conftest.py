@@ -13,7 +13,7 @@ import pytest
 from codebatch.snapshotting.snapshot import SnapshotResult, SourceRules, take_snapshot
 from codebatch.store.objects.object_store import ObjectStore
 from codebatch.store.snapshots.snapshots import Snapshot, load_snapshot
-from codebatch.system.files.files import Files, RealFiles
+from codebatch.system.files.files import RealFiles, StoreFiles
 
 GIT_ENVIRONMENT = {
     "GIT_CONFIG_GLOBAL": "/dev/null",
@@ -29,7 +29,7 @@ class Workbench:
     """A source tree and a store beside it."""
 
     def __init__(self, root: Path) -> None:
-        self.files: Files = RealFiles()
+        self.files: StoreFiles = RealFiles()
         self.source = root / "source"
         self.source.mkdir()
         self.store = root / "store"

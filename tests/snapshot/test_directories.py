@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.model.nearest_directories import Nearest
-from codebatch.snapshotting.directories import Directories
+from codebatch.model.nearest_directories import DirectoryMap
+from codebatch.snapshotting.directories import DirectoryDescriptors
 
 DEPTH = 300
 
@@ -31,10 +31,10 @@ def test_directories_are_entered_in_any_order_with_few_descriptors(deep: Path) -
     before = len(os.listdir("/dev/fd"))
     levels = [b"/".join([b"d"] * depth) for depth in range(1, DEPTH)]
     beside = [level + b"/x" for level in levels]
-    with Directories(bytes(deep)) as directories:
+    with DirectoryDescriptors(bytes(deep)) as directories:
         for order in (levels, levels[::-1], beside, beside[::-1], levels[::7] + beside[::-11]):
             for directory in order:
-                assert os.path.samestat(os.fstat(directories.enter(directory)), _stat(deep, directory))
+                assert os.path.samestat(os.fstat(directories.open_directory(directory)), _stat(deep, directory))
         assert len(os.listdir("/dev/fd")) - before < 140
     assert len(os.listdir("/dev/fd")) == before
 
@@ -46,23 +46,23 @@ def _stat(top: Path, directory: bytes) -> os.stat_result:
 @pytest.mark.parametrize("path", [b"..", b"a/..", b"a/../..", b".", b"a/.", b"a//b", b"/etc", b"a/"])
 def test_unsafe_path_components_are_not_entered(tmp_path: Path, path: bytes) -> None:
     (tmp_path / "a" / "b").mkdir(parents=True)
-    with Directories(bytes(tmp_path)) as directories:
+    with DirectoryDescriptors(bytes(tmp_path)) as directories:
         for _ in range(2):
             with pytest.raises(FileNotFoundError):
-                directories.enter(path)
-            directories.enter(b"a")
-        assert os.path.samestat(os.fstat(directories.enter(b"a/b")), (tmp_path / "a" / "b").stat())
+                directories.open_directory(path)
+            directories.open_directory(b"a")
+        assert os.path.samestat(os.fstat(directories.open_directory(b"a/b")), (tmp_path / "a" / "b").stat())
 
 
 def test_nearest_value_takes_precedence() -> None:
-    values: Nearest[int] = Nearest()
-    assert values.above(b"a/b/c") == ()
+    values: DirectoryMap[int] = DirectoryMap()
+    assert values.values_above(b"a/b/c") == ()
     values.put(b"a", 1)
-    assert values.above(b"a/b/c") == (1,)
-    assert values.above(b"a") == ()
+    assert values.values_above(b"a/b/c") == (1,)
+    assert values.values_above(b"a") == ()
     values.put(b"", 0)
     values.put(b"a/b", 2)
-    assert values.above(b"a/b/c") == (2, 1, 0)
-    assert values.above(b"b") == (0,)
+    assert values.values_above(b"a/b/c") == (2, 1, 0)
+    assert values.values_above(b"b") == (0,)
     values.put(b"a", 3)
-    assert values.above(b"a/b/c") == (2, 3, 0)
+    assert values.values_above(b"a/b/c") == (2, 3, 0)

@@ -9,10 +9,10 @@ from collections.abc import Callable
 import pytest
 
 from codebatch.model.gitignore import parse_ignore_file
-from codebatch.snapshotting.directories import Directories
+from codebatch.snapshotting.directories import DirectoryDescriptors
 from codebatch.snapshotting.selection import SelectionRules, SourceRules
 from codebatch.snapshotting.snapshot import selects_any_file
-from codebatch.snapshotting.walk import walk
+from codebatch.snapshotting.walk import walk_tree
 
 from .conftest import GIT_ENVIRONMENT, Workbench
 
@@ -49,7 +49,7 @@ from .conftest import GIT_ENVIRONMENT, Workbench
     ],
 )
 def test_pattern_matches_according_to_gitignore(pattern: bytes, path: bytes, matches: bool) -> None:
-    decided = parse_ignore_file(pattern + b"\n", "x", b"").decide(path, is_directory=False)
+    decided = parse_ignore_file(pattern + b"\n", "x", b"").deciding_pattern(path, is_directory=False)
     assert (decided is not None) == matches
 
 
@@ -122,8 +122,8 @@ def test_walk_lists_the_same_files_as_git(make_bench: Callable[[], Workbench], s
             check=True,
             capture_output=True,
         ).stdout
-        with Directories(bytes(bench.source)) as opened:
-            walked = walk(opened, b"", SelectionRules(SourceRules(), opened, None))
+        with DirectoryDescriptors(bytes(bench.source)) as opened:
+            walked = walk_tree(opened, b"", SelectionRules(SourceRules(), opened, None))
         assert sorted(walked.paths) == sorted(path for path in listed.split(b"\0") if path)
 
 

@@ -24,7 +24,7 @@ from codebatch.store.snapshots.index_frames import (
     SnapshotIndex,
     check_frames,
     frame_entries,
-    make_index,
+    make_snapshot_index,
     splice_index,
 )
 from codebatch.store.snapshots.snapshots import (
@@ -51,7 +51,7 @@ def _many(count: int) -> dict[bytes, Entry]:
 
 
 def _make(entries: dict[bytes, Entry]) -> SnapshotIndex:
-    return make_index(encode_entry(entries[path]) for path in sorted(entries))
+    return make_snapshot_index(encode_entry(entries[path]) for path in sorted(entries))
 
 
 MANY = _many(1500)
@@ -77,10 +77,10 @@ def test_index_frames_contain_and_count_all_lines() -> None:
 
 def test_frame_ends_at_its_byte_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [encode_entry(MANY[path]) for path in PATHS[:10]]
-    monkeypatch.setattr(index_frames, "_LINES_AVERAGE", 1 << 33)
-    monkeypatch.setattr(index_frames, "_BYTES_MIN", 1)
-    monkeypatch.setattr(index_frames, "_BYTES_MAX", len(b"".join(lines[:4])))
-    assert make_index(lines).frames[0].entries == 4
+    monkeypatch.setattr(index_frames, "_FRAME_LINES_AVERAGE", 1 << 33)
+    monkeypatch.setattr(index_frames, "_FRAME_BYTES_MIN", 1)
+    monkeypatch.setattr(index_frames, "_FRAME_BYTES_MAX", len(b"".join(lines[:4])))
+    assert make_snapshot_index(lines).frames[0].entries == 4
 
 
 _new_paths = st.one_of(st.binary(min_size=1, max_size=9), st.sampled_from(PATHS).map(lambda path: path + b"+"))

@@ -60,8 +60,8 @@ def test_pack_is_named_by_its_digest_and_stores_an_object_once(root: Path) -> No
 
 
 def test_many_objects_make_deterministic_packs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pack_writer, "PACK_BYTES", 30_000)
-    monkeypatch.setattr(pack_writer, "BATCH_BYTES", 10_000)
+    monkeypatch.setattr(pack_writer, "PACK_BYTES_TARGET", 30_000)
+    monkeypatch.setattr(pack_writer, "COMPRESSED_TOGETHER_BYTES", 10_000)
     contents = [hashlib.sha256(str(number).encode()).digest() * 3 for number in range(3000)]
     listings = []
     for name in ("one", "two"):
@@ -255,7 +255,7 @@ def test_stream_of_the_wrong_size_leaves_nothing(root: Path, size: int) -> None:
     writer = PackWriter(_store(root))
     with pytest.raises(SizeChangedError):
         writer.add_stream([b"0123456789"], size)
-    writer.seal()
+    writer.seal_packs()
     assert list(root.iterdir()) == []
 
 
@@ -331,9 +331,9 @@ class _RefusingFiles(RealFiles):
         super().__init__()
         self.left = allowed
 
-    def _write(self, path: Path | str, data: bytes, *, sync: bool) -> None:
+    def _write_file(self, path: Path | str, data: bytes, *, sync: bool) -> None:
         self._spend()
-        super()._write(path, data, sync=sync)
+        super()._write_file(path, data, sync=sync)
 
     def create_exclusive(self, source: Path | str, path: Path | str) -> bool:
         self._spend()

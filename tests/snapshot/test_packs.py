@@ -9,13 +9,20 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codebatch.store.objects.frames import Frame, FrameError, compress, decompress_all, decompress_one, iter_frames
+from codebatch.store.objects.frames import (
+    FrameError,
+    PackFrame,
+    compress_frame,
+    decompress_all,
+    decompress_one,
+    iter_frames,
+)
 from codebatch.store.objects.packs import (
     PackIndex,
     build_index,
-    decode_bad,
+    decode_damaged_keys,
     decode_index,
-    encode_bad,
+    encode_damaged_keys,
     encode_index,
     index_from_pack,
 )
@@ -37,7 +44,7 @@ GOLDEN += hashlib.sha256(GOLDEN).digest()
 
 
 def _golden_index() -> PackIndex:
-    return build_index(32, [(b"\x22" * 32, Frame(0, 20, 128)), (b"\x11" * 32, Frame(20, 12, 3))])
+    return build_index(32, [(b"\x22" * 32, PackFrame(0, 20, 128)), (b"\x11" * 32, PackFrame(20, 12, 3))])
 
 
 def test_pack_index_matches_the_golden_bytes() -> None:
@@ -59,8 +66,8 @@ def test_pack_index_rebuilt_from_the_pack_is_identical(contents: list[bytes]) ->
     contents = list(dict.fromkeys(contents))
     pack, frames = b"", []
     for content in contents:
-        data = compress(content)
-        frames.append((hashlib.sha256(content).digest(), Frame(len(pack), len(data), len(content))))
+        data = compress_frame(content)
+        frames.append((hashlib.sha256(content).digest(), PackFrame(len(pack), len(data), len(content))))
         pack += data
     index = build_index(len(pack), frames)
     assert index_from_pack(lambda offset, length: pack[offset : offset + length], len(pack)) == index
@@ -68,7 +75,7 @@ def test_pack_index_rebuilt_from_the_pack_is_identical(contents: list[bytes]) ->
     for key, frame in frames:
         row = index.find(key)
         assert row is not None
-        assert index.frame(row) == frame
+        assert index.frame_at_row(row) == frame
     assert index.find(b"\0" * 32) is None
 
 
@@ -76,20 +83,20 @@ def test_pack_index_rebuilt_from_the_pack_is_identical(contents: list[bytes]) ->
 @pytest.mark.parametrize("content", [b"", b"x", b"ab" * 400_000, b"\0" * 300_000, bytes(range(256)) * 700])
 def test_frame_length_matches_zstd(content: bytes, checksum: bool) -> None:
     frame = zstandard.ZstdCompressor(write_checksum=checksum).compress(content)
-    data = frame + compress(b"next")
+    data = frame + compress_frame(b"next")
     frames = list(iter_frames(lambda offset, length: data[offset : offset + length], len(data)))
-    assert frames == [Frame(0, len(frame), len(content)), Frame(len(frame), len(data) - len(frame), 4)]
+    assert frames == [PackFrame(0, len(frame), len(content)), PackFrame(len(frame), len(data) - len(frame), 4)]
 
 
 def test_all_concatenated_frames_are_decompressed() -> None:
-    data = compress(b"first") + compress(b"second")
+    data = compress_frame(b"first") + compress_frame(b"second")
     assert zstandard.ZstdDecompressor().decompress(data) == b"first", "the trap that decompress_all is there for"
     assert decompress_all(data) == b"firstsecond"
 
 
 def test_truncated_frames_are_rejected() -> None:
-    data = compress(b"first" * 50) + compress(b"second")
-    ends = {0, len(compress(b"first" * 50))}
+    data = compress_frame(b"first" * 50) + compress_frame(b"second")
+    ends = {0, len(compress_frame(b"first" * 50))}
     for length in range(len(data)):
         if length in ends:
             continue
@@ -98,7 +105,7 @@ def test_truncated_frames_are_rejected() -> None:
 
 
 def test_truncated_pack_yields_its_complete_frames() -> None:
-    frames = [compress(content) for content in (b"one", b"two" * 100, b"three")]
+    frames = [compress_frame(content) for content in (b"one", b"two" * 100, b"three")]
     pack = b"".join(frames)
     ends = [len(b"".join(frames[:count])) for count in range(4)]
     for length in range(len(pack) + 1):
@@ -109,9 +116,9 @@ def test_truncated_pack_yields_its_complete_frames() -> None:
 
 def test_frame_of_an_unexpected_size_is_rejected() -> None:
     with pytest.raises(FrameError):
-        decompress_one(compress(b"abc"), 4)
+        decompress_one(compress_frame(b"abc"), 4)
 
 
 def test_condemned_keys_round_trip_and_foreign_lines_are_skipped() -> None:
     keys = {b"\x01" * 32, b"\x02" * 32}
-    assert decode_bad(encode_bad(keys) + b"nonsense\n\xff\n") == keys
+    assert decode_damaged_keys(encode_damaged_keys(keys) + b"nonsense\n\xff\n") == keys

@@ -11,11 +11,11 @@ import pytest
 
 from codebatch.model.digest import Digest
 from codebatch.snapshotting import snapshot
-from codebatch.snapshotting.capture import BIG_BYTES, capture
-from codebatch.snapshotting.directories import Directories
+from codebatch.snapshotting.capture import STREAMED_BYTES_MIN, capture_entry
+from codebatch.snapshotting.directories import DirectoryDescriptors
 from codebatch.snapshotting.selection import SourceRules
 from codebatch.snapshotting.snapshot import take_snapshot
-from codebatch.snapshotting.stat_cache import StatCache, file_stat, stamp
+from codebatch.snapshotting.stat_cache import StatCache, file_stat, make_stamp
 from codebatch.store.objects.pack_writer import PackWriter
 from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import RealCalls
@@ -36,7 +36,7 @@ def _edit_and_set_the_time_back(path: Path) -> None:
 
 
 @pytest.mark.parametrize("edit", [_edit_in_place, _edit_and_set_the_time_back])
-@pytest.mark.parametrize("size", [10, BIG_BYTES + 1])
+@pytest.mark.parametrize("size", [10, STREAMED_BYTES_MIN + 1])
 def test_file_edited_during_its_read_is_read_again(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch, edit: Callable[[Path], None], size: int
 ) -> None:
@@ -63,8 +63,8 @@ def test_file_replaced_by_a_link_is_captured_as_a_link(bench: Workbench) -> None
     target.unlink()
     target.symlink_to(secret)
     objects = bench.objects()
-    with Directories(os.fsencode(bench.source)) as directories, PackWriter(objects) as writer:
-        row = capture(directories, b"a.py", found, writer)
+    with DirectoryDescriptors(os.fsencode(bench.source)) as directories, PackWriter(objects) as writer:
+        row = capture_entry(directories, b"a.py", found, writer)
     assert objects.read(Digest(row.key.hex())) == os.fsencode(secret)
 
 
@@ -92,7 +92,7 @@ def test_stamp_is_created_before_the_tree_is_read(bench: Workbench) -> None:
 def test_a_file_as_old_as_the_stamp_is_racy(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock's grain: what was written in the very tick of the stamp may be written again in it."""
     target = bench.write("a.py")
-    monkeypatch.setattr(snapshot, "stamp", lambda *_: os.lstat(target).st_ctime_ns)
+    monkeypatch.setattr(snapshot, "make_stamp", lambda *_: os.lstat(target).st_ctime_ns)
     bench.take()
     again = bench.take()
     assert (again.reused, again.read_files) == (False, 1)
@@ -104,8 +104,8 @@ def test_cache_row_as_old_as_the_stamp_is_ignored(bench: Workbench) -> None:
     bench.take()
     (path,) = (bench.store / "cache").glob("stat-*.bin")
     cache = msgspec.msgpack.decode(path.read_bytes()[12:], type=StatCache)
-    assert [*cache.rows()] == [b"a.py"]
-    assert not msgspec.structs.replace(cache, stamp_ns=os.lstat(target).st_ctime_ns).rows()
+    assert [*cache.safe_rows()] == [b"a.py"]
+    assert not msgspec.structs.replace(cache, stamp_ns=os.lstat(target).st_ctime_ns).safe_rows()
 
 
 def test_tree_on_another_device_has_an_earlier_stamp(bench: Workbench) -> None:
@@ -114,8 +114,8 @@ def test_tree_on_another_device_has_an_earlier_stamp(bench: Workbench) -> None:
     other = next((base for base in (b"/dev/shm", b"/proc", b"/sys") if os.stat(base).st_dev != device), None)
     assert other is not None
     probe = bench.source.parent / "cache" / "stat.bin"
-    here = stamp(bench.files, probe, os.fsencode(bench.source))
-    there = stamp(bench.files, probe, other)
+    here = make_stamp(bench.files, probe, os.fsencode(bench.source))
+    there = make_stamp(bench.files, probe, other)
     assert here - there > 1_000_000_000
 
 

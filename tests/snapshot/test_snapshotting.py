@@ -17,7 +17,7 @@ import pytest
 from codebatch.errors import InvalidId, InvalidInput, ObjectMissing, SnapshotUnstable, StoreCorrupt, UnknownId
 from codebatch.model.entry import encode_entries
 from codebatch.snapshotting.snapshot import SnapshotProgress, SourceRules, take_snapshot
-from codebatch.store.batches.store import create_store
+from codebatch.store.batches.store_directory import create_store
 from codebatch.store.objects.frames import decompress_all
 from codebatch.store.snapshots.snapshots import list_snapshots, load_snapshot
 from codebatch.system.files.files import RealFiles

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from codebatch.errors import SourceUnreadable
 from codebatch.snapshotting import snapshot as take
-from codebatch.snapshotting.capture import capture
-from codebatch.snapshotting.directories import Directories
+from codebatch.snapshotting.capture import capture_entry
+from codebatch.snapshotting.directories import DirectoryDescriptors
 from codebatch.snapshotting.listing import ListedTree, TreeLister
-from codebatch.snapshotting.stat_cache import FileStat, Row, read_stat_cache
+from codebatch.snapshotting.stat_cache import FileStat, StatRow, read_stat_cache
 from codebatch.store.objects.pack_writer import PackWriter
 from codebatch.store.snapshots.snapshots import SnapshotDocument
 
@@ -297,7 +297,7 @@ def test_clock_set_back_triggers_a_full_listing(bench: Workbench, monkeypatch: p
     _warm(bench)
     bench.write("b.py", "changed")
     bench.settle()
-    monkeypatch.setattr(take, "stamp", lambda *_: 1)
+    monkeypatch.setattr(take, "make_stamp", lambda *_: 1)
     with _is_spliced(monkeypatch, expected=False):
         bench.take()
 
@@ -321,11 +321,11 @@ def test_file_removed_during_splicing_is_absent(bench: Workbench, monkeypatch: p
     path = bench.write("b.py", "changed")
     bench.settle()
 
-    def gone(directories: Directories, name: bytes, found: FileStat, writer: PackWriter) -> Row:
+    def gone(directories: DirectoryDescriptors, name: bytes, found: FileStat, writer: PackWriter) -> StatRow:
         path.unlink()
-        return capture(directories, name, found, writer)
+        return capture_entry(directories, name, found, writer)
 
-    monkeypatch.setattr(take, "capture", gone)
+    monkeypatch.setattr(take, "capture_entry", gone)
     assert bench.take().files == 2
 
 

@@ -204,9 +204,9 @@ class _RefusingFiles(RealFiles):
         super().__init__()
         self.left = allowed
 
-    def _write(self, path: Path | str, data: bytes, *, sync: bool) -> None:
+    def _write_file(self, path: Path | str, data: bytes, *, sync: bool) -> None:
         self._spend()
-        super()._write(path, data, sync=sync)
+        super()._write_file(path, data, sync=sync)
 
     def create_exclusive(self, source: Path | str, path: Path | str) -> bool:
         self._spend()

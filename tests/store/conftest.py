@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.store.batches.store import StoreDir, create_store
+from codebatch.store.batches.store_directory import StoreDir, create_store
 from codebatch.system.files.files import RealFiles
 
 

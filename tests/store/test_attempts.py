@@ -7,21 +7,22 @@ from pathlib import Path
 from codebatch.model.outcome import HolderId
 from codebatch.model.work.command import Command, CommandId
 from codebatch.store import layout
-from codebatch.store.results.outcomes import Committer, Outcomes, attempt_outcome
-from codebatch.store.work.attempts import Attempts
+from codebatch.store.results.outcomes import OutcomeCommitter, OutcomeRegisters, attempt_outcome
+from codebatch.store.work.attempts import AttemptReader
 from tests.support.work_batches import Place, make_place
 
 
-def _attempts(place: Place) -> Attempts:
-    return Attempts(place.plan, Outcomes(place.batch.files, place.batch.root))
+def _attempts(place: Place) -> AttemptReader:
+    return AttemptReader(place.plan, OutcomeRegisters(place.batch.files, place.batch.root))
 
 
 def test_attempts_are_reported_once_across_reads(tmp_path: Path) -> None:
     place = make_place(tmp_path, *(Command(id=CommandId(name), run="true") for name in "ab"))
     (place.batch.root / layout.OUTCOMES).mkdir(exist_ok=True)
-    committer = Committer(place.batch.files, place.batch.root, HolderId("d" * 32))
+    committer = OutcomeCommitter(place.batch.files, place.batch.root, HolderId("d" * 32))
     commits = [
-        committer.commit([attempt_outcome(place.unit(item), "result", None, 0)], epoch=1, round_=1) for item in (0, 1)
+        committer.commit_outcomes([attempt_outcome(place.unit(item), "result", None, 0)], epoch=1, round_=1)
+        for item in (0, 1)
     ]
     committer.close()
     reader = _attempts(place)

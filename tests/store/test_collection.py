@@ -13,23 +13,23 @@ import pytest
 
 from codebatch.errors import StoreInUse, StoreUntrusted, UnknownId
 from codebatch.model.entry import Entry
-from codebatch.model.outcome import Outcome
+from codebatch.model.outcome import TaskOutcome
 from codebatch.model.record import Ast
-from codebatch.model.record_counts import Counts
+from codebatch.model.record_counts import RecordCounts
 from codebatch.operations import ignore_note
 from codebatch.operations.runs.collection import collect_garbage, collect_garbage_after_run, read_store_stats
 from codebatch.protocol.record_frames import FrameWriter
-from codebatch.store.batches.batches import BatchDir, batch_ids, open_batch
-from codebatch.store.batches.holders import Holder, HolderFile, new_holder_id
-from codebatch.store.batches.pins import pin, pinned_ids, unpin
-from codebatch.store.batches.store import StoreDir, create_store, open_store
+from codebatch.store.batches.batch_directory import BatchDir, batch_ids, open_batch
+from codebatch.store.batches.holders import HolderFile, HolderRegistration, new_holder_id
+from codebatch.store.batches.pins import pin_reference, pinned_ids, unpin_reference
+from codebatch.store.batches.store_directory import StoreDir, create_store, open_store
 from codebatch.store.batches.unfinished import sweep_unfinished
-from codebatch.store.maintenance.collection import DAY_NS, choose, collect
+from codebatch.store.maintenance.collection import NS_PER_DAY, execute_collection, plan_collection
 from codebatch.store.objects.pack_writer import PackWriter
 from codebatch.store.objects.repacking import choose_packs
 from codebatch.store.results.adoption import adopt_batch
 from codebatch.store.results.compaction import read_compacted
-from codebatch.store.results.outcomes import Committer, encode_outcome
+from codebatch.store.results.outcomes import OutcomeCommitter, encode_outcome
 from codebatch.store.snapshots.snapshots import load_snapshot, reset_snapshot_age, snapshot_ids
 from codebatch.system.clock import wall_ns
 from codebatch.system.files.files import RealFiles
@@ -62,7 +62,7 @@ def test_gc_keeps_the_latest_batches_and_removes_everything_else(store: StoreDir
     for batch in batches[2:]:
         _check_readable(store, batch.id)
     named = {entry.object for batch in batches[2:] for entry in _entries(store, batch)}
-    assert {key.hex() for _, content, _ in store.objects().packs() for key in content.all_keys} == named
+    assert {key.hex() for _, content, _ in store.objects().iter_packs() for key in content.all_keys} == named
     assert not [path for path in store.root.rglob("*") if path.name.endswith((".tmp", ".part"))]
 
 
@@ -100,15 +100,15 @@ def test_gc_keeps_pinned_held_and_unfinished_batches(store: StoreDir) -> None:
     pending = make_batch(store, [b"pending"], shard_items=1, at_ns=3 * 10**9)
     latest = make_merged(store, [b"latest"], second=4)
     for each in (pinned, latest):
-        pin(store, each.id)
+        pin_reference(store, each.id)
     about = HolderFile(holder=new_holder_id(), role="worker", pid=1, host=this_host(), since_ns=1)
-    holder = Holder(store.files, held.root, about)
+    holder = HolderRegistration(store.files, held.root, about)
     collect_all(store, keep=1)
     holder.close()
     ids = [pinned.id, held.id, last.id, pending.id, latest.id]
     assert batch_ids(store) == ids, "what is pinned counts as none of the latest"
     for each in (pinned, latest):
-        unpin(store, each.id)
+        unpin_reference(store, each.id)
     collect_all(store, keep=1)
     assert batch_ids(store) == [pending.id, latest.id]
     assert {pending.about.snapshot_id, latest.about.snapshot_id} == {*snapshot_ids(store.files, store.root)}
@@ -117,7 +117,7 @@ def test_gc_keeps_pinned_held_and_unfinished_batches(store: StoreDir) -> None:
 def test_gc_keeps_the_latest_run_and_young_snapshots_if_the_clock_was_set_back(store: StoreDir) -> None:
     just_run = make_merged(store, [b"just run"], second=1)
     of_tomorrow = [make_merged(store, [b"%d" % second], second=second) for second in (10, 11)]
-    going = choose(store, keep=1, now_ns=0, on_skipped=ignore_note, spared={just_run.id})
+    going = plan_collection(store, keep=1, now_ns=0, on_skipped=ignore_note, spared={just_run.id})
     assert [path.name for path in going.batches] == [of_tomorrow[0].id]
     assert going.snapshots == []
 
@@ -128,14 +128,14 @@ def test_unreferenced_snapshot_is_retained_for_14_days_or_while_pinned(store: St
     snapshot = store.root / "snapshots" / batch.about.snapshot_id
     taken_ns = snapshot.stat().st_mtime_ns
     (entry,) = load_snapshot(store.files, store.root, snapshot.name).entries
-    collect_all(store, keep=1, now_ns=taken_ns + 14 * DAY_NS)
-    pin(store, snapshot.name)
-    collect_all(store, keep=1, now_ns=taken_ns + 14 * DAY_NS + 1)
+    collect_all(store, keep=1, now_ns=taken_ns + 14 * NS_PER_DAY)
+    pin_reference(store, snapshot.name)
+    collect_all(store, keep=1, now_ns=taken_ns + 14 * NS_PER_DAY + 1)
     assert store.objects().read(entry.object)
-    unpin(store, snapshot.name[:9])
-    collect_all(store, keep=1, now_ns=taken_ns + 14 * DAY_NS + 1)
+    unpin_reference(store, snapshot.name[:9])
+    collect_all(store, keep=1, now_ns=taken_ns + 14 * NS_PER_DAY + 1)
     assert not snapshot.exists()
-    assert store.objects().location(entry.object) is None
+    assert store.objects().find_location(entry.object) is None
 
 
 def test_dry_run_reports_the_same_counts_and_changes_nothing(store: StoreDir) -> None:
@@ -178,10 +178,10 @@ def test_run_collects_only_its_own_source_and_never_its_own_batch(store: StoreDi
 
 def test_gc_ignores_batches_that_were_removed_meanwhile(store: StoreDir) -> None:
     batches = [make_merged(store, [b"%d" % second], second=second) for second in range(3)]
-    going = choose(store, keep=1, now_ns=0, on_skipped=ignore_note)
+    going = plan_collection(store, keep=1, now_ns=0, on_skipped=ignore_note)
     for batch in batches[1:]:
         store.files.remove_tree(batch.root)
-    collect(store, going, ignore_note)
+    execute_collection(store, going, ignore_note)
     assert batch_ids(store) == []
 
 
@@ -198,10 +198,12 @@ def test_gc_removes_links_in_a_batch_without_following_them(store: StoreDir, tmp
 
 def test_run_collects_objects_once_a_day(store: StoreDir) -> None:
     def looks(now_ns: int) -> bool:
-        return choose(store, keep=1, now_ns=now_ns, on_skipped=ignore_note, with_objects=None).packs is not None
+        return (
+            plan_collection(store, keep=1, now_ns=now_ns, on_skipped=ignore_note, with_objects=None).packs is not None
+        )
 
     def looked(since: Path) -> list[bool]:
-        return [looks(since.stat().st_mtime_ns + at) for at in (-1, 0, DAY_NS - 1, DAY_NS)]
+        return [looks(since.stat().st_mtime_ns + at) for at in (-1, 0, NS_PER_DAY - 1, NS_PER_DAY)]
 
     assert looked(store.root / "store.json") == [True, False, False, True]
     collect_all(store, keep=1)
@@ -251,7 +253,7 @@ def test_gc_keeps_objects_that_records_of_open_or_finished_work_reference(
     assert store.objects().read(tree) == b"a tree"
     store.files.remove_tree(batch.root)
     collect_all(store, keep=1)
-    assert store.objects().location(tree) is None
+    assert store.objects().find_location(tree) is None
 
 
 def test_retaken_snapshot_counts_as_young(store: StoreDir) -> None:
@@ -260,7 +262,7 @@ def test_retaken_snapshot_counts_as_young(store: StoreDir) -> None:
     before = {path.name for path in snapshot.iterdir()}
     os.utime(snapshot, ns=(0, 0))
     reset_snapshot_age(store.files, store.root, snapshot.name)
-    assert wall_ns() - snapshot.stat().st_mtime_ns < DAY_NS
+    assert wall_ns() - snapshot.stat().st_mtime_ns < NS_PER_DAY
     assert {path.name for path in snapshot.iterdir()} == before
 
 
@@ -270,11 +272,11 @@ def test_gc_keeps_objects_of_retried_results_that_are_not_merged_yet(store: Stor
         tree = writer.add(b"a tree")
     batch = make_merged(store, [b"fails"])
     (shard,) = batch.plan().shards
-    counts = Counts(kinds={"ast": 1})
-    outcome = Outcome(shard=shard.id, task="symbols", start=0, end=1, type="result", counts=counts)
+    counts = RecordCounts(kinds={"ast": 1})
+    outcome = TaskOutcome(shard=shard.id, task="symbols", start=0, end=1, type="result", counts=counts)
     line = msgspec.json.encode(Ast(path="fails", object=tree, format="x")) + b"\n"
-    committer = Committer(store.files, batch.root, new_holder_id())
-    committer.commit([encode_outcome(outcome, [line], FrameWriter())], epoch=2, round_=2)
+    committer = OutcomeCommitter(store.files, batch.root, new_holder_id())
+    committer.commit_outcomes([encode_outcome(outcome, [line], FrameWriter())], epoch=2, round_=2)
     committer.close()
     collect_all(store, keep=1)
     assert store.objects().read(tree) == b"a tree"
@@ -320,7 +322,7 @@ def _check_collected(store: StoreDir) -> None:
     objects = store.objects()
     needed = set()
     for name in snapshot_ids(store.files, store.root):
-        needed |= {bytes.fromhex(each) for each in load_snapshot(store.files, store.root, name).objects()}
+        needed |= {bytes.fromhex(each) for each in load_snapshot(store.files, store.root, name).object_digests()}
     assert choose_packs(objects, needed).removed == []
 
 
@@ -393,21 +395,21 @@ def test_pin_requires_an_existing_id_and_unpin_a_pinned_id(store: StoreDir) -> N
     batch = make_merged(store, [b"a"])
     for wrong in ("nothing", "snap-0000", batch.id[:-1] + "x"):
         with pytest.raises(UnknownId):
-            pin(store, wrong)
+            pin_reference(store, wrong)
     with pytest.raises(UnknownId, match="is not pinned"):
-        unpin(store, batch.id)
-    assert pin(store, "latest") == pin(store, batch.id) == batch.id
-    assert pin(store, batch.about.snapshot_id.removeprefix("snap-")) == batch.about.snapshot_id
+        unpin_reference(store, batch.id)
+    assert pin_reference(store, "latest") == pin_reference(store, batch.id) == batch.id
+    assert pin_reference(store, batch.about.snapshot_id.removeprefix("snap-")) == batch.about.snapshot_id
     assert pinned_ids(store) == sorted([batch.id, batch.about.snapshot_id])
     store.files.remove_tree(batch.root)
     collect_all(store, keep=1)
-    assert unpin(store, batch.id) == batch.id
+    assert unpin_reference(store, batch.id) == batch.id
     assert pinned_ids(store) == [batch.about.snapshot_id]
 
 
 def test_pin_survives_power_loss(old: tuple[Disk, list[str]]) -> None:
     disk, batches = copy.deepcopy(old)
-    pin(open_store(RealFiles(disk.calls()), PLACE), batches[0])
+    pin_reference(open_store(RealFiles(disk.calls()), PLACE), batches[0])
     disk.lose_power()
     assert pinned_ids(open_store(RealFiles(disk.calls()), PLACE)) == batches[:1]
 

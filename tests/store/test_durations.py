@@ -9,10 +9,10 @@ import pytest
 
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.store import layout
-from codebatch.store.batches.store import create_store
+from codebatch.store.batches.store_directory import create_store
 from codebatch.store.cache_files import write_cached
 from codebatch.store.work import durations
-from codebatch.store.work.durations import SAMPLES_MAX, CommandDuration, Durations
+from codebatch.store.work.durations import SAMPLES_MAX, CommandDuration, CommandDurations
 from codebatch.system.files.files import RealFiles
 
 ROOT = b"/project"
@@ -21,25 +21,25 @@ DEFINITION, OTHER = Digest("a" * 64), Digest("b" * 64)
 
 def test_durations_prefer_the_same_definition_and_keep_the_latest_samples(tmp_path: Path) -> None:
     store, _ = create_store(RealFiles(), tmp_path / "store")
-    known = Durations(store, ROOT)
+    known = CommandDurations(store, ROOT)
     for seconds in range(SAMPLES_MAX + 2):
         known.add(CommandDuration("build", DEFINITION, "make", float(seconds)))
-    known.save()
-    again = Durations(store, ROOT)
+    known.save_durations()
+    again = CommandDurations(store, ROOT)
     assert again.command_seconds("build", DEFINITION) == tuple(float(each) for each in range(2, SAMPLES_MAX + 2))
     assert again.command_seconds("build", OTHER) == again.command_seconds("build", DEFINITION)
     again.add(CommandDuration("build", OTHER, "make", 99.0))
-    again.save()
-    assert Durations(store, ROOT).command_seconds("build", OTHER) == (99.0,)
+    again.save_durations()
+    assert CommandDurations(store, ROOT).command_seconds("build", OTHER) == (99.0,)
     assert len(again.program_seconds("make")) == SAMPLES_MAX + 3
-    assert Durations(store, b"/elsewhere").program_seconds("make") == ()
+    assert CommandDurations(store, b"/elsewhere").program_seconds("make") == ()
 
 
 @pytest.mark.parametrize("seconds", [math.nan, math.inf, -1.0, 1e30])
 def test_durations_reject_impossible_values(tmp_path: Path, seconds: float) -> None:
     store, _ = create_store(RealFiles(), tmp_path / "store")
-    Durations(store, ROOT)
+    CommandDurations(store, ROOT)
     name = layout.durations_cache_name(digest_bytes(ROOT))
     value = [{"build": [("a" * 12, seconds)]}, {}]
     write_cached(store, name, durations._MAGIC, value)
-    assert Durations(store, ROOT).command_seconds("build", DEFINITION) == ()
+    assert CommandDurations(store, ROOT).command_seconds("build", DEFINITION) == ()

@@ -10,7 +10,7 @@ from codebatch.errors import StoreUnwritable
 from codebatch.model.work.event import BatchDrained, BatchEvent, BatchPaused
 from codebatch.store.work import events
 from codebatch.store.work.events import EventReader, EventWriter
-from codebatch.system.files.files import Appender, RealFiles
+from codebatch.system.files.files import FileAppender, RealFiles
 from codebatch.system.files.system_calls import SHARED_MODE
 
 
@@ -19,7 +19,7 @@ class SmallDisk(RealFiles):
 
     room = 0
 
-    def open_append(self, path: Path | str, *, directory_mode: int = SHARED_MODE) -> Appender:
+    def open_append(self, path: Path | str, *, directory_mode: int = SHARED_MODE) -> FileAppender:
         appender = super().open_append(path, directory_mode=directory_mode)
         append = appender.append
 

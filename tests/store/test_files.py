@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from codebatch.errors import StoreCorrupt, StoreError, StoreUntrusted, StoreUnwritable
 from codebatch.model.digest import Digest
 from codebatch.model.documents import encode_document
-from codebatch.store.batches.batches import open_batch
-from codebatch.store.batches.store import create_store
+from codebatch.store.batches.batch_directory import open_batch
+from codebatch.store.batches.store_directory import create_store
 from codebatch.system.files.disk_usage import iter_files
 from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import RealCalls
@@ -67,7 +67,7 @@ def test_plan_of_another_batch_is_rejected(tmp_path: Path) -> None:
     (one.root / "plan.json").write_bytes((other.root / "plan.json").read_bytes())
     with pytest.raises(StoreCorrupt, match="belongs to another batch"):
         one.plan()
-    assert other.plan().items == 1
+    assert other.plan().item_count == 1
 
 
 def test_batch_with_paths_but_without_a_source_is_damaged(tmp_path: Path) -> None:

@@ -12,10 +12,10 @@ from codebatch.errors import StoreUnwritable
 from codebatch.model.outcome import HolderId
 from codebatch.model.shard import ShardId
 from codebatch.store import layout
-from codebatch.store.batches.holders import Holder, HolderFile, LeaseReader
+from codebatch.store.batches.holders import HolderFile, HolderRegistration, LeaseReader
 from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import RealCalls
-from codebatch.system.host import Host, this_host
+from codebatch.system.host import HostBoot, this_host
 from tests.support.calls import Fate, Operation, WatchedCalls
 from tests.support.disk import Disk
 
@@ -44,9 +44,9 @@ def test_live_holder_file_is_always_locked() -> None:
     def watch(_: Operation) -> None:
         nonlocal looked
         looked += 1
-        assert all(is_live for _, is_live in LeaseReader(RealFiles(disk.calls()), BATCH).holders())
+        assert all(is_live for _, is_live in LeaseReader(RealFiles(disk.calls()), BATCH).read_holders())
 
-    Holder(RealFiles(WatchedCalls(disk.calls(), watch)), BATCH, _about())
+    HolderRegistration(RealFiles(WatchedCalls(disk.calls(), watch)), BATCH, _about())
     watch(Operation("end", BATCH))
     assert looked > 3
 
@@ -64,11 +64,11 @@ def test_failed_holder_registration_releases_its_lock(tmp_path: Path) -> None:
         return len(os.listdir("/dev/fd"))
 
     before = count_open()
-    holder = Holder(RealFiles(WatchedCalls(RealCalls(), watch)), tmp_path, _about())
+    holder = HolderRegistration(RealFiles(WatchedCalls(RealCalls(), watch)), tmp_path, _about())
     assert swept
     assert count_open() == before + 1
     with pytest.raises(StoreUnwritable, match="already exists"):
-        Holder(RealFiles(), tmp_path, _about())
+        HolderRegistration(RealFiles(), tmp_path, _about())
     assert count_open() == before + 1
     holder.close()
 
@@ -83,17 +83,17 @@ def test_holder_with_the_maximum_of_links_leases_by_a_copy() -> None:
             return Fate(OSError(errno.EMLINK, "Too many links"))
         return None
 
-    holder = Holder(RealFiles(WatchedCalls(disk.calls(), watch)), BATCH, _about())
+    holder = HolderRegistration(RealFiles(WatchedCalls(disk.calls(), watch)), BATCH, _about())
     assert holder.try_lease(SHARD, 0, 1)
     assert holder.try_lease(SHARD, 5, 1)
-    leases = LeaseReader(RealFiles(disk.calls()), BATCH).leases()
+    leases = LeaseReader(RealFiles(disk.calls()), BATCH).read_leases()
     assert [(lease.holder.holder, lease.is_live) for lease in leases.values()] == [(ID, True)] * 2
     assert refused
 
 
 def test_holder_from_before_the_last_boot_is_dead() -> None:
-    host = Host(name=this_host().name, boot="another boot")
+    host = HostBoot(name=this_host().name, boot="another boot")
     before = HolderFile(holder=ID, role="worker", pid=1, host=host, since_ns=1)
-    elsewhere = HolderFile(holder=ID, role="worker", pid=1, host=Host(name="elsewhere", boot="x"), since_ns=1)
+    elsewhere = HolderFile(holder=ID, role="worker", pid=1, host=HostBoot(name="elsewhere", boot="x"), since_ns=1)
     reader = LeaseReader(RealFiles(_disk_with_batch_directories().calls()), BATCH)
     assert [reader.is_live(before), reader.is_live(elsewhere)] == [False, True]

@@ -16,9 +16,9 @@ from codebatch.store.batches.journal import (
     Ended,
     Failed,
     Finished,
-    Journal,
     JournalEvent,
     JournalReader,
+    JournalWriter,
     Lost,
     Merged,
     Ran,
@@ -65,9 +65,9 @@ EVENTS: list[JournalEvent] = [
 ]  # fmt: skip
 
 
-def _journal(root: Path, holder: HolderId = HOLDER, at_ns: int = 1_800_000_000_000_000_000) -> Journal:
+def _journal(root: Path, holder: HolderId = HOLDER, at_ns: int = 1_800_000_000_000_000_000) -> JournalWriter:
     clock = count(at_ns)
-    return Journal(RealFiles(), root, holder, lambda: next(clock))
+    return JournalWriter(RealFiles(), root, holder, lambda: next(clock))
 
 
 def _path(root: Path, holder: HolderId = HOLDER) -> Path:
@@ -81,7 +81,7 @@ def _events(reader: JournalReader) -> list[JournalEvent]:
 def test_journal_matches_the_golden_file(tmp_path: Path) -> None:
     journal = _journal(tmp_path)
     for event in EVENTS:
-        journal.write(event)
+        journal.write_event(event)
     assert _path(tmp_path).read_bytes() == GOLDEN.read_bytes()
     lines = read_journal(RealFiles(), tmp_path)
     assert [line.event for line in lines] == EVENTS
@@ -105,16 +105,16 @@ def test_journal_reader_returns_new_lines_of_all_holders_by_time(tmp_path: Path)
     one, other = _journal(tmp_path, at_ns=10), _journal(tmp_path, WORKER, at_ns=1)
     reader = JournalReader(RealFiles(), tmp_path)
     assert _events(reader) == []
-    one.write(EVENTS[0])
-    other.write(EVENTS[1])
+    one.write_event(EVENTS[0])
+    other.write_event(EVENTS[1])
     assert _events(reader) == [EVENTS[1], EVENTS[0]]
     assert _events(reader) == []
-    one.write(EVENTS[2])
-    _journal(tmp_path, HolderId("2" * 32), at_ns=5).write(EVENTS[3])
-    behind = JournalReader(RealFiles(), tmp_path, reader.since)
+    one.write_event(EVENTS[2])
+    _journal(tmp_path, HolderId("2" * 32), at_ns=5).write_event(EVENTS[3])
+    behind = JournalReader(RealFiles(), tmp_path, reader.read_positions)
     assert _events(behind) == [EVENTS[3], EVENTS[2]]
     assert _events(reader) == [EVENTS[3], EVENTS[2]]
-    assert behind.since == reader.since
+    assert behind.read_positions == reader.read_positions
 
 
 def test_incomplete_journal_line_is_read_again_when_complete(tmp_path: Path) -> None:
@@ -150,8 +150,8 @@ def test_journal_event_of_a_later_version_is_skipped(tmp_path: Path) -> None:
         pass
 
     journal = _journal(tmp_path)
-    journal.write(Later(pid=1))
-    journal.write(EVENTS[1])
+    journal.write_event(Later(pid=1))
+    journal.write_event(EVENTS[1])
     told: list[str] = []
     assert [line.event for line in read_journal(RealFiles(), tmp_path, told.append)] == [EVENTS[1]]
     assert len(told) == 1

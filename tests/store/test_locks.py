@@ -10,14 +10,14 @@ import pytest
 from codebatch.coordinator.analysis.progress_counter import RunProgress
 from codebatch.coordinator.processes.workers import start_worker
 from codebatch.operations.project.configuration import load_configuration
-from codebatch.operations.project.stores import StorePlace
-from codebatch.operations.runs.execution import Action, ExecutionSettings, Listener
+from codebatch.operations.project.stores import StoreLocator
+from codebatch.operations.runs.execution import ExecutionSettings, Listener, RunAction
 from codebatch.operations.runs.run import run_paths
 from codebatch.protocol.launch import WorkerSettings
 from codebatch.scheduling.events import WorkerId
-from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.holders import new_holder_id
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.system.files.files import RealFiles
 from tests.support.batches import make_batch
 from tests.support.command_line import wait_until
@@ -56,7 +56,7 @@ def test_store_lock_of_a_dead_coordinator_ends_with_its_last_worker(store: Store
             assert _is_close_on_exec(worker.process.pid, lock.descriptor)
     finally:
         worker.kill("abandoned")
-        worker.bury()
+        worker.reap_and_kill_group()
     assert _is_free(store.root)
 
 
@@ -65,7 +65,7 @@ class _LockProbe(Listener):
         self.root = root
         self.was_free: list[bool] = []
 
-    def chosen(self, batch: BatchDir, action: Action) -> None:
+    def chosen(self, batch: BatchDir, action: RunAction) -> None:
         self.was_free.append(_is_free(self.root))
 
     def update(self, progress: RunProgress) -> None:
@@ -78,7 +78,7 @@ def test_run_locks_the_store_from_planning_to_the_end(tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path)
     looking = _LockProbe(tmp_path / "store")
     execution = ExecutionSettings(configuration=load_configuration(tmp_path), jobs=1)
-    run_paths((Path("tree"),), StorePlace(tmp_path / "store"), execution, pipeline="parse", listener=looking)
+    run_paths((Path("tree"),), StoreLocator(tmp_path / "store"), execution, pipeline="parse", listener=looking)
     assert len(looking.was_free) > 1
     assert not any(looking.was_free)
     assert _is_free(tmp_path / "store")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codebatch.store.batches.store import create_store, open_store
+from codebatch.store.batches.store_directory import create_store, open_store
 from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import RealCalls
 from tests.support.calls import Operation, WatchedCalls

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.system.files.mounts import far_kind, kind_at
+from codebatch.system.files.mounts import file_system_kind_at, remote_file_system_kind
 
 MOUNTS = b"""\
 22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
@@ -33,14 +33,14 @@ broken
     ],
 )
 def test_innermost_and_last_mount_determines_the_kind(path: bytes, kind: str) -> None:
-    assert kind_at(MOUNTS, path) == kind
+    assert file_system_kind_at(MOUNTS, path) == kind
 
 
 def test_mount_kind_is_none_without_mount_information() -> None:
-    assert kind_at(b"", b"/home") is None
+    assert file_system_kind_at(b"", b"/home") is None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="no /proc")
 def test_mount_kind_of_a_local_directory_is_known(tmp_path: Path) -> None:
-    assert kind_at(Path("/proc/self/mountinfo").read_bytes(), bytes(tmp_path.resolve())) is not None
-    assert far_kind(Path("/proc")) is None
+    assert file_system_kind_at(Path("/proc/self/mountinfo").read_bytes(), bytes(tmp_path.resolve())) is not None
+    assert remote_file_system_kind(Path("/proc")) is None

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from codebatch.errors import InvalidId, UnknownId
-from codebatch.store.batches.batches import BatchId, batch_ids, new_batch_id, read_batch_names
-from codebatch.store.batches.pins import assign_name, pin, unpin
+from codebatch.store.batches.batch_directory import BatchId, batch_ids, new_batch_id, read_batch_names
+from codebatch.store.batches.pins import assign_name, pin_reference, unpin_reference
 from codebatch.store.batches.resolution import resolve_batch
-from codebatch.store.batches.store import StoreDir, create_store, open_store
+from codebatch.store.batches.store_directory import StoreDir, create_store, open_store
 from codebatch.system.files.files import RealFiles
 from tests.support.batches import make_batch
 from tests.support.command_line import write
@@ -22,11 +22,11 @@ def test_named_batch_resolves_and_is_retained_until_unpinned(store: StoreDir) ->
     assert assign_name(store, first.id, "before") is None
     assert assign_name(store, first.id, "v1.0-rc_2") is None
     assert resolve_batch(store, "@before").id == resolve_batch(store, "@v1.0-rc_2").id == first.id
-    assert pin(store, "@before") == first.id
-    unpin(store, first.id)
+    assert pin_reference(store, "@before") == first.id
+    unpin_reference(store, first.id)
     collect_all(store, keep=1)
     assert batch_ids(store) == [first.id, third.id]
-    assert (unpin(store, "@before"), unpin(store, "@v1.0-rc_2")) == ("@before", "@v1.0-rc_2")
+    assert (unpin_reference(store, "@before"), unpin_reference(store, "@v1.0-rc_2")) == ("@before", "@v1.0-rc_2")
     collect_all(store, keep=1)
     assert batch_ids(store) == [third.id]
     assert second.id not in batch_ids(store)
@@ -43,7 +43,7 @@ def test_moving_a_name_returns_its_previous_batch(store: StoreDir) -> None:
 @pytest.mark.parametrize("wrong", ["", ".x", "-x", "a/b", "../a", "a@b", "a b", "ü", "x" * 65, "a\n", "a\0"])
 def test_invalid_batch_name_is_rejected(store: StoreDir, wrong: str) -> None:
     batch = make_merged(store, [b"a"])
-    for act in (lambda: assign_name(store, batch.id, wrong), lambda: unpin(store, f"@{wrong}")):
+    for act in (lambda: assign_name(store, batch.id, wrong), lambda: unpin_reference(store, f"@{wrong}")):
         with pytest.raises(InvalidId):
             act()
     with pytest.raises(InvalidId):
@@ -53,14 +53,18 @@ def test_invalid_batch_name_is_rejected(store: StoreDir, wrong: str) -> None:
 
 def test_unknown_name_and_name_of_a_missing_batch_are_reported(store: StoreDir) -> None:
     batch = make_merged(store, [b"a"])
-    for act in (lambda: resolve_batch(store, "@x"), lambda: unpin(store, "@x"), lambda: pin(store, "@x")):
+    for act in (
+        lambda: resolve_batch(store, "@x"),
+        lambda: unpin_reference(store, "@x"),
+        lambda: pin_reference(store, "@x"),
+    ):
         with pytest.raises(UnknownId, match="no batch is named @x"):
             act()
     assign_name(store, batch.id, "x")
     store.files.remove_tree(batch.root)
     with pytest.raises(UnknownId, match=batch.id):
         resolve_batch(store, "@x")
-    assert unpin(store, "@x") == "@x"
+    assert unpin_reference(store, "@x") == "@x"
 
 
 def test_invalid_pin_files_are_ignored_and_the_latest_of_a_name_wins(store: StoreDir) -> None:

@@ -8,16 +8,16 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from codebatch.coordinator.analysis.merge import _assemble
+from codebatch.coordinator.analysis.merge import _assemble_shard
 from codebatch.errors import StoreCorrupt
 from codebatch.model.analysis.item_table import make_row
 from codebatch.model.digest import Digest, digest_bytes
-from codebatch.model.outcome import HolderId, Outcome, Register
+from codebatch.model.outcome import HolderId, OutcomeRegister, TaskOutcome
 from codebatch.model.shard import ShardId
 from codebatch.protocol.record_frames import FrameWriter
-from codebatch.scheduling.analysis.chains import Link
+from codebatch.scheduling.analysis.chains import ChainLink
 from codebatch.store import layout
-from codebatch.store.results.outcomes import Committer, EncodedOutcome, Outcomes, encode_outcome
+from codebatch.store.results.outcomes import EncodedOutcome, OutcomeCommitter, OutcomeRegisters, encode_outcome
 from codebatch.store.results.shard_files import make_trailer, read_trailer
 from codebatch.system.files.files import RealFiles
 
@@ -34,7 +34,7 @@ def batch(tmp_path: Path) -> Path:
 
 
 def _encoded(table: bytes | None = None) -> EncodedOutcome:
-    outcome = Outcome(shard=SHARD, task="parse", start=0, end=2, type="result")
+    outcome = TaskOutcome(shard=SHARD, task="parse", start=0, end=2, type="result")
     encoded = encode_outcome(outcome, LINES, FrameWriter())
     if table is None:
         return encoded
@@ -42,18 +42,18 @@ def _encoded(table: bytes | None = None) -> EncodedOutcome:
     return replace(encoded, outcome=outcome, table=table)
 
 
-def _commit(batch: Path, encoded: EncodedOutcome) -> Outcome:
-    (outcome,) = Committer(RealFiles(), batch, HOLDER).commit([encoded], epoch=1, round_=1).outcomes
+def _commit(batch: Path, encoded: EncodedOutcome) -> TaskOutcome:
+    (outcome,) = OutcomeCommitter(RealFiles(), batch, HOLDER).commit_outcomes([encoded], epoch=1, round_=1).outcomes
     return outcome
 
 
 def test_commit_under_a_foreign_register_name_is_unreadable(batch: Path) -> None:
     _commit(batch, _encoded())
-    held = Register(SHARD, 0, "parse", 1)
-    other = Register(SHARD, 2, "parse", 1)
+    held = OutcomeRegister(SHARD, 0, "parse", 1)
+    other = OutcomeRegister(SHARD, 2, "parse", 1)
     outcomes = batch / layout.OUTCOMES
     (outcomes / layout.register_name(*other)).hardlink_to(outcomes / layout.register_name(*held))
-    found = Outcomes(RealFiles(), batch).scan()
+    found = OutcomeRegisters(RealFiles(), batch).scan_new()
     assert found.unreadable == [other]
     assert [[outcome.start for outcome in commit.outcomes] for commit in found.commits] == [[0]]
 
@@ -63,12 +63,12 @@ def test_item_table_that_does_not_match_the_records_is_damaged(batch: Path) -> N
     table = make_row(LINES[0] + b" ") + make_row(LINES[1][:-1])
     outcome = _commit(batch, _encoded(table))
     with pytest.raises(StoreCorrupt, match="item table"):
-        list(Outcomes(RealFiles(), batch).iter_items(HOLDER, outcome))
+        list(OutcomeRegisters(RealFiles(), batch).iter_items(HOLDER, outcome))
 
 
 def test_item_is_returned_unless_its_own_row_is_wrong(batch: Path) -> None:
     outcome = _commit(batch, _encoded(make_row(LINES[0]) + make_row(LINES[1][:-1] + b" ")))
-    outcomes = Outcomes(RealFiles(), batch)
+    outcomes = OutcomeRegisters(RealFiles(), batch)
     assert outcomes.read_item(HOLDER, outcome, 0) == LINES[0]
     with pytest.raises(StoreCorrupt, match="item table"):
         outcomes.read_item(HOLDER, outcome, 1)
@@ -81,11 +81,11 @@ def test_item_is_returned_unless_its_own_row_is_wrong(batch: Path) -> None:
 def test_item_table_with_other_lengths_than_the_records_is_damaged(batch: Path) -> None:
     outcome = _commit(batch, _encoded(make_row(LINES[0]) * 2))
     with pytest.raises(StoreCorrupt, match="item table"):
-        Outcomes(RealFiles(), batch).read_items(HOLDER, outcome)
+        OutcomeRegisters(RealFiles(), batch).read_items(HOLDER, outcome)
 
 
 def test_shard_file_with_other_rows_than_its_outcome_is_damaged(batch: Path) -> None:
-    encoded, outcomes = _encoded(), Outcomes(RealFiles(), batch)
+    encoded, outcomes = _encoded(), OutcomeRegisters(RealFiles(), batch)
     trailer = make_trailer(encoded.frames, encoded.table, encoded.outcome.bytes)
     file = read_trailer(trailer).digest
     outcomes.adopted_path(file).write_bytes(encoded.frames + trailer)
@@ -97,20 +97,20 @@ def test_shard_file_with_other_rows_than_its_outcome_is_damaged(batch: Path) -> 
 
 def test_a_chain_with_a_hole_is_never_merged(batch: Path) -> None:
     outcome = _commit(batch, _encoded())
-    link = Link(2, 4, "result", 1, HOLDER, msgspec.structs.replace(outcome, start=2, end=4))
+    link = ChainLink(2, 4, "result", 1, HOLDER, msgspec.structs.replace(outcome, start=2, end=4))
     with pytest.raises(AssertionError, match="hole"):
-        _assemble(Outcomes(RealFiles(), batch), FrameWriter(), 4, [link])
+        _assemble_shard(OutcomeRegisters(RealFiles(), batch), FrameWriter(), 4, [link])
 
 
 def test_shard_with_any_flipped_byte_is_never_merged(batch: Path) -> None:
     """Its frames are copied, and not decompressed."""
     outcome = _commit(batch, _encoded())
-    links = [Link(0, 2, "result", 1, HOLDER, outcome)]
+    links = [ChainLink(0, 2, "result", 1, HOLDER, outcome)]
     path = batch / layout.RESULTS / layout.segment_name(HOLDER)
     sound = path.read_bytes()
-    frames, table, _ = _assemble(Outcomes(RealFiles(), batch), FrameWriter(), 2, links)
+    frames, table, _ = _assemble_shard(OutcomeRegisters(RealFiles(), batch), FrameWriter(), 2, links)
     assert frames + table == sound
     for place in range(len(sound)):
         path.write_bytes(sound[:place] + bytes([sound[place] ^ 1]) + sound[place + 1 :])
         with pytest.raises(StoreCorrupt, match="does not match its checksum"):
-            _assemble(Outcomes(RealFiles(), batch), FrameWriter(), 2, links)
+            _assemble_shard(OutcomeRegisters(RealFiles(), batch), FrameWriter(), 2, links)

@@ -12,9 +12,9 @@ from codebatch.errors import StoreCorrupt
 from codebatch.model.digest import Digest
 from codebatch.model.documents import encode_document
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir
-from codebatch.store.batches.store import create_store
-from codebatch.store.results.outputs import Outputs, current_outputs
+from codebatch.store.batches.batch_directory import BatchDir
+from codebatch.store.batches.store_directory import create_store
+from codebatch.store.results.outputs import MergedOutputs, current_outputs
 from codebatch.system.files.files import RealFiles
 from tests.support.stores import make_merged
 
@@ -24,7 +24,7 @@ def batch(tmp_path: Path) -> BatchDir:
     return make_merged(create_store(RealFiles(), tmp_path / "store")[0], [b"a", b"b", b"c"])
 
 
-def _outputs(batch: BatchDir) -> Outputs:
+def _outputs(batch: BatchDir) -> MergedOutputs:
     outputs = current_outputs(batch)
     assert outputs is not None
     return outputs
@@ -53,4 +53,4 @@ def test_iter_some_returns_the_whole_shard_for_an_unknown_item(batch: BatchDir) 
     task = outputs.manifest.tasks[0]
     whole = list(outputs.iter_shard(task, 0))
     assert whole
-    assert list(outputs.iter_some(task, 0, [7])) == whole
+    assert list(outputs.iter_selected_items(task, 0, [7])) == whole

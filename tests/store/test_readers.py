@@ -10,12 +10,12 @@ import pytest
 from codebatch.errors import BatchRemoved, StoreCorrupt, UnknownId
 from codebatch.model.digest import digest_bytes
 from codebatch.operations.queries.batch_query import BatchQuery, open_batch_query
-from codebatch.operations.queries.batches import list_batches, shard_states, status
-from codebatch.operations.queries.records import list_files, search, summarise
-from codebatch.operations.queries.references import references
+from codebatch.operations.queries.batches import list_batches, read_batch_status, shard_states
+from codebatch.operations.queries.records import list_files, search_records, summarise
+from codebatch.operations.queries.references import find_references
 from codebatch.query.filters.filters import RecordFilter
-from codebatch.store.batches.batches import BatchDir
-from codebatch.store.batches.store import StoreDir, open_store
+from codebatch.store.batches.batch_directory import BatchDir
+from codebatch.store.batches.store_directory import StoreDir, open_store
 from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import RealCalls
 from tests.support import stores as support
@@ -26,11 +26,11 @@ from tests.support.stores import make_merged
 PATHS = [b"a.py", b"b.py"]
 
 QUESTIONS: dict[str, Callable[[BatchQuery], object]] = {
-    "search": lambda question: list(search(question, RecordFilter(kinds=("metric",))).result),
+    "search": lambda question: list(search_records(question, RecordFilter(kinds=("metric",))).result),
     "summarise": lambda question: summarise(question).result,
     "list_files": lambda question: list_files(question).result,
-    "references": lambda question: references(question, "a").result,
-    "status": lambda question: status(question.store, question.batch).tasks,
+    "references": lambda question: find_references(question, "a").result,
+    "status": lambda question: read_batch_status(question.store, question.batch).tasks,
     "shards": lambda question: list(shard_states(question.store, question.batch, "parse")),
 }
 
@@ -87,7 +87,7 @@ def test_repacking_during_a_query_changes_no_answer(store: StoreDir, question: s
     _make_merged(store)
     whole = QUESTIONS[question](open_batch_query(store))
     objects = store.objects()
-    ((name, content, _),) = objects.packs()
+    ((name, content, _),) = objects.iter_packs()
     pack, index = ((store.root / "objects" / f"{name}{suffix}").read_bytes() for suffix in (".pack", ".idx"))
 
     frames = [pack[content.offsets[row] :][: content.lengths[row]] for row in range(len(content))]

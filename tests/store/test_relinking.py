@@ -12,12 +12,12 @@ import pytest
 from codebatch.cli.output.records import collection_line
 from codebatch.model.digest import Digest
 from codebatch.operations.runs.collection import collect_garbage, read_store_stats
-from codebatch.store.batches.batches import BatchDir, batch_ids, open_batch
-from codebatch.store.batches.store import StoreDir, create_store, open_store
+from codebatch.store.batches.batch_directory import BatchDir, batch_ids, open_batch
+from codebatch.store.batches.store_directory import StoreDir, create_store, open_store
 from codebatch.store.results.adoption import adopt_batch
 from codebatch.store.results.compaction import compact_batch
-from codebatch.store.results.relinking import find_copies, relink
-from codebatch.store.results.shard_survey import ShardName, shard_names, survey
+from codebatch.store.results.relinking import find_copies, replace_by_links
+from codebatch.store.results.shard_survey import ShardName, shard_names, survey_shard_files
 from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import RealCalls
 from tests.support.calls import Fate, Operation, WatchedCalls
@@ -62,7 +62,7 @@ def all_shard_names(store: StoreDir) -> list[ShardName]:
 
 
 def _count_shard_files(store: StoreDir) -> int:
-    found = survey(store.files, all_shard_names(store), is_full=True)
+    found = survey_shard_files(store.files, all_shard_names(store), is_full=True)
     return found.files
 
 
@@ -82,7 +82,7 @@ def test_gc_relinks_a_copied_store_to_its_original_size(shared: StoreDir, copied
     assert [path for path in copied.root.rglob("*") if path.name.endswith(".tmp")] == []
     again = collect_garbage(copied, keep=9)
     assert (again.relinked, again.relinked_bytes, collection_line(again)) == (0, 0, "nothing to remove")
-    relink(open_store(RealFiles(WatchedCalls(RealCalls(), _refuse_writes)), copied.root), [])
+    replace_by_links(open_store(RealFiles(WatchedCalls(RealCalls(), _refuse_writes)), copied.root), [])
 
 
 def _refuse_writes(operation: Operation) -> Fate | None:
@@ -126,7 +126,7 @@ def test_copies_beyond_the_link_limit_remain(copied: StoreDir, monkeypatch: pyte
     monkeypatch.setattr(os, "link", refuse)
     collect_garbage(copied, keep=9)
     assert _count_shard_files(copied) == 3 * TASKS - 1
-    assert survey(copied.files, all_shard_names(copied), is_full=True).faults == []
+    assert survey_shard_files(copied.files, all_shard_names(copied), is_full=True).faults == []
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR])
@@ -138,7 +138,7 @@ def test_refused_name_keeps_its_copy_and_others_are_relinked(copied: StoreDir, n
         return Fate(OSError(number, os.strerror(number))) if operation == Operation("rename", refused) else None
 
     with copied.exclusive_lock():
-        relink(open_store(RealFiles(WatchedCalls(RealCalls(), refuse)), copied.root), found)
+        replace_by_links(open_store(RealFiles(WatchedCalls(RealCalls(), refuse)), copied.root), found)
     assert _count_shard_files(copied) == TASKS + 1
     assert [path for path in copied.root.rglob("*") if path.name.endswith(".tmp")] == []
 
@@ -149,7 +149,7 @@ def test_relinking_ignores_files_that_were_removed_meanwhile(copied: StoreDir) -
     names[0].path.unlink()
     copied.files.remove_tree(names[-1].batch.root)
     with copied.exclusive_lock():
-        relink(copied, found)
+        replace_by_links(copied, found)
 
 
 @pytest.fixture(scope="module")
@@ -173,7 +173,7 @@ def test_relinking_killed_at_any_write_loses_nothing(old: Disk, seed: int | None
     """Then power is lost, or not, and the next one comes to the same end."""
     for left, _ in killed_at_each_write(old, _link_in, seed=seed, least=20):
         store = open_store(RealFiles(left.calls()), PLACE)
-        assert survey(store.files, all_shard_names(store), is_full=True).faults == []
+        assert survey_shard_files(store.files, all_shard_names(store), is_full=True).faults == []
         _link_all(store)
         assert _count_shard_files(store) == TASKS
         assert store.files.unfinished(store.batches) == []
@@ -185,11 +185,11 @@ def _link_in(files: RealFiles) -> None:
 
 def _link_all(store: StoreDir) -> None:
     with store.exclusive_lock():
-        relink(store, find_copies(store.files, all_shard_names(store)))
+        replace_by_links(store, find_copies(store.files, all_shard_names(store)))
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EROFS])
 def test_relinking_with_refused_writes_loses_nothing(old: Disk, number: int) -> None:
     for left in refused_at_each_write(old, _link_in, number, least=20, step=3):
         store = open_store(RealFiles(left.calls()), PLACE)
-        assert survey(store.files, all_shard_names(store), is_full=True).faults == []
+        assert survey_shard_files(store.files, all_shard_names(store), is_full=True).faults == []

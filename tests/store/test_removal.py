@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from codebatch.errors import EnvironmentBroken, Stopped, StoreCorrupt, UnknownId
-from codebatch.store.batches.store import create_store
+from codebatch.store.batches.store_directory import create_store
 from codebatch.store.results.outcomes import removed_outcomes_error
 from codebatch.system.files.files import RealFiles
 

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codebatch.model.digest import Digest, digest_bytes
-from codebatch.store.batches.store import StoreDir
-from codebatch.store.objects.frames import compress
+from codebatch.store.batches.store_directory import StoreDir
+from codebatch.store.objects.frames import compress_frame
 from codebatch.store.objects.object_store import ObjectStore
 from codebatch.store.objects.pack_writer import PackWriter
-from codebatch.store.objects.repacking import choose_packs, repack
+from codebatch.store.objects.repacking import choose_packs, repack_objects
 from codebatch.system.files.files import RealFiles
 from tests.support.command_line import write
 from tests.support.disk import Disk
@@ -42,12 +42,12 @@ def test_repacking_keeps_needed_objects_and_leaves_few_dead_bytes(packs: list[li
         for number in numbers:
             writer.add(contents[number])
     for writer in writers:
-        writer.seal()
+        writer.seal_packs()
     objects = _objects(disk)
     keys = {number: bytes.fromhex(digest_bytes(contents[number])) for number in contents}
     there = {number for numbers in packs for number in numbers}
     wanted = {keys[number] for number in needed}
-    assert repack(objects, choose_packs(objects, wanted)) == []
+    assert repack_objects(objects, choose_packs(objects, wanted)) == []
     disk.lose_power()
     objects = _objects(disk)
     for number in there & needed:
@@ -68,7 +68,7 @@ def test_damaged_pack_with_the_only_copy_of_a_needed_object_remains(store: Store
     data[data.index(b"small")] ^= 1
     pack.write_bytes(data)
     objects = store.objects()
-    assert repack(objects, choose_packs(objects, {bytes.fromhex(small)})) == [pack.stem]
+    assert repack_objects(objects, choose_packs(objects, {bytes.fromhex(small)})) == [pack.stem]
     assert pack.read_bytes() == data
 
 
@@ -78,7 +78,7 @@ def test_repacking_keeps_a_sound_copy_rather_than_a_damaged_copy(store: StoreDir
     small, _ = (writer.add(b"small") for writer in writers)
     other = [writers[at].add(os.urandom(4000)) for at in range(2)]
     for writer in writers:
-        writer.seal()
+        writer.seal_packs()
     needed = {bytes.fromhex(each) for each in (small, *other)}
     (stays,) = [path for path in (store.root / "objects").glob("*.pack") if b"small" in path.read_bytes()][:1]
     data = bytearray(stays.read_bytes())
@@ -86,7 +86,7 @@ def test_repacking_keeps_a_sound_copy_rather_than_a_damaged_copy(store: StoreDir
     stays.write_bytes(data)
     objects = store.objects()
     at = next(at for at in range(2) if objects.read(other[at]) not in stays.read_bytes())
-    repack(objects, choose_packs(objects, needed - {bytes.fromhex(other[at])}))
+    repack_objects(objects, choose_packs(objects, needed - {bytes.fromhex(other[at])}))
     assert store.objects().read(small) == b"small"
 
 
@@ -99,7 +99,7 @@ def test_pack_rewritten_byte_for_byte_is_not_removed(store: StoreDir) -> None:
     large, other, name = b"", b"", "g"
     while not name < pack.stem:
         large = os.urandom(20_000)
-        other = compress(shared) + compress(large)
+        other = compress_frame(shared) + compress_frame(large)
         name = digest_bytes(other)
     damaged = bytearray(other)
     damaged[other.index(shared[:100]) + 50] ^= 1
@@ -109,7 +109,7 @@ def test_pack_rewritten_byte_for_byte_is_not_removed(store: StoreDir) -> None:
     objects = store.objects()
     chosen = choose_packs(objects, {bytes.fromhex(key) for key in (*keys, digest_bytes(large))})
     assert [given_up.name for given_up in chosen.removed] == [pack.stem]
-    assert repack(objects, chosen) == []
+    assert repack_objects(objects, chosen) == []
     assert [store.objects().read(key) for key in keys] == [shared, own]
 
 
@@ -121,12 +121,12 @@ def test_repacking_merges_objects_that_are_in_two_packs(store: StoreDir) -> None
         for content in ordered:
             writer.add(content)
     for writer in writers:
-        writer.seal()
+        writer.seal_packs()
     keys = {bytes.fromhex(digest_bytes(content)) for content in contents}
     objects = store.objects()
     chosen = choose_packs(objects, keys)
-    assert (len(objects.packs()), len(chosen.removed), chosen.dead) == (2, 1, 0)
-    repack(objects, chosen)
+    assert (len(objects.iter_packs()), len(chosen.removed), chosen.dead) == (2, 1, 0)
+    repack_objects(objects, chosen)
     assert len([*(store.root / "objects").glob("*.pack")]) == 1
     assert [store.objects().read(digest_bytes(content)) for content in contents] == contents
 

@@ -13,9 +13,9 @@ from codebatch.operations.queries.batch_query import open_batch_query
 from codebatch.operations.queries.batches import list_batches
 from codebatch.query.status.batch_status import read_current_state
 from codebatch.scheduling.lifecycle import BatchState
-from codebatch.store.batches.batches import BatchDir, open_batch
-from codebatch.store.batches.store import StoreDir, create_store, open_store
-from codebatch.store.maintenance.collection import choose, collect
+from codebatch.store.batches.batch_directory import BatchDir, open_batch
+from codebatch.store.batches.store_directory import StoreDir, create_store, open_store
+from codebatch.store.maintenance.collection import execute_collection, plan_collection
 from codebatch.store.results.adoption import adopt_batch
 from codebatch.store.results.compaction import read_compacted
 from codebatch.store.results.outputs import current_outputs
@@ -35,7 +35,9 @@ PATHS = [b"a.py", b"b.py"]
 
 def _settle(store: StoreDir, *spared: str) -> None:
     with store.exclusive_lock():
-        collect(store, choose(store, keep=9, now_ns=0, on_skipped=ignore_note, spared=spared), ignore_note)
+        execute_collection(
+            store, plan_collection(store, keep=9, now_ns=0, on_skipped=ignore_note, spared=spared), ignore_note
+        )
 
 
 def test_settled_batch_keeps_only_outputs_and_answers_as_before(store: StoreDir) -> None:

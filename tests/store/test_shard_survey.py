@@ -18,11 +18,11 @@ from codebatch.model.digest import Digest
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.operations.runs.repair import RepairFailure, relink_names, repair_shard_files
-from codebatch.store.batches.batches import BatchDir, batch_ids, open_batch
-from codebatch.store.batches.store import StoreDir, create_store, open_store
+from codebatch.store.batches.batch_directory import BatchDir, batch_ids, open_batch
+from codebatch.store.batches.store_directory import StoreDir, create_store, open_store
 from codebatch.store.results.adoption import adopt_batch
 from codebatch.store.results.compaction import compact_batch
-from codebatch.store.results.shard_survey import ShardFileSurvey, ShardName, shard_names, survey
+from codebatch.store.results.shard_survey import ShardFileSurvey, ShardName, shard_names, survey_shard_files
 from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import RealCalls
 from tests.support.calls import Fate, Operation, WatchedCalls
@@ -39,7 +39,7 @@ def make_two_batches(store: StoreDir) -> tuple[BatchDir, BatchDir]:
 
 
 def survey_batches(store: StoreDir, *batches: BatchDir, is_full: bool = True) -> ShardFileSurvey:
-    return survey(store.files, [name for batch in batches for name in shard_names(batch)], is_full=is_full)
+    return survey_shard_files(store.files, [name for batch in batches for name in shard_names(batch)], is_full=is_full)
 
 
 @pytest.mark.parametrize("is_chosen", [True, False])
@@ -48,7 +48,7 @@ def test_quick_survey_reads_every_byte_of_chosen_digests_only(store: StoreDir, i
     damaged, *_ = (name for name in names if name.task == "lint")
     chosen = damaged.digest if is_chosen else next(name.digest for name in names if name.digest != damaged.digest)
     _flip(damaged.path)
-    found = survey(store.files, names, is_full=False, choose=lambda _: {chosen})
+    found = survey_shard_files(store.files, names, is_full=False, choose=lambda _: {chosen})
     assert (found.read, [fault.digest for fault in found.faults]) == (1, [chosen] if is_chosen else [])
 
 
@@ -128,9 +128,9 @@ def test_survey_finds_every_flipped_byte_and_every_truncation(store: StoreDir) -
     sound = name.path.read_bytes()
     for place in range(len(sound)):
         name.path.write_bytes(sound[:place] + bytes([sound[place] ^ 0x20]) + sound[place + 1 :])
-        assert len(survey(store.files, [name], is_full=True).faults) == 1, place
+        assert len(survey_shard_files(store.files, [name], is_full=True).faults) == 1, place
         name.path.write_bytes(sound[:place])
-        assert len(survey(store.files, [name], is_full=False).faults) == 1, place
+        assert len(survey_shard_files(store.files, [name], is_full=False).faults) == 1, place
 
 
 def test_quick_survey_finds_truncation_without_a_length_in_the_manifest(store: StoreDir) -> None:
@@ -140,7 +140,7 @@ def test_quick_survey_finds_truncation_without_a_length_in_the_manifest(store: S
     for length in range(len(sound) + 2):
         name.path.write_bytes((sound + b"\0")[:length])
         for names in ([taken_over], [taken_over, name]):
-            faults = survey(store.files, names, is_full=False).faults
+            faults = survey_shard_files(store.files, names, is_full=False).faults
             assert [fault.names for fault in faults] == ([] if length == len(sound) else [tuple(names)]), length
 
 
@@ -152,7 +152,7 @@ def test_unreadable_shard_file_is_a_fault(store: StoreDir) -> None:
         return Fate(OSError(errno.EIO, "I/O error")) if operation == Operation("pread", path) else None
 
     failing = RealFiles(WatchedCalls(RealCalls(), refuse))
-    (fault,) = survey(failing, shard_names(batch), is_full=True).faults
+    (fault,) = survey_shard_files(failing, shard_names(batch), is_full=True).faults
     assert ([name.path for name in fault.names], "I/O error" in fault.problem) == ([path], True)
 
 
@@ -160,7 +160,7 @@ def test_survey_ignores_batches_that_were_removed_meanwhile(store: StoreDir) -> 
     one, other = make_two_batches(store)
     names = [*shard_names(one), *shard_names(other)]
     store.files.remove_tree(one.root)
-    assert survey(store.files, names, is_full=True).faults == []
+    assert survey_shard_files(store.files, names, is_full=True).faults == []
     assert [*shard_names(one)] == []
 
 
@@ -361,9 +361,9 @@ def test_repair_restores_equal_files_after_any_damage(
     before = [store.files.read(name.path) for name in names]
     for place, how in harms:
         _damage(disk, store, names[place].path, how)
-    found = survey(store.files, names, is_full=True)
+    found = survey_shard_files(store.files, names, is_full=True)
     with store.writing() as lock:
         assert repair_shard_files(execution, store, lock, found, Listener()).reasons == {}
     assert [store.files.read(name.path) for name in names] == before
-    assert survey(store.files, names, is_full=True).faults == []
+    assert survey_shard_files(store.files, names, is_full=True).faults == []
     assert store.files.unfinished(store.batches) == []

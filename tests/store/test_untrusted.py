@@ -7,14 +7,14 @@ import pytest
 from codebatch.errors import InvalidInput, StoreCorrupt
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.documents import encode_document
-from codebatch.store.batches.batches import BatchId
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.batch_directory import BatchId
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.results.untrusted import (
     UntrustedFile,
     UntrustedKey,
-    distrust,
+    distrust_keys,
     load_untrusted,
-    trust,
+    trust_key,
     untrusted_keys,
 )
 
@@ -30,22 +30,22 @@ def key(name: str, task: str = "lint", batch: str = "batch-1") -> UntrustedKey:
 
 def test_untrusted_keys_are_added_once_and_removed_by_unique_prefix(store: StoreDir) -> None:
     path = store.root / "untrusted.json"
-    distrust(store, [])
+    distrust_keys(store, [])
     assert (load_untrusted(store), path.exists()) == ((), False)
-    distrust(store, [key("cd", "parse", "batch-2"), key("ab")])
+    distrust_keys(store, [key("cd", "parse", "batch-2"), key("ab")])
     assert path.read_bytes() == GOLDEN + b',"checksum":"' + digest_bytes(GOLDEN).encode() + b'"}\n'
-    distrust(store, [key("ab", "other"), key("ac")])
+    distrust_keys(store, [key("ab", "other"), key("ac")])
     assert load_untrusted(store) == (key("ab"), key("ac"), key("cd", "parse", "batch-2"))
     for unclear in ("a", "", "x", "abc"):
         with pytest.raises(InvalidInput, match="untrusted cache keys"):
-            trust(store, unclear)
-    assert trust(store, "ac") == key("ac")
+            trust_key(store, unclear)
+    assert trust_key(store, "ac") == key("ac")
     assert untrusted_keys(store) == {key("ab").key, key("cd").key}
 
 
 def test_damaged_file_of_untrusted_keys_is_never_read_as_empty(store: StoreDir) -> None:
     path = store.root / "untrusted.json"
-    distrust(store, [key("ab")])
+    distrust_keys(store, [key("ab")])
     sound = path.read_bytes()
     for place in range(len(sound)):
         for harmed in (sound[:place], sound[:place] + bytes([sound[place] ^ 1]) + sound[place + 1 :]):
@@ -54,7 +54,7 @@ def test_damaged_file_of_untrusted_keys_is_never_read_as_empty(store: StoreDir) 
                 load_untrusted(store)
     path.write_bytes(sound[:-1])
     with pytest.raises(StoreCorrupt) as raised:
-        distrust(store, [key("cd")])
+        distrust_keys(store, [key("cd")])
     assert "codebatch verify" in (raised.value.hint or "")
     assert path.read_bytes() == sound[:-1], "what is damaged is not written over"
 

@@ -18,17 +18,17 @@ from codebatch.model.plan import Plan, PlannedTask, plan_digest, task_key
 from codebatch.model.record import Failure, Metric, Record
 from codebatch.model.shard import ShardRule
 from codebatch.plugins.catalogue import TaskCatalogue
-from codebatch.store.batches.batches import BatchDir, BatchId, create_batch
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.batch_directory import BatchDir, BatchId, create_batch
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.objects.pack_writer import PackWriter
-from codebatch.store.snapshots.index_frames import make_index
+from codebatch.store.snapshots.index_frames import make_snapshot_index
 from codebatch.store.snapshots.snapshots import SnapshotSource, publish_snapshot
 from codebatch_workers.api.before import Before
 from codebatch_workers.api.project import Project
 from codebatch_workers.api.protocols import ProjectTask
 from codebatch_workers.runtime.execution import TaskRunner
-from codebatch_workers.runtime.results import Result, TaskFailure
-from codebatch_workers.runtime.shard_parts import Keep
+from codebatch_workers.runtime.results import TaskFailure, TaskResult
+from codebatch_workers.runtime.shard_parts import TermsKeeper
 from codebatch_workers.syntax.source import SourceFile
 
 NEEDS: dict[str, tuple[str, ...]] = {
@@ -67,7 +67,7 @@ def make_batch(
         entries = sorted(
             Entry(path, "file", executable=False, size=len(path) * 3, object=writer.add(path * 3)) for path in paths
         )
-    index = make_index(map(encode_entry, entries))
+    index = make_snapshot_index(map(encode_entry, entries))
     source = SnapshotSource(base="", roots=(), listing="")
     document = publish_snapshot(store.files, store.root, index, source=source, created_at="")
     tasks = _tasks()
@@ -93,7 +93,7 @@ class CheapRunner(TaskRunner):
         tasks: Sequence[PlannedTask],
         die: Callable[[], None],
         is_healed: Callable[[], bool],
-        keep: Keep | None = None,
+        keep: TermsKeeper | None = None,
     ) -> None:
         super().__init__(TaskCatalogue(), tasks, Path(), keep=keep)
         self._die = die
@@ -104,8 +104,8 @@ class CheapRunner(TaskRunner):
 
     def run_item(
         self, file: SourceFile, tasks: Sequence[str], begin: Callable[[str], None] | None = None
-    ) -> dict[str, Result]:
-        results: dict[str, Result] = {}
+    ) -> dict[str, TaskResult]:
+        results: dict[str, TaskResult] = {}
         for name in tasks:
             if begin is not None:
                 begin(name)
@@ -123,10 +123,12 @@ class CheapRunner(TaskRunner):
                 ]
         return results
 
-    def complete(self, name: str, files: Sequence[SourceFile], results: Sequence[Result]) -> list[Result]:
+    def complete_results(
+        self, name: str, files: Sequence[SourceFile], results: Sequence[TaskResult]
+    ) -> list[TaskResult]:
         return [*results]
 
-    def _task(self, name: str) -> ProjectTask:
+    def _ready_task(self, name: str) -> ProjectTask:
         return _Reading(NEEDS[name])
 
 

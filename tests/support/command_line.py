@@ -20,7 +20,7 @@ import msgspec
 import pytest
 
 from codebatch.model.documents import encode_document
-from codebatch.store.batches.batches import decode_batch
+from codebatch.store.batches.batch_directory import decode_batch
 from tests.support.fork_server import LOCALE, run_forked
 
 SCHEMAS = Path(__file__).parent.parent.parent / "schemas"

@@ -139,18 +139,18 @@ class TwinRunning:
 
     def wait(self, seconds: float, channel: int | None) -> None:
         was_over = self._group.status is not None
-        self._machine.wait(seconds, lambda: (self.poll() and not was_over) or bool(self._output))
+        self._machine.wait(seconds, lambda: (self.has_ended() and not was_over) or bool(self._output))
 
     def read(self) -> bytes:
         self._perform_due_steps()
         data, self._output = self._output, b""
         return data
 
-    def poll(self) -> bool:
+    def has_ended(self) -> bool:
         self._perform_due_steps()
         return self._group.status is not None
 
-    def signal(self, number: int) -> None:
+    def signal_group(self, number: int) -> None:
         self._perform_due_steps()
         if number == signal.SIGCONT:
             return
@@ -158,15 +158,15 @@ class TwinRunning:
             self._group.status = -number if self._group.status is None else self._group.status
             self._group.left = {pid: process for pid, process in self._group.left.items() if process.is_detached}
 
-    def has_company(self) -> bool:
+    def has_other_processes(self) -> bool:
         return any(not process.is_detached for process in self._group.left.values())
 
     def resident_bytes(self) -> int:
         self._perform_due_steps()
         return self._resident_bytes
 
-    def end(self, *, everything: bool, seconds: float) -> list[str]:
-        self.signal(signal.SIGKILL)
+    def kill_and_wait(self, *, everything: bool, seconds: float) -> list[str]:
+        self.signal_group(signal.SIGKILL)
         if everything:
             self._group.left.clear()
         return [f"{pid} {process.name}" for pid, process in self._group.left.items()]

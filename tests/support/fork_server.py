@@ -225,7 +225,7 @@ def _import_all() -> None:
     """What commands import, and what workers do."""
     import codebatch
     import codebatch_workers
-    from codebatch_workers.syntax.language.languages import grammar
+    from codebatch_workers.syntax.language.languages import load_grammar
     from tests.support import forked_workers  # noqa: F401
 
     for package in (codebatch, codebatch_workers):
@@ -233,7 +233,7 @@ def _import_all() -> None:
             if not module.name.startswith("codebatch.testing"):
                 importlib.import_module(module.name)
     for language in ("python", "javascript", "typescript"):
-        assert grammar(language).query is not None
+        assert load_grammar(language).query is not None
 
 
 if __name__ == "__main__":

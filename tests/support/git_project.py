@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import codebatch
-from codebatch.operations.gate.quality_gate import Checker, CheckResult, parse_conditions
+from codebatch.operations.gate.quality_gate import CheckResult, GateChecker, parse_conditions
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
-from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.batch_directory import BatchDir
 from tests.support.git_repositories import DAY, NOW, git, make_repository
 from tests.support.inline_workers import run
 
@@ -50,5 +50,5 @@ class Project:
         changed_lines = more.pop("changed_lines", False)
         execution = ExecutionSettings(configuration=load_configuration(self.tree), jobs=2)
         with codebatch.open(self.store, project=self.tree) as store:
-            checker = Checker(store, execution, Listener(), environment or {}, **more)
+            checker = GateChecker(store, execution, Listener(), environment or {}, **more)
             return checker.check(parse_conditions(conditions), base, changed_lines=changed_lines)

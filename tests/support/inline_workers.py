@@ -16,31 +16,31 @@ from pathlib import Path
 import pytest
 from msgspec.structs import asdict
 
-from codebatch.coordinator.processes.worker_backend import Heard, MessageReceived, WorkerExited, WorkerHandle
+from codebatch.coordinator.processes.worker_backend import MessageReceived, WorkerEvent, WorkerExited, WorkerHandle
 from codebatch.model.outcome import HolderId
 from codebatch.operations.project.configuration import load_configuration
-from codebatch.operations.project.stores import StorePlace
+from codebatch.operations.project.stores import StoreLocator
 from codebatch.operations.runs import resume as continuing
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.operations.runs.run import run_paths
 from codebatch.operations.runs.run_result import RunResult
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.plugins.input_audit import InputAudit
-from codebatch.protocol.launch import Launch, WorkerSettings
-from codebatch.protocol.messages import FromWorker, Hello, Stop, ToWorker
+from codebatch.protocol.launch import WorkerLaunch, WorkerSettings
+from codebatch.protocol.messages import Hello, MessageFromWorker, MessageToWorker, Stop
 from codebatch.scheduling.events import WorkerId
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.holders import HolderFile, new_holder_id
-from codebatch.store.batches.store import open_store
+from codebatch.store.batches.store_directory import open_store
 from codebatch.store.objects.pack_writer import PackWriter
 from codebatch.system.files.files import RealFiles
 from codebatch.system.files.system_calls import SystemCalls
-from codebatch.system.processes.progress_cell import Step
-from codebatch_workers.runtime.channel import Channel
+from codebatch.system.processes.progress_cell import WorkerStep
+from codebatch_workers.runtime.channel import CoordinatorChannel
 from codebatch_workers.runtime.execution import TaskRunner
 from codebatch_workers.runtime.terms import terms_keeper
-from codebatch_workers.runtime.worker import Worker
+from codebatch_workers.runtime.worker import AnalysisWorker
 from tests.support.simulated_channel import SimulatedCell
 
 NULL = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
@@ -50,38 +50,38 @@ class _NothingToDo(Exception):
     """A worker has read all that it was sent."""
 
 
-class _InlineChannel(Channel):
+class _InlineChannel(CoordinatorChannel):
     """The worker's end: what it was sent, and what it said."""
 
     def __init__(self) -> None:
-        self.sent: deque[ToWorker] = deque()
-        self.said: deque[FromWorker] = deque()
+        self.sent: deque[MessageToWorker] = deque()
+        self.said: deque[MessageFromWorker] = deque()
         self.has_begun = False
 
     def fileno(self) -> int:
         return NULL
 
-    def send(self, *messages: FromWorker) -> None:
+    def send(self, *messages: MessageFromWorker) -> None:
         for message in messages:
             if not (isinstance(message, Hello) and self.has_begun):  # Else it goes on where it was.
                 self.said.append(message)
             self.has_begun = True
 
-    def receive(self) -> ToWorker:
+    def receive(self) -> MessageToWorker:
         if not self.sent:
             raise _NothingToDo
         return self.sent.popleft()
 
-    def try_receive(self) -> ToWorker | None:
+    def try_receive(self) -> MessageToWorker | None:
         return self.sent.popleft() if self.sent and not isinstance(self.sent[0], Stop) else None
 
 
-class _InlineWorker(Worker):
+class _InlineWorker(AnalysisWorker):
     """The real worker. Its descriptors are those of the whole test, so they tell nothing of leaks."""
 
     def leave(self) -> None:
         """As the end of a process does it."""
-        for descriptor in self._reserve:
+        for descriptor in self._reserved_descriptors:
             os.close(descriptor)
         self._committer.close()
         self._journal.close()
@@ -94,7 +94,7 @@ class _InlineWorker(Worker):
 class _IgnoringWatch(InputAudit):
     """Hears nothing, so all that an own task looks at counts as what its key covers; a hook would stay for good."""
 
-    def _install(self) -> None:
+    def _install_hook(self) -> None:
         pass
 
 
@@ -117,7 +117,7 @@ class InlineCrew:
             self._bury(worker)
 
     def start(self, worker: WorkerId) -> WorkerHandle:
-        launch = Launch(**asdict(self._settings), holder=new_holder_id(), channel=0, parent=0)
+        launch = WorkerLaunch(**asdict(self._settings), holder=new_holder_id(), channel=0, parent=0)
         scratch = self._batch.root / layout.SCRATCH / launch.holder
         self._batch.files.make_directory(scratch)
         store = open_store(self._batch.files, Path(launch.store))
@@ -131,11 +131,11 @@ class InlineCrew:
         self._workers[worker] = started, channel, cell
         return WorkerHandle(holder=launch.holder, pid=os.getpid())
 
-    def send(self, worker: WorkerId, message: ToWorker) -> None:
+    def send(self, worker: WorkerId, message: MessageToWorker) -> None:
         if worker in self._workers:
             self._workers[worker][1].sent.append(message)
 
-    def wait(self) -> list[Heard]:
+    def wait(self) -> list[WorkerEvent]:
         """One worker, any of those that have something to do, does all that it was told."""
         ready = [id_ for id_, (_, channel, _) in self._workers.items() if channel.sent or not channel.has_begun]
         id_ = self._chance.choice(ready)
@@ -144,17 +144,17 @@ class InlineCrew:
         with contextlib.suppress(_NothingToDo):
             worker.run()
             has_ended = True
-        heard: list[Heard] = [MessageReceived(id_, message) for message in channel.said]
+        heard: list[WorkerEvent] = [MessageReceived(id_, message) for message in channel.said]
         channel.said.clear()
         return [*heard, self._bury(id_)] if has_ended else heard
 
-    def step(self, worker: WorkerId) -> Step | None:
+    def step(self, worker: WorkerId) -> WorkerStep | None:
         return self._workers[worker][2].read() if worker in self._workers else None
 
-    def is_stuck(self, holder: HolderFile) -> bool:
+    def is_holder_stuck(self, holder: HolderFile) -> bool:
         return False
 
-    def is_silent(self, holder: HolderFile, commits: int) -> bool:
+    def is_holder_silent(self, holder: HolderFile, commits: int) -> bool:
         return False
 
     def kill_orphans(self, dead: set[HolderId]) -> None:
@@ -195,4 +195,4 @@ def run(
 ) -> RunResult:
     """`codebatch run PATH` as the tree is configured, PATH itself where it is not said which; with two workers."""
     execution = ExecutionSettings(configuration=load_configuration(configured or path), jobs=2, reuses=reuses)
-    return run_paths((path,), StorePlace(store), execution, task=task, pipeline=pipeline, listener=Listener())
+    return run_paths((path,), StoreLocator(store), execution, task=task, pipeline=pipeline, listener=Listener())

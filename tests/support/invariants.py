@@ -20,18 +20,18 @@ from dataclasses import dataclass
 
 from codebatch.index.terms import collect_terms, decode_terms, line_terms, terms_path
 from codebatch.model.analysis.record_counting import count_lines
-from codebatch.model.analysis.result_key import Items, same_items
+from codebatch.model.analysis.result_key import PlanItems, same_items
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import HolderId
 from codebatch.model.plan import Plan, plan_items
 from codebatch.model.shard import ProjectWork
-from codebatch.store.batches.batches import BatchDir, load_batch_snapshot
+from codebatch.store.batches.batch_directory import BatchDir, load_batch_snapshot
 from codebatch.store.batches.holders import LeaseReader
 from codebatch.store.batches.journal import Began, Committed, JournalLine, read_journal
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.results.bases import open_base
 from codebatch.store.results.ledgers import load_ledger
-from codebatch.store.results.outcomes import Outcomes
+from codebatch.store.results.outcomes import OutcomeRegisters
 from codebatch.store.results.outputs import current_outputs
 
 
@@ -71,12 +71,12 @@ def check_served(store: StoreDir, batch: BatchDir) -> None:
     """What the one older batch has was taken over, each item of each task, wherever the first round held."""
     plan = batch.plan()
     (base,) = (open_base(store, batch_id) for batch_id in batch.about.bases)
-    same = same_items(Items(plan_items(load_batch_snapshot(store, batch).entries), plan.contexts), base.items(), ())
-    ledger = load_ledger(plan, Outcomes(batch.files, batch.root))
+    same = same_items(PlanItems(plan_items(load_batch_snapshot(store, batch).entries), plan.contexts), base.items(), ())
+    ledger = load_ledger(plan, OutcomeRegisters(batch.files, batch.root))
     for task in (task.name for task in plan.tasks if task.scope == "file"):
         known = {item for held in base.task_results(task) for item in range(held.start, held.end)}
         for shard in plan.shards:
-            for link in ledger.walk(shard.id, task):
+            for link in ledger.iter_links(shard.id, task):
                 expected = sum(same[shard.start + item] in known for item in range(link.start, link.end))
                 if link.round == 1:
                     assert link.outcome.reused == expected, f"{task} at {shard.id}.{link.start}"
@@ -95,14 +95,14 @@ def check_terms(store: StoreDir, batch: BatchDir) -> int:
                 continue
             found += 1
             anew = collect_terms(map(line_terms, outputs.iter_shard(task, index)))
-            assert (terms.frames, terms.by_key()) == (anew.frames, anew.by_key())
+            assert (terms.frames, terms.frames_by_key()) == (anew.frames, anew.frames_by_key())
     return found
 
 
 def check_registers(batch: BatchDir, plan: Plan) -> None:
     """Every register holds the outcome that its name says, under a round that it may have."""
-    outcomes = Outcomes(batch.files, batch.root)
-    found = outcomes.scan()
+    outcomes = OutcomeRegisters(batch.files, batch.root)
+    found = outcomes.scan_new()
     kinds: dict[tuple[str, int, str, int], str] = {}
     inputs: dict[tuple[str, int, str, int], Digest] = {}
     for register in found.unreadable:
@@ -127,21 +127,21 @@ def check_registers(batch: BatchDir, plan: Plan) -> None:
 
 def check_chains(batch: BatchDir, plan: Plan) -> None:
     """The chain of every shard and task covers it."""
-    ledger = load_ledger(plan, Outcomes(batch.files, batch.root))
-    work = plan.work()
-    for shard, task in ledger.chains:
-        links = list(ledger.walk(shard, task))
+    ledger = load_ledger(plan, OutcomeRegisters(batch.files, batch.root))
+    work = plan.work_by_id()
+    for shard, task in ledger.iter_chain_keys:
+        links = list(ledger.iter_links(shard, task))
         assert [0, *(link.end for link in links)] == [*(link.start for link in links), work[shard].items]
     for task in plan.project_tasks:
-        (link,) = ledger.walk(ProjectWork(task).id, task)
-        assert link.outcome.inputs == ledger.inputs(task), f"{task} speaks of what is no more"
+        (link,) = ledger.iter_links(ProjectWork(task).id, task)
+        assert link.outcome.inputs == ledger.inputs_digest(task), f"{task} speaks of what is no more"
 
 
 def check_nothing_committed_ran_again(batch: BatchDir) -> None:
     """From the journals: no unit begins over items whose outcome of one of its tasks was committed before."""
     lines = read_journal(batch.files, batch.root)
-    work = batch.plan().work()
-    holders = {holder.holder: holder for holder, _ in LeaseReader(batch.files, batch.root).holders()}
+    work = batch.plan().work_by_id()
+    holders = {holder.holder: holder for holder, _ in LeaseReader(batch.files, batch.root).read_holders()}
     parents = {holder.holder: holders.get(holder.parent) for holder in holders.values() if holder.parent}
     begun: dict[HolderId, int] = {}
     committed: dict[tuple[str, str], list[tuple[JournalLine, Committed, int]]] = {}

@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Callable
 
 from codebatch.protocol.messages import (
-    FromWorker,
-    ToWorker,
+    MessageFromWorker,
+    MessageToWorker,
     decode_from_worker,
     decode_to_worker,
     encode_message,
@@ -18,9 +18,9 @@ from codebatch.system.processes.progress_cell import (
     PHASE_LEASE,
     PHASE_PROJECT,
     ProgressCell,
-    Step,
+    WorkerStep,
 )
-from codebatch_workers.runtime.channel import Channel, CoordinatorLost
+from codebatch_workers.runtime.channel import CoordinatorChannel, CoordinatorLost
 from tests.support.schedule import Process
 
 PREFIX_BYTES = 4
@@ -41,16 +41,16 @@ class Pipe:
         """Whether the coordinator would read something, be it the end."""
         return bool(self.to_coordinator) or self.is_worker_gone
 
-    def send(self, message: ToWorker) -> None:
+    def send(self, message: MessageToWorker) -> None:
         """The coordinator's end; a worker that is gone is noticed elsewhere."""
         self.to_worker.append(encode_message(message))
 
-    def receive(self) -> FromWorker | None:
+    def receive(self) -> MessageFromWorker | None:
         """The next message to the coordinator, None at the end."""
         return decode_from_worker(self.to_coordinator.popleft()[PREFIX_BYTES:]) if self.to_coordinator else None
 
 
-class SimulatedChannel(Channel):
+class SimulatedChannel(CoordinatorChannel):
     """The worker's end."""
 
     def __init__(self, process: Process, pipe: Pipe) -> None:
@@ -60,20 +60,20 @@ class SimulatedChannel(Channel):
     def fileno(self) -> int:
         return STDERR
 
-    def send(self, *messages: FromWorker) -> None:
+    def send(self, *messages: MessageFromWorker) -> None:
         for message in messages:  # A death between two of them is one that may be.
             self._process.wait(lambda: True, is_patient=True)
             if self._pipe.is_coordinator_gone:
                 raise CoordinatorLost
             self._pipe.to_coordinator.append(encode_message(message))
 
-    def receive(self) -> ToWorker:
+    def receive(self) -> MessageToWorker:
         self._process.wait(lambda: bool(self._pipe.to_worker) or self._pipe.is_coordinator_gone, is_patient=True)
         if not self._pipe.to_worker:
             raise CoordinatorLost
         return decode_to_worker(self._pipe.to_worker.popleft()[PREFIX_BYTES:])
 
-    def try_receive(self) -> ToWorker | None:
+    def try_receive(self) -> MessageToWorker | None:
         if self._pipe.is_coordinator_gone:
             raise CoordinatorLost
         return decode_to_worker(self._pipe.to_worker.popleft()[PREFIX_BYTES:]) if self._pipe.to_worker else None
@@ -83,10 +83,10 @@ class SimulatedCell(ProgressCell):
     """A progress cell that two simulated processes share; `when_begun` is called when the work on a unit begins."""
 
     def __init__(self, when_begun: Callable[[], None]) -> None:
-        self._step = Step(0, 0, 0, 0, 0, 0, PHASE_IDLE)
+        self._step = WorkerStep(0, 0, 0, 0, 0, 0, PHASE_IDLE)
         self._when_begun = when_begun
 
-    def write(self, step: Step) -> None:
+    def write_step(self, step: WorkerStep) -> None:
         if step.phase in (PHASE_ITEM, PHASE_PROJECT) and self._step.phase == PHASE_LEASE:
             self._when_begun()
         self._step = step
@@ -94,7 +94,7 @@ class SimulatedCell(ProgressCell):
     def write_task(self, task: int) -> None:
         self._step = self._step._replace(task=task)
 
-    def read(self) -> Step:
+    def read(self) -> WorkerStep:
         return self._step
 
     def close(self) -> None:

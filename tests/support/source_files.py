@@ -14,7 +14,7 @@ import msgspec
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
 from codebatch.model.record import Diagnostic, File, Record
-from codebatch.model.task import Json, SnapshotView
+from codebatch.model.task import JsonValue, SnapshotView
 from codebatch_workers import tasks
 from codebatch_workers.api.protocols import BatchedFileTask, FileTask, TaskEnvironment
 from codebatch_workers.syntax.source import SourceFile
@@ -28,7 +28,7 @@ def source(path: str | bytes, content: bytes | str, contexts: Mapping[str, bytes
     return SourceFile(path, content, executable=False, contexts=contexts or {})
 
 
-def created(name: str, scratch: Path, config: Mapping[str, Json] | None = None) -> FileTask:
+def created(name: str, scratch: Path, config: Mapping[str, JsonValue] | None = None) -> FileTask:
     """A built-in task, made as a worker makes it."""
     declaration = getattr(tasks, name.upper())
     module, _, attribute = declaration.implementation.partition(":")
@@ -48,7 +48,7 @@ def parse(file: SourceFile) -> tuple[File, list[Diagnostic]]:
 
 
 def lint_all(
-    files: list[SourceFile], scratch: Path, config: Mapping[str, Json] | None = None
+    files: list[SourceFile], scratch: Path, config: Mapping[str, JsonValue] | None = None
 ) -> list[list[Diagnostic]]:
     """What lint says of the files of one unit, as it is recorded."""
     task = created("lint", scratch, config)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from codebatch.coordinator.analysis.merge import merge_outputs
-from codebatch.model.outcome import HolderId, Unit
+from codebatch.model.outcome import HolderId, WorkUnit
 from codebatch.model.plan import plan_items
 from codebatch.model.shard import ProjectWork
 from codebatch.operations import ignore_note
-from codebatch.store.batches.batches import BatchDir
-from codebatch.store.batches.store import StoreDir
-from codebatch.store.maintenance.collection import DAY_NS, choose, collect
+from codebatch.store.batches.batch_directory import BatchDir
+from codebatch.store.batches.store_directory import StoreDir
+from codebatch.store.maintenance.collection import NS_PER_DAY, execute_collection, plan_collection
 from codebatch.store.results.ledgers import load_ledger
-from codebatch.store.results.outcomes import Committer, Outcomes
-from codebatch.store.results.outputs import Outputs
+from codebatch.store.results.outcomes import OutcomeCommitter, OutcomeRegisters
+from codebatch.store.results.outputs import MergedOutputs
 from codebatch.store.snapshots.snapshots import load_snapshot
 from codebatch.system.clock import wall_ns
 from codebatch_workers.runtime.project import BatchProject
@@ -33,10 +33,10 @@ def make_merged(store: StoreDir, paths: Sequence[bytes], *, second: int = 0, for
     return batch
 
 
-def merge(batch: BatchDir) -> Outputs:
+def merge(batch: BatchDir) -> MergedOutputs:
     """Merge what was done."""
     plan = batch.plan()
-    return merge_outputs(batch, plan, load_ledger(plan, Outcomes(batch.files, batch.root)))
+    return merge_outputs(batch, plan, load_ledger(plan, OutcomeRegisters(batch.files, batch.root)))
 
 
 def work(store: StoreDir, batch: BatchDir) -> None:
@@ -44,8 +44,8 @@ def work(store: StoreDir, batch: BatchDir) -> None:
     plan = batch.plan()
     runner = CheapRunner(plan.tasks, lambda: None, lambda: False)
     entries = plan_items(load_snapshot(store.files, store.root, plan.snapshot_id).entries)
-    committer = Committer(store.files, batch.root, HOLDER)
-    unit = Unit(shard=plan.shards[0].id, start=0, end=len(entries), tasks=FILE_TASKS)
+    committer = OutcomeCommitter(store.files, batch.root, HOLDER)
+    unit = WorkUnit(shard=plan.shards[0].id, start=0, end=len(entries), tasks=FILE_TASKS)
     done = UnitResults(start=0, items=entries, results={name: [] for name in unit.tasks})
     objects = store.objects()
     for entry in entries:
@@ -53,20 +53,20 @@ def work(store: StoreDir, batch: BatchDir) -> None:
         assert not isinstance(source, TaskFailure)
         for name, result in runner.run_item(source, unit.tasks).items():
             done.results[name].append(result)
-    committer.commit(list(runner.encode(unit, done)), epoch=1, round_=1)
+    committer.commit_outcomes(list(runner.encode_unit(unit, done)), epoch=1, round_=1)
     for task in plan.project_tasks:
-        outcomes = Outcomes(store.files, batch.root)
+        outcomes = OutcomeRegisters(store.files, batch.root)
         ledger = load_ledger(plan, outcomes)
         project = BatchProject(plan, entries, ledger, outcomes, read=lambda _: b"", needs=plan.task_names)
-        unit = Unit(shard=ProjectWork(task).id, start=0, end=1, tasks=(task,))
-        encoded = runner.run_project(unit, project, plan.shards, ledger.inputs(task))
-        committer.commit([encoded], epoch=1, round_=1)
+        unit = WorkUnit(shard=ProjectWork(task).id, start=0, end=1, tasks=(task,))
+        encoded = runner.run_project(unit, project, plan.shards, ledger.inputs_digest(task))
+        committer.commit_outcomes([encoded], epoch=1, round_=1)
     committer.close()
 
 
 def collect_all(store: StoreDir, *, keep: int, now_ns: int | None = None, notes: list[str] | None = None) -> None:
     """Long after everything was made, where no time is given."""
     note = ignore_note if notes is None else notes.append
-    now_ns = wall_ns() + 30 * DAY_NS if now_ns is None else now_ns
+    now_ns = wall_ns() + 30 * NS_PER_DAY if now_ns is None else now_ns
     with store.exclusive_lock():
-        collect(store, choose(store, keep=keep, now_ns=now_ns, on_skipped=note), note)
+        execute_collection(store, plan_collection(store, keep=keep, now_ns=now_ns, on_skipped=note), note)

@@ -11,26 +11,26 @@ from pathlib import Path
 from typing import TypeVar
 
 from codebatch.coordinator.processes.workers import WorkerProcess, start_worker
-from codebatch.model.outcome import HolderId, Outcome, Unit
+from codebatch.model.outcome import HolderId, TaskOutcome, WorkUnit
 from codebatch.model.plan import Plan
 from codebatch.model.work.command import Command
 from codebatch.model.work.work_batch import WORK_TASK, Work
 from codebatch.protocol.launch import WorkerSettings
-from codebatch.protocol.messages import Assign, Committed, Finished, FromWorker, Hello, Returned
+from codebatch.protocol.messages import Assign, Committed, Finished, Hello, MessageFromWorker, Returned
 from codebatch.scheduling.events import WorkerId
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.journal import Ran, read_journal
-from codebatch.store.batches.store import StoreDir, create_store
-from codebatch.store.results.outcomes import Outcomes
-from codebatch.store.work.requests import Requests
+from codebatch.store.batches.store_directory import StoreDir, create_store
+from codebatch.store.results.outcomes import OutcomeRegisters
+from codebatch.store.work.requests import RequestStore
 from codebatch.store.work.work_batches import make_work_batch
 from codebatch.system.files.files import RealFiles
 
 COORDINATOR = HolderId("c" * 32)
 PATIENCE_SECONDS = 60.0
 
-Message = TypeVar("Message", bound=FromWorker)
+Message = TypeVar("Message", bound=MessageFromWorker)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +42,19 @@ class Place:
     plan: Plan
     root: Path
 
-    def unit(self, item: int, round_: int = 1) -> Unit:
+    def unit(self, item: int, round_: int = 1) -> WorkUnit:
         """An attempt of a command, by its number in the order of ids."""
         (shard,) = self.plan.shards
-        return Unit(shard=shard.id, start=item, end=item + 1, tasks=(WORK_TASK,), round=round_)
+        return WorkUnit(shard=shard.id, start=item, end=item + 1, tasks=(WORK_TASK,), round=round_)
 
     @property
-    def requests(self) -> Requests:
+    def requests(self) -> RequestStore:
         """What people asked."""
-        return Requests(self.batch.files, self.batch.root)
+        return RequestStore(self.batch.files, self.batch.root)
 
-    def outcomes(self) -> list[Outcome]:
+    def outcomes(self) -> list[TaskOutcome]:
         """What is committed."""
-        commits = Outcomes(self.batch.files, self.batch.root).scan().commits
+        commits = OutcomeRegisters(self.batch.files, self.batch.root).scan_new().commits
         return [outcome for commit in commits for outcome in commit.outcomes]
 
     def ran(self) -> list[Ran]:
@@ -88,7 +88,7 @@ class Coordinator:
             place.batch,
             WorkerSettings(store=str(place.store.root), batch=place.batch.id, coordinator=COORDINATOR, role="commands"),
         )
-        self._heard: list[FromWorker] = []
+        self._heard: list[MessageFromWorker] = []
         self._is_over = False
         self.hear(Hello)
 
@@ -109,13 +109,13 @@ class Coordinator:
         assert isinstance(message, kind), message
         return message
 
-    def result(self) -> Outcome:
+    def result(self) -> TaskOutcome:
         """How the attempt at hand ended, which is committed."""
         (outcome,) = self.hear(Committed).commit.outcomes
         self.hear(Finished)
         return outcome
 
-    def do(self, item: int = 0, *, round_: int = 1, epoch: int = 1) -> Outcome:
+    def do(self, item: int = 0, *, round_: int = 1, epoch: int = 1) -> TaskOutcome:
         """Have it attempt a command, and wait for its end."""
         self.assign(item, round_=round_, epoch=epoch)
         return self.result()
@@ -128,13 +128,13 @@ class Coordinator:
         """Wait until the worker has ended; its exit status."""
         wait_until(lambda: self.worker.has_ended)
         self._is_over = True
-        return self.worker.bury().returncode
+        return self.worker.reap_and_kill_group().returncode
 
     def close(self) -> None:
         """End the worker."""
         if not self._is_over:
             self.worker.kill("abandoned")
-            self.worker.bury()
+            self.worker.reap_and_kill_group()
 
     def _why(self) -> str:
         with contextlib.suppress(BlockingIOError):

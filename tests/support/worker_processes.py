@@ -17,10 +17,10 @@ import msgspec
 
 from codebatch.errors import CodebatchError
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.holders import LeaseReader
 from codebatch.store.batches.resolution import resolve_batch
-from codebatch.store.batches.store import open_store
+from codebatch.store.batches.store_directory import open_store
 from codebatch.store.results.outputs import current_outputs
 from codebatch.system.files.files import RealFiles
 from tests.support.command_line import CommandLine
@@ -96,7 +96,7 @@ def run_with_kills(run: CommandLine, arguments: list[str], store: Path, *, point
 
 def check_no_process_left(batch: BatchDir) -> None:
     """No holder of the batch is alive, and none of their pids is a process of ours."""
-    assert not [holder for holder, is_live in LeaseReader(batch.files, batch.root).holders() if is_live]
+    assert not [holder for holder, is_live in LeaseReader(batch.files, batch.root).read_holders() if is_live]
 
 
 def write_shard_rule(directory: Path, *, average: int, least: int, most: int) -> None:
@@ -122,5 +122,5 @@ def live_worker_pids(store: Path) -> list[int]:
         batch = open_latest(store)
     except (OSError, msgspec.DecodeError, CodebatchError):
         return []
-    holders = LeaseReader(batch.files, batch.root).holders()
+    holders = LeaseReader(batch.files, batch.root).read_holders()
     return sorted(holder.pid for holder, is_live in holders if is_live and holder.role == "worker")

@@ -16,7 +16,7 @@ import time
 import pytest
 
 from codebatch.model.record import Fingerprints
-from codebatch_workers.duplicates.fingerprints import fingerprints
+from codebatch_workers.duplicates.fingerprints import make_fingerprints
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks import duplicates
 from tests.tasks.states import Result, State, analyzed, patched, whole
@@ -59,7 +59,7 @@ class History:
             content = self._read(name)
             if content is None:
                 return None
-            self._known[path, name] = (content, fingerprints(_source(path, content, is_executable=False)))
+            self._known[path, name] = (content, make_fingerprints(_source(path, content, is_executable=False)))
         return self._known[path, name][0]
 
     def _read(self, name: bytes) -> bytes | None:

@@ -11,9 +11,9 @@ from codebatch.model.entry import Entry, path_from_fields
 from codebatch.model.record import Fingerprints, Record
 from codebatch_workers.api.before import Before, FileChange
 from codebatch_workers.api.protocols import IncrementalTask
-from codebatch_workers.duplicates.fingerprints import fingerprints
+from codebatch_workers.duplicates.fingerprints import make_fingerprints
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.tasks.duplicates import Duplicates
+from codebatch_workers.tasks.duplicates import DuplicatesTask
 
 Result = dict[bytes, list[Record]]
 Analyze = Callable[[SourceFile], Fingerprints | None]
@@ -69,7 +69,7 @@ class State:
         return self.sources[file.path]
 
 
-def analyzed(sources: Iterable[SourceFile], analyze: Analyze = fingerprints) -> State:
+def analyzed(sources: Iterable[SourceFile], analyze: Analyze = make_fingerprints) -> State:
     """As `duplicates` sees it; `analyze` says of each file its fingerprints."""
 
     def say(file: SourceFile) -> list[Record]:
@@ -110,7 +110,7 @@ def _is_other(before: State, now: State, path: bytes) -> bool:
     return any(before.said[task][path] != now.said[task][path] for task in now.said)
 
 
-def whole(state: State, task: Callable[[], IncrementalTask] = Duplicates) -> Result:
+def whole(state: State, task: Callable[[], IncrementalTask] = DuplicatesTask) -> Result:
     """The records of each file that has any, of a whole run."""
     found: Result = {}
     for record in task().run_project(state):
@@ -119,7 +119,7 @@ def whole(state: State, task: Callable[[], IncrementalTask] = Duplicates) -> Res
 
 
 def patched(
-    result: Result, before: State, now: State, task: Callable[[], IncrementalTask] = Duplicates
+    result: Result, before: State, now: State, task: Callable[[], IncrementalTask] = DuplicatesTask
 ) -> Result | None:
     """A result that is taken from a state to another; None where it is to be made anew."""
     before.own = result

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from codebatch.coordinator.analysis.planning import resolve_tasks
 from codebatch.model.entry import Entry
 from codebatch.model.plan import visible_contexts
-from codebatch.model.task import Json
+from codebatch.model.task import JsonValue
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.plugins.entry_points import load_declaration
 from codebatch.plugins.settings import task_contexts
@@ -32,7 +32,10 @@ class Units:
     """The files of a tree, given to tasks in units."""
 
     def __init__(
-        self, files: Mapping[bytes, bytes], scratch: Path, overrides: Mapping[str, Mapping[str, Json]] | None = None
+        self,
+        files: Mapping[bytes, bytes],
+        scratch: Path,
+        overrides: Mapping[str, Mapping[str, JsonValue]] | None = None,
     ) -> None:
         tasks = resolve_tasks(TaskCatalogue(), FILE_TASKS, overrides)
         snapshot = Snapshot(content=files)
@@ -65,7 +68,7 @@ class Units:
             for source in sources:
                 source.release()
             for task in tasks:
-                done = self._runner.complete(task, sources, [each[task] for each in results])
+                done = self._runner.complete_results(task, sources, [each[task] for each in results])
                 for source, result in zip(sources, done, strict=True):
                     said[source.path, task] = (
                         f"failed: {result.reason}".encode()
@@ -225,7 +228,7 @@ _trees = st.builds(
 def test_equal_keys_have_equal_results_in_any_two_trees(
     before: Mapping[bytes, bytes],
     after: Mapping[bytes, bytes],
-    overrides: Mapping[str, Mapping[str, Json]],
+    overrides: Mapping[str, Mapping[str, JsonValue]],
     tmp_path: Path,
 ) -> None:
     one, other = (Units(tree, tmp_path, overrides) for tree in (before, {**before, **after}))

@@ -8,7 +8,7 @@ import pytest
 from msgspec import UNSET
 
 from codebatch.model.record import Metric, Symbol
-from codebatch_workers.tasks.analyze import metrics
+from codebatch_workers.tasks.analyze import file_metrics
 from tests.support.source_files import created, source
 
 ORDER = [
@@ -64,7 +64,7 @@ if A:
 
 
 def test_python_metrics_match_a_manual_count() -> None:
-    found = metrics(source("a.py", PYTHON))
+    found = file_metrics(source("a.py", PYTHON))
     assert list(found) == ORDER
     # m: 1 + for, if, and, or, elif, ternary; inner: 1 + for, if; n: 1 + while, except, case; and the module's if.
     # Cognitive: m: for 1, if 2, and and or 2, elif 1, ternary 3; n: while 1, except 1, match 2; and the module's if.
@@ -97,7 +97,7 @@ def test_python_metrics_match_a_manual_count() -> None:
     ],
 )
 def test_structure_metrics_are_consistent_across_languages(path: str, content: str, expected: tuple[int, ...]) -> None:
-    found = metrics(source(path, content))
+    found = file_metrics(source(path, content))
     assert tuple(found[name] for name in ["code", "comment", "blank", *ORDER[5:10]]) == expected
 
 
@@ -112,7 +112,7 @@ def test_structure_metrics_are_consistent_across_languages(path: str, content: s
     ],
 )
 def test_unknown_metrics_are_omitted(path: str, content: bytes, expected: dict[str, int]) -> None:
-    assert metrics(source(path, content)) == expected
+    assert file_metrics(source(path, content)) == expected
 
 
 @pytest.mark.parametrize(
@@ -156,13 +156,13 @@ def test_unknown_metrics_are_omitted(path: str, content: bytes, expected: dict[s
     ],
 )
 def test_line_counts_match_scc(path: str, content: str, expected: tuple[int, int, int]) -> None:
-    found = metrics(source(path, content))
+    found = file_metrics(source(path, content))
     assert (found["code"], found["comment"], found["blank"]) == expected
     assert sum(expected) == found["lines"]
 
 
 def test_elif_chain_counts_all_branches() -> None:
-    found = metrics(source("a.py", "def f(x):\n    if x: pass\n" + "    elif x: pass\n" * 100))
+    found = file_metrics(source("a.py", "def f(x):\n    if x: pass\n" + "    elif x: pass\n" * 100))
     assert found["max_complexity"] == 102
 
 
@@ -275,7 +275,7 @@ def test_each_function_is_measured(path: str, content: str, expected: str, tmp_p
 
 def test_maximum_metrics_do_not_depend_on_function_order() -> None:
     code = "def f(a, b, c):\n  if a:\n    if b: pass\ndef g(): pass\n"
-    told = metrics(source("a.py", code))
+    told = file_metrics(source("a.py", code))
     names = ("max_complexity", "max_cognitive", "max_nesting", "max_parameters")
     assert [told[name] for name in names] == [3, 3, 2, 3]
 

@@ -20,8 +20,8 @@ from codebatch.model.digest import Digest
 from codebatch.model.record import Duplicate, Fingerprints, Metric, Record
 from codebatch_workers.duplicates import repeats
 from codebatch_workers.duplicates.code_lines import code_lines
-from codebatch_workers.duplicates.fingerprints import LINES_MIN, fingerprints
-from codebatch_workers.duplicates.repeats import BYTES_MIN, CodeText, Repeat, maximal_repeats
+from codebatch_workers.duplicates.fingerprints import LINES_MIN, make_fingerprints
+from codebatch_workers.duplicates.repeats import REPEATED_BYTES_MIN, CodeText, RepeatedLines, maximal_repeats
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks.duplicates import FingerprintedFile, find_duplicates
 from tests.support.source_files import created, source
@@ -39,7 +39,7 @@ def duplicates(files: Mapping[str, str]) -> dict[str, list[Record]]:
 
 def fingerprinted(sources: Sequence[SourceFile]) -> Iterable[FingerprintedFile]:
     for item, file in enumerate(sources):
-        said = fingerprints(file)
+        said = make_fingerprints(file)
         if said is not None:
             digest = Digest(hashlib.sha256(file.content).hexdigest())
             yield FingerprintedFile(item=item, path=file.path, object=digest, fingerprints=said)
@@ -208,11 +208,11 @@ def test_block_needs_ten_lines() -> None:
 
 def test_block_needs_a_minimum_of_bytes() -> None:
     def told(bytes_: int) -> int:
-        lines = [f"a{line}=".ljust(BYTES_MIN // 10, "1") for line in range(10)]
-        lines[-1] = lines[-1][: len(lines[-1]) + bytes_ - BYTES_MIN]
+        lines = [f"a{line}=".ljust(REPEATED_BYTES_MIN // 10, "1") for line in range(10)]
+        lines[-1] = lines[-1][: len(lines[-1]) + bytes_ - REPEATED_BYTES_MIN]
         return len(duplicates({"a.py": "\n".join([*lines, "b"]), "b.py": "\n".join([*lines, "c"])}))
 
-    assert (told(BYTES_MIN - 1), told(BYTES_MIN)) == (0, 2)
+    assert (told(REPEATED_BYTES_MIN - 1), told(REPEATED_BYTES_MIN)) == (0, 2)
 
 
 def test_table_of_similar_lines_is_no_copy_of_itself() -> None:
@@ -296,7 +296,7 @@ def test_equal_lines_share_a_fingerprint_in_any_surroundings(
 
 
 def test_code_text_returns_its_lines_in_less_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repeats, "_PLAIN_BYTES", 60_000)
+    monkeypatch.setattr(repeats, "_UNCOMPRESSED_BYTES_MAX", 60_000)
     stretches = [[b"%060d" % (owner * line) for line in range(500)] for owner in range(20)]
     tracemalloc.start()
     text = CodeText()
@@ -307,21 +307,21 @@ def test_code_text_returns_its_lines_in_less_memory(monkeypatch: pytest.MonkeyPa
     assert held < 40 * len(text.numbers)
     for owner, start, end in ((0, 0, 500), (7, 0, 1), (7, 499, 500), (7, 20, 30), (19, 1, 499)):
         first = 1 + 501 * owner
-        assert text.code(first + start, first + end) == b"\n".join(stretches[owner][start:end])
+        assert text.code_between(first + start, first + end) == b"\n".join(stretches[owner][start:end])
 
 
 def test_compressed_stretches_return_their_own_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repeats, "_PLAIN_BYTES", 1)
+    monkeypatch.setattr(repeats, "_UNCOMPRESSED_BYTES_MAX", 1)
     text = CodeText()
     for owner in range(3):
         text.add(owner, [b"line %d" % owner, b"x"], [1, 2], is_whole=False)
-    assert [text.code(at, at + 2) for at in (1, 4, 7)] == [b"line %d\nx" % owner for owner in range(3)]
+    assert [text.code_between(at, at + 2) for at in (1, 4, 7)] == [b"line %d\nx" % owner for owner in range(3)]
 
 
 # -- What no input makes slow -----------------------------------------------------------------------------------------
 
 
-def _repeats(files: Iterable[Sequence[int]]) -> list[list[Repeat]]:
+def _repeats(files: Iterable[Sequence[int]]) -> list[list[RepeatedLines]]:
     text = CodeText()
     for owner, lines in enumerate(files):
         text.add(owner, [b"%030d" % line for line in lines], range(1, len(lines) + 1), is_whole=False)
@@ -332,7 +332,7 @@ def test_repeats_do_not_depend_on_the_chunk_size(monkeypatch: pytest.MonkeyPatch
     files = list(_shuffled_blocks(20, 5))
     whole = _repeats(files)
     assert whole
-    monkeypatch.setattr(repeats, "_VALUES_AT_A_TIME", 3)
+    monkeypatch.setattr(repeats, "_VALUES_PER_PART", 3)
     assert _repeats(files) == whole
 
 
@@ -345,10 +345,10 @@ def test_many_window_classes_take_little_memory() -> None:
     classes = 300 * (20 - LINES_MIN + 1)
     hashes = text.take_hashes()
     tracemalloc.start()
-    found = repeats._Classes(hashes)
+    found = repeats._WindowClasses(hashes)
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert len(list(found.fresh())) == 2 * 300
+    assert len(list(found.iter_unexamined_places())) == 2 * 300
     assert held < 50 * classes
 
 

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from codebatch.model.record import Duplicate, Fingerprints
 from codebatch_workers.api.before import FileChange
 from codebatch_workers.api.protocols import IncrementalTask
-from codebatch_workers.duplicates.fingerprints import fingerprints
+from codebatch_workers.duplicates.fingerprints import make_fingerprints
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks import duplicates
-from codebatch_workers.tasks.duplicates import Duplicates
+from codebatch_workers.tasks.duplicates import DuplicatesTask
 from tests.tasks.states import Analyze, Older, State, analyzed, older, patched, whole
 
 
@@ -45,7 +45,7 @@ Tree = Mapping[str, Code]
 
 @functools.cache
 def _known(path: bytes, content: bytes) -> Fingerprints | None:
-    return fingerprints(SourceFile(path, content, executable=False, contexts={}))
+    return make_fingerprints(SourceFile(path, content, executable=False, contexts={}))
 
 
 def known(file: SourceFile) -> Fingerprints | None:
@@ -175,7 +175,7 @@ def updated(before: Tree, now: Tree) -> tuple[dict[str, list[str]], set[str]]:
     read again. There are enough other files that it is little.
     """
     then, here = state({**OTHERS, **before}), state({**OTHERS, **now})
-    answer = Duplicates().update(here, older(then, here))
+    answer = DuplicatesTask().update(here, older(then, here))
     assert answer is not None
     assert patched(whole(then), then, here) == whole(state({**OTHERS, **now}))
     told = {
@@ -183,7 +183,7 @@ def updated(before: Tree, now: Tree) -> tuple[dict[str, list[str]], set[str]]:
         for file, records in answer
     }
     here = state({**OTHERS, **now})
-    Duplicates().update(here, older(then, here))
+    DuplicatesTask().update(here, older(then, here))
     return told, {path.decode() for path in here.read_again}
 
 
@@ -243,7 +243,7 @@ def test_text_may_differ_with_equal_bytes_and_fingerprints() -> None:
     then, here = read_as({}), read_as({"attributes": b"language=Shell"})
     assert then.said == here.said
     change = [FileChange(entry, entry) for entry in here.files if entry.path == b"a.py"]
-    answer = Duplicates().update(here, Older(then, change))
+    answer = DuplicatesTask().update(here, Older(then, change))
     assert answer is not None
     assert {file.path: records for file, records in answer} == whole(here) != whole(then)
 
@@ -275,7 +275,7 @@ def test_update_falls_back_if_more_than_a_tenth_must_be_read(files: int, is_patc
         return {**named, **dict(list(OTHERS.items())[: files - len(named)])}
 
     then, here = state(tree(20)), state(tree(0))
-    assert (Duplicates().update(here, older(then, here)) is not None) == is_patched
+    assert (DuplicatesTask().update(here, older(then, here)) is not None) == is_patched
     assert not is_patched or here.read_again
 
 
@@ -283,10 +283,10 @@ def test_previous_state_is_not_read_if_more_than_a_tenth_changed() -> None:
     then = state({name: lines(20 * number) for number, name in enumerate(OTHERS)})
     here = state(OTHERS)
     before = older(then, here)
-    assert Duplicates().update(here, before) is None
+    assert DuplicatesTask().update(here, before) is None
     assert "said" not in vars(then)
 
 
 def test_duplicates_is_an_incremental_task() -> None:
-    task: IncrementalTask = Duplicates()
+    task: IncrementalTask = DuplicatesTask()
     assert isinstance(task, IncrementalTask)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from codebatch.model.record import Diagnostic
-from codebatch_workers.symbols.outline import outline
+from codebatch_workers.symbols.outline import file_outline
 from codebatch_workers.syntax.language.languages import EXTRA_GRAMMAR_TOOLS
-from codebatch_workers.tasks.analyze import metrics
+from codebatch_workers.tasks.analyze import file_metrics
 from tests.support.source_files import created, source
 
 CSHARP = """\
@@ -127,7 +127,7 @@ def test_language_yields_definitions_calls_and_comments(
 ) -> None:
     file = source(path, content)
     assert not file.has_syntax_error
-    found = outline(file)
+    found = file_outline(file)
     assert "|".join(f"{each.symbol_type} {each.qualified}" for each in found.symbols) == symbols
     assert sorted({edge.target.lstrip(".") for edge in found.edges if edge.edge_type == "calls"}) == calls
     assert b" a" in b"".join(content.encode()[n.start_byte : n.end_byte] for n in file.captures["comment"])
@@ -146,7 +146,7 @@ def test_language_yields_definitions_calls_and_comments(
     ],
 )
 def test_structure_is_counted(path: str, content: str, expected: tuple[int, ...]) -> None:
-    found = metrics(source(path, content))
+    found = file_metrics(source(path, content))
     assert tuple(found[name] for name in ("functions", "classes", "imports", "complexity")) == expected
 
 
@@ -180,7 +180,7 @@ def test_structure_is_counted(path: str, content: str, expected: tuple[int, ...]
 )
 def test_imports_are_returned(path: str, content: str, targets: str) -> None:
     assert [
-        edge.target for edge in outline(source(path, content)).edges if edge.edge_type == "imports"
+        edge.target for edge in file_outline(source(path, content)).edges if edge.edge_type == "imports"
     ] == targets.split()
 
 

@@ -12,14 +12,14 @@ from codebatch.interchange import reports
 from codebatch.interchange.checkstyle import XML_DEPTH_MAX, read_checkstyle
 from codebatch.interchange.jsonl import read_jsonl
 from codebatch.interchange.rdjson import read_rdjson
-from codebatch.interchange.reports import ImportedFinding, ImportedSpan, Report, Unit, UnreadableReport
+from codebatch.interchange.reports import ColumnUnit, ImportedFinding, ImportedReport, ImportedSpan, UnreadableReport
 from codebatch.interchange.sarif import read_sarif
 from codebatch.model.record import Severity
 from codebatch_workers.tasks.imported_locations import LocationConverter
-from codebatch_workers.tasks.imported_paths import Paths
+from codebatch_workers.tasks.imported_paths import ReportedPaths
 from tests.support.source_files import source
 
-Read = Callable[[bytes], Report]
+Read = Callable[[bytes], ImportedReport]
 
 
 def sarif(*results: dict[str, Any], rules: list[Any] | None = None, **run: object) -> bytes:
@@ -148,7 +148,7 @@ def test_dismissed_results_are_counted_and_tool_failures_detected() -> None:
     assert (len(report.findings), report.dismissed, report.has_failed) == (3, 4, False)
     assert read_sarif(sarif(invocations=[{}, {"executionSuccessful": False}])).has_failed
     xml = b"<checkstyle><file name='a'><error severity='ignore'/><exception>x</exception></file></checkstyle>"
-    assert read_checkstyle(xml) == Report([], dismissed=1, has_failed=True)
+    assert read_checkstyle(xml) == ImportedReport([], dismissed=1, has_failed=True)
 
 
 def test_uri_bases_resolve_to_file_paths() -> None:
@@ -175,7 +175,7 @@ def test_null_is_treated_as_absent() -> None:
     fix = {"artifactChanges": [{"replacements": [{"insertedContent": {"text": None}}]}]}
     assert one(sarif({**nothing, "fixes": [fix]})) == one(sarif({}))
     assert one(sarif({"locations": [{"physicalLocation": None}]})) == one(sarif({}))
-    assert read_sarif(b'{"version":"2.1.0","runs":[{"tool":null,"results":null},{}]}') == Report([])
+    assert read_sarif(b'{"version":"2.1.0","runs":[{"tool":null,"results":null},{}]}') == ImportedReport([])
     assert one(sarif({"locations": [None, *at("a")]})).paths == ("a",)
     parts: dict[str, Any] = dict.fromkeys(("charOffset", "byteOffset", "startLine"))
     assert one(sarif({"locations": [{"physicalLocation": {"region": parts}}]})) == one(sarif({}))
@@ -185,9 +185,9 @@ def test_null_is_treated_as_absent() -> None:
     told = one(sarif({"ruleId": "R", "suppressions": [None], "message": {"id": "a"}}, rules=[None, rule], **lists))
     assert told == one(sarif({"ruleId": "R"}))
     assert one(sarif({"message": {"text": "{0} {1}", "arguments": [None, "x"]}})).message == "{0} x"
-    assert read_sarif(b'{"version":"2.1.0","runs":[null,{"results":[null]}]}') == Report([])
-    assert read_rdjson(b'{"diagnostics":[null]}') == Report([])
-    assert read_sarif(b'{"version":"2.1.0","runs":null}') == read_rdjson(b'{"diagnostics":null}') == Report([])
+    assert read_sarif(b'{"version":"2.1.0","runs":[null,{"results":[null]}]}') == ImportedReport([])
+    assert read_rdjson(b'{"diagnostics":[null]}') == ImportedReport([])
+    assert read_sarif(b'{"version":"2.1.0","runs":null}') == read_rdjson(b'{"diagnostics":null}') == ImportedReport([])
 
 
 def test_members_that_are_only_written_may_be_anything_in_a_report() -> None:
@@ -265,8 +265,8 @@ def test_unreadable_report_is_rejected_with_a_message(case: str) -> None:
 )
 def test_number_of_findings_is_limited(read: Read, data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(read(data).findings) == 2
-    monkeypatch.setattr(reports, "REPORTED_MAX", 1)
-    monkeypatch.setattr("codebatch.interchange.checkstyle.REPORTED_MAX", 1)
+    monkeypatch.setattr(reports, "REPORTED_FINDINGS_MAX", 1)
+    monkeypatch.setattr("codebatch.interchange.checkstyle.REPORTED_FINDINGS_MAX", 1)
     with pytest.raises(UnreadableReport, match="more than 1 finding"):
         read(data)
 
@@ -296,7 +296,7 @@ def test_other_formats_are_parsed() -> None:
     assert one(b"\xef\xbb\xbf" + json.dumps(result).encode(), read_rdjson) == told
     line = b'{"kind":"diagnostic","path_b64":"/w==","line":1,"severity":"hint","code":"c","message":"m","tool":"t"}'
     report = read_jsonl(b"\xef\xbb\xbf" + line + b'\r\n{"kind":"metric"}')
-    assert report == Report([ImportedFinding((b"\xff",), "m", "hint", "c", "t", 1)], dismissed=1)
+    assert report == ImportedReport([ImportedFinding((b"\xff",), "m", "hint", "c", "t", 1)], dismissed=1)
 
 
 def test_ruff_columns_count_characters_in_every_format() -> None:
@@ -343,13 +343,13 @@ PATHS: list[tuple[str | bytes, bool, bytes | None]] = [
 @pytest.mark.parametrize(("written", "is_uri", "path"), PATHS)
 def test_path_resolves_to_a_file_of_the_tree_or_none(written: str | bytes, is_uri: bool, path: bytes | None) -> None:
     known = {b"a b.py", b"100%.py", b"sub/x.py", b"c:x.py", b"caf\xe9.py"}
-    assert Paths(known, b"/home/me/tree").find(written, is_uri=is_uri) == path
-    assert Paths(known, b"").find("/sub/x.py", is_uri=False) is None
-    assert Paths(known, b"/").find("/sub/x.py", is_uri=False) == b"sub/x.py"
+    assert ReportedPaths(known, b"/home/me/tree").find(written, is_uri=is_uri) == path
+    assert ReportedPaths(known, b"").find("/sub/x.py", is_uri=False) is None
+    assert ReportedPaths(known, b"/").find("/sub/x.py", is_uri=False) == b"sub/x.py"
 
 
 TEXT = "\ufeffab\r\n\U0001f600é = x\n\nlast"
-PLACES: list[tuple[tuple[int, int, int, int], Unit, tuple[int, int, int, int] | None]] = [
+PLACES: list[tuple[tuple[int, int, int, int], ColumnUnit, tuple[int, int, int, int] | None]] = [
     ((1, 2, 1, 3), "utf-16", (1, 2, 1, 3)),
     ((0, 0, 0, 0), "characters", (1, 1, 1, 4)),
     ((2, 0, 0, 0), "characters", (2, 1, 2, 7)),
@@ -370,7 +370,7 @@ PLACES: list[tuple[tuple[int, int, int, int], Unit, tuple[int, int, int, int] | 
 
 @pytest.mark.parametrize(("said", "unit", "place"), PLACES)
 def test_location_is_within_the_text_for_any_column_unit(
-    said: tuple[int, int, int, int], unit: Unit, place: tuple[int, int, int, int] | None
+    said: tuple[int, int, int, int], unit: ColumnUnit, place: tuple[int, int, int, int] | None
 ) -> None:
     line, column, end_line, end_column = said
     reported = ImportedFinding((), "", "info", "", "", line, column, end_line, end_column, unit)
@@ -420,7 +420,7 @@ SPANS: list[tuple[str, int, int, tuple[int, int, int, int] | None]] = [
 def test_offset_is_converted_by_the_text_of_the_file(
     kind: str, start: int, length: int, place: tuple[int, int, int, int] | None
 ) -> None:
-    unit: Unit = "utf-16" if kind == "utf-16" else "characters"
+    unit: ColumnUnit = "utf-16" if kind == "utf-16" else "characters"
     reported = ImportedFinding((), "", "info", unit=unit, span=ImportedSpan(start, length, is_of_bytes=kind == "bytes"))
     assert LocationConverter(source("a.txt", TEXT)).find(reported) == place
 
@@ -438,7 +438,7 @@ def test_offset_matches_its_character_in_each_encoding(encoding: str) -> None:
     for index in range(len(text) + 1):
         before = text[:index]
         expected = before.count("\n") + 1, index - before.rfind("\n")
-        units: list[tuple[Unit, int, bool]] = [
+        units: list[tuple[ColumnUnit, int, bool]] = [
             ("characters", index, False),
             ("utf-16", len(before.encode("utf-16-le")) // 2, False),
             ("utf-16", len(before.encode(encoding)), True),
@@ -481,7 +481,7 @@ def test_file_without_text_has_only_its_first_location() -> None:
 
 def test_many_locations_in_a_long_line_are_converted_in_time() -> None:
     places = LocationConverter(source("a.js", "\U0001f600x" * 200_000))
-    units: list[Unit] = ["utf-16", "utf-8"]
+    units: list[ColumnUnit] = ["utf-16", "utf-8"]
     for unit in units:
         for column in range(1, 600_001, 1_200):
             found = places.find(

@@ -8,7 +8,7 @@ import pytest
 
 from codebatch_workers.duplicates.code_lines import code_lines
 from codebatch_workers.duplicates.excluded_code import is_translation
-from codebatch_workers.duplicates.fingerprints import fingerprints
+from codebatch_workers.duplicates.fingerprints import make_fingerprints
 from tests.support.source_files import source
 
 CODE = "".join(f"    let name_{at} = compute({at});\n" for at in range(12))
@@ -29,7 +29,7 @@ CODE = "".join(f"    let name_{at} = compute({at});\n" for at in range(12))
 )
 def test_translations_are_recognized_by_their_paths(path: str) -> None:
     assert is_translation(path.encode())
-    assert fingerprints(source(path, "a = compute(1);\n" * 12)) is None
+    assert make_fingerprints(source(path, "a = compute(1);\n" * 12)) is None
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_other_paths_are_not_translations(path: str) -> None:
 )
 def test_rust_test_modules_count_as_comments(attribute: str) -> None:
     file = source("a.rs", f"// {{}}\nfn f() {{\n{CODE}}}\n{attribute}\nmod tests {{\n// Why.\n{CODE}}}\nfn g() {{}}\n")
-    found = fingerprints(file)
+    found = make_fingerprints(file)
     assert found is not None
     lines, numbers = code_lines(file.utf8, found.comments)
     assert numbers[-1] == file.utf8.count(b"\n")
@@ -55,7 +55,7 @@ def test_rust_test_modules_count_as_comments(attribute: str) -> None:
 @pytest.mark.parametrize("attribute", ["#[cfg(not(test))]", '#[cfg(feature = "test")]', "#[cfg(any(test, unix))]"])
 def test_other_rust_modules_are_code(attribute: str) -> None:
     file = source("a.rs", f"fn f() {{\n{CODE}}}\n{attribute}\nmod tests {{\n{CODE}}}\n")
-    found = fingerprints(file)
+    found = make_fingerprints(file)
     assert found is not None
     assert not array("I", found.comments)
 
@@ -76,7 +76,7 @@ C_CODE = "".join(f"    name_{at} = compute({at});\n" for at in range(12))
 )
 def test_c_test_groups_count_as_comments(name: str, otherwise: str, is_code: bool) -> None:
     file = source("a.c", f"int f() {{\n{C_CODE}}}\n#ifdef {name}\nint g() {{\n{C_CODE}}}\n{otherwise}#endif\nint h;\n")
-    found = fingerprints(file)
+    found = make_fingerprints(file)
     assert found is not None
     lines, _ = code_lines(file.utf8, found.comments)
     assert sum(line.startswith(b"name") for line in lines) == (24 if is_code else 12)

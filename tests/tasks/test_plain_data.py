@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codebatch_workers.duplicates.plain_data import is_data
+from codebatch_workers.duplicates.plain_data import is_plain_data
 
 CODE = [b"total+=price*count;"] * 10
 
@@ -28,7 +28,7 @@ CODE = [b"total+=price*count;"] * 10
     ],
 )
 def test_values_and_imports_are_data(lines: list[bytes]) -> None:
-    assert is_data(lines)
+    assert is_plain_data(lines)
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,8 @@ def test_values_and_imports_are_data(lines: list[bytes]) -> None:
     ],
 )
 def test_code_with_names_is_not_data(lines: list[bytes]) -> None:
-    assert not is_data(lines)
+    assert not is_plain_data(lines)
 
 
 def test_long_line_is_classified_in_time() -> None:
-    assert not is_data([b"1" * 100_000 + b"x=1"] * 10)
+    assert not is_plain_data([b"1" * 100_000 + b"x=1"] * 10)

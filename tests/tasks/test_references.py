@@ -9,9 +9,9 @@ import pytest
 from codebatch.query.filters.filters import last_name
 from codebatch_workers.runtime.introspection import references_in
 from codebatch_workers.symbols.calls import call_references
-from codebatch_workers.symbols.outline import outline
-from codebatch_workers.symbols.references import references
-from codebatch_workers.syntax.names import NAMES
+from codebatch_workers.symbols.outline import file_outline
+from codebatch_workers.symbols.references import find_references
+from codebatch_workers.syntax.names import NAMES_BY_LANGUAGE
 from codebatch_workers.syntax.source import SourceFile
 from tests.support.source_files import source
 
@@ -125,7 +125,9 @@ def test_references_within_compound_tokens_are_found(path: str, marked: str) -> 
 
 
 def test_every_language_with_names_is_tested() -> None:
-    assert set(NAMES) - {"sql", "hcl", "zsh", "jsx"} == set(SOURCES), "add a source to SOURCES in this module"
+    assert set(NAMES_BY_LANGUAGE) - {"sql", "hcl", "zsh", "jsx"} == set(SOURCES), (
+        "add a source to SOURCES in this module"
+    )
 
 
 def test_reference_positions_count_code_points_in_any_encoding() -> None:
@@ -149,7 +151,7 @@ CALLED = b"int g(void);\nint f(void) { return a.NAME(1) + b->x(0); }\nint h(void
 
 
 def _calls(file: SourceFile) -> list[tuple[int, str, str]]:
-    edges = outline(file).edges
+    edges = file_outline(file).edges
     return [(e.line, e.target, e.source) for e in edges if e.edge_type == "calls" and last_name(e.target) == "NAME"]
 
 
@@ -157,17 +159,17 @@ def _calls(file: SourceFile) -> list[tuple[int, str, str]]:
 def test_known_calls_do_not_change_the_references(language: str) -> None:
     path, source, _ = SOURCES[language]
     file = SourceFile(path.encode(), source.encode(), executable=False, contexts={})
-    if all(symbol.name != "NAME" for symbol in outline(file).symbols):
-        assert list(references(file, "NAME", _calls(file))) == list(references(file, "NAME"))
+    if all(symbol.name != "NAME" for symbol in file_outline(file).symbols):
+        assert list(find_references(file, "NAME", _calls(file))) == list(find_references(file, "NAME"))
 
 
 def test_name_used_only_in_calls_needs_no_tree(monkeypatch: pytest.MonkeyPatch) -> None:
     file = SourceFile(b"a.c", CALLED, executable=False, contexts={})
-    calls, told = _calls(file), list(references(file, "NAME"))
+    calls, told = _calls(file), list(find_references(file, "NAME"))
     assert [(each["line"], each["role"], each["scope"]) for each in told] == [(2, "call", "f"), (3, "call", "h")]
     monkeypatch.setattr(SourceFile, "parse", None)
     again = SourceFile(b"a.c", CALLED, executable=False, contexts={})
-    assert list(references(again, "NAME", calls)) == told
+    assert list(find_references(again, "NAME", calls)) == told
 
 
 @pytest.mark.parametrize(
@@ -188,7 +190,7 @@ def test_ambiguous_text_requires_the_tree(path: str, source: str) -> None:
     file = SourceFile(path.encode(), source.encode(), executable=False, contexts={})
     spans = [match.span() for match in re.finditer(rb"\bNAME\b", file.utf8)]
     assert call_references(file, spans, _calls(file)) is None
-    assert list(references(file, "NAME", _calls(file))) == list(references(file, "NAME"))
+    assert list(find_references(file, "NAME", _calls(file))) == list(find_references(file, "NAME"))
 
 
 @pytest.mark.parametrize(
@@ -201,4 +203,4 @@ def test_ambiguous_text_requires_the_tree(path: str, source: str) -> None:
     ],
 )
 def test_names_beside_grammar_gaps_are_references(path: str, content: str, name: str, lines: list[int]) -> None:
-    assert [row["line"] for row in references(source(path, content), name)] == lines
+    assert [row["line"] for row in find_references(source(path, content), name)] == lines

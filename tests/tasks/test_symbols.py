@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codebatch_workers.symbols.outline import outline
+from codebatch_workers.symbols.outline import file_outline
 from tests.support.source_files import source
 
 PYTHON = """\
@@ -208,7 +208,7 @@ BASH_EDGES = """
     ],
 )
 def test_language_yields_its_definitions_and_relations(path: str, content: str, symbols: str, edges: str) -> None:
-    found = outline(source(path, content))
+    found = file_outline(source(path, content))
     said = [f"{symbol.line} {symbol.symbol_type} {symbol.qualified}" for symbol in found.symbols]
     assert said == [part for line in symbols.split("\n") if line for part in line.split("|")]
     related = [f"{edge.line} {edge.edge_type} {edge.source} {edge.target}" for edge in found.edges]
@@ -217,25 +217,25 @@ def test_language_yields_its_definitions_and_relations(path: str, content: str, 
 
 
 def test_symbol_spans_from_its_name_to_the_end_of_its_definition() -> None:
-    (outer, inner) = outline(source("a.py", "@d\nclass É:\n    async def 𐐀f(self):\n        pass\n")).symbols
+    (outer, inner) = file_outline(source("a.py", "@d\nclass É:\n    async def 𐐀f(self):\n        pass\n")).symbols
     assert (outer.line, outer.column, outer.end_line) == (2, 7, 4)
     assert (inner.line, inner.column, inner.end_line, inner.end_column) == (3, 15, 4, 13)
     assert (inner.name, inner.qualified, inner.scope) == ("𐐀f", "É.𐐀f", "É")
 
 
 def test_enum_member_spans_to_the_end_of_its_value() -> None:
-    symbols = outline(source("a.ts", "enum E { A = 1 << 2, 'b' = f(\n), 'c', d }\n")).symbols
+    symbols = file_outline(source("a.ts", "enum E { A = 1 << 2, 'b' = f(\n), 'c', d }\n")).symbols
     members = [(each.name, each.line, each.column, each.end_line, each.end_column) for each in symbols[1:]]
     assert members == [("A", 1, 10, 1, 20), ("b", 1, 23, 2, 2), ("c", 2, 5, 2, 6), ("d", 2, 9, 2, 10)]
 
 
 def test_methods_of_the_same_name_are_distinguished() -> None:
-    found = outline(source("a.py", "class A:\n  def m(self): x()\nclass B:\n  def m(self): y()\n"))
+    found = file_outline(source("a.py", "class A:\n  def m(self): x()\nclass B:\n  def m(self): y()\n"))
     assert [edge.source for edge in found.edges] == ["A.m", "B.m"]
 
 
 def test_file_with_an_error_yields_its_intact_definitions() -> None:
-    found = outline(source("a.py", "def f(): pass\nx = = 1\ndef g(): pass\n"))
+    found = file_outline(source("a.py", "def f(): pass\nx = = 1\ndef g(): pass\n"))
     assert [symbol.name for symbol in found.symbols] == ["f", "x", "g"]
 
 
@@ -258,12 +258,12 @@ def test_file_with_an_error_yields_its_intact_definitions() -> None:
     ],
 )  # fmt: skip
 def test_definitions_match_former_oracle_differences(path: str, content: str, symbols: str) -> None:
-    found = outline(source(path, content))
+    found = file_outline(source(path, content))
     assert [f"{symbol.line} {symbol.symbol_type} {symbol.qualified}" for symbol in found.symbols] == symbols.split("|")
 
 
 def test_inline_rust_modules_resolve_relative_to_their_file() -> None:
-    found = outline(
+    found = file_outline(
         source(
             "a.rs",
             "mod a { mod b; use super::*; use super::super::q; use self::{t, self};\n"
@@ -278,7 +278,7 @@ def test_inline_rust_modules_resolve_relative_to_their_file() -> None:
 
 
 def test_callee_is_read_without_comments() -> None:
-    found = outline(source("a.py", "(\n    a  # one's first\n    .b()  # second\n    .c()\n)\n"))
+    found = file_outline(source("a.py", "(\n    a  # one's first\n    .b()  # second\n    .c()\n)\n"))
     assert [edge.target for edge in found.edges] == ["a.b", ".c"]
 
 
@@ -324,7 +324,7 @@ def test_callee_is_read_without_comments() -> None:
 )  # fmt: skip
 def test_symbol_has_parameters_decorators_and_visibility(path: str, content: str, told: str) -> None:
     said = []
-    for symbol in outline(source(path, content)).symbols:
+    for symbol in file_outline(source(path, content)).symbols:
         decorators = [f"@{name}" for name in symbol.decorators]
         visibility = [symbol.visibility] if symbol.visibility != "public" else []
         said.append(" ".join([f"{symbol.qualified}({' '.join(symbol.parameters)})", *decorators, *visibility]))
@@ -333,21 +333,21 @@ def test_symbol_has_parameters_decorators_and_visibility(path: str, content: str
 
 def test_callee_truncated_within_a_letter_is_still_a_call() -> None:
     name = "é" * 300 + "a"
-    (edge,) = outline(source("a.py", f"{name}()\n")).edges
+    (edge,) = file_outline(source("a.py", f"{name}()\n")).edges
     # What is left of it are its last 512 bytes, of which the first is the second half of a letter.
     assert edge.target == "\ufffd" + name[-256:]
 
 
 def test_callee_retains_its_last_names() -> None:
     code = "f(x)(y); f(x) /* ) */ .g(); f<(x)>(1); a[(1)]?.b!.c(); h(')').i(); h(')').i();"
-    targets = sorted(edge.target for edge in outline(source("a.ts", code)).edges)
+    targets = sorted(edge.target for edge in file_outline(source("a.ts", code)).edges)
     assert targets == [".b.c", ".g", ".i", ".i", "f", "f", "f", "h", "h"]
 
 
 def test_macros_of_a_huge_header_are_all_found() -> None:
     line = b"#define NAME_%06d(a, b) " + b"x" * 90 + b" \\\n  y\n"
     header = b"".join(line % number for number in range(80_000))
-    found = outline(source("a.h", header, {"language": b"c"}))
+    found = file_outline(source("a.h", header, {"language": b"c"}))
     assert (len(header) > 8 * 1024 * 1024, len(found.symbols), found.edges) == (True, 80_000, [])
     last = found.symbols[-1]
     assert (last.name, last.symbol_type, last.line, last.column, last.end_line) == (
@@ -358,8 +358,8 @@ def test_macros_of_a_huge_header_are_all_found() -> None:
         160_000,
     )
     assert last.parameters == ("a", "b")
-    assert outline(source("a.h", header * 4, {"language": b"c"})).symbols == []
-    assert outline(source("a.rs", header, {})).symbols == []
+    assert file_outline(source("a.h", header * 4, {"language": b"c"})).symbols == []
+    assert file_outline(source("a.rs", header, {})).symbols == []
 
 
 @pytest.mark.parametrize(
@@ -374,5 +374,5 @@ def test_macros_of_a_huge_header_are_all_found() -> None:
     ],
 )
 def test_quoted_or_marked_name_is_stored_bare(path: str, code: str, symbols: list[str]) -> None:
-    told = outline(source(path, code)).symbols
+    told = file_outline(source(path, code)).symbols
     assert [f"{each.line}:{each.column} {each.qualified}" for each in told] == symbols

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.tasks.dependencies import Dependencies
+from codebatch_workers.tasks.dependencies import DependenciesTask
 from tests.support.source_files import created, source
 
 from .states import Result, State, older, patched, whole
@@ -28,10 +28,10 @@ def _count_updated_files(before: State, now: State) -> int | None:
     """Of how many files `dependencies` says something else, held against what it says of the whole; None where it
     begins anew.
     """
-    result = whole(before, Dependencies)
-    after = patched(result, before, now, Dependencies)
-    assert after is None or after == whole(now, Dependencies)
-    found = Dependencies().update(now, older(before, now))
+    result = whole(before, DependenciesTask)
+    after = patched(result, before, now, DependenciesTask)
+    assert after is None or after == whole(now, DependenciesTask)
+    found = DependenciesTask().update(now, older(before, now))
     return None if found is None else len(list(found))
 
 
@@ -106,8 +106,8 @@ def test_rust_file_named_by_a_configuration_affects_no_imports() -> None:
     paths = '{"compilerOptions": {"paths": {"~/*": ["./*"]}}}'
     tree = {**TREE, "web/tsconfig.json": '{"extends": "./paths.rs"}', "web/paths.rs": paths}
     before, now = state(tree), state({**tree, "web/paths.rs": "{}"})
-    result = whole(before, Dependencies)
-    assert patched(result, before, now, Dependencies) == whole(now, Dependencies) == result
+    result = whole(before, DependenciesTask)
+    assert patched(result, before, now, DependenciesTask) == whole(now, DependenciesTask) == result
 
 
 _NAMES = sorted(TREE)
@@ -120,13 +120,13 @@ _TEXTS = sorted(
 @given(st.lists(st.tuples(st.sampled_from(_NAMES), st.one_of(st.none(), st.sampled_from(_TEXTS))), max_size=4))
 def test_incremental_update_matches_a_full_run(edits: list[tuple[str, str | None]]) -> None:
     before = state(TREE)
-    result: Result = whole(before, Dependencies)
+    result: Result = whole(before, DependenciesTask)
     contents = dict(TREE)
     for path, text in edits:
         contents.pop(path, None)
         if text is not None:
             contents[path] = text
         now = state(contents)
-        expected = whole(now, Dependencies)
-        assert patched(result, before, now, Dependencies) in (None, expected)
+        expected = whole(now, DependenciesTask)
+        assert patched(result, before, now, DependenciesTask) in (None, expected)
         before, result = now, expected

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codebatch.errors import BatchIncomplete
-from codebatch.operations.project.stores import StorePlace
+from codebatch.operations.project.stores import StoreLocator
 from codebatch.work.control import detached_run
 from codebatch.work.control.detached_run import run_detached
 from codebatch.work.control.listener import WorkListener
@@ -21,8 +21,10 @@ FAILS = (
 def test_the_error_and_hint_of_the_background_process_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(detached_run, "_MAIN", FAILS)
+    monkeypatch.setattr(detached_run, "_MAIN_CODE", FAILS)
     (tmp_path / "work.toml").write_text('[tasks.a]\nrun = "true"\n')
     with pytest.raises(BatchIncomplete, match="was created but did not start: the disk is full") as raised:
-        run_detached((tmp_path / "work.toml",), WorkOptions(), StorePlace(tmp_path / "store"), listener=WorkListener())
+        run_detached(
+            (tmp_path / "work.toml",), WorkOptions(), StoreLocator(tmp_path / "store"), listener=WorkListener()
+        )
     assert raised.value.hint == "free some"

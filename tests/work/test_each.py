@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from codebatch.errors import InvalidWork, NothingToDo
 from codebatch.model.work.command import Command
-from codebatch.work.definition.expansion import Expander
-from codebatch.work.definition.problems import Problems
+from codebatch.work.definition.expansion import GroupExpander
+from codebatch.work.definition.problems import DefinitionProblems
 from codebatch.work.definition.settings import WorkOptions
 from codebatch.work.definition.tables import EachTable
 from tests.work.reading import read
@@ -201,7 +201,8 @@ def test_members_retain_their_keys_when_others_change(tmp_path: Path, words: lis
     fewer = data.draw(st.lists(st.sampled_from(words), unique=True))
 
     def keys(values: list[str]) -> dict[str, str]:
-        made = Expander(tmp_path, Problems(), []).members(None, EachTable(values=tuple(values)), ".")  # type: ignore[arg-type]
+        expander = GroupExpander(tmp_path, DefinitionProblems(), [])
+        made = expander.expand_members(None, EachTable(values=tuple(values)), ".")  # type: ignore[arg-type]
         assert len({member.key.lower() for member in made}) == len(values)
         return {member.values["value"]: member.key for member in made}
 

@@ -11,20 +11,27 @@ from codebatch.errors import InvalidWork
 from codebatch.model.work.command import Command, encode_command
 from codebatch.system.processes.command_processes import ProcessNotStarted
 from codebatch.work.definition.settings import WorkOptions
-from codebatch_workers.commands.attempt_inputs import Materials
-from codebatch_workers.commands.context import process_start
+from codebatch_workers.commands.attempt_inputs import AttemptFiles
+from codebatch_workers.commands.context import make_process_start
 from tests.work.reading import read
 
 NOTHING = Path(os.devnull)
-MATERIALS = Materials(
-    words="", text=NOTHING, question=NOTHING, answers=NOTHING, needs=NOTHING, previous_log=NOTHING, number=1, session=""
+MATERIALS = AttemptFiles(
+    task_text="",
+    text=NOTHING,
+    question=NOTHING,
+    answers=NOTHING,
+    needs=NOTHING,
+    previous_log=NOTHING,
+    number=1,
+    session="",
 )
 RUN = "run = 'true'\n"
 
 
 def environment(command: Command, root: Path, **given: str) -> dict[str, str]:
     """What a command is started with, but for our own variables."""
-    start = process_start(
+    start = make_process_start(
         command, command.run, MATERIALS, batch="b", round_=1, root=root, base_environment=given, mark=""
     )
     ours = ("CODEBATCH_", "PWD")

@@ -14,8 +14,8 @@ import pytest
 
 from codebatch.errors import InvalidInput, InvalidWork, NothingToDo
 from codebatch.model.work.work_batch import RejectedEdge, Work, decode_work, encode_work
-from codebatch.operations.project.stores import StorePlace
-from codebatch.work.control.analysis import analyze, edges_as_toml
+from codebatch.operations.project.stores import StoreLocator
+from codebatch.work.control.analysis import analyze_list, edges_as_toml
 from codebatch.work.control.listener import WorkListener
 from codebatch.work.control.run import run_files
 from codebatch.work.definition.settings import WorkOptions
@@ -139,7 +139,7 @@ def test_missing_or_skipped_infer_command_is_reported(tmp_path: Path) -> None:
 def test_analysis_reports_the_makespan_and_the_critical_path(tmp_path: Path) -> None:
     text = 'max_parallel = 2\npools = { db = 1 }\n[defaults]\nrun = "true"\n[tasks.a]\nexpected_seconds = 10\n'
     text += "".join(f'[tasks.{name}]\nneeds = ["a"]\npools = {{ db = 1 }}\nexpected_seconds = 5\n' for name in "bc")
-    found = analyze(read(tmp_path, text + '[tasks.d]\nafter = ["b"]\n'))
+    found = analyze_list(read(tmp_path, text + '[tasks.d]\nafter = ["b"]\n'))
     assert (found.seconds, found.critical_seconds, found.critical_path) == (20.0, 16.0, ("a", "b", "d"))
     assert [(each.max_parallel, each.seconds) for each in found.makespans] == [(1, 21.0), (2, 20.0), (4, 20.0)]
     assert [(each.pool, each.seconds_without) for each in found.binding_pools] == [("db", 16.0)]
@@ -149,7 +149,7 @@ def test_analysis_reports_the_makespan_and_the_critical_path(tmp_path: Path) -> 
 
 
 def test_inferred_dependencies_are_written_as_toml(tmp_path: Path) -> None:
-    kept = edges_as_toml(analyze(read(tmp_path, LIST)).edges)
+    kept = edges_as_toml(analyze_list(read(tmp_path, LIST)).edges)
     run = "".join(f'\n[tasks.{name}]\nrun = "true"' for name in ("schema", "docs"))
     found = read(tmp_path, f'defaults.run = "true"\n{kept}{run}')
     assert [(edge.task, edge.on) for edge in found.work.edges] == [("login", "schema"), ("part", "schema")]
@@ -174,7 +174,7 @@ def test_hint_after_rejection_shows_the_same_list(tmp_path: Path) -> None:
     options = WorkOptions(tasks=("login",), tags=(), command="echo it's", infer_confidence=0.7)
     with pytest.raises(NothingToDo) as raised:
         run_files(
-            (tmp_path / "work.toml",), options, StorePlace(tmp_path / "store"), keep=1, listener=RejectingListener()
+            (tmp_path / "work.toml",), options, StoreLocator(tmp_path / "store"), keep=1, listener=RejectingListener()
         )
     assert raised.value.hint is not None
     command = re.search(r": (codebatch [^;]*);", raised.value.hint)

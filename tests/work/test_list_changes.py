@@ -11,8 +11,8 @@ import pytest
 from codebatch.errors import StoreCorrupt
 from codebatch.model.work.command import Command, CommandId
 from codebatch.model.work.request import Reload
-from codebatch.model.work.work_batch import Policy, WorkEdge
-from codebatch.store.batches.store import create_store
+from codebatch.model.work.work_batch import TaskPolicy, WorkEdge
+from codebatch.store.batches.store_directory import create_store
 from codebatch.store.work.work_batches import CommandDefinitions, make_work_batch, read_command, read_work
 from codebatch.system.files.files import RealFiles
 from codebatch.work.control.batches import load_work_batch
@@ -46,8 +46,8 @@ def test_reloaded_definition_applies_to_later_rounds(place: Place) -> None:
     runs = [stored.read("a", round_).run for round_ in (1, 2, 3, 4)]
     assert runs == ["echo old", "echo new", "echo new", "echo newer"]
     assert read_command(place.store, place.batch, "a").run == "echo newer"
-    assert [stored.is_same(command("echo new"), round_) for round_ in (1, 2, 4)] == [False, True, False]
-    assert stored.is_same(command("true", B))
+    assert [stored.is_unchanged(command("echo new"), round_) for round_ in (1, 2, 4)] == [False, True, False]
+    assert stored.is_unchanged(command("true", B))
 
 
 def test_reload_does_not_concern_a_completed_task(tmp_path: Path) -> None:
@@ -73,12 +73,12 @@ def test_reload_replaces_every_property_of_a_command(place: Place) -> None:
     first = Reload(
         rounds={A: 0},
         commands=(command("true", title="A"),),
-        policies={A: Policy(priority=3)},
+        policies={A: TaskPolicy(priority=3)},
         edges=(WorkEdge(A, B), WorkEdge(A, CommandId("elsewhere"))),
     )
     reload(place, first)
     work = read_work(place.batch)
-    assert (work.titles, work.policy(A).priority, work.edges) == ({A: "A"}, 3, (WorkEdge(A, B),))
+    assert (work.titles, work.task_policy(A).priority, work.edges) == ({A: "A"}, 3, (WorkEdge(A, B),))
     assert work.satisfied_needs == (WorkEdge(A, CommandId("elsewhere")),)
     reload(place, Reload(rounds={A: 0, CommandId("unknown"): 0}, commands=(command("true"),)))
     work = read_work(place.batch)
@@ -86,6 +86,6 @@ def test_reload_replaces_every_property_of_a_command(place: Place) -> None:
 
 
 def test_invalid_reload_is_damage(place: Place) -> None:
-    reload(place, Reload(rounds={A: 0}, commands=(command("true"),), policies={A: Policy(pools={"p": 1})}))
+    reload(place, Reload(rounds={A: 0}, commands=(command("true"),), policies={A: TaskPolicy(pools={"p": 1})}))
     with pytest.raises(StoreCorrupt, match="invalid reload request: a task takes more of a pool than the pool has"):
         read_work(place.batch)

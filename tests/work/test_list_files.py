@@ -17,10 +17,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from codebatch.errors import CodebatchError, InvalidConfiguration, InvalidWork, NothingToDo
-from codebatch.model.text.markdown import level_2_sections, slug, split_front_matter
+from codebatch.model.text.markdown import level_2_sections, make_slug, split_front_matter
 from codebatch.model.text.yaml import YamlError, parse_yaml
 from codebatch.model.work.command import encode_command
-from codebatch.model.work.work_batch import ListOrigin, Policy, encode_work
+from codebatch.model.work.work_batch import ListOrigin, TaskPolicy, encode_work
 from codebatch.work.definition.settings import WorkOptions
 from codebatch.work.definition.table_checks import ID_HINT
 from codebatch.work.definition.work_list import WorkList, read_work_files
@@ -240,7 +240,7 @@ def test_markdown_directory_has_a_task_per_file(tmp_path: Path) -> None:
         ("002-login", "001-schema"), ("004-ubung", "002-login"), ("005", "004-ubung"),
     ]  # fmt: skip
     assert found.work.titles == {"001-schema": "The schema", "002-login": "Login form"}
-    assert found.work.policies == {"002-login": Policy(priority=10)}
+    assert found.work.policies == {"002-login": TaskPolicy(priority=10)}
     assert [command.text for command in found.commands] == [
         "# Other", "# Login form {#x}\n\nAdd it.", "Text", "---\nno front matter\n---",
     ]  # fmt: skip
@@ -384,7 +384,7 @@ def test_front_matter_of_a_section_file_applies_to_each_section(tmp_path: Path) 
         "---\npriority: high\ntimeout_second: 3\ndependson: x\nmax_parallel: 4\ntitle: no\ntimeout_seconds: 2\n---\n"
     )
     found = listed(tmp_path, "plan.md", f"{front}## One\n## Two\n- [x] by hand\n## Three\n")
-    assert found.work.policies == {name: Policy(priority=10) for name in ("one", "three")}
+    assert found.work.policies == {name: TaskPolicy(priority=10) for name in ("one", "three")}
     assert {command.timeout_seconds for command in found.commands} == {2.0}
     assert found.work.titles == {"one": "One", "three": "Three"}
     assert found.notes == (
@@ -477,7 +477,7 @@ def test_markdown_split_loses_no_text(text: str) -> None:
 
 @given(st.text(max_size=120))
 def test_slug_is_an_id_or_empty(text: str) -> None:
-    made = slug(text)
+    made = make_slug(text)
     assert made == "" or (len(made) <= 100 and made[0].isalnum() and made.isascii() and made == made.lower())
 
 

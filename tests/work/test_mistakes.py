@@ -12,13 +12,13 @@ import pytest
 from codebatch.cli.framework.exit import run_to_exit_status
 from codebatch.errors import InvalidConfiguration, InvalidInput, InvalidWork
 from codebatch.model.work.command import CommandId
-from codebatch.model.work.work_batch import NO_POLICY
-from codebatch.work.definition.commands import Task
-from codebatch.work.definition.problems import Problems
+from codebatch.model.work.work_batch import DEFAULT_POLICY
+from codebatch.work.definition.commands import DefinedTask
+from codebatch.work.definition.problems import DefinitionProblems
 from codebatch.work.definition.settings import WorkOptions
 from codebatch.work.definition.table_checks import TableLocation
-from codebatch.work.definition.tables import KEYS_TO_COME, SETTINGS_TO_COME, TaskTable
-from codebatch.work.definition.validation import check_ids
+from codebatch.work.definition.tables import FUTURE_SETTINGS, FUTURE_TASK_KEYS, TaskTable
+from codebatch.work.definition.validation import check_task_ids
 from codebatch.work.definition.work_list import read_work_files
 from tests.work.reading import read, wrong
 
@@ -215,14 +215,14 @@ def test_invalid_value_is_reported_with_the_expected_values(tmp_path: Path, text
     assert hint is None
 
 
-@pytest.mark.parametrize("key", sorted(KEYS_TO_COME))
+@pytest.mark.parametrize("key", sorted(FUTURE_TASK_KEYS))
 def test_future_task_key_is_reported_as_unsupported(tmp_path: Path, key: str) -> None:
     assert wrong(tmp_path, f"{A}{key} = 1") == [
         (f"work.toml: [tasks.a] sets {key!r}, which this version does not support yet", None)
     ]
 
 
-@pytest.mark.parametrize("key", sorted(SETTINGS_TO_COME))
+@pytest.mark.parametrize("key", sorted(FUTURE_SETTINGS))
 def test_future_setting_is_reported_as_unsupported(tmp_path: Path, key: str) -> None:
     assert wrong(tmp_path, f"{key} = 1\n{A}") == [
         (f"work.toml sets {key!r}, which this version does not support yet", None)
@@ -295,8 +295,10 @@ def test_long_cycle_is_abbreviated(tmp_path: Path) -> None:
 
 
 def test_too_many_tasks_are_rejected() -> None:
-    problems, place = Problems(), TableLocation("work.toml", "tasks")
-    check_ids([Task(CommandId(f"t{n}"), place, (), (), {}, None, NO_POLICY) for n in range(50_001)], problems)
+    problems, place = DefinitionProblems(), TableLocation("work.toml", "tasks")
+    check_task_ids(
+        [DefinedTask(CommandId(f"t{n}"), place, (), (), {}, None, DEFAULT_POLICY) for n in range(50_001)], problems
+    )
     with pytest.raises(InvalidWork, match=r"^50,001 tasks, more than 50,000$"):
         problems.raise_any()
 

@@ -17,11 +17,11 @@ from codebatch.errors import CodebatchError, InvalidConfiguration, NothingToDo
 from codebatch.model.text.toml import parse_toml
 from codebatch.model.work.command import encode_command
 from codebatch.model.work.event import AnyEvent, event_name
-from codebatch.model.work.work_batch import EventName, ListOrigin, Policy, WorkEdge, decode_work, encode_work
+from codebatch.model.work.work_batch import EventName, ListOrigin, TaskPolicy, WorkEdge, decode_work, encode_work
 from codebatch.system.host import usable_cores
-from codebatch.work.definition.files import EXAMPLE
 from codebatch.work.definition.settings import WorkOptions
-from codebatch.work.definition.tables import KEYS_TO_COME, TaskTable, WorkDocument
+from codebatch.work.definition.tables import FUTURE_TASK_KEYS, TaskTable, WorkDocument
+from codebatch.work.definition.work_files import WORK_FILE_EXAMPLE
 from codebatch.work.definition.work_list import read_work_files
 from tests.work.reading import read
 
@@ -141,7 +141,7 @@ def test_event_names_cover_every_event() -> None:
 
 def test_document_type_matches_the_reader(tmp_path: Path) -> None:
     assert msgspec.convert(parse_toml(WHOLE), WorkDocument).tasks["e2e"].exclusive
-    assert not KEYS_TO_COME & set(TaskTable.__struct_fields__)
+    assert not FUTURE_TASK_KEYS & set(TaskTable.__struct_fields__)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_joined_files_use_the_settings_of_the_first_file(tmp_path: Path) -> None
     found = read_work_files([Path("a.toml"), Path("sub/b.toml")], here=tmp_path, environ={})
     assert found.work.edges == (WorkEdge("a", "b"),)  # type: ignore[arg-type]
     assert (found.work.source, found.work.max_parallel, found.work.pools) == ("a.toml, sub/b.toml", 2, {"p": 1, "q": 2})
-    assert found.work.policies == {"b": Policy(pools={"q": 2})}
+    assert found.work.policies == {"b": TaskPolicy(pools={"q": 2})}
     assert [(command.run, command.env) for command in found.commands] == [("first", {"A": "1"}), ("second", {})]
     assert found.notes == (
         f"the tasks of sub/b.toml run in {tmp_path.resolve()}, because `root` of a.toml applies to all tasks",
@@ -236,7 +236,7 @@ def test_project_task_list_takes_precedence_over_work_toml(tmp_path: Path) -> No
 
 
 def test_example_in_the_hint_is_a_valid_task_list(tmp_path: Path) -> None:
-    assert read(tmp_path, EXAMPLE, PATH=os.environ["PATH"]).work.order == ("build", "test")
+    assert read(tmp_path, WORK_FILE_EXAMPLE, PATH=os.environ["PATH"]).work.order == ("build", "test")
 
 
 @pytest.mark.parametrize("text", ["", "[tasks]", "max_parallel = 2"])

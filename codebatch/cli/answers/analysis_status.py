@@ -6,14 +6,14 @@ import msgspec
 
 from codebatch.cli.answers.holders import HolderRow, holder_row
 from codebatch.cli.framework.context import CommandContext
-from codebatch.cli.output.tables import table
+from codebatch.cli.output.tables import table_lines
 from codebatch.model.entry import display_path
 from codebatch.model.text.quantities import percentage_of
 from codebatch.operations.queries import batches
 from codebatch.operations.queries.batch_query import displayed_restriction
 from codebatch.operations.queries.batches import TaskStatus
-from codebatch.store.batches.batches import BatchDir
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.batch_directory import BatchDir
+from codebatch.store.batches.store_directory import StoreDir
 
 
 class StatusAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,7 +47,7 @@ def answer_analysis_status(context: CommandContext, store: StoreDir, batch: Batc
 
     `name` is as in `CommandContext.print`.
     """
-    analysis = batches.status(store, batch)
+    analysis = batches.read_batch_status(store, batch)
     state, rows = analysis.standing, analysis.tasks
     holders = tuple(map(holder_row, state.holders))
     tally = state.tally
@@ -57,9 +57,9 @@ def answer_analysis_status(context: CommandContext, store: StoreDir, batch: Batc
         f"pipeline  {batch.about.pipeline}",
         *([f"paths     {', '.join(displayed_restriction(batch))}"] if batch.about.paths else []),
         f"status    {state.state.value}{' (stalled: no process is running it)' if state.is_stalled else ''}",
-        f"progress  {percentage_of(tally.planned - tally.open, tally.planned)}% of {tally.planned:,} results",
+        f"progress  {percentage_of(tally.planned - tally.open_count, tally.planned)}% of {tally.planned:,} results",
         *(f"running   {h.role} {h.holder} pid {h.pid} on {h.host} since {h.since}" for h in holders),
-        *table(
+        *table_lines(
             ((r.task_id, r.status, r.files_done, r.files_failed, r.files_total) for r in rows),
             ("task", "status", "done", "failed", "files"),
         ),

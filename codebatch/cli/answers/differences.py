@@ -9,12 +9,12 @@ import msgspec
 
 from codebatch.cli.output.records import record_line
 from codebatch.compare.differences import Change, ComparedRecord
-from codebatch.compare.states import State
+from codebatch.compare.states import ChangeState
 from codebatch.model.record import BaseRecord, Diagnostic
 from codebatch.operations.comparison.comparison import Comparison
 from codebatch.query.fields import JsonRecord
 
-SHOWN: tuple[State, ...] = (
+STATES_SHOWN: tuple[ChangeState, ...] = (
     "new",
     "severity_raised",
     "worsened",
@@ -26,10 +26,10 @@ SHOWN: tuple[State, ...] = (
     "removed",
 )
 """States whose changes are listed, in display order."""
-COUNTED: tuple[State, ...] = ("moved", "unchanged", "suppressed", "not_comparable")
+STATES_COUNTED: tuple[ChangeState, ...] = ("moved", "unchanged", "suppressed", "not_comparable")
 """States whose changes are only counted, not listed."""
 
-_REASONS = {
+_REASON_TEXTS = {
     "not_checked": "not checked in the other batch",
     "configuration": "in the other batch the rule is off, or the tool has another version or configuration",
     "suppressed": "suppressed by a comment in the other batch",
@@ -44,7 +44,7 @@ class ChangedRecord(msgspec.Struct, frozen=True, kw_only=True):
     records.
     """
 
-    state: State
+    state: ChangeState
     old: JsonRecord
     new: JsonRecord
     by: str | None
@@ -59,7 +59,7 @@ class DifferenceSummary(msgspec.Struct, frozen=True, kw_only=True):
     removed_count: int
     changed_count: int
     total_changes: int
-    states: dict[State, int]
+    states: dict[ChangeState, int]
 
 
 class ComparedBatches(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,7 +102,7 @@ class RegressionsAnswer(ComparedBatches, frozen=True, kw_only=True):
 
     regressions: tuple[JsonRecord, ...]
     count: int
-    states: dict[State, int]
+    states: dict[ChangeState, int]
 
 
 class ImprovementsAnswer(ComparedBatches, frozen=True, kw_only=True):
@@ -113,10 +113,10 @@ class ImprovementsAnswer(ComparedBatches, frozen=True, kw_only=True):
 
     improvements: tuple[JsonRecord, ...]
     count: int
-    states: dict[State, int]
+    states: dict[ChangeState, int]
 
 
-def state_text(state: State) -> str:
+def state_text(state: ChangeState) -> str:
     """Return a state as words: `severity_raised` becomes `severity raised`."""
     return state.replace("_", " ")
 
@@ -131,9 +131,9 @@ def change_row(change: Change, *, is_old: bool = False) -> JsonRecord:
     if first is None:
         first, second = second, None
     assert first is not None, "it is in one of the two"
-    row: JsonRecord = {**_json(first), "state": change.state}
+    row: JsonRecord = {**_json_record(first), "state": change.state}
     if second is not None:
-        row[name] = _json(second)
+        row[name] = _json_record(second)
     if change.reason is not None:
         row["reason"] = change.reason
     return row
@@ -143,10 +143,10 @@ def changed_record(change: Change) -> ChangedRecord:
     """Return a change of a record that both batches have, with both records."""
     assert change.old is not None
     assert change.new is not None
-    return ChangedRecord(state=change.state, old=_json(change.old), new=_json(change.new), by=change.by)
+    return ChangedRecord(state=change.state, old=_json_record(change.old), new=_json_record(change.new), by=change.by)
 
 
-def difference_lines(changes: Sequence[Change], states: Iterable[State], *, with_pass: bool) -> Iterator[str]:
+def change_lines(changes: Sequence[Change], states: Iterable[ChangeState], *, with_pass: bool) -> Iterator[str]:
     """Yield the lines of changes, grouped by state.
 
     With `with_pass`, each line names the pass of matching (by line, text, message, …) that matched the records.
@@ -156,19 +156,19 @@ def difference_lines(changes: Sequence[Change], states: Iterable[State], *, with
         if changes_in_state:
             yield f"{state_text(state)}, {len(changes_in_state):,}"
         for change in changes_in_state:
-            yield f"  {difference_line(change)}" + (f" [matched by {change.by}]" if with_pass and change.by else "")
+            yield f"  {change_line(change)}" + (f" [matched by {change.by}]" if with_pass and change.by else "")
 
 
-def difference_line(change: Change) -> str:
+def change_line(change: Change) -> str:
     """Return a change as one line in the format of editors. The former value or the reason is in brackets."""
     record = change.new or change.old
     assert record is not None, "it is in one of the two"
     remark = _old_value(change.old, change.new) if change.old is not None and change.new is not None else ""
-    remark = remark or _REASONS.get(change.reason or "", "")
-    return f"{record_line(_json(record))}{f' ({remark})' if remark else ''}"
+    remark = remark or _REASON_TEXTS.get(change.reason or "", "")
+    return f"{record_line(_json_record(record))}{f' ({remark})' if remark else ''}"
 
 
-def counts_line(comparison: Comparison, states: Iterable[State]) -> str:
+def counts_line(comparison: Comparison, states: Iterable[ChangeState]) -> str:
     """Return the number of changes in each state as text.
 
     The text includes the reasons why findings are not comparable.
@@ -177,7 +177,9 @@ def counts_line(comparison: Comparison, states: Iterable[State]) -> str:
     parts = [f"{counts[state]:,} {state_text(state)}" for state in states if counts[state]]
     not_comparable = comparison.differences({"not_comparable"}) if counts["not_comparable"] else ()
     reasons = Counter(change.reason for change in not_comparable)
-    why = "; ".join(f"{_REASONS.get(str(reason), reason)} ({number:,})" for reason, number in reasons.most_common())
+    why = "; ".join(
+        f"{_REASON_TEXTS.get(str(reason), reason)} ({number:,})" for reason, number in reasons.most_common()
+    )
     return ", ".join(parts or ["nothing found in either batch"]) + (f": {why}" if why else "")
 
 
@@ -189,10 +191,10 @@ def _old_value(old: ComparedRecord, new: ComparedRecord) -> str:
         if old.message != new.message:
             return f"was: {old.message}"
         if old.path_bytes != new.path_bytes or old.line != new.line:
-            return f"was {record_line(_json(old)).partition(': ')[0]}"
+            return f"was {record_line(_json_record(old)).partition(': ')[0]}"
         return ""
-    return f"was {record_line(_json(old))}"
+    return f"was {record_line(_json_record(old))}"
 
 
-def _json(record: BaseRecord) -> JsonRecord:
+def _json_record(record: BaseRecord) -> JsonRecord:
     return msgspec.convert(msgspec.to_builtins(record), JsonRecord)

@@ -7,20 +7,20 @@ from collections.abc import Iterator
 from codebatch.cli.answers.work_status import parallelism_text
 from codebatch.cli.framework.context import CommandContext
 from codebatch.cli.output.eta import eta_text
-from codebatch.cli.output.tables import table
+from codebatch.cli.output.tables import table_lines
 from codebatch.model.text.quantities import count_text, human_seconds
-from codebatch.work.control.dry_run import Rehearsal
+from codebatch.work.control.dry_run import DryRunAnswer
 
 
-def answer_rehearsal(context: CommandContext, rehearsal: Rehearsal) -> None:
+def answer_rehearsal(context: CommandContext, rehearsal: DryRunAnswer) -> None:
     """Print the tasks of a dry run with their expected starts."""
     for note in rehearsal.notes:
         context.note(note)
-    context.print(rehearsal, _lines(rehearsal), name="work-dry-run")
+    context.print(rehearsal, _rehearsal_lines(rehearsal), name="work-dry-run")
     context.note("nothing was run")
 
 
-def _lines(rehearsal: Rehearsal) -> Iterator[str]:
+def _rehearsal_lines(rehearsal: DryRunAnswer) -> Iterator[str]:
     parallelism = parallelism_text(rehearsal.strategy, rehearsal.max_parallel, len(rehearsal.tasks))
     yield f"{parallelism}, from {rehearsal.source}"
     rows = (
@@ -33,7 +33,7 @@ def _lines(rehearsal: Rehearsal) -> Iterator[str]:
         )
         for place, task in enumerate(rehearsal.tasks, 1)
     )
-    yield from table(
+    yield from table_lines(
         rows, ("start" if rehearsal.makespan_seconds is not None else "order", "slot", "task", "duration", "depends on")
     )
     if rehearsal.makespan_seconds is None:

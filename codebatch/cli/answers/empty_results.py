@@ -18,12 +18,12 @@ def no_records_note(batch: Batch, query: RecordQuery) -> str:
 
     The note is empty if another note reports an unknown language.
     """
-    from codebatch.cli.framework.record_types import NOUNS
+    from codebatch.cli.framework.record_types import RECORD_TYPES_BY_NOUN
 
     filter_ = make_filter(query.filters)
     if set(filter_.languages) - set(batch.question.records.languages.values() if filter_.languages else ()):
         return ""
-    noun = query.noun if NOUNS[query.noun].kinds else "records"
+    noun = query.noun if RECORD_TYPES_BY_NOUN[query.noun].kinds else "records"
     volume = batch.count_searched(filter_.possible_kinds, query.filters.get("task"))
     if not volume.records:
         return f"no {noun}{_file_count_text(volume)}"

@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import datetime
 
-from codebatch.cli.answers.work_status import stop_reason, wait_text, why_failed, why_stopped
+from codebatch.cli.answers.work_status import attempt_stop_text, failure_reason_text, stop_reason_text, wait_text
 from codebatch.cli.output.eta import eta_text
 from codebatch.model.text.quantities import count_text, human_seconds
 from codebatch.model.work import event as events
 from codebatch.model.work.event import event_name, instant_ns
 from codebatch.scheduling.lifecycle import CommandState
 
-_FOLLOWS = {
+_TEXTS_BY_NEXT_ACTION = {
     "restart": "it is restarted",
     "fail": "it counts as failed",
     "ask": "a question was asked",
     "none": "it is not restarted",
 }
-_UNPRINTED = (events.TaskQueued, events.TaskStarted, events.BatchProgress)
+_UNPRINTED_EVENTS = (events.TaskQueued, events.TaskStarted, events.BatchProgress)
 """Events that `follow` does not print as lines, because the progress line has their information."""
 
 
 def is_printed(event: events.AnyEvent) -> bool:
     """Return whether `follow` prints an event."""
-    return not isinstance(event, _UNPRINTED)
+    return not isinstance(event, _UNPRINTED_EVENTS)
 
 
 def event_line(event: events.AnyEvent) -> str:
     """Return an event as one line, with the local time."""
     at = datetime.datetime.fromisoformat(event.at.replace("Z", "+00:00")).astimezone()
-    text = _task_text(event) if isinstance(event, events.TaskEvent) else _batch_text(event)
+    text = _task_event_text(event) if isinstance(event, events.TaskEvent) else _batch_event_text(event)
     return f"{at:%H:%M:%S} {text}".rstrip()
 
 
@@ -38,7 +38,7 @@ def counts_text(counts: dict[str, int]) -> str:
     return ", ".join(f"{count:,} {state.lower()}" for state, count in counts.items())
 
 
-def _task_text(event: events.TaskEvent) -> str:
+def _task_event_text(event: events.TaskEvent) -> str:
     word = event_name(event).removeprefix("BATCH_TASK_").lower()
     more = f" (attempt {event.try_} of {event.tries_max})" if event.try_ > 1 and event.tries_max > 1 else ""
     match event:
@@ -47,7 +47,11 @@ def _task_text(event: events.TaskEvent) -> str:
                 return f"{event.task} marked done by user"
             return f"done {event.task}{more}{_duration_text(seconds)}"
         case events.TaskFailed() | events.TaskRetrying():
-            why = "marked failed by user" if event.reason == "answer" else why_failed(event.reason, event.exit_status)
+            why = (
+                "marked failed by user"
+                if event.reason == "answer"
+                else failure_reason_text(event.reason, event.exit_status)
+            )
             wait = event.wait_seconds if isinstance(event, events.TaskRetrying) else None
             retry_text = f"; retry in {human_seconds(wait)}" if wait is not None else ""
             if isinstance(event, events.TaskRetrying) and event.until is not None:
@@ -61,16 +65,16 @@ def _task_text(event: events.TaskEvent) -> str:
         case events.TaskSkipped(reason=why):
             return f"skipped {event.task}: {why}"
         case events.TaskInterrupted(next_action=then):
-            return f"interrupted {event.task}: {_FOLLOWS[then]}"
+            return f"interrupted {event.task}: {_TEXTS_BY_NEXT_ACTION[then]}"
         case events.TaskStopped(cause=cause, detail=detail):
-            return f"stopped {event.task}{why_stopped(cause, detail)}"
+            return f"stopped {event.task}{attempt_stop_text(cause, detail)}"
         case events.TaskCancelled(seconds=seconds):
             return f"cancelled {event.task}{_duration_text(seconds)}"
         case _:
             return f"{word} {event.task}{more}"
 
 
-def _batch_text(event: events.BatchEvent) -> str:
+def _batch_event_text(event: events.BatchEvent) -> str:
     match event:
         case events.BatchStarted(source=source, task_count=count):
             return f"started: {count_text(count, 'task')} from {source}"
@@ -86,7 +90,7 @@ def _batch_text(event: events.BatchEvent) -> str:
             changed = ", ".join(f"{name} = {value}" for name, value in event.set_.items())
             return f"changed by {by}: {changed}"
         case events.BatchStopped(cause=cause, detail=detail, tasks=tasks):
-            return f"stopping {count_text(len(tasks), 'task')}: {stop_reason(cause, detail)}"
+            return f"stopping {count_text(len(tasks), 'task')}: {stop_reason_text(cause, detail)}"
         case events.BatchProgress(eta_seconds=eta, without_estimate=unknown):
             blocked = event.counts.get(CommandState.BLOCKED.value, 0)
             remaining_text = eta_text(eta, unknown=unknown, blocked=blocked)

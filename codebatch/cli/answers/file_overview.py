@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codebatch.cli.output.terminal import printable
+from codebatch.cli.output.terminal import printable_line
 from codebatch.model.entry import display_path
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.queries.file_overview import Overview, OverviewFinding
 from codebatch.query.fields import JsonRecord
 
 _TAB_COLUMNS = 4
-_SOURCE_COLUMNS = 100
+_SOURCE_COLUMNS_MAX = 100
 
 
 def overview_lines(overview: Overview) -> Iterator[str]:
@@ -27,7 +27,7 @@ def overview_lines(overview: Overview) -> Iterator[str]:
     if overview.severities:
         yield "  findings  " + ", ".join(count_text(count, severity) for severity, count in overview.severities.items())
     for function in overview.findings:
-        yield from _finding(function)
+        yield from _finding_lines(function)
     remaining = sum(overview.severities.values()) - len(overview.findings)
     if remaining > 0:
         yield f"    {remaining:,} more: --kinds diagnostic"
@@ -74,23 +74,23 @@ def _rank_texts(overview: Overview) -> Iterator[str]:
         yield f"in an import cycle of {numbers['cycle']:,} files"
 
 
-def _finding(finding: OverviewFinding) -> Iterator[str]:
+def _finding_lines(finding: OverviewFinding) -> Iterator[str]:
     diagnostic = finding.diagnostic
     where = f"{diagnostic['line']}:{diagnostic['column']}"
     yield f"    {where} {diagnostic['severity']} {diagnostic['code']} {diagnostic['message']}"
     if finding.source is None:
         return
-    first, last = _columns(diagnostic, len(finding.source.text))
-    start = max(first - _SOURCE_COLUMNS // 2, 0) if first > _SOURCE_COLUMNS else 0
-    text = finding.source.text.removesuffix("\r")[start : start + _SOURCE_COLUMNS]
-    before, marked = text[: first - start], printable(text[first - start : last - start])
-    expanded_line = printable(before.expandtabs(_TAB_COLUMNS))
+    first, last = _displayed_columns(diagnostic, len(finding.source.text))
+    start = max(first - _SOURCE_COLUMNS_MAX // 2, 0) if first > _SOURCE_COLUMNS_MAX else 0
+    text = finding.source.text.removesuffix("\r")[start : start + _SOURCE_COLUMNS_MAX]
+    before, marked = text[: first - start], printable_line(text[first - start : last - start])
+    expanded_line = printable_line(before.expandtabs(_TAB_COLUMNS))
     indent = len(expanded_line) - len(expanded_line.lstrip())
-    yield f"      | {printable(text.expandtabs(_TAB_COLUMNS))[indent:]}"
+    yield f"      | {printable_line(text.expandtabs(_TAB_COLUMNS))[indent:]}"
     yield f"      | {' ' * (len(expanded_line) - indent)}{'^' * max(len(marked), 1)}"
 
 
-def _columns(diagnostic: JsonRecord, length: int) -> tuple[int, int]:
+def _displayed_columns(diagnostic: JsonRecord, length: int) -> tuple[int, int]:
     """Return the columns of a finding in its line, counted from 0: its start and its end."""
     first, last = diagnostic["column"], diagnostic["end_column"]
     assert isinstance(first, int)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from codebatch.cli.output.terminal import printable
+from codebatch.cli.output.terminal import printable_line
 from codebatch.cli.output.widths import fit_line
 from codebatch.query.fields import JsonRecord, cell_text, record_path
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from codebatch.operations.queries.source_text import SourceText
 
 _TAB_COLUMNS = 4
-_WIDTH_OF_SOURCE = 160
+_SOURCE_COLUMNS_MAX = 160
 """Width of source lines if standard output is not a terminal. Longer lines, such as minified code, are cut."""
 
 
@@ -32,11 +32,11 @@ def source_lines(record: JsonRecord, source: SourceText | None, width: int | Non
     gutter = f"{record['line']:>8} | "
     expanded_line = source.text.expandtabs(_TAB_COLUMNS)
     margin = len(expanded_line) - len(expanded_line.lstrip())
-    complete_line = printable(gutter + expanded_line.strip())
-    line = fit_line(complete_line, width or _WIDTH_OF_SOURCE)
+    complete_line = printable_line(gutter + expanded_line.strip())
+    line = fit_line(complete_line, width or _SOURCE_COLUMNS_MAX)
     room = len(line) - len(gutter) - (len("…") if line != complete_line else 0)
     start, end = (
-        len(printable(source.text[:at].expandtabs(_TAB_COLUMNS))) - margin for at in (source.start, source.end)
+        len(printable_line(source.text[:at].expandtabs(_TAB_COLUMNS))) - margin for at in (source.start, source.end)
     )
     yield line
     if start < room or line == complete_line:

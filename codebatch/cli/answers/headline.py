@@ -21,15 +21,15 @@ from codebatch.operations.runs.headline import Headline
 from codebatch.query.answers.dependencies import Cycle
 from codebatch.query.fields import record_path
 
-FINDINGS = "codebatch findings"
-HOTSPOTS = "codebatch hotspots"
-COPIES = "codebatch duplicates"
-CYCLES = "codebatch graph --cycles"
-PARTIAL = "codebatch files --parse partial"
-UNPARSED = "codebatch files --parse skipped --parse unsupported"
+FINDINGS_COMMAND = "codebatch findings"
+HOTSPOTS_COMMAND = "codebatch hotspots"
+DUPLICATES_COMMAND = "codebatch duplicates"
+CYCLES_COMMAND = "codebatch graph --cycles"
+PARTIAL_FILES_COMMAND = "codebatch files --parse partial"
+UNPARSED_FILES_COMMAND = "codebatch files --parse skipped --parse unsupported"
 
-_UNPARSED_SHOWN = 3
-_SOURCES = 2
+_UNPARSED_SHOWN_MAX = 3
+_SOURCE_LINES_MAX = 2
 """Number of findings that are shown with their source."""
 
 
@@ -54,98 +54,101 @@ def headline_lines(
         complete = suggest(f"{text}: {command}")
         return fit_line(text, width) if fit_line(complete, width) != complete else complete
 
-    for section in _sections(headline, question, width):
+    for section in _headline_sections(headline, question, width):
         if section.number:
             yield with_command(section.title, section.command)
             yield from islice(section.lines, section.displayed_count)
     if headline.partially_parsed:
-        yield with_command(f"{count_text(headline.partially_parsed, 'file')} could only be parsed partially", PARTIAL)
+        yield with_command(
+            f"{count_text(headline.partially_parsed, 'file')} could only be parsed partially", PARTIAL_FILES_COMMAND
+        )
     if headline.unparsed:
         text = f"{count_text(sum(headline.unparsed.values()), 'file')} not parsed"
-        complete = suggest(f"{text} ({_unparsed(headline.unparsed)}): {UNPARSED}")
-        yield complete if fit_line(complete, width) == complete else with_command(text, UNPARSED)
+        complete = suggest(f"{text} ({_unparsed_text(headline.unparsed)}): {UNPARSED_FILES_COMMAND}")
+        yield complete if fit_line(complete, width) == complete else with_command(text, UNPARSED_FILES_COMMAND)
     if headline.minor_findings:
         text = ", ".join(f"{count:,} {severity}" for severity, count in headline.minor_findings.items())
         yield with_command(
-            f"{count_text(sum(headline.minor_findings.values()), 'minor finding')} hidden ({text})", f"{FINDINGS} --all"
+            f"{count_text(sum(headline.minor_findings.values()), 'minor finding')} hidden ({text})",
+            f"{FINDINGS_COMMAND} --all",
         )
 
 
 def next_command(headline: Headline) -> str | None:
     """Return the command that shows the first topic with results, or None if no topic has results."""
     counts = {
-        FINDINGS: headline.findings_count,
-        _hotspots(headline): len(headline.hotspots),
-        COPIES: headline.duplicates_count,
-        CYCLES: headline.cycles_count,
-        f"{FINDINGS} --all": sum(headline.minor_findings.values()),
+        FINDINGS_COMMAND: headline.findings_count,
+        _hotspots_title(headline): len(headline.hotspots),
+        DUPLICATES_COMMAND: headline.duplicates_count,
+        CYCLES_COMMAND: headline.cycles_count,
+        f"{FINDINGS_COMMAND} --all": sum(headline.minor_findings.values()),
     }
     return next((command for command, count in counts.items() if count), None)
 
 
-def _sections(headline: Headline, question: BatchQuery, width: int | None) -> tuple[_Section, ...]:
+def _headline_sections(headline: Headline, question: BatchQuery, width: int | None) -> tuple[_Section, ...]:
     # If there are no findings, the other sections may have more lines.
     free = not headline.findings_count
     return (
         _Section(
             f"Likely bugs ({headline.findings_count:,})",
             headline.findings_count,
-            FINDINGS,
+            FINDINGS_COMMAND,
             _bug_lines(headline.findings, question, width),
             8,
         ),
         _Section(
             "Hard to change",
             len(headline.hotspots),
-            _hotspots(headline),
+            _hotspots_title(headline),
             _hotspot_lines(headline.hotspots, width),
             7 if free else 4,
         ),
         _Section(
             f"Duplicate blocks ({headline.duplicates_count:,})",
             headline.duplicates_count,
-            COPIES,
+            DUPLICATES_COMMAND,
             _duplicate_lines(headline.duplicates, width),
             4 if free else 2,
         ),
         _Section(
             f"Import cycles ({headline.cycles_count:,})",
             headline.cycles_count,
-            CYCLES,
+            CYCLES_COMMAND,
             _cycle_lines(headline.cycles, width),
             3 if free else 1,
         ),
     )
 
 
-def _unparsed(counts: Mapping[str, int]) -> str:
+def _unparsed_text(counts: Mapping[str, int]) -> str:
     """Return as text how many files were not parsed, for each reason.
 
     Reasons that a user can remove come first, then the most frequent reasons.
     """
     ranked = sorted(counts, key=lambda reason: reason not in ("huge", "minified"))
-    texts = [f"{counts[reason]:,} {reason}" for reason in ranked[:_UNPARSED_SHOWN]]
-    more = len(ranked) - _UNPARSED_SHOWN
+    texts = [f"{counts[reason]:,} {reason}" for reason in ranked[:_UNPARSED_SHOWN_MAX]]
+    more = len(ranked) - _UNPARSED_SHOWN_MAX
     return ", ".join(
         [*texts, f"{sum(counts[reason] for reason in ranked[-more:]):,} of other kinds"] if more > 0 else texts
     )
 
 
-def _hotspots(headline: Headline) -> str:
+def _hotspots_title(headline: Headline) -> str:
     """Return the command that ranks functions by the same metric as this screen."""
     is_cognitive = not headline.hotspots or headline.hotspots[0].cognitive is not UNSET
-    return HOTSPOTS if is_cognitive else f"{HOTSPOTS} --by complexity"
+    return HOTSPOTS_COMMAND if is_cognitive else f"{HOTSPOTS_COMMAND} --by complexity"
 
 
 def _bug_lines(rules: Iterable[RuleFindings], question: BatchQuery, width: int | None) -> Iterator[str]:
     rules = tuple(rules)
-    sources = source_texts(question, [rule.findings[0] for rule in rules[:_SOURCES]])
+    sources = source_texts(question, [rule.findings[0] for rule in rules[:_SOURCE_LINES_MAX]])
     for place, rule in enumerate(rules):
         first, more = rule.findings[0], rule.count - 1
         text = f"{rule.severity} {rule.code} {first['message']}"
         text = f": {text} (and {more:,} more)" if more else f": {text}"
         yield fit_line(f"  {fit_path(location_text(first), width and width // 2, 2)}{text}", width)
-        if place < _SOURCES:
+        if place < _SOURCE_LINES_MAX:
             yield from source_lines(first, sources[place], width)
 
 
@@ -160,7 +163,7 @@ def _hotspot_lines(functions: Iterable[Hotspot], width: int | None) -> Iterator[
             if has_history
             else ""
         )
-        text = f"  {_complexity(function):>10,}  {changes}{used:>9}  {function.symbol} "
+        text = f"  {_cognitive_complexity(function):>10,}  {changes}{used:>9}  {function.symbol} "
         where = f"{record_path(msgspec.to_builtins(function))}:{function.line}"
         yield fit_line(f"{text}{fit_path(where, width, len(text))}", width)
 
@@ -177,7 +180,7 @@ def _dependents_text(function: Hotspot) -> str:
     return count_text(function.dependents, "file")
 
 
-def _complexity(function: Hotspot) -> int:
+def _cognitive_complexity(function: Hotspot) -> int:
     return function.cognitive or function.complexity or 0
 
 

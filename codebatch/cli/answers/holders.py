@@ -19,7 +19,7 @@ class HolderRow(msgspec.Struct, frozen=True, kw_only=True):
     since: str
 
 
-def instant(at_ns: int) -> str:
+def instant_text(at_ns: int) -> str:
     """Return a time in UTC as text, to the second."""
     return datetime.datetime.fromtimestamp(at_ns / 1e9, tz=datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
@@ -31,5 +31,5 @@ def holder_row(holder: HolderFile) -> HolderRow:
         role=holder.role,
         pid=holder.pid,
         host=holder.host.name,
-        since=instant(holder.since_ns),
+        since=instant_text(holder.since_ns),
     )

@@ -12,9 +12,9 @@ from codebatch.model.text.quantities import count_text
 from codebatch.operations.queries.batch_query import BatchQuery, displayed_restriction
 from codebatch.operations.runs.run_result import RunResult
 
-_LANGUAGES_SHOWN = 4
-_FAILURES_SHOWN = 3
-_WITHOUT_CODE = ("binary", "text")
+_LANGUAGES_SHOWN_MAX = 4
+_FAILURES_SHOWN_MAX = 3
+_LANGUAGES_WITHOUT_CODE = ("binary", "text")
 
 
 def run_lines(context: CommandContext, result: RunResult) -> Iterator[str]:
@@ -22,24 +22,24 @@ def run_lines(context: CommandContext, result: RunResult) -> Iterator[str]:
     width = terminal_width()
     if not result.is_complete:
         yield fit_line(f"{result.standing.state.value}: batch {result.batch.id}; results so far:", width)
-    yield fit_line(_run_line(result), width)
+    yield fit_line(_run_summary_line(result), width)
     question = BatchQuery(result.store, result.batch, is_named=True, note=context.note)
     if result.failures:
-        lines = failure_lines(result.failures[:_FAILURES_SHOWN], result.summary.failures)
+        lines = failure_lines(result.failures[:_FAILURES_SHOWN_MAX], result.summary.failures)
         yield from (fit_line(line, width) for line in lines)
-    yield from headline_lines(result.headline, question, context.suggest, width)
+    yield from headline_lines(result.headline, question, context.complete_hint, width)
     if result.batch.about.paths and (result.headline.hotspots or result.headline.duplicates or result.headline.cycles):
         yield fit_line(
             "Files outside these paths were not analysed: dependents and duplicates there are unknown", width
         )
 
 
-def _run_line(result: RunResult) -> str:
+def _run_summary_line(result: RunResult) -> str:
     """Return a line about the run: files by language, duration, and the number of reused results."""
     languages = result.summary.languages
-    ranked = sorted(languages.items(), key=lambda pair: (pair[0] in _WITHOUT_CODE, -pair[1], pair[0]))
-    languages_shown = [f"{name} {count:,}" for name, count in ranked[:_LANGUAGES_SHOWN]]
-    languages_shown += [f"{len(ranked) - _LANGUAGES_SHOWN:,} more"] if len(ranked) > _LANGUAGES_SHOWN else []
+    ranked = sorted(languages.items(), key=lambda pair: (pair[0] in _LANGUAGES_WITHOUT_CODE, -pair[1], pair[0]))
+    languages_shown = [f"{name} {count:,}" for name, count in ranked[:_LANGUAGES_SHOWN_MAX]]
+    languages_shown += [f"{len(ranked) - _LANGUAGES_SHOWN_MAX:,} more"] if len(ranked) > _LANGUAGES_SHOWN_MAX else []
     restriction = f" in {', '.join(displayed_restriction(result.batch))}" if result.batch.about.paths else ""
     work: list[str] = [] if result.action == "new" else [result.action]
     if result.executed.reused:

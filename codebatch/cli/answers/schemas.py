@@ -36,14 +36,14 @@ class InitAnswer(msgspec.Struct, frozen=True, kw_only=True):
     created: bool
 
 
-class Setting(msgspec.Struct, frozen=True, kw_only=True):
+class SettingRow(msgspec.Struct, frozen=True, kw_only=True):
     """A setting in the answer of `codebatch config show`. `origin` is the file or other source of its value."""
 
     value: object
     origin: str
 
 
-class SkippedPath(PathMembers, frozen=True, kw_only=True):
+class SkippedPathRow(PathMembers, frozen=True, kw_only=True):
     """A path that is not included in a snapshot, and the reason."""
 
     reason: str
@@ -60,7 +60,7 @@ class SnapshotTakeAnswer(msgspec.Struct, frozen=True, kw_only=True):
     entries: int
     read_files: int
     reused: bool
-    skipped: tuple[SkippedPath, ...]
+    skipped: tuple[SkippedPathRow, ...]
 
 
 class SnapshotListRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,7 +129,7 @@ class BatchShowAnswer(msgspec.Struct, frozen=True, kw_only=True):
     outputs: str | None
 
 
-class BatchOutputs(msgspec.Struct, frozen=True, kw_only=True):
+class BatchOutputsAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch batch show --outputs`."""
 
     outputs: str
@@ -232,7 +232,7 @@ class SqlColumn(msgspec.Struct, frozen=True, kw_only=True):
     type: str
 
 
-class SqlRows(msgspec.Struct, frozen=True, kw_only=True):
+class SqlAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The rows of an SQL query. Each row maps the names of the columns to values."""
 
     columns: tuple[SqlColumn, ...]
@@ -251,7 +251,7 @@ class ReferenceRow(PathMembers, frozen=True, kw_only=True):
     scope: str
 
 
-class CodeMatch(PathMembers, frozen=True, kw_only=True):
+class CodeMatchRow(PathMembers, frozen=True, kw_only=True):
     """A match in the answer of `codebatch find`.
 
     `source` is the first line of the match. `captures` maps each metavariable to its text.
@@ -293,7 +293,7 @@ class FailureWithEvidence(Failure, frozen=True, kw_only=True, tag="failure"):
     evidence: str | UnsetType = UNSET
 
 
-class Completion(msgspec.Struct, frozen=True, kw_only=True):
+class CompletionAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch completion`: the completion script of a shell."""
 
     shell: str

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from codebatch.cli.framework.answers import emit_document
+from codebatch.cli.framework.answer_printing import emit_document
 from codebatch.cli.framework.context import CommandContext
 from codebatch.cli.output.records import record_line
 from codebatch.model.entry import display_path, path_row
@@ -16,7 +16,7 @@ from codebatch.operations.queries.source_line import InspectedLine, SourceLine
 _TAB_COLUMNS = 4
 
 
-def answer_line(context: CommandContext, answer: Answer[InspectedLine]) -> int:
+def answer_inspected_line(context: CommandContext, answer: Answer[InspectedLine]) -> int:
     """Emit the records about a line. Return the exit status."""
     inspected = answer.result
     records = inspected.inspected.records
@@ -27,13 +27,13 @@ def answer_line(context: CommandContext, answer: Answer[InspectedLine]) -> int:
         "source": [msgspec.structs.asdict(source_line) for source_line in inspected.source],
         "records": records,
     }
-    status = emit_document(context, answer, document, _lines(inspected), name="inspect-line")
+    status = emit_document(context, answer, document, _inspected_line_texts(inspected), name="inspect-line")
     if not records and answer.completeness.is_complete:
         context.note(f"no records at line {inspected.line:,} of file {display_path(inspected.inspected.path)}")
     return status
 
 
-def _lines(inspected: InspectedLine) -> Iterator[str]:
+def _inspected_line_texts(inspected: InspectedLine) -> Iterator[str]:
     yield from _source_lines(inspected.source, inspected.line)
     for record in inspected.inspected.records:
         text = record_line(record)

@@ -11,34 +11,34 @@ import click
 import msgspec
 
 from codebatch.cli.framework.context import CommandContext
-from codebatch.cli.output.tables import table
+from codebatch.cli.output.tables import table_lines
 from codebatch.errors import InvalidInput
 from codebatch.model.text.quantities import count_text, human_seconds
 from codebatch.model.work.work_batch import InferredEdge, RejectedEdge, Work
-from codebatch.work.control.analysis import Analysis, AnalyzedEdge, analyze, edges_as_toml
+from codebatch.work.control.analysis import AnalyzedEdge, WorkAnalysis, analyze_list, edges_as_toml
 from codebatch.work.definition.work_list import WorkList
 
-Form = Literal["text", "json", "dot", "mermaid"]
+AnalysisForm = Literal["text", "json", "dot", "mermaid"]
 
-_PATH_SHOWN_MAX = 20
+_CRITICAL_PATH_SHOWN_MAX = 20
 _EDGES_SHOWN_MAX = 100
-_MERMAID = str.maketrans(
+_MERMAID_ESCAPES = str.maketrans(
     {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "`": "#96;", "\\": "#92;"}
 )
 
 
-def answer_work_analysis(context: CommandContext, listed: WorkList, form: Form, written: Path | None) -> None:
+def answer_work_analysis(context: CommandContext, listed: WorkList, form: AnalysisForm, written: Path | None) -> None:
     """Print the analysis of a task list.
 
     If `written` is set, also write the inferred dependencies to this file, which must not exist.
     """
     for text in listed.notes:
         context.note(text)
-    analysis = analyze(listed)
+    analysis = analyze_list(listed)
     if written is not None:
-        _write_needs(written, analysis)
+        _write_inferred_needs(written, analysis)
         context.note(f"wrote {written}")
-    _answer(msgspec.structs.replace(context, as_json=True) if form == "json" else context, analysis, form)
+    _print_analysis(msgspec.structs.replace(context, as_json=True) if form == "json" else context, analysis, form)
 
 
 def confirm_inferred(context: CommandContext, work: Work, rejected: Sequence[RejectedEdge], *, is_sure: bool) -> bool:
@@ -50,20 +50,20 @@ def confirm_inferred(context: CommandContext, work: Work, rejected: Sequence[Rej
         _report_inferred(context, work.inferred, rejected)
     if is_sure or not work.inferred or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return True
-    with context.display.aside():
+    with context.display.without_progress_line():
         return click.confirm("Run with these dependencies?", default=True, err=True)
 
 
-def _answer(context: CommandContext, analysis: Analysis, form: Form) -> None:
+def _print_analysis(context: CommandContext, analysis: WorkAnalysis, form: AnalysisForm) -> None:
     if form == "dot":
-        context.print(analysis, _dot(analysis))
+        context.print(analysis, _dot_lines(analysis))
     elif form == "mermaid":
-        context.print(analysis, _mermaid(analysis))
+        context.print(analysis, _mermaid_lines(analysis))
     else:
-        context.print(analysis, _lines(analysis))
+        context.print(analysis, _analysis_lines(analysis))
 
 
-def _write_needs(path: Path, analysis: Analysis) -> None:
+def _write_inferred_needs(path: Path, analysis: WorkAnalysis) -> None:
     """Write inferred dependencies to a new file. Raises InvalidInput if the file exists or cannot be written."""
     try:
         with path.open("x", encoding="utf-8") as file:
@@ -79,7 +79,7 @@ def _report_inferred(
     if inferred or rejected_edges:
         context.report(f"inferred: {count_text(len(inferred), 'dependency', 'dependencies')}")
         rows = ((edge.task, edge.on, f"{edge.confidence:.2f}", edge.evidence) for edge in inferred[:_EDGES_SHOWN_MAX])
-        for line in table(rows, ("task", "needs", "confidence", "why")) if inferred else ():
+        for line in table_lines(rows, ("task", "needs", "confidence", "why")) if inferred else ():
             context.report(line)
         if len(inferred) > _EDGES_SHOWN_MAX:
             context.report(
@@ -95,7 +95,7 @@ def _rejection_lines(rejected_edges: Sequence[RejectedEdge]) -> Iterator[str]:
         yield f"rejected: {edge.task} needs {edge.on} ({edge.confidence:.2f}{why}): {edge.reason}"
 
 
-def _lines(analysis: Analysis) -> Iterator[str]:
+def _analysis_lines(analysis: WorkAnalysis) -> Iterator[str]:
     at_once = f", {analysis.max_parallel} at once" if analysis.max_parallel > 1 else ""
     yield f"source    {analysis.source}"
     yield f"tasks     {len(analysis.tasks):,}, {count_text(len(analysis.edges), 'dependency', 'dependencies')}"
@@ -103,10 +103,10 @@ def _lines(analysis: Analysis) -> Iterator[str]:
     unit = "" if analysis.with_estimate else " (assuming one second per task: there are no estimates)"
     yield f"duration  {human_seconds(analysis.seconds)}{unit}"
     path = analysis.critical_path
-    displayed_path = [*path[:_PATH_SHOWN_MAX], *(["…"] if len(path) > _PATH_SHOWN_MAX else [])]
+    displayed_path = [*path[:_CRITICAL_PATH_SHOWN_MAX], *(["…"] if len(path) > _CRITICAL_PATH_SHOWN_MAX else [])]
     yield f"critical  {human_seconds(analysis.critical_seconds)}: {' → '.join(displayed_path)}"
     yield ""
-    yield from table(
+    yield from table_lines(
         ((f"-j {makespan.max_parallel}", human_seconds(makespan.seconds)) for makespan in analysis.makespans),
         ("slots", "duration"),
     )
@@ -115,15 +115,21 @@ def _lines(analysis: Analysis) -> Iterator[str]:
         unlimited = human_seconds(pool.seconds_without)
         yield f"pool {pool.pool} ({size}) is the bottleneck: without its limit, the estimated duration is {unlimited}"
     yield ""
-    yield from table(
+    yield from table_lines(
         ((str(makespan.level), makespan.id, makespan.title or "-") for makespan in analysis.tasks),
         ("level", "task", "title"),
     )
     if analysis.edges:
         yield ""
-        yield from table(
+        yield from table_lines(
             (
-                (makespan.task, _kind(makespan), makespan.on, _source(makespan), makespan.evidence or "-")
+                (
+                    makespan.task,
+                    _edge_kind_text(makespan),
+                    makespan.on,
+                    _edge_source_text(makespan),
+                    makespan.evidence or "-",
+                )
                 for makespan in analysis.edges
             ),
             ("task", "", "depends on", "source", "why"),
@@ -131,15 +137,15 @@ def _lines(analysis: Analysis) -> Iterator[str]:
     yield from _rejection_lines(analysis.rejected_edges)
 
 
-def _kind(edge: AnalyzedEdge) -> str:
+def _edge_kind_text(edge: AnalyzedEdge) -> str:
     return "needs" if edge.kind == "needs" else "after"
 
 
-def _source(edge: AnalyzedEdge) -> str:
+def _edge_source_text(edge: AnalyzedEdge) -> str:
     return "file" if edge.source == "file" else f"{edge.source} {edge.confidence:.2f}"
 
 
-def _dot(analysis: Analysis) -> Iterator[str]:
+def _dot_lines(analysis: WorkAnalysis) -> Iterator[str]:
     critical = set(analysis.critical_path)
     yield "digraph work {"
     yield "  rankdir=LR; node [shape=box];"
@@ -163,7 +169,7 @@ def _dot_text(text: str) -> str:
     return f'"{text_lines}"'
 
 
-def _mermaid(analysis: Analysis) -> Iterator[str]:
+def _mermaid_lines(analysis: WorkAnalysis) -> Iterator[str]:
     names = {task.id: f"t{place}" for place, task in enumerate(analysis.tasks)}
     yield "graph LR"
     for task in analysis.tasks:
@@ -178,7 +184,7 @@ def _mermaid(analysis: Analysis) -> Iterator[str]:
 
 def _mermaid_text(text: str) -> str:
     """Return a text for a quoted string of Mermaid. Special characters are written as character codes."""
-    return _printable(" ".join(text.split("\n"))).translate(_MERMAID)
+    return _printable(" ".join(text.split("\n"))).translate(_MERMAID_ESCAPES)
 
 
 def _printable(text: str) -> str:

@@ -6,31 +6,37 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from codebatch.cli.answers.work_analysis import confirm_inferred
-from codebatch.cli.answers.work_status import closed_pool_texts, parallelism_text, stop_reason, wait_text, why_failed
+from codebatch.cli.answers.work_status import (
+    closed_pool_texts,
+    failure_reason_text,
+    parallelism_text,
+    stop_reason_text,
+    wait_text,
+)
 from codebatch.cli.framework.context import CommandContext
-from codebatch.cli.framework.work_options import Output
+from codebatch.cli.framework.work_options import AttemptOutput
 from codebatch.cli.output.eta import eta_text
 from codebatch.cli.output.program_output import ProgramOutput, shorten_line
-from codebatch.cli.output.progress import Stage
+from codebatch.cli.output.progress import ProgressStage
 from codebatch.model.text.quantities import count_text, human_seconds
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.request import StopCause
 from codebatch.model.work.work_batch import RejectedEdge, Work
 from codebatch.scheduling.lifecycle import CommandState
-from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.work.logs import last_lines
 from codebatch.work.control.listener import CommandEnded, CommandStopped, WorkListener, WorkProgress
 from codebatch.work.control.logs import LogReader
 
-_LINES_OF_FAILED = 20
-_RUNNING_SHOWN = 3
+_FAILED_LOG_LINES_MAX = 20
+_RUNNING_SHOWN_MAX = 3
 _ID_WIDTH_MAX = 32
 
 
 class WorkProgressListener(WorkListener):
     """Listener that reports the progress of a batch of commands on standard error."""
 
-    def __init__(self, context: CommandContext, output: Output, *, is_sure: bool = False) -> None:
+    def __init__(self, context: CommandContext, output: AttemptOutput, *, is_sure: bool = False) -> None:
         """Create the listener. With `is_sure`, inferred dependencies are used without asking."""
         self._context = context
         self._output = output
@@ -57,28 +63,28 @@ class WorkProgressListener(WorkListener):
 
     def update(self, progress: WorkProgress) -> None:
         running_texts = [
-            f"{command.id} {human_seconds(command.seconds)}" for command in progress.running[:_RUNNING_SHOWN]
+            f"{command.id} {human_seconds(command.seconds)}" for command in progress.running[:_RUNNING_SHOWN_MAX]
         ]
-        more = len(progress.running) - _RUNNING_SHOWN
+        more = len(progress.running) - _RUNNING_SHOWN_MAX
         failed = [f"{progress.failed:,} failed"] if progress.failed else []
         blocked = [f"{progress.blocked:,} blocked"] if progress.blocked else []
         closed = closed_pool_texts(progress.closed)
         details = ", ".join([*failed, *blocked, *closed, *running_texts, *([f"{more} more"] if more > 0 else [])])
         eta = progress.eta
         remaining = "" if eta is None else eta_text(eta.seconds, unknown=eta.unknown, blocked=progress.blocked)
-        stage = Stage(
+        stage = ProgressStage(
             "running", progress.ended, progress.planned, "tasks", details, is_even=False, remaining_text=remaining
         )
         self._context.display.show_stage(stage)
         if self._output == "all":
             for command in progress.running:
-                self._read_on(command.id, command.log)
+                self._print_new_output(command.id, command.log)
 
     def ended(self, ended: CommandEnded) -> None:
         if self._output == "all":
-            self._read_on(ended.id, ended.log, is_over=True)
+            self._print_new_output(ended.id, ended.log, is_over=True)
         took = "" if ended.seconds is None else human_seconds(ended.seconds)
-        why = why_failed(ended.reason, ended.exit_status)
+        why = failure_reason_text(ended.reason, ended.exit_status)
         if ended.until_ns:
             why += f"; {wait_text(ended.pools, ended.until_ns)}"
         elif ended.again_seconds is not None:
@@ -89,8 +95,8 @@ class WorkProgressListener(WorkListener):
         self.note(f"{place} {ended.id.ljust(self._width)} {ended.state.value.lower():9} {took:8} {why}".rstrip())
         if ended.state is CommandState.FAILED and ended.again_seconds is None and self._output == "failed":
             output = ProgramOutput(is_colored=self.wants_colors)
-            for line in last_lines(self._batch.files, ended.log, _LINES_OF_FAILED):
-                self._context.relay(f"        {output.line(shorten_line(line))}")
+            for line in last_lines(self._batch.files, ended.log, _FAILED_LOG_LINES_MAX):
+                self._context.relay(f"        {output.printable_line(shorten_line(line))}")
             self.note(f"        whole log: codebatch work log {ended.id} --batch {self._batch.id}")
 
     def asking(self, id: CommandId) -> None:
@@ -105,18 +111,18 @@ class WorkProgressListener(WorkListener):
         self.note(f"killing {count}" if is_killed else f"stopping {count} (press Ctrl-C again to kill)")
 
     def stopping(self, cause: StopCause, detail: str, running: int) -> None:
-        self.note(f"{stop_reason(cause, detail)}: stopping {count_text(running, 'task')}")
+        self.note(f"{stop_reason_text(cause, detail)}: stopping {count_text(running, 'task')}")
 
     def stopped(self, stopped: CommandStopped) -> None:
         place = f"[{stopped.ended:,}/{stopped.planned:,}]"
-        why = stop_reason(stopped.cause, stopped.detail)
+        why = stop_reason_text(stopped.cause, stopped.detail)
         self.note(f"{place} {stopped.id.ljust(self._width)} stopped   {human_seconds(stopped.seconds):8} {why}")
 
-    def _read_on(self, command: CommandId, log: Path, *, is_over: bool = False) -> None:
+    def _print_new_output(self, command: CommandId, log: Path, *, is_over: bool = False) -> None:
         if log not in self._logs:
             self._logs[log] = LogReader(self._batch.files, log), ProgramOutput(is_colored=self.wants_colors)
         reader, output = self._logs[log]
         for line in reader.read(is_over=is_over):
-            self._context.relay(f"[{command}] {output.line(line)}")
+            self._context.relay(f"[{command}] {output.printable_line(line)}")
         if is_over:
             del self._logs[log]

@@ -6,18 +6,18 @@ import os
 import signal
 from pathlib import Path
 
-from codebatch.cli.answers.work_status import answer_work, end_line
+from codebatch.cli.answers.work_status import answer_work_status, end_line
 from codebatch.cli.framework.context import CommandContext
 from codebatch.errors import NothingLeft
 from codebatch.scheduling.lifecycle import BatchState
-from codebatch.store.batches.batches import open_batch
+from codebatch.store.batches.batch_directory import open_batch
 from codebatch.work.control.batches import load_work_batch
 from codebatch.work.control.run import WorkRunResult
 
 
-def answer_run(context: CommandContext, result: WorkRunResult, name: str | None = None) -> int:
+def answer_work_run(context: CommandContext, result: WorkRunResult, name: str | None = None) -> int:
     """Print the result of a run. Return the exit status, or raise the error for tasks that are not done."""
-    answer_work(context, result, [end_line(result, result.seconds)], name=name, changes=result.changes)
+    answer_work_status(context, result, [end_line(result, result.seconds)], name=name, changes=result.changes)
     if result.signal_status:
         if result.standing.state is not BatchState.COMPLETED:
             name = signal.Signals(result.signal_status - 128).name
@@ -33,7 +33,7 @@ def report_all_done(context: CommandContext, nothing_left: NothingLeft) -> int:
 
     Return the exit status.
     """
-    store = context.place.for_directory(Path(os.fsdecode(nothing_left.root))).open()
-    answer_work(context, load_work_batch(store, open_batch(store, nothing_left.batch)), [])
+    store = context.store_place.for_directory(Path(os.fsdecode(nothing_left.root))).open()
+    answer_work_status(context, load_work_batch(store, open_batch(store, nothing_left.batch)), [])
     context.report(nothing_left.message)
     return 0

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from codebatch.cli.answers.holders import HolderRow, holder_row, instant
+from codebatch.cli.answers.holders import HolderRow, holder_row, instant_text
 from codebatch.cli.framework.context import CommandContext
 from codebatch.cli.output.eta import clock_time, eta_text
-from codebatch.cli.output.tables import table
+from codebatch.cli.output.tables import table_lines
 from codebatch.model.entry import display_path
 from codebatch.model.text.quantities import count_text, human_seconds
 from codebatch.model.work.command import CommandId
@@ -20,11 +20,11 @@ from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store import layout
 from codebatch.store.batches.holders import HolderFile
 from codebatch.system.clock import wall_ns
-from codebatch.work.control.batches import NAMED_MAX, WorkBatch
+from codebatch.work.control.batches import TASKS_NAMED_MAX, WorkBatch
 from codebatch.work.control.list_changes import ListChanges
 from codebatch.work.control.questions import OpenQuestion, open_questions
 
-_REASONS = {
+_FAILURE_REASON_TEXTS = {
     "timeout": "timed out",
     "stall": "printed nothing for too long",
     "memory": "used too much memory",
@@ -33,14 +33,14 @@ _REASONS = {
     "interrupted": "interrupted: its worker or the machine died",
     "limited": "rate limited",
 }
-_STOPS = {
+_STOP_CAUSE_TEXTS = {
     "signal": "{}",
     "timeout": "the batch reached its time limit",
     "failure": "{} failed",
     "cancel": "the batch was cancelled",
 }
 _LINE_CHARACTERS_MAX = 80
-_ENDED_FAILING = (CommandState.FAILED, CommandState.BLOCKED, CommandState.SKIPPED, CommandState.CANCELLED)
+_UNSUCCESSFUL_STATES = (CommandState.FAILED, CommandState.BLOCKED, CommandState.SKIPPED, CommandState.CANCELLED)
 _STATES_SHOWN_LAST = (
     CommandState.FAILED,
     CommandState.BLOCKED,
@@ -130,7 +130,7 @@ class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
     list_changes: ListChanges | None
 
 
-def answer_work(
+def answer_work_status(
     context: CommandContext,
     work_batch: WorkBatch,
     lines: Iterable[str],
@@ -142,21 +142,20 @@ def answer_work(
     `name` is as in `CommandContext.print`.
     """
     context.batches.append(work_batch.batch)
-    context.print(_document(work_batch, changes) if context.as_json else None, lines, name=name)
+    context.print(_status_document(work_batch, changes) if context.as_json else None, lines, name=name)
 
 
-def answer_status(context: CommandContext, work_batch: WorkBatch) -> None:
+def answer_work_summary(context: CommandContext, work_batch: WorkBatch) -> None:
     """Print the status of a batch of commands."""
-    answer_work(context, work_batch, status_lines(work_batch), name="work-status")
+    answer_work_status(context, work_batch, status_lines(work_batch), name="work-status")
     unreadable = work_batch.standing.unreadable
-    for id_ in unreadable[:NAMED_MAX]:
+    for id_ in unreadable[:TASKS_NAMED_MAX]:
         context.report(
             f"damaged: the outcome of the last attempt of {id_} cannot be read; the attempt is treated as interrupted"
         )
-    if len(unreadable) > NAMED_MAX:
-        context.report(
-            f"damaged: the outcomes of {count_text(len(unreadable) - NAMED_MAX, 'more task')} cannot be read either"
-        )
+    if len(unreadable) > TASKS_NAMED_MAX:
+        more = count_text(len(unreadable) - TASKS_NAMED_MAX, "more task")
+        context.report(f"damaged: the outcomes of {more} cannot be read either")
     if work_batch.standing.is_stalled:
         context.note(f"resume with: codebatch resume --batch {work_batch.batch.id}")
 
@@ -172,9 +171,9 @@ def status_lines(work_batch: WorkBatch) -> Iterator[str]:
     yield f"source    {work.source}"
     yield f"status    {status.state.value}{stalled}{expired}{paused}"
     yield f"strategy  {work.strategy}{at_once}"
-    yield f"started   {instant(work_batch.batch.about.created_at_ns)}"
+    yield f"started   {instant_text(work_batch.batch.about.created_at_ns)}"
     if work_batch.ended_ns is not None:
-        yield f"ended     {instant(work_batch.ended_ns)}"
+        yield f"ended     {instant_text(work_batch.ended_ns)}"
     if (eta := work_batch.eta) is not None:
         blocked = status.counts.get(CommandState.BLOCKED.value, 0)
         yield f"left      {eta_text(eta.seconds, unknown=eta.unknown, blocked=blocked)}"
@@ -187,18 +186,18 @@ def status_lines(work_batch: WorkBatch) -> Iterator[str]:
     titles = work.titles
     cells = (
         (command.state.lower(), command.id, titles.get(command.id) or "-", why or "-")
-        for command, why in _reasons(work_batch)
+        for command, why in _iter_task_explanations(work_batch)
     )
-    yield from table(cells, ("state", "task", "title", "reason"))
-    yield f"Summary: {summary(work_batch)}"
+    yield from table_lines(cells, ("state", "task", "title", "reason"))
+    yield f"Summary: {status_summary(work_batch)}"
 
 
 def end_line(work_batch: WorkBatch, seconds: float) -> str:
     """Return the result of a run as text: `PARTIAL: 2 of 3 done (67%), 1 failed, in 4m 18s`."""
-    return f"{work_batch.standing.state.value}: {summary(work_batch)}, in {human_seconds(seconds)}"
+    return f"{work_batch.standing.state.value}: {status_summary(work_batch)}, in {human_seconds(seconds)}"
 
 
-def summary(work_batch: WorkBatch) -> str:
+def status_summary(work_batch: WorkBatch) -> str:
     """Return the number of done tasks, and the number of tasks in each other state, as text."""
     counts, planned = work_batch.standing.counts, len(work_batch.standing.commands)
     done = counts.get(CommandState.DONE.value, 0)
@@ -211,7 +210,7 @@ def summary(work_batch: WorkBatch) -> str:
     )
 
 
-def why_failed(reason: str | None, exit_status: int | None) -> str:
+def failure_reason_text(reason: str | None, exit_status: int | None) -> str:
     """Return the reason why an attempt failed as text, or an empty text if it succeeded."""
     if reason == "signal" and exit_status is not None and exit_status < 0:
         try:
@@ -222,17 +221,17 @@ def why_failed(reason: str | None, exit_status: int | None) -> str:
         return f"exit status {exit_status}"
     if reason == "check" and exit_status is not None:
         return f"check: exit status {exit_status}"
-    return _REASONS.get(reason or "", "")
+    return _FAILURE_REASON_TEXTS.get(reason or "", "")
 
 
-def _currently_closed(closed: Mapping[str, int]) -> dict[str, int]:
+def _pools_closed_now(closed: Mapping[str, int]) -> dict[str, int]:
     now_ns = wall_ns()
     return {pool: until_ns for pool, until_ns in sorted(closed.items()) if until_ns > now_ns}
 
 
 def closed_pool_texts(closed: Mapping[str, int]) -> list[str]:
     """Return a text for each pool that is still closed because of a rate limit. It has the time when the limit ends."""
-    return [f"{wait_text([pool], until_ns)}: rate limited" for pool, until_ns in _currently_closed(closed).items()]
+    return [f"{wait_text([pool], until_ns)}: rate limited" for pool, until_ns in _pools_closed_now(closed).items()]
 
 
 def wait_text(pools: Sequence[str], until_ns: int) -> str:
@@ -241,17 +240,17 @@ def wait_text(pools: Sequence[str], until_ns: int) -> str:
     return f"{closed} until {clock_time(until_ns)}"
 
 
-def stop_reason(cause: str, detail: str) -> str:
+def stop_reason_text(cause: str, detail: str) -> str:
     """Return the reason why attempts were stopped early as text."""
-    return _STOPS[cause].format(detail)
+    return _STOP_CAUSE_TEXTS[cause].format(detail)
 
 
-def why_stopped(cause: str, detail: str) -> str:
-    """Return the reason of `stop_reason` as text that follows the word "stopped"."""
-    return f"{' by ' if cause == 'signal' else ': '}{stop_reason(cause, detail)}"
+def attempt_stop_text(cause: str, detail: str) -> str:
+    """Return the reason of `stop_reason_text` as text that follows the word "stopped"."""
+    return f"{' by ' if cause == 'signal' else ': '}{stop_reason_text(cause, detail)}"
 
 
-def _document(work_batch: WorkBatch, changes: ListChanges | None) -> WorkStatus:
+def _status_document(work_batch: WorkBatch, changes: ListChanges | None) -> WorkStatus:
     status, work = work_batch.standing, work_batch.standing.work
     return WorkStatus(
         batch_id=work_batch.batch.id,
@@ -264,29 +263,29 @@ def _document(work_batch: WorkBatch, changes: ListChanges | None) -> WorkStatus:
         paused=status.is_paused,
         strategy=work.strategy,
         max_parallel=status.max_parallel,
-        started_at=instant(work_batch.batch.about.created_at_ns),
-        ended_at=None if work_batch.ended_ns is None else instant(work_batch.ended_ns),
+        started_at=instant_text(work_batch.batch.about.created_at_ns),
+        ended_at=None if work_batch.ended_ns is None else instant_text(work_batch.ended_ns),
         counts=status.counts,
         eta_seconds=None if (eta := work_batch.eta) is None else eta.seconds,
         closed_pools=tuple(
-            ClosedPoolRow(pool=pool, until=instant(until_ns))
-            for pool, until_ns in _currently_closed(status.closed).items()
+            ClosedPoolRow(pool=pool, until=instant_text(until_ns))
+            for pool, until_ns in _pools_closed_now(status.closed).items()
         ),
         cost=status.cost,
         coordinator=None if status.coordinator is None else holder_row(status.coordinator),
         workers=tuple(map(holder_row, status.workers)),
-        tasks=tuple(_rows(work_batch)),
+        tasks=tuple(_task_rows(work_batch)),
         list_changes=None if changes is None or changes.is_nothing else changes,
     )
 
 
-def _rows(work_batch: WorkBatch) -> list[WorkTaskRow]:
+def _task_rows(work_batch: WorkBatch) -> list[WorkTaskRow]:
     work = work_batch.standing.work
-    needed, awaited = _targets_by_source(work, "needs"), _targets_by_source(work, "after")
+    needed, awaited = _edge_targets_by_source(work, "needs"), _edge_targets_by_source(work, "after")
     logs = work_batch.batch.root / layout.LOGS
     questions_by_task = {status.task: status for status in open_questions(work_batch)}
     rows = []
-    for status, why in _reasons(work_batch):
+    for status, why in _iter_task_explanations(work_batch):
         rows.append(
             WorkTaskRow(
                 id=status.id,
@@ -296,8 +295,10 @@ def _rows(work_batch: WorkBatch) -> list[WorkTaskRow]:
                 after=tuple(awaited.get(status.id, ())),
                 explanation=why,
                 round=status.round,
-                try_number=max(status.failed_tries, 1) if status.state in _ENDED_FAILING else status.failed_tries + 1,
-                tries_max=1 + work.policy(status.id).retries,
+                try_number=max(status.failed_tries, 1)
+                if status.state in _UNSUCCESSFUL_STATES
+                else status.failed_tries + 1,
+                tries_max=1 + work.task_policy(status.id).retries,
                 exit_status=status.exit_status,
                 reason=status.reason,
                 log=f"{logs}/{status.log}" if status.log else None,
@@ -310,26 +311,29 @@ def _rows(work_batch: WorkBatch) -> list[WorkTaskRow]:
     return rows
 
 
-def _reasons(work_batch: WorkBatch) -> Iterator[tuple[CommandStatus, str]]:
+def _iter_task_explanations(work_batch: WorkBatch) -> Iterator[tuple[CommandStatus, str]]:
     """Yield each command, and the reason for its state as text."""
     work, commands = work_batch.standing.work, work_batch.standing.commands
-    needed, awaited = _targets_by_source(work, "needs"), _targets_by_source(work, "after")
+    needed, awaited = _edge_targets_by_source(work, "needs"), _edge_targets_by_source(work, "after")
     states = {status.id: status.state for status in commands}
-    closed = _currently_closed(work_batch.standing.closed)
+    closed = _pools_closed_now(work_batch.standing.closed)
     open_by_task = {status.task: status for status in open_questions(work_batch)}
     for status in commands:
         predecessors = (
             (*needed.get(status.id, ()), *awaited.get(status.id, ())) if status.state is CommandState.PENDING else ()
         )
-        waits = [on for on in predecessors if not _has_ended(states[on])]
+        waits = [on for on in predecessors if not _is_ended_state(states[on])]
         if status.state is CommandState.READY and status.round == status.ended and closed:
-            pools = {pool: closed[pool] for pool in work.policy(status.id).pools if pool in closed}
+            pools = {pool: closed[pool] for pool in work.task_policy(status.id).pools if pool in closed}
             yield status, ", ".join(closed_pool_texts(pools))
         else:
-            yield status, _why(status, waits, open_by_task.get(status.id), is_expired=work_batch.standing.is_expired)
+            yield (
+                status,
+                _explanation(status, waits, open_by_task.get(status.id), is_expired=work_batch.standing.is_expired),
+            )
 
 
-def _targets_by_source(work: Work, kind: EdgeKind) -> dict[CommandId, list[CommandId]]:
+def _edge_targets_by_source(work: Work, kind: EdgeKind) -> dict[CommandId, list[CommandId]]:
     """Map each command to the commands that it depends on by edges of a kind."""
     targets: dict[CommandId, list[CommandId]] = {}
     for edge in work.edges:
@@ -338,23 +342,23 @@ def _targets_by_source(work: Work, kind: EdgeKind) -> dict[CommandId, list[Comma
     return targets
 
 
-def _has_ended(state: CommandState) -> bool:
+def _is_ended_state(state: CommandState) -> bool:
     return state in (CommandState.DONE, CommandState.FAILED, CommandState.SKIPPED, CommandState.CANCELLED)
 
 
-def _why(command: CommandStatus, waits: list[str], question: OpenQuestion | None, *, is_expired: bool) -> str:
+def _explanation(command: CommandStatus, waits: list[str], question: OpenQuestion | None, *, is_expired: bool) -> str:
     match command.state:
         case CommandState.PENDING | CommandState.READY if command.last_stop is not None:
             starts = "it is restarted" if command.state is CommandState.READY else "`resume` restarts it"
-            return f"stopped{why_stopped(command.last_stop.cause, command.last_stop.detail)}; {starts}"
+            return f"stopped{attempt_stop_text(command.last_stop.cause, command.last_stop.detail)}; {starts}"
         case CommandState.FAILED:
-            return why_failed(command.reason, command.exit_status)
+            return failure_reason_text(command.reason, command.exit_status)
         case CommandState.SKIPPED:
             return "skipped by user" if command.cause == command.id else f"needs {command.cause}"
         case CommandState.WAITING if command.until_ns:
             return f"rate limited until {clock_time(command.until_ns)}"
         case CommandState.WAITING:
-            return f"{why_failed(command.reason, command.exit_status)}; will be retried"
+            return f"{failure_reason_text(command.reason, command.exit_status)}; will be retried"
         case CommandState.BLOCKED if question is not None:
             return first_line(question.text)
         case CommandState.DONE if command.report is not None:
@@ -363,9 +367,9 @@ def _why(command: CommandStatus, waits: list[str], question: OpenQuestion | None
             more = f" and {len(waits) - 3} more" if len(waits) > 3 else ""
             return f"waits for {', '.join(waits[:3])}{more}"
         case CommandState.PENDING if command.round > command.ended:
-            return f"{_REASONS['interrupted']}; continue with `resume`"
+            return f"{_FAILURE_REASON_TEXTS['interrupted']}; continue with `resume`"
         case CommandState.READY if command.round > command.ended:
-            return f"{_REASONS['interrupted']}; it is restarted"
+            return f"{_FAILURE_REASON_TEXTS['interrupted']}; it is restarted"
         case CommandState.PENDING:
             why = "the batch reached its time limit" if is_expired else "too many failures"
             return f"no new tasks are started: {why}"
@@ -380,7 +384,7 @@ def first_line(text: str) -> str:
 
 
 def _holder_text(holder: HolderFile) -> str:
-    return f"process {holder.pid} on {holder.host.name} since {instant(holder.since_ns)}"
+    return f"process {holder.pid} on {holder.host.name} since {instant_text(holder.since_ns)}"
 
 
 def parallelism_text(strategy: str, max_parallel: int, planned: int) -> str:

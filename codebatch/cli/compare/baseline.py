@@ -8,15 +8,15 @@ from pathlib import Path
 import click
 import msgspec
 
-from codebatch.cli.framework.answers import AnswerScope, emit_document, open_queried_batch
+from codebatch.cli.framework.answer_printing import AnswerScope, emit_document, open_queried_batch
 from codebatch.cli.framework.commands import command, option
-from codebatch.cli.framework.context import CommandContext, table, whole_batch_option, with_common_options
-from codebatch.cli.framework.groups import Group, group_with_common_options
+from codebatch.cli.framework.context import CommandContext, table_lines, whole_batch_option, with_common_options
+from codebatch.cli.framework.groups import CommandGroup, group_with_common_options
 from codebatch.model.entry import display_path
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.gate.baselines import count_by_rule, create_baseline, read_baseline, update_baseline
 
-_file = click.argument("file", type=click.Path(path_type=Path))
+_file_argument = click.argument("file", type=click.Path(path_type=Path))
 
 
 class BaselineCreateAnswer(AnswerScope, frozen=True, kw_only=True):
@@ -37,7 +37,7 @@ class BaselineRule(msgspec.Struct, frozen=True, kw_only=True):
     files: int
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 @group_with_common_options
 def baseline() -> None:
     """Manage a file of accepted findings.
@@ -48,7 +48,7 @@ def baseline() -> None:
 
 
 @command("create")
-@_file
+@_file_argument
 @whole_batch_option
 @with_common_options
 def baseline_create(context: CommandContext, file: Path, batch_reference: str | None) -> int:
@@ -69,7 +69,7 @@ def baseline_create(context: CommandContext, file: Path, batch_reference: str | 
 
 
 @command("update")
-@_file
+@_file_argument
 @whole_batch_option
 @option("--accept-new", is_flag=True, help="Also add new findings")
 @with_common_options
@@ -98,13 +98,13 @@ def baseline_update(context: CommandContext, file: Path, batch_reference: str | 
 
 
 @command("show")
-@_file
+@_file_argument
 @with_common_options
 def baseline_show(context: CommandContext, file: Path) -> None:
     """Count the findings in a baseline file by rule."""
     rows = count_by_rule(read_baseline(file))
     rules = [BaselineRule(tool=tool, code=code, findings=found, files=files) for tool, code, found, files in rows]
-    lines = table(rows, ("tool", "rule", "findings", "files")) if rows else []
+    lines = table_lines(rows, ("tool", "rule", "findings", "files")) if rows else []
     context.print(rules, lines, if_none="the baseline has no findings")
 
 

@@ -10,28 +10,35 @@ from pathlib import Path
 import click
 import msgspec
 
-from codebatch.cli.answers.differences import COUNTED, SHOWN, change_row, counts_line, difference_line, state_text
-from codebatch.cli.compare.diff import LINES_SHOWN
-from codebatch.cli.framework.answers import emit_document, report_missing_contents
+from codebatch.cli.answers.differences import (
+    STATES_COUNTED,
+    STATES_SHOWN,
+    change_line,
+    change_row,
+    counts_line,
+    state_text,
+)
+from codebatch.cli.compare.diff import CHANGES_SHOWN
+from codebatch.cli.framework.answer_printing import emit_document, report_missing_contents
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
-from codebatch.cli.framework.context import CommandContext, table, with_common_options
+from codebatch.cli.framework.context import CommandContext, table_lines, with_common_options
 from codebatch.cli.run.run import RunListener
-from codebatch.compare.conditions import DEFAULT, FORMS, ConditionResult
-from codebatch.compare.states import REGRESSIONS, State
+from codebatch.compare.conditions import CONDITION_FORMS, DEFAULT_CONDITION, ConditionResult
+from codebatch.compare.states import REGRESSION_STATES, ChangeState
 from codebatch.errors import BatchIncomplete, InvalidInput
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.api.store import Store
 from codebatch.operations.gate.base_selection import ComparisonBase, NoBase
-from codebatch.operations.gate.quality_gate import BaselineReference, Checker, CheckResult, parse_conditions
+from codebatch.operations.gate.quality_gate import BaselineReference, CheckResult, GateChecker, parse_conditions
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.queries.batch_query import Answer
 from codebatch.operations.runs.execution import ExecutionSettings
 from codebatch.query.fields import JsonRecord
 
-EXIT_FAILED = 1
-_SHOWN_MAX = 50
-_BASELINE_STATES: tuple[State, ...] = ("new", "unchanged", "fixed")
+EXIT_CHECK_FAILED = 1
+_CHANGES_SHOWN_MAX = 50
+_BASELINE_STATES: tuple[ChangeState, ...] = ("new", "unchanged", "fixed")
 
 
 class CheckedBatch(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,8 +88,8 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     "--fail-on",
     multiple=True,
     metavar="CONDITION",
-    default_text=DEFAULT,
-    help=f"Condition that fails the check: {', '.join(FORMS[:-1])} or {FORMS[-1]}",
+    default_text=DEFAULT_CONDITION,
+    help=f"Condition that fails the check: {', '.join(CONDITION_FORMS[:-1])} or {CONDITION_FORMS[-1]}",
     details="With new-warning, new errors fail too. With new, new findings of any severity fail. "
     "metric:NAME>N fails if a value above N is new or has increased. metric:NAME+N fails if a value has increased by "
     "more than N.",
@@ -125,8 +132,8 @@ def check(
     """
     conditions = parse_conditions(fail_on)
     execution = ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs)
-    store = Store(context.place.open(), context.note, context.report)
-    checker = Checker(store, execution, RunListener(context), os.environ, allow_incomparable)
+    store = Store(context.store_place.open(), context.note, context.report)
+    checker = GateChecker(store, execution, RunListener(context), os.environ, allow_incomparable)
     if baseline is None:
         checked = checker.check(conditions, base, head, changed_lines=changed_lines)
     elif changed_lines or head is not None:
@@ -136,14 +143,14 @@ def check(
     context.questions.append(checked.head.question)
     context.batches.append(checked.head.question.batch)
     if isinstance(checked.base, NoBase):
-        _annotate(context, checked.base)
+        _print_annotations(context, checked.base)
         if not (checked.base.is_first or no_base_ok):
             hint = "give a base: codebatch check BASE; or add --no-base-ok to let the check pass without a base"
             raise BatchIncomplete(f"no base to compare with: {checked.base.why}", hint=hint)
-    return _answer(context, checked, baseline)
+    return _answer_check(context, checked, baseline)
 
 
-def _annotate(context: CommandContext, base: NoBase) -> None:
+def _print_annotations(context: CommandContext, base: NoBase) -> None:
     """Print a warning that there is no base, as an annotation that GitHub Actions shows.
 
     With `--json`, it is printed on standard error. GitHub's runner reads both streams.
@@ -159,9 +166,9 @@ def _annotate(context: CommandContext, base: NoBase) -> None:
         context.print(None, (line,))
 
 
-def _answer(context: CommandContext, checked: CheckResult, baseline: Path | None) -> int:
+def _answer_check(context: CommandContext, checked: CheckResult, baseline: Path | None) -> int:
     compared = checked.comparison
-    command = _list_command(context, checked, baseline)
+    command = _list_all_command(context, checked, baseline)
     if compared is not None and not compared.old.is_complete:
         context.report(
             f"the base {compared.old.question.batch.id} is incomplete: findings in files without a result in the "
@@ -178,7 +185,7 @@ def _answer(context: CommandContext, checked: CheckResult, baseline: Path | None
         "outside_change": checked.outside_change,
         "on_unchanged_lines": checked.on_unchanged_lines,
         "forbidden": tuple(map(change_row, checked.forbidden)),
-        "allowed": tuple(map(change_row, checked.allowed[:_SHOWN_MAX])),
+        "allowed": tuple(map(change_row, checked.allowed[:_CHANGES_SHOWN_MAX])),
         "allowed_count": len(checked.allowed),
         "list_command": command,
     }
@@ -193,61 +200,64 @@ def _answer(context: CommandContext, checked: CheckResult, baseline: Path | None
         completeness = msgspec.structs.replace(completeness, lost=completeness.lost + len(compared.trees.lost))
         report_missing_contents(context, compared)
     answer = Answer(question=checked.head.question, result=None, completeness=completeness)
-    status = emit_document(context, answer, document, _lines(checked, command))
+    status = emit_document(context, answer, document, _check_lines(checked, command))
     broken = [judged for judged in checked.judged if judged.verdict == "failed"]
     if broken:
         failed = ", ".join(f"{judged.condition} ({count_text(judged.violations, 'time')})" for judged in broken)
         context.report(f"failed: {failed}")
-    return status or (EXIT_FAILED if broken else 0)
+    return status or (EXIT_CHECK_FAILED if broken else 0)
 
 
 def _checked_batch(about: object) -> CheckedBatch:
     return msgspec.convert(about, CheckedBatch, from_attributes=True)
 
 
-def _list_command(context: CommandContext, checked: CheckResult, baseline: Path | None) -> str | None:
+def _list_all_command(context: CommandContext, checked: CheckResult, baseline: Path | None) -> str | None:
     """Return the command that lists all regressions. Return None if there was no base to compare with."""
     compared = checked.comparison
     if compared is not None:
         kinds = [word for kind in compared.kinds for word in ("--kind", kind)]
-        count = sum(checked.counts.get(state, 0) for state in REGRESSIONS)
+        count = sum(checked.counts.get(state, 0) for state in REGRESSION_STATES)
         ids = (compared.old.question.batch.id, compared.new.question.batch.id)
-        limit = ("--limit", str(count)) if count > LINES_SHOWN else ()
+        limit = ("--limit", str(count)) if count > CHANGES_SHOWN else ()
         words = ["regressions", *ids, *(kinds if len(kinds) > 2 else ()), *limit]
     elif baseline is not None:
         words = ["check", "--baseline", str(baseline), "--fail-on", "new", "--json"]
     else:
         return None
-    return context.suggest(f": codebatch {shlex.join(words)}").removeprefix(": ")
+    return context.complete_hint(f": codebatch {shlex.join(words)}").removeprefix(": ")
 
 
 def _no_base_text(base: NoBase) -> str:
     return f"no base to compare with ({base.why}): no finding is treated as new"
 
 
-def _lines(checked: CheckResult, command: str | None) -> Iterator[str]:
+def _check_lines(checked: CheckResult, command: str | None) -> Iterator[str]:
     if isinstance(checked.base, NoBase):
         yield _no_base_text(checked.base)
-    yield from (f"{difference_line(change)} [{state_text(change.state)}]" for change in checked.forbidden[:_SHOWN_MAX])
-    if len(checked.forbidden) > _SHOWN_MAX:
-        yield f"{len(checked.forbidden) - _SHOWN_MAX:,} more that fail the check; list all with --json"
     yield from (
-        f"{difference_line(change)} [{state_text(change.state)}, allowed]" for change in checked.allowed[:_SHOWN_MAX]
+        f"{change_line(change)} [{state_text(change.state)}]" for change in checked.forbidden[:_CHANGES_SHOWN_MAX]
     )
-    if len(checked.allowed) > _SHOWN_MAX:
-        yield f"{len(checked.allowed) - _SHOWN_MAX:,} more allowed; list all with: {command}"
+    if len(checked.forbidden) > _CHANGES_SHOWN_MAX:
+        yield f"{len(checked.forbidden) - _CHANGES_SHOWN_MAX:,} more that fail the check; list all with --json"
+    yield from (
+        f"{change_line(change)} [{state_text(change.state)}, allowed]"
+        for change in checked.allowed[:_CHANGES_SHOWN_MAX]
+    )
+    if len(checked.allowed) > _CHANGES_SHOWN_MAX:
+        yield f"{len(checked.allowed) - _CHANGES_SHOWN_MAX:,} more allowed; list all with: {command}"
     if checked.judged:
         rows = [
             (change.condition, "-" if change.value is None else change.value, change.limit, change.verdict)
             for change in checked.judged
         ]
-        yield from table(rows, ("condition", "value", "limit", "verdict"))
+        yield from table_lines(rows, ("condition", "value", "limit", "verdict"))
         yield from _count_texts(checked)
 
 
 def _count_texts(checked: CheckResult) -> Iterator[str]:
     if checked.comparison is not None:
-        yield counts_line(checked.comparison, (*SHOWN, *COUNTED))
+        yield counts_line(checked.comparison, (*STATES_SHOWN, *STATES_COUNTED))
     else:
         new, unchanged, fixed = (checked.counts[state] for state in _BASELINE_STATES)
         unknown = checked.counts.get("not_comparable", 0)

@@ -14,11 +14,11 @@ import click
 
 F = TypeVar("F", bound=Callable[..., object])
 
-Row = tuple[str, str]
+HelpRow = tuple[str, str]
 
-OWN_TITLE = "Options"
-COMMON_TITLE = "Common options"
-HELP_TEXT = "Print help"
+OWN_OPTIONS_TITLE = "Options"
+COMMON_OPTIONS_TITLE = "Common options"
+HELP_OPTION_TEXT = "Print help"
 DETAILS_NOTE = "Details of common options: codebatch help options"
 
 
@@ -82,11 +82,11 @@ command: Callable[..., Callable[[Callable[..., object]], click.Command]] = funct
 
 def write_options(of_command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
     """Write the help sections that list the options of a command."""
-    sections: dict[str, list[Row]] = {OWN_TITLE: [], COMMON_TITLE: []}
+    sections: dict[str, list[HelpRow]] = {OWN_OPTIONS_TITLE: [], COMMON_OPTIONS_TITLE: []}
     options = [parameter for parameter in of_command.get_params(ctx) if isinstance(parameter, click.Option)]
-    for parameter in sorted(options, key=_rank):
+    for parameter in sorted(options, key=_option_rank):
         if (row := help_row(ctx, parameter)) is not None:
-            sections[OWN_TITLE if _rank(parameter) == 0 else COMMON_TITLE].append(row)
+            sections[OWN_OPTIONS_TITLE if _option_rank(parameter) == 0 else COMMON_OPTIONS_TITLE].append(row)
     for title, rows in sections.items():
         if rows:
             with formatter.section(title):
@@ -96,13 +96,13 @@ def write_options(of_command: click.Command, ctx: click.Context, formatter: clic
         formatter.write_text(DETAILS_NOTE)
 
 
-def help_row(ctx: click.Context, option: click.Option) -> Row | None:
+def help_row(ctx: click.Context, option: click.Option) -> HelpRow | None:
     """Return the help row of an option, or None if the option is hidden."""
     row = option.get_help_record(ctx)
-    return (row[0], HELP_TEXT) if row is not None and not isinstance(option, HelpfulOption) else row
+    return (row[0], HELP_OPTION_TEXT) if row is not None and not isinstance(option, HelpfulOption) else row
 
 
-def _rank(option: click.Option) -> int:
+def _option_rank(option: click.Option) -> int:
     """Return the position of an option's group in help: own, common, global options, then `--help`."""
     return option.is_common + option.is_global if isinstance(option, HelpfulOption) else 3
 

@@ -12,7 +12,7 @@ from codebatch.cli.framework.completion import complete_batch
 
 F = TypeVar("F", bound=Callable[..., object])
 
-Form = Literal["table", "json", "jsonl", "csv", "md", "plain"]
+OutputForm = Literal["table", "json", "jsonl", "csv", "md", "plain"]
 """The output formats of records (formats.py)."""
 
 
@@ -23,12 +23,12 @@ class OptionDefinition(NamedTuple):
     arguments: Mapping[str, Any]
 
 
-def _define(*declarations: str, **arguments: Any) -> OptionDefinition:
+def _define_option(*declarations: str, **arguments: Any) -> OptionDefinition:
     return OptionDefinition(declarations, {"is_common": True, **arguments})
 
 
-COMMON = {
-    "batch": _define(
+COMMON_OPTIONS = {
+    "batch": _define_option(
         "--batch",
         "batch_reference",
         metavar="BATCH",
@@ -40,7 +40,7 @@ COMMON = {
         "questions prefer "
         "a batch of the whole project to a newer one that is restricted to paths.",
     ),
-    "path": _define(
+    "path": _define_option(
         "--path",
         "path",
         metavar="TEXT",
@@ -49,27 +49,29 @@ COMMON = {
         details="Case is ignored. TEXT with *, ? or [ is a pattern as in .gitignore. "
         "TEXT that starts with / is a file or directory of the project.",
     ),
-    "lang": _define("--lang", "lang", metavar="NAME", multiple=True, help="Only files in this language"),
-    "limit": _define("--limit", "limit", metavar="N", type=click.IntRange(min=1), help="Maximum number of results"),
-    "output": _define(
+    "lang": _define_option("--lang", "lang", metavar="NAME", multiple=True, help="Only files in this language"),
+    "limit": _define_option(
+        "--limit", "limit", metavar="N", type=click.IntRange(min=1), help="Maximum number of results"
+    ),
+    "output": _define_option(
         "-o",
         "--output",
         "form",
         metavar="FORMAT",
-        type=click.Choice(get_args(Form)),
+        type=click.Choice(get_args(OutputForm)),
         help="Output format: table, json, jsonl, csv, md or plain",
         details="-o json is the same as --json.",
     ),
-    "escape-formulas": _define(
+    "escape-formulas": _define_option(
         "--escape-formulas",
         is_flag=True,
         help="With -o csv: escape texts that a spreadsheet would evaluate",
         details="A text that a spreadsheet would evaluate as a formula is prefixed with '.",
     ),
-    "explain": _define(
+    "explain": _define_option(
         "--explain", is_flag=True, help="Print on standard error how many result files and records were read"
     ),
-    "jobs": _define(
+    "jobs": _define_option(
         "-j",
         "--jobs",
         "jobs",
@@ -78,7 +80,7 @@ COMMON = {
         default_text="number of usable cores",
         help="Number of worker processes",
     ),
-    "file-seconds": _define(
+    "file-seconds": _define_option(
         "--file-seconds",
         "file_seconds",
         metavar="SECONDS",
@@ -86,7 +88,7 @@ COMMON = {
         default_text="30",
         help="Time limit per file",
     ),
-    "memory-mb": _define(
+    "memory-mb": _define_option(
         "--memory-mb",
         "memory_mb",
         metavar="MIB",
@@ -96,13 +98,13 @@ COMMON = {
         details="By default, the available memory is divided among the workers; each gets at least 256 and at most "
         "2048 MiB.",
     ),
-    "take-over": _define(
+    "take-over": _define_option(
         "--take-over",
         is_flag=True,
         help="Take over the work of dead processes on other hosts",
         details="Use this option only if no process on another host works on the batch.",
     ),
-    "include": _define(
+    "include": _define_option(
         "--include",
         "include",
         multiple=True,
@@ -110,7 +112,7 @@ COMMON = {
         is_common=False,
         help="Include only paths matching this gitignore-style pattern",
     ),
-    "exclude": _define(
+    "exclude": _define_option(
         "--exclude",
         "exclude",
         multiple=True,
@@ -118,7 +120,7 @@ COMMON = {
         is_common=False,
         help="Exclude paths matching this gitignore-style pattern",
     ),
-    "base-store": _define(
+    "base-store": _define_option(
         "--base-store",
         "base_store",
         metavar="PATH",
@@ -126,7 +128,7 @@ COMMON = {
         default_text="store of HEAD",
         help="Store that contains BASE",
     ),
-    "pipeline": _define(
+    "pipeline": _define_option(
         "--pipeline",
         "pipeline",
         metavar="NAME",
@@ -140,11 +142,11 @@ COMMON = {
 
 def common_option(name: str, **arguments: Any) -> Callable[[F], F]:
     """Return a decorator that adds a common option to a command. `arguments` override those of its definition."""
-    definition = COMMON[name]
+    definition = COMMON_OPTIONS[name]
     return option(*definition.declarations, **{**definition.arguments, **arguments})
 
 
 def common_options() -> list[HelpfulOption]:
     """Return the options that help lists as common, with the defaults of their definitions."""
-    options = (HelpfulOption(definition.declarations, **definition.arguments) for definition in COMMON.values())
+    options = (HelpfulOption(definition.declarations, **definition.arguments) for definition in COMMON_OPTIONS.values())
     return [definition for definition in options if definition.is_common]

@@ -13,11 +13,11 @@ import click
 
 from codebatch.cli.framework.groups import STORE_VARIABLE
 from codebatch.errors import CodebatchError
-from codebatch.operations.project.stores import StorePlace
+from codebatch.operations.project.stores import StoreLocator
 from codebatch.store.batches.resolution import resolve_batch
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 
-_TYPED = re.compile(r"[\w./+@][\w./+@-]*")
+_COMPLETABLE_WORD = re.compile(r"[\w./+@][\w./+@-]*")
 """A pattern of words that need no quoting in any shell.
 
 Only such words are suggested. Paths of a tree are untrusted and would become part of a command line.
@@ -29,7 +29,7 @@ def complete_batch(ctx: click.Context, _: click.Parameter, word: str) -> list[st
     from codebatch.operations.queries.completion import batches_beginning
 
     try:
-        return list(filter(_TYPED.fullmatch, batches_beginning(_store(ctx), word)))
+        return list(filter(_COMPLETABLE_WORD.fullmatch, batches_beginning(_completed_store(ctx), word)))
     except (CodebatchError, OSError, ValueError):
         return []
 
@@ -40,7 +40,7 @@ def complete_file(ctx: click.Context, _: click.Parameter, word: str) -> list[str
 
     reference = ctx.params.get("batch_reference")
     try:
-        return list(filter(_TYPED.fullmatch, files_beginning(_store(ctx), reference, word)))
+        return list(filter(_COMPLETABLE_WORD.fullmatch, files_beginning(_completed_store(ctx), reference, word)))
     except (CodebatchError, OSError, ValueError):
         return []
 
@@ -53,14 +53,14 @@ def complete_command(ctx: click.Context, _: click.Parameter, word: str) -> list[
     from codebatch.store.work.work_batches import read_work
 
     try:
-        batch = resolve_batch(_store(ctx), ctx.params.get("batch_reference"), kind="work")
-        return [id_ for id_ in read_work(batch).order if id_.startswith(word) and _TYPED.fullmatch(id_)]
+        batch = resolve_batch(_completed_store(ctx), ctx.params.get("batch_reference"), kind="work")
+        return [id_ for id_ in read_work(batch).order if id_.startswith(word) and _COMPLETABLE_WORD.fullmatch(id_)]
     except (CodebatchError, OSError, ValueError):
         return []
 
 
-def _store(ctx: click.Context) -> StoreDir:
+def _completed_store(ctx: click.Context) -> StoreDir:
     """Return the store that is named on the incomplete command line, otherwise the default store."""
     options = (context.params.get("store") for context in (ctx, ctx.parent, ctx.find_root()) if context is not None)
     named = next(filter(None, options), None) or os.environ.get(STORE_VARIABLE)
-    return StorePlace(Path(str(named)) if named else None).open()
+    return StoreLocator(Path(str(named)) if named else None).open()

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 import msgspec
 
-from codebatch.cli.framework.common_options import Form as Form  # Re-exported for commands, like `table` below.
+from codebatch.cli.framework.common_options import (
+    OutputForm as OutputForm,
+)  # Re-exported for commands, like `table_lines` below.
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.groups import (
-    FLAGS,
+    GLOBAL_FLAGS,
     STORE_VARIABLE,
     GlobalOptions,
     add_global_options,
@@ -25,22 +27,22 @@ from codebatch.cli.framework.groups import (
     command_words,
     get_global_options,
 )
-from codebatch.cli.framework.read_report import EXPLAIN, explain_option, read_report_lines
-from codebatch.cli.output.colors import Color, Painter, is_colored, is_linked
-from codebatch.cli.output.progress import Display, Stage, make_display
+from codebatch.cli.framework.read_report import EXPLAIN_PARAMETER, explain_option, read_report_lines
+from codebatch.cli.output.colors import Color, Painter, is_colored, supports_links
+from codebatch.cli.output.progress import ProgressDisplay, ProgressStage, make_display
 from codebatch.cli.output.streams import write_with_colors
 
 # Re-exported, because most commands need it together with the context.
-from codebatch.cli.output.tables import table as table
-from codebatch.cli.output.terminal import printable
+from codebatch.cli.output.tables import table_lines as table_lines
+from codebatch.cli.output.terminal import printable_line
 from codebatch.errors import CodebatchError, InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.model.text.displayed_paths import paths_displayed_as
 from codebatch.model.text.quantities import count_text, human_bytes
-from codebatch.operations.project.stores import StorePlace
-from codebatch.store.batches.batches import BatchDir, BatchKind
+from codebatch.operations.project.stores import StoreLocator
+from codebatch.store.batches.batch_directory import BatchDir, BatchKind
 from codebatch.store.batches.resolution import belongs_to_other_project, resolve_batch
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.system.files.counted_files import CountedFiles
 
 if TYPE_CHECKING:
@@ -49,15 +51,15 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., object])
 
 # A complete command line in a hint: after a colon, or between backquotes.
-_COMMAND = re.compile(r"(?<=: )codebatch [^;`]*[^;` ]|(?<=`)codebatch [^`]+(?=`)")
-_WITH_TRUST = (
+_COMMAND_IN_HINT = re.compile(r"(?<=: )codebatch [^;`]*[^;` ]|(?<=`)codebatch [^`]+(?=`)")
+_COMMANDS_WITH_TRUST = (
     "codebatch resume",
     "codebatch cancel",
     "codebatch work run",
     "codebatch work retry",
     "codebatch work answer",
 )
-_WITHOUT_STORE = ("codebatch init", "codebatch pipeline", "codebatch config")
+_COMMANDS_WITHOUT_STORE = ("codebatch init", "codebatch pipeline", "codebatch config")
 
 
 class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +77,7 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
     as_json: bool
     quiet: bool
     command: str
-    display: Display
+    display: ProgressDisplay
     verbose: bool = False
     color: Color = "auto"
     files: CountedFiles | None = None
@@ -86,12 +88,12 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
     is_trusted: bool = False
 
     @property
-    def place(self) -> StorePlace:
+    def store_place(self) -> StoreLocator:
         """The location of the store. Raises InvalidInput."""
         if self.store_path == "":
             raise InvalidInput("--store is empty", hint="check whether a shell variable in the command is empty")
         named = self.store_path or os.environ.get(STORE_VARIABLE)
-        return StorePlace(Path(named) if named else None, self.files)
+        return StoreLocator(Path(named) if named else None, self.files)
 
     @property
     def painter(self) -> Painter | None:
@@ -99,11 +101,11 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
         if not is_colored(self.color):
             return None
         sources = self.batches[-1].about.sources if self.batches else ()
-        return Painter(sources[0] if len(sources) == 1 else None, has_links=is_linked())
+        return Painter(sources[0] if len(sources) == 1 else None, has_links=supports_links())
 
     def batch(self, reference: str | None, kind: BatchKind = "analysis") -> tuple[StoreDir, BatchDir]:
         """Return a batch and its store. Without a reference, return the latest batch of a kind."""
-        store = self.place.open()
+        store = self.store_place.open()
         batch = resolve_batch(store, reference, self.report, kind=kind)
         self.batches.append(batch)
         self.report_other_project(store, batch)
@@ -118,7 +120,7 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
     def use_store_of(self, batch: BatchDir) -> None:
         """Add `--store` with the store of a batch to commands in hints. If it is the default store, do nothing."""
         root = batch.root.parent.parent
-        if self.place.named is None and self.place.root() != root:
+        if self.store_place.named is None and self.store_place.store_root() != root:
             self.other_stores.append(root)
 
     def note(self, text: str) -> None:
@@ -139,8 +141,8 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
 
         Use this method if an answer would be misleading without the message.
         """
-        with self.display.aside():
-            print(printable(self.suggest(text)), file=sys.stderr, flush=True)
+        with self.display.without_progress_line():
+            print(printable_line(self.complete_hint(text)), file=sys.stderr, flush=True)
 
     @property
     def has_colored_notes(self) -> bool:
@@ -150,7 +152,7 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
     def relay(self, line: str) -> None:
         """Print a line from ProgramOutput, unless `-q` was given. ProgramOutput has already escaped the line."""
         if not self.quiet:
-            with self.display.aside():
+            with self.display.without_progress_line():
                 write_with_colors(sys.stderr, f"{line}\n")
 
     def report_reading(self) -> None:
@@ -172,9 +174,9 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
 
     def phase(self, phase: str, done: int = 0, planned: int = 0, unit: str = "files") -> None:
         """Update the progress display. `planned` is 0 if it is unknown."""
-        self.display.show_stage(Stage(phase, done, planned, unit))
+        self.display.show_stage(ProgressStage(phase, done, planned, unit))
 
-    def suggest(self, hint: str) -> str:
+    def complete_hint(self, hint: str) -> str:
         """Return a hint whose commands can be run as they are. `--store` and `--trust` are added to them if needed."""
         named = self.store_path or next(map(str, self.other_stores), None)
         if not (named or self.is_trusted):
@@ -184,12 +186,14 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
 
         def complete(match: re.Match[str]) -> str:
             command = match[0]
-            if self.is_trusted and command.startswith(_WITH_TRUST) and "--trust" not in command:
+            if self.is_trusted and command.startswith(_COMMANDS_WITH_TRUST) and "--trust" not in command:
                 command += " --trust"
-            is_complete = command.startswith(_WITHOUT_STORE) or "--store" in command or command.endswith("--help")
+            is_complete = (
+                command.startswith(_COMMANDS_WITHOUT_STORE) or "--store" in command or command.endswith("--help")
+            )
             return command if is_complete else command + store
 
-        return _COMMAND.sub(complete, hint)
+        return _COMMAND_IN_HINT.sub(complete, hint)
 
     def print(self, document: object, lines: Iterable[str], *, if_none: str = "", name: str | None = None) -> None:
         """Print the answer: the document as JSON, or the lines. If there are no lines, print the note `if_none`.
@@ -198,8 +202,8 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
         `name`. If `name` is empty, the names of the object's members are data, so `schema` is not added.
         """
         if self.as_json:
-            encoded = _json(_titled(document, self.command if name is None else name)) + b"\n"
-            self.display.make_way()
+            encoded = _encode_json_line(_with_schema_name(document, self.command if name is None else name)) + b"\n"
+            self.display.erase_for_output()
             sys.stdout.buffer.write(encoded)
         else:
             if isinstance(sys.stdout, io.TextIOWrapper):
@@ -208,8 +212,8 @@ class CommandContext(msgspec.Struct, frozen=True, kw_only=True):
             paint = self.painter or str
             for line in lines:
                 if is_empty:
-                    self.display.make_way()
-                write_with_colors(sys.stdout, f"{paint(printable(line))}\n")
+                    self.display.erase_for_output()
+                write_with_colors(sys.stdout, f"{paint(printable_line(line))}\n")
                 is_empty = False
             if is_empty and if_none:
                 self.note(if_none)
@@ -226,7 +230,7 @@ def with_common_options(function: F) -> F:
     @click.pass_context
     def wrapped(ctx: click.Context, /, store: str | None, color: str | None, **arguments: object) -> object:
         given = get_global_options(ctx)
-        given.take(store, color, {name: bool(arguments.pop(name)) for name in FLAGS})
+        given.add_given(store, color, {name: bool(arguments.pop(name)) for name in GLOBAL_FLAGS})
         chosen = given.get("store")
         command, is_quiet = command_words(ctx), bool(given["quiet"])
         context = CommandContext(
@@ -236,15 +240,15 @@ def with_common_options(function: F) -> F:
             command=command.replace(" ", "-"),
             display=make_display(command, quiet=is_quiet),
             verbose=bool(given["verbose"]),
-            color=_color(given),
-            files=CountedFiles() if given["verbose"] or given.get(EXPLAIN) else None,
-            explain=bool(given.get(EXPLAIN)),
+            color=_resolve_color(given),
+            files=CountedFiles() if given["verbose"] or given.get(EXPLAIN_PARAMETER) else None,
+            explain=bool(given.get(EXPLAIN_PARAMETER)),
             is_trusted=bool(arguments.get("is_trusted")),
         )
         try:
             return ctx.invoke(function, context=context, **arguments)
         except CodebatchError as error:
-            error.hint = error.hint and context.suggest(error.hint)
+            error.hint = error.hint and context.complete_hint(error.hint)
             raise
         finally:
             context.display.close()
@@ -257,7 +261,7 @@ def with_common_options(function: F) -> F:
     return wrapped  # type: ignore[return-value]
 
 
-def _color(given: GlobalOptions) -> Color:
+def _resolve_color(given: GlobalOptions) -> Color:
     """Return the colour mode: the value of the last `--color`. Without `--color`, `--no-color` means `never`."""
     match given.get("color"):
         case "always" | "never" | "auto" as mode:
@@ -296,7 +300,7 @@ def query_batch_option(function: F) -> F:
 path_option = common_option("path")
 
 
-def _titled(document: object, name: str) -> object:
+def _with_schema_name(document: object, name: str) -> object:
     """Return an object with an added member `schema` and sorted members. Return any other value unchanged."""
     members = msgspec.to_builtins(document) if isinstance(document, msgspec.Struct) else document
     if not isinstance(members, dict) or not name:
@@ -304,7 +308,7 @@ def _titled(document: object, name: str) -> object:
     return dict(sorted({"schema": answer_schema_name(name), **members}.items()))
 
 
-def _json(document: object) -> bytes:
+def _encode_json_line(document: object) -> bytes:
     try:
         return msgspec.json.format(msgspec.json.encode(document), indent=2)
     # The document has a path that is not valid UTF-8. Python's json module writes it with lone surrogates, from which

@@ -16,24 +16,24 @@ import click
 
 from codebatch.cli.framework.groups import answer_schema_name
 from codebatch.cli.output.streams import OutputPipeClosed
-from codebatch.cli.output.terminal import printable
+from codebatch.cli.output.terminal import printable_line
 from codebatch.errors import CodebatchError, InternalError, InvalidInput, StoreError, StoreUnwritable
-from codebatch.model.text.suggestions import closest
-from codebatch.system.files.os_errors import ProcessRefused, is_refusal, suggest_fix
+from codebatch.model.text.suggestions import closest_word
+from codebatch.system.files.os_errors import ProcessRefused, fix_hint, is_write_refusal
 
 COMPLETE_VARIABLE = "_CODEBATCH_COMPLETE"
-EXIT_READER_GONE = 0
+EXIT_OUTPUT_CLOSED = 0
 EXIT_INTERRUPTED = 130
 
-_JSON = re.compile(r"--json\Z|(-[qv]*o|--output=)json\Z")
-_OUTPUT = re.compile(r"(-[qv]*o|--output)\Z")
-_NO_CHOICE = re.compile(r"'(.*)' is not one of (.*)")
-_NO_LONGER = {
+_JSON_OPTION = re.compile(r"--json\Z|(-[qv]*o|--output=)json\Z")
+_OUTPUT_OPTION = re.compile(r"(-[qv]*o|--output)\Z")
+_INVALID_CHOICE_MESSAGE = re.compile(r"'(.*)' is not one of (.*)")
+_REMOVED_OPTION_HINTS = {
     "--id": "ids cannot be chosen; name the batch instead: codebatch run PATH --name NAME; then use @NAME",
     "--metadata": "snapshots have no metadata; name the batch instead: codebatch run PATH --name NAME",
 }
 """Options of CodeBatch 1 that were removed, each with an alternative."""
-_OTHER_OPTIONS = {
+_RELATED_OPTIONS = {
     "--format": ("--output",),
     "--language": ("--lang", "--language"),
     "--max": ("--limit",),
@@ -57,8 +57,8 @@ def run_to_exit_status(command: click.Command, arguments: Sequence[str]) -> int:
     """Run a command line and return its exit status. Every exception becomes a message and an exit status."""
     as_json = wants_json(arguments)
     try:
-        refuse_completing_nothing(os.environ)
-        join_names(os.environ)
+        refuse_empty_completion(os.environ)
+        join_split_names(os.environ)
         result = command.main(args=list(arguments), prog_name="codebatch", standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
@@ -69,18 +69,20 @@ def run_to_exit_status(command: click.Command, arguments: Sequence[str]) -> int:
         return 2
     except click.ClickException as error:
         message, hint = _usage_message(error)
-        return _report("usage", message, hint, error.exit_code, as_json=as_json)
+        return _report_error("usage", message, hint, error.exit_code, as_json=as_json)
     except (click.Abort, KeyboardInterrupt):
-        return _report("interrupted", "interrupted", None, EXIT_INTERRUPTED, as_json=as_json)
+        return _report_error("interrupted", "interrupted", None, EXIT_INTERRUPTED, as_json=as_json)
     except OutputPipeClosed:
-        return EXIT_READER_GONE
+        return EXIT_OUTPUT_CLOSED
     except CodebatchError as error:
-        return _report(error.code, error.message, error.hint, error.exit_status, as_json=as_json, lines=error.lines)
+        return _report_error(
+            error.code, error.message, error.hint, error.exit_status, as_json=as_json, lines=error.lines
+        )
     except OSError as error:
         environment_error = _as_environment_error(error)
         if environment_error is None:
             return _report_bug(error, as_json=as_json)
-        return _report(
+        return _report_error(
             environment_error.code,
             environment_error.message,
             environment_error.hint,
@@ -88,11 +90,11 @@ def run_to_exit_status(command: click.Command, arguments: Sequence[str]) -> int:
             as_json=as_json,
         )
     except UnicodeEncodeError as error:
-        strange = next((argument for argument in arguments if not _is_text(argument)), None)
+        strange = next((argument for argument in arguments if not _is_utf8_argument(argument)), None)
         if strange is None:
             return _report_bug(error, as_json=as_json)
         wrong = InvalidInput(f"the argument {strange!r} is not valid UTF-8")
-        return _report(wrong.code, wrong.message, wrong.hint, wrong.exit_status, as_json=as_json)
+        return _report_error(wrong.code, wrong.message, wrong.hint, wrong.exit_status, as_json=as_json)
     except BaseException as error:
         return _report_bug(error, as_json=as_json)
 
@@ -100,10 +102,12 @@ def run_to_exit_status(command: click.Command, arguments: Sequence[str]) -> int:
 def wants_json(arguments: Sequence[str]) -> bool:
     """Return whether a command line requests JSON, by `--json` or any spelling of `-o json`. It may be invalid."""
     pairs = pairwise(arguments)
-    return any(map(_JSON.match, arguments)) or any(_OUTPUT.match(option) and value == "json" for option, value in pairs)
+    return any(map(_JSON_OPTION.match, arguments)) or any(
+        _OUTPUT_OPTION.match(option) and value == "json" for option, value in pairs
+    )
 
 
-def refuse_completing_nothing(environment: Mapping[str, str]) -> None:
+def refuse_empty_completion(environment: Mapping[str, str]) -> None:
     """Raise InvalidInput if the environment requests shell completion but lacks the words to complete."""
     if not environment.get(COMPLETE_VARIABLE, "").endswith("_complete"):
         return
@@ -117,7 +121,7 @@ def refuse_completing_nothing(environment: Mapping[str, str]) -> None:
             )
 
 
-def join_names(environment: MutableMapping[str, str]) -> None:
+def join_split_names(environment: MutableMapping[str, str]) -> None:
     """Join `@` and the name after it to one word in the variables for completion.
 
     bash splits them, because it treats `@` as a word break.
@@ -137,15 +141,15 @@ def join_names(environment: MutableMapping[str, str]) -> None:
 
 def _usage_message(error: click.ClickException) -> tuple[str, str | None]:
     """Return the error message and the hint for an invalid command line."""
-    if isinstance(error, click.NoSuchOption) and error.option_name in _NO_LONGER:
-        return f"{error.option_name} is an option of CodeBatch 1", _NO_LONGER[error.option_name]
+    if isinstance(error, click.NoSuchOption) and error.option_name in _REMOVED_OPTION_HINTS:
+        return f"{error.option_name} is an option of CodeBatch 1", _REMOVED_OPTION_HINTS[error.option_name]
     context = error.ctx if isinstance(error, click.UsageError) else None
     if isinstance(error, click.NoSuchOption) and context is not None:
         suggestion = _similar_option(error.option_name, context.command)
         hint = f"did you mean {suggestion!r}?" if suggestion else f"see: {context.command_path} --help"
         return _normalise_message(error.message), hint
-    if isinstance(error, click.BadParameter) and (chosen := _NO_CHOICE.match(error.message)):
-        suggestion = closest(chosen[1], re.findall(r"[\w:.-]+", chosen[2]))
+    if isinstance(error, click.BadParameter) and (chosen := _INVALID_CHOICE_MESSAGE.match(error.message)):
+        suggestion = closest_word(chosen[1], re.findall(r"[\w:.-]+", chosen[2]))
         if suggestion is not None:
             return _normalise_message(error.format_message()), f"did you mean {suggestion!r}?"
     return _normalise_message(error.format_message()), f"see: {context.command_path} --help" if context else None
@@ -157,9 +161,9 @@ def _similar_option(name: str, command: click.Command) -> str | None:
     Return None if there is none.
     """
     options = [name for option in command.params if isinstance(option, click.Option) for name in option.opts]
-    if name in _OTHER_OPTIONS:
-        return next((name for name in _OTHER_OPTIONS[name] if name in options), None)
-    return closest(name, [name for name in options if name.startswith("--")]) if name.startswith("--") else None
+    if name in _RELATED_OPTIONS:
+        return next((name for name in _RELATED_OPTIONS[name] if name in options), None)
+    return closest_word(name, [name for name in options if name.startswith("--")]) if name.startswith("--") else None
 
 
 def _as_environment_error(error: OSError) -> CodebatchError | None:
@@ -167,25 +171,25 @@ def _as_environment_error(error: OSError) -> CodebatchError | None:
 
     Return None for any other OSError.
     """
-    if isinstance(error, FileNotFoundError) and error.filename is None and not _has_directory():
+    if isinstance(error, FileNotFoundError) and error.filename is None and not _has_current_directory():
         return InvalidInput("the current directory no longer exists", hint="change to a directory that exists")
     # If the failed system call had a file descriptor as its argument, the file name in the error is a number.
     name = error.filename if isinstance(error.filename, str | bytes) else b""
     is_process = isinstance(error, ProcessRefused)
     place = "cannot start a process" if is_process else os.fsdecode(name) or "the disk"
     text = f"{place}: {error.strerror}"
-    if is_refusal(error):
+    if is_write_refusal(error):
         is_known = is_process or error.errno in (errno.EMFILE, errno.ENFILE)
-        hint = f"{suggest_fix(error)}, then run the same command again" if is_known else None
+        hint = f"{fix_hint(error)}, then run the same command again" if is_known else None
         return StoreUnwritable(text, hint=hint)
     return None if error.filename is None else StoreError(text)
 
 
-def _is_text(argument: str) -> bool:
+def _is_utf8_argument(argument: str) -> bool:
     return argument.encode("utf-8", "replace").decode("utf-8") == argument
 
 
-def _has_directory() -> bool:
+def _has_current_directory() -> bool:
     try:
         os.getcwd()
     except FileNotFoundError:
@@ -200,7 +204,9 @@ def _normalise_message(message: str) -> str:
     return lowered.removesuffix(".")
 
 
-def _report(code: str, message: str, hint: str | None, status: int, *, as_json: bool, lines: Sequence[str] = ()) -> int:
+def _report_error(
+    code: str, message: str, hint: str | None, status: int, *, as_json: bool, lines: Sequence[str] = ()
+) -> int:
     """Print an error and return its exit status. If a message has several lines, they are `lines`."""
     if as_json:
         import json  # Only JSON errors need this import.
@@ -209,9 +215,9 @@ def _report(code: str, message: str, hint: str | None, status: int, *, as_json: 
         print(json.dumps({"error": body, "schema": answer_schema_name("error")}), file=sys.stderr)
     else:
         first, *further = lines or [message]
-        print("\n".join(map(printable, [f"error: {first}", *(f"  {line}" for line in further)])), file=sys.stderr)
+        print("\n".join(map(printable_line, [f"error: {first}", *(f"  {line}" for line in further)])), file=sys.stderr)
         if hint:
-            print("\n".join(_wrap_hint(printable(f"hint: {hint}"))), file=sys.stderr)
+            print("\n".join(_wrap_hint(printable_line(f"hint: {hint}"))), file=sys.stderr)
     return status
 
 
@@ -241,4 +247,6 @@ def _report_bug(error: BaseException, *, as_json: bool) -> int:
     except OSError:
         hint = "please report this bug"
     summary = traceback.format_exception_only(error)[-1].strip()
-    return _report(InternalError.code, f"internal error: {summary}", hint, InternalError.exit_status, as_json=as_json)
+    return _report_error(
+        InternalError.code, f"internal error: {summary}", hint, InternalError.exit_status, as_json=as_json
+    )

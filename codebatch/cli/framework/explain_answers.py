@@ -1,4 +1,7 @@
-"""The answer of `explain`: the files that a command reads. This module does not import the code that reads them."""
+"""The answer of `explain_command`: the files that a command reads.
+
+This module does not import the code that reads them.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,10 @@ import msgspec
 
 from codebatch.cli.framework.groups import answer_schema_name
 from codebatch.errors import InvalidInput
-from codebatch.model.text.suggestions import did_you_mean
+from codebatch.model.text.suggestions import did_you_mean_text
 
 
-class Source(msgspec.Struct, frozen=True, kw_only=True):
+class AnswerSource(msgspec.Struct, frozen=True, kw_only=True):
     """Files that a command reads, and the purpose.
 
     `paths` are patterns of paths in the store. It is empty if the files are outside the store.
@@ -26,21 +29,21 @@ class ExplainedCommand(msgspec.Struct, frozen=True, kw_only=True):
 
     command: str
     answer: str
-    reads: tuple[Source, ...]
+    reads: tuple[AnswerSource, ...]
 
 
 _SOURCES = {
-    "store": Source(
+    "store": AnswerSource(
         paths=("store.json", "made-here"), description="format of the store, and whether it was created here"
     ),
-    "batch": Source(paths=("batches/*/batch.json",), description="which batch is used, and what it covers"),
-    "names": Source(paths=("pins/*",), description="names of batches, and pins (only the file names are read)"),
-    "plan": Source(paths=("batches/*/plan.json",), description="tasks and shards"),
-    "counts": Source(
+    "batch": AnswerSource(paths=("batches/*/batch.json",), description="which batch is used, and what it covers"),
+    "names": AnswerSource(paths=("pins/*",), description="names of batches, and pins (only the file names are read)"),
+    "plan": AnswerSource(paths=("batches/*/plan.json",), description="tasks and shards"),
+    "counts": AnswerSource(
         paths=("batches/*/outputs/*/manifest.json",), description="counts by task and shard, for a merged batch"
     ),
-    "records": Source(paths=("batches/*/outputs/*/*/*.jsonl.zst",), description="records, for a merged batch"),
-    "running": Source(
+    "records": AnswerSource(paths=("batches/*/outputs/*/*/*.jsonl.zst",), description="records, for a merged batch"),
+    "running": AnswerSource(
         paths=(
             "batches/*/outcomes/*",
             "batches/*/leases/*",
@@ -50,102 +53,103 @@ _SOURCES = {
         ),
         description="counts and records of a batch that is not merged, and its running processes",
     ),
-    "work": Source(
+    "work": AnswerSource(
         paths=("batches/*/work.json", "batches/*/requests/*", "batches/*/questions/*"),
         description="dependencies, questions and requests of a task list",
     ),
-    "events": Source(paths=("batches/*/events/*",), description="events of a task list"),
-    "logs": Source(paths=("batches/*/logs/*",), description="output of tasks"),
-    "evidence": Source(paths=("batches/*/journal/*",), description="why something failed"),
-    "index": Source(paths=("indexes/*/*/*",), description="which files may have matches, if there is an index"),
-    "snapshot": Source(paths=("snapshots/*/snapshot.json",), description="source of the snapshot"),
-    "entries": Source(paths=("snapshots/*/files.index.jsonl.zst",), description="files of the snapshot"),
-    "contents": Source(paths=("objects/*.pack", "objects/*.idx"), description="content of the files"),
-    "change": Source(
+    "events": AnswerSource(paths=("batches/*/events/*",), description="events of a task list"),
+    "logs": AnswerSource(paths=("batches/*/logs/*",), description="output of tasks"),
+    "evidence": AnswerSource(paths=("batches/*/journal/*",), description="why something failed"),
+    "index": AnswerSource(paths=("indexes/*/*/*",), description="which files may have matches, if there is an index"),
+    "snapshot": AnswerSource(paths=("snapshots/*/snapshot.json",), description="source of the snapshot"),
+    "entries": AnswerSource(paths=("snapshots/*/files.index.jsonl.zst",), description="files of the snapshot"),
+    "contents": AnswerSource(paths=("objects/*.pack", "objects/*.idx"), description="content of the files"),
+    "change": AnswerSource(
         paths=("cache/stat-*.bin",),
         description="whether files have changed; also calls lstat(2) on each file and reads ignore files",
     ),
-    "history": Source(
+    "history": AnswerSource(
         paths=("cache/churn-*.bin",),
         description="how often files change; also runs git if the source is a work tree",
     ),
-    "file": Source(paths=(), description="without --batch, the file on disk; the store is not read"),
-    "sizes": Source(paths=(), description="sizes of all files in the store; few of them are opened"),
+    "file": AnswerSource(paths=(), description="without --batch, the file on disk; the store is not read"),
+    "sizes": AnswerSource(paths=(), description="sizes of all files in the store; few of them are opened"),
 }
 
-_STANDING = ("store", "batch", "plan", "counts", "running")
-_ABOUT = (*_STANDING, "snapshot", "entries")
-_QUESTION = (*_ABOUT, "records", "change")
-_SEARCH = (*_QUESTION, "index")
+_STATUS_SOURCES = ("store", "batch", "plan", "counts", "running")
+_BATCH_SOURCES = (*_STATUS_SOURCES, "snapshot", "entries")
+_QUERY_SOURCES = (*_BATCH_SOURCES, "records", "change")
+_SEARCH_SOURCES = (*_QUERY_SOURCES, "index")
 
-_OF_WORK = (*_ABOUT, "work", "evidence")
+_WORK_SOURCES = (*_BATCH_SOURCES, "work", "evidence")
 
-_COMPARED = (*_QUESTION, "contents", "names")
+_COMPARISON_SOURCES = (*_QUERY_SOURCES, "contents", "names")
 
-_READS: dict[str, tuple[str, ...]] = {
-    "ast": (*_ABOUT, "contents", "file"),
-    "batch-list": (*_ABOUT, "names", "work"),
-    "batch-show": (*_ABOUT, "names", "change", "work"),
-    "callers": (*_SEARCH, "contents"),
+_SOURCES_BY_COMMAND: dict[str, tuple[str, ...]] = {
+    "ast": (*_BATCH_SOURCES, "contents", "file"),
+    "batch-list": (*_BATCH_SOURCES, "names", "work"),
+    "batch-show": (*_BATCH_SOURCES, "names", "change", "work"),
+    "callers": (*_SEARCH_SOURCES, "contents"),
     "cat-object": ("store", "contents"),
-    "def": (*_SEARCH, "contents"),
-    "diff": _COMPARED,
-    "duplicates": (*_QUESTION, "contents"),
-    "errors": (*_QUESTION, "evidence"),
-    "events": (*_STANDING, "snapshot", "entries", "work", "events", "evidence"),
-    "explain-miss": (*_ABOUT, "evidence"),
-    "export": (*_SEARCH, "contents"),
-    "files": _QUESTION,
-    "find": (*_QUESTION, "contents"),
-    "findings": (*_SEARCH, "contents"),
-    "follow": (*_STANDING, "snapshot", "entries", "work", "events", "evidence"),
-    "graph": _QUESTION,
-    "hotspots": (*_SEARCH, "history"),
-    "impact": _SEARCH,
-    "improvements": _COMPARED,
-    "inspect": (*_QUESTION, "contents"),
-    "outline": _QUESTION,
-    "query-diagnostics": _SEARCH,
-    "query-duplicates": _SEARCH,
-    "query-edges": _SEARCH,
-    "query-failures": _SEARCH,
-    "query-files": _SEARCH,
-    "query-metrics": _SEARCH,
-    "query-outputs": _SEARCH,
-    "query-stats": _SEARCH,
-    "query-symbols": _SEARCH,
-    "references": (*_SEARCH, "contents"),
-    "regressions": _COMPARED,
-    "report": (*_SEARCH, "contents", "history"),
-    "rules-show": _QUESTION,
-    "shards": _ABOUT,
+    "def": (*_SEARCH_SOURCES, "contents"),
+    "diff": _COMPARISON_SOURCES,
+    "duplicates": (*_QUERY_SOURCES, "contents"),
+    "errors": (*_QUERY_SOURCES, "evidence"),
+    "events": (*_STATUS_SOURCES, "snapshot", "entries", "work", "events", "evidence"),
+    "explain-miss": (*_BATCH_SOURCES, "evidence"),
+    "export": (*_SEARCH_SOURCES, "contents"),
+    "files": _QUERY_SOURCES,
+    "find": (*_QUERY_SOURCES, "contents"),
+    "findings": (*_SEARCH_SOURCES, "contents"),
+    "follow": (*_STATUS_SOURCES, "snapshot", "entries", "work", "events", "evidence"),
+    "graph": _QUERY_SOURCES,
+    "hotspots": (*_SEARCH_SOURCES, "history"),
+    "impact": _SEARCH_SOURCES,
+    "improvements": _COMPARISON_SOURCES,
+    "inspect": (*_QUERY_SOURCES, "contents"),
+    "outline": _QUERY_SOURCES,
+    "query-diagnostics": _SEARCH_SOURCES,
+    "query-duplicates": _SEARCH_SOURCES,
+    "query-edges": _SEARCH_SOURCES,
+    "query-failures": _SEARCH_SOURCES,
+    "query-files": _SEARCH_SOURCES,
+    "query-metrics": _SEARCH_SOURCES,
+    "query-outputs": _SEARCH_SOURCES,
+    "query-stats": _SEARCH_SOURCES,
+    "query-symbols": _SEARCH_SOURCES,
+    "references": (*_SEARCH_SOURCES, "contents"),
+    "regressions": _COMPARISON_SOURCES,
+    "report": (*_SEARCH_SOURCES, "contents", "history"),
+    "rules-show": _QUERY_SOURCES,
+    "shards": _BATCH_SOURCES,
     "snapshot-list": ("store", "snapshot"),
     "snapshot-show": ("store", "batch", "snapshot", "entries"),
-    "sql": _QUESTION,
-    "status": (*_ABOUT, "work"),
+    "sql": _QUERY_SOURCES,
+    "status": (*_BATCH_SOURCES, "work"),
     "store-stats": ("store", "names", "sizes"),
-    "summary": _QUESTION,
-    "tasks": _ABOUT,
-    "top": _QUESTION,
+    "summary": _QUERY_SOURCES,
+    "tasks": _BATCH_SOURCES,
+    "top": _QUERY_SOURCES,
     "trace": ("store", "batch", "plan", "snapshot", "entries", "work", "events", "evidence"),
-    "work-attempts": _OF_WORK,
-    "work-log": (*_OF_WORK, "logs"),
-    "work-questions": _OF_WORK,
+    "work-attempts": _WORK_SOURCES,
+    "work-log": (*_WORK_SOURCES, "logs"),
+    "work-questions": _WORK_SOURCES,
 }
 
-EXPLAINED = frozenset(_READS)
-"""The names of the commands that `explain` supports. The words of a name are joined by `-`."""
+EXPLAINED_COMMANDS = frozenset(_SOURCES_BY_COMMAND)
+"""The names of the commands that `explain_command` supports. The words of a name are joined by `-`."""
 
 
-def explain(command: str) -> ExplainedCommand:
+def explain_command(command: str) -> ExplainedCommand:
     """Return which files a command reads. Raises InvalidInput unless it is a command that only reads the store."""
     name = command.replace(" ", "-")
-    if name not in _READS:
+    if name not in _SOURCES_BY_COMMAND:
         raise InvalidInput(
-            f"{command!r} is not a command that only reads the store", hint=did_you_mean(name, sorted(_READS))
+            f"{command!r} is not a command that only reads the store",
+            hint=did_you_mean_text(name, sorted(_SOURCES_BY_COMMAND)),
         )
     return ExplainedCommand(
         command=name,
         answer=answer_schema_name(name),
-        reads=tuple(_SOURCES[source] for source in _SOURCES if source in _READS[name]),
+        reads=tuple(_SOURCES[source] for source in _SOURCES if source in _SOURCES_BY_COMMAND[name]),
     )

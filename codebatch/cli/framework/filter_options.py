@@ -12,13 +12,13 @@ from codebatch.cli.framework.commands import option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.context import path_option
 from codebatch.cli.framework.format_option import form_option
-from codebatch.model.record import KINDS, SEVERITIES, SymbolType
+from codebatch.model.record import RECORD_KINDS, SEVERITIES, SymbolType
 
 F = TypeVar("F", bound=Callable[..., object])
-Option = Callable[[F], F]
+OptionDecorator = Callable[[F], F]
 
 
-def _refuse_empty(ctx: click.Context, param: click.Parameter, value: str) -> str:
+def _refuse_empty_value(ctx: click.Context, param: click.Parameter, value: str) -> str:
     if not value and ctx.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE:
         # An empty value usually comes from an unset variable.
         raise click.BadParameter("must not be empty", ctx, param)
@@ -27,8 +27,10 @@ def _refuse_empty(ctx: click.Context, param: click.Parameter, value: str) -> str
 
 task_option = option("--task", "task", metavar="NAME", help="Only results of this task")
 
-OPTIONS: dict[str, Option[Callable[..., object]]] = {
-    "--kind": option("--kind", "kind", multiple=True, metavar="KIND", help=f"Only this kind: {', '.join(KINDS)}"),
+FILTER_OPTIONS: dict[str, OptionDecorator[Callable[..., object]]] = {
+    "--kind": option(
+        "--kind", "kind", multiple=True, metavar="KIND", help=f"Only this kind: {', '.join(RECORD_KINDS)}"
+    ),
     "--severity": option(
         "--severity",
         "severity",
@@ -60,19 +62,19 @@ OPTIONS: dict[str, Option[Callable[..., object]]] = {
         "where",
         metavar="CONDITION",
         default="",
-        callback=_refuse_empty,
+        callback=_refuse_empty_value,
         help="Only records that satisfy a condition on their fields",
         details="An example is 'value > 20 and not glob(path, \"tests/**\")'.",
     ),
     "--task": task_option,
 }
-OF_SHAPE: dict[str, Option[Callable[..., object]]] = {
+SHAPE_OPTIONS: dict[str, OptionDecorator[Callable[..., object]]] = {
     "--sort": option(
         "--sort",
         "sort",
         metavar="FIELD",
         default="",
-        callback=_refuse_empty,
+        callback=_refuse_empty_value,
         help="Sort by this field; -FIELD sorts in descending order",
     ),
     "--limit": common_option("limit"),
@@ -80,7 +82,12 @@ OF_SHAPE: dict[str, Option[Callable[..., object]]] = {
         "--offset", "offset", metavar="N", type=click.IntRange(min=0), default=0, help="Skip the first N results"
     ),
     "--fields": option(
-        "--fields", "fields", metavar="FIELD,...", default="", callback=_refuse_empty, help="Print only these fields"
+        "--fields",
+        "fields",
+        metavar="FIELD,...",
+        default="",
+        callback=_refuse_empty_value,
+        help="Print only these fields",
     ),
     "--count": option("--count", "is_count", is_flag=True, help="Print only the number of results"),
     "--group-by": option(
@@ -88,12 +95,12 @@ OF_SHAPE: dict[str, Option[Callable[..., object]]] = {
         "group_by",
         metavar="FIELD",
         default="",
-        callback=_refuse_empty,
+        callback=_refuse_empty_value,
         help="Count the results by the value of a field",
     ),
     "--output": form_option,
 }
-OPTIONS.update(OF_SHAPE)
+FILTER_OPTIONS.update(SHAPE_OPTIONS)
 
 
 def filter_options(*names: str) -> Callable[[F], F]:
@@ -101,7 +108,7 @@ def filter_options(*names: str) -> Callable[[F], F]:
 
     def decorate(function: F) -> F:
         for name in reversed(names):
-            function = OPTIONS[name](function)  # type: ignore[assignment]
+            function = FILTER_OPTIONS[name](function)  # type: ignore[assignment]
         return function
 
     return decorate

@@ -8,24 +8,24 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from codebatch.cli.framework.context import Form
+from codebatch.cli.framework.context import OutputForm
 from codebatch.cli.framework.format_option import escapes_formulas
 from codebatch.cli.output.colors import Painter, painted_name
 from codebatch.cli.output.streams import write_with_colors
-from codebatch.cli.output.tables import table
-from codebatch.cli.output.terminal import printable
+from codebatch.cli.output.tables import table_lines
+from codebatch.cli.output.terminal import printable_line
 from codebatch.cli.output.widths import terminal_width
-from codebatch.model.record import KINDS
-from codebatch.model.task import Json
-from codebatch.query.fields import DERIVED, NO_LANGUAGES, JsonRecord, field_value, record_fields
-from codebatch.query.filters.shaping import cell
+from codebatch.model.record import RECORD_KINDS
+from codebatch.model.task import JsonValue
+from codebatch.query.fields import DERIVED_FIELDS, NO_LANGUAGES, JsonRecord, field_value, record_fields
+from codebatch.query.filters.shaping import cell_text
 
-FOR_PROGRAMS = ("json", "jsonl", "csv")
+FORMS_FOR_PROGRAMS = ("json", "jsonl", "csv")
 """Formats for programs. Their values are complete and unchanged."""
-STREAMED = ("jsonl", "csv", "md")
+STREAMED_FORMS = ("jsonl", "csv", "md")
 """Formats whose first rows are written before all records are read."""
 
-_ANY_WIDTH = 1 << 30
+_UNLIMITED_WIDTH = 1 << 30
 """The width of a table in a pipe if the user explicitly requested a table. So no cell is wrapped."""
 
 _FORMULA_STARTS = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"
@@ -33,7 +33,7 @@ _FORMULA_STARTS = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"
 _PATH_COLUMNS = ("path", "other_path", "dir")
 """Columns with paths. In a narrow terminal, only the last parts of a path are shown."""
 
-_COLUMNS = {
+_COLUMNS_BY_KIND = {
     "file": ("path", "lang", "lines", "class", "parse"),
     "diagnostic": ("path", "line", "column", "severity", "code", "message"),
     "metric": ("path", "line", "symbol", "metric", "value"),
@@ -46,28 +46,30 @@ _COLUMNS = {
 }
 
 
-def default_columns(form: Form, kinds: Iterable[str]) -> tuple[str, ...]:
+def default_columns(form: OutputForm, kinds: Iterable[str]) -> tuple[str, ...]:
     """Return the default columns for records of some kinds.
 
     For a format for programs, these are all columns, otherwise the most useful ones.
     """
-    ordered = [kind for kind in KINDS if kind in frozenset(kinds)]
-    if form in FOR_PROGRAMS:
+    ordered = [kind for kind in RECORD_KINDS if kind in frozenset(kinds)]
+    if form in FORMS_FOR_PROGRAMS:
         written = (field for field in record_fields(ordered) if not field.endswith("_b64"))
-        return tuple(field for field in written if field not in DERIVED or ("file" in ordered and field == "lang"))
+        return tuple(
+            field for field in written if field not in DERIVED_FIELDS or ("file" in ordered and field == "lang")
+        )
     several = ("kind",) if len(ordered) > 1 else ()
-    return tuple(dict.fromkeys([*several, *(field for kind in ordered for field in _COLUMNS[kind])]))
+    return tuple(dict.fromkeys([*several, *(field for kind in ordered for field in _COLUMNS_BY_KIND[kind])]))
 
 
-def _value(row: JsonRecord, field: str) -> Json:
+def _cell_value(row: JsonRecord, field: str) -> JsonValue:
     return field_value(row, field, NO_LANGUAGES)
 
 
 def write_rows(
-    form: Form,
+    form: OutputForm,
     rows: Iterable[JsonRecord],
     columns: Sequence[str],
-    value: Callable[[JsonRecord, str], Json] = _value,
+    value: Callable[[JsonRecord, str], JsonValue] = _cell_value,
 ) -> None:
     """Write rows to standard output in any format except JSON. `value` returns the value of a row in a column.
 
@@ -80,9 +82,9 @@ def write_rows(
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     is_raw = form == "csv" and not sys.stdout.isatty()
-    format_cell = escaped_formula if escapes_formulas() else cell
+    format_cell = escaped_formula if escapes_formulas() else cell_text
     texts = ([format_cell(value(row, column)) for column in columns] for row in rows)
-    cells = texts if is_raw else (list(map(printable, row)) for row in texts)
+    cells = texts if is_raw else (list(map(printable_line, row)) for row in texts)
     match form:
         case "csv":
             import csv
@@ -91,35 +93,37 @@ def write_rows(
             writer.writerow(map(format_cell, columns))
             writer.writerows(cells)
         case "md":
-            sys.stdout.write(f"{_md(columns)}\n{_md(['---'] * len(columns))}\n")
-            sys.stdout.writelines(f"{_md(row)}\n" for row in cells)
+            sys.stdout.write(f"{_markdown_row(columns)}\n{_markdown_row(['---'] * len(columns))}\n")
+            sys.stdout.writelines(f"{_markdown_row(row)}\n" for row in cells)
         case "table":
-            width = terminal_width() or _ANY_WIDTH
-            sys.stdout.writelines(f"{line}\n" for line in table(cells, columns, paths=_PATH_COLUMNS, columns=width))
+            width = terminal_width() or _UNLIMITED_WIDTH
+            sys.stdout.writelines(
+                f"{line}\n" for line in table_lines(cells, columns, paths=_PATH_COLUMNS, columns=width)
+            )
         case _:
             sys.stdout.writelines("\t".join(row) + "\n" for row in cells)
 
 
-def write_painted(records: Iterable[JsonRecord], paint: Painter) -> None:
+def write_painted_records(records: Iterable[JsonRecord], paint: Painter) -> None:
     """Write records to standard output as plain lines with coloured severities, names and paths."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     from codebatch.cli.output.records import record_parts  # Other formats do not need this import.
 
     for record in records:
-        before, named, after = map(printable, record_parts(record))
+        before, named, after = map(printable_line, record_parts(record))
         write_with_colors(sys.stdout, f"{paint(before)}{painted_name(named)}{paint(after) if not named else after}\n")
 
 
-def escaped_formula(value: Json) -> str:
+def escaped_formula(value: JsonValue) -> str:
     """Return a value as text that no spreadsheet takes for a formula.
 
     A text that begins like a formula gets a prefix. Numbers are unchanged, even negative ones.
     """
-    text = cell(value)
+    text = cell_text(value)
     is_number = isinstance(value, int | float)
     return f"'{text}" if text[:1] in _FORMULA_STARTS and text and not is_number else text
 
 
-def _md(cells: Iterable[str]) -> str:
+def _markdown_row(cells: Iterable[str]) -> str:
     return "| " + " | ".join(text.replace("\\", "\\\\").replace("|", "\\|") for text in cells) + " |"

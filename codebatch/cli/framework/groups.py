@@ -11,12 +11,12 @@ from typing import TypeVar
 import click
 
 from codebatch.cli.framework.commands import HelpfulCommand, command_summary, option, write_options
-from codebatch.model.text.suggestions import closest
+from codebatch.model.text.suggestions import closest_word
 
 F = TypeVar("F", bound=Callable[..., object])
 
 STORE_VARIABLE = "CODEBATCH_STORE"
-FLAGS = {
+GLOBAL_FLAGS = {
     "as_json": (("--json",), "Print answers and errors as JSON"),
     "quiet": (("-q", "--quiet"), "Suppress progress and notes"),
     "verbose": (("-v", "--verbose"), "Report which store was used and how much of it was read"),
@@ -36,7 +36,7 @@ class GlobalOptions(dict[str, object]):
     They are `store`, `color` and the options of FLAGS.
     """
 
-    def take(self, store: str | None, color: str | None, flags: Mapping[str, bool]) -> None:
+    def add_given(self, store: str | None, color: str | None, flags: Mapping[str, bool]) -> None:
         """Merge the values of options that were parsed later. They replace `store` and `color`, if given.
 
         A flag that was given once stays set.
@@ -63,7 +63,7 @@ def command_words(ctx: click.Context) -> str:
 
 def add_global_options(function: F) -> F:
     """Add `--store`, `--color` and the options of FLAGS to a command or group."""
-    for name, (words, text) in reversed(FLAGS.items()):
+    for name, (words, text) in reversed(GLOBAL_FLAGS.items()):
         function = option(*words, name, is_flag=True, is_global=True, help=text)(function)
     function = option(
         "--color",
@@ -84,14 +84,14 @@ def add_global_options(function: F) -> F:
     )(function)
 
 
-class Group(click.Group):
+class CommandGroup(click.Group):
     """A group of commands. It accepts the global options, and it suggests a command for an unknown name."""
 
     command_class = HelpfulCommand
     other_words: Mapping[str, str] = {}
     """Names of commands in other programs, each with the command of this group that does the same."""
 
-    def find_similar(self, ctx: click.Context, word: str, others: Collection[str] = ()) -> str | None:
+    def find_similar_command(self, ctx: click.Context, word: str, others: Collection[str] = ()) -> str | None:
         """Return a command with a name similar to an unknown word, or with the same purpose.
 
         `others` are further names that can be returned. Return None if there is none.
@@ -99,7 +99,7 @@ class Group(click.Group):
         word = self.other_words.get(word, word)
         if word in self.other_words.values():
             return word
-        similar = closest(word, [*others, *self.list_commands(ctx), *self.other_words])
+        similar = closest_word(word, [*others, *self.list_commands(ctx), *self.other_words])
         return self.other_words.get(similar or "", similar)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -117,7 +117,7 @@ class Group(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            suggestion = self.find_similar(ctx, args[0])
+            suggestion = self.find_similar_command(ctx, args[0])
             ctx.fail(f"no such command {args[0]!r}" + (f"; did you mean {suggestion!r}?" if suggestion else ""))
         return super().resolve_command(ctx, args)
 
@@ -128,7 +128,7 @@ def group_with_common_options(function: Callable[[], None]) -> Callable[..., Non
     @add_global_options
     @click.pass_context
     def wrapped(ctx: click.Context, /, store: str | None, color: str | None, **flags: bool) -> None:
-        get_global_options(ctx).take(store, color, flags)
+        get_global_options(ctx).add_given(store, color, flags)
 
     wrapped.__name__ = function.__name__
     wrapped.__doc__ = function.__doc__

@@ -14,14 +14,14 @@ from codebatch.model.text.quantities import count_text, human_bytes
 if TYPE_CHECKING:
     from codebatch.operations.queries.batch_query import BatchQuery
 
-EXPLAIN = "explain"
+EXPLAIN_PARAMETER = "explain"
 
 
-def _enable_report(ctx: click.Context, _: click.Parameter, value: bool) -> None:
-    get_global_options(ctx).take(None, None, {EXPLAIN: value})
+def _enable_read_report(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    get_global_options(ctx).add_given(None, None, {EXPLAIN_PARAMETER: value})
 
 
-explain_option = common_option("explain", expose_value=False, callback=_enable_report)
+explain_option = common_option("explain", expose_value=False, callback=_enable_read_report)
 """The option `--explain` of commands that query records: after the answer, report what the command has read.
 
 As a decorator, it can be above or below `with_common_options`.

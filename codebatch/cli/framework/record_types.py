@@ -12,37 +12,39 @@ import click
 import msgspec
 
 from codebatch.cli.framework.commands import HelpfulCommand
-from codebatch.cli.framework.context import Form
-from codebatch.cli.framework.filter_options import OF_SHAPE, OPTIONS
+from codebatch.cli.framework.context import OutputForm
+from codebatch.cli.framework.filter_options import FILTER_OPTIONS, SHAPE_OPTIONS
 from codebatch.errors import InvalidInput
 from codebatch.query.filters.record_options import OutputFilters
 
 F = TypeVar("F", bound=Callable[..., object])
 
 
-_FILTERS = OutputFilters.__annotations__
-_OF_ALL = ("--lang", "--path", "--where", "--task")
-_OF_RECORDS = (*_OF_ALL, *OF_SHAPE)
-_OF_OUTPUTS = ("--kind", "--severity", "--code", "--tool", "--name", "--symbol-type", "--metric")
+_FILTER_NAMES = OutputFilters.__annotations__
+_OPTIONS_OF_ALL_QUERIES = ("--lang", "--path", "--where", "--task")
+_OPTIONS_OF_RECORDS = (*_OPTIONS_OF_ALL_QUERIES, *SHAPE_OPTIONS)
+_OPTIONS_OF_OUTPUTS = ("--kind", "--severity", "--code", "--tool", "--name", "--symbol-type", "--metric")
 
 
-class RecordType(msgspec.Struct, frozen=True):
+class RecordTypeOptions(msgspec.Struct, frozen=True):
     """A record type of `query`: the kinds of its records, and its options. If `kinds` is empty, it has all kinds."""
 
     kinds: tuple[str, ...]
     options: tuple[str, ...]
 
 
-NOUNS = {
-    "outputs": RecordType((), (*_OF_OUTPUTS, *_OF_RECORDS)),
-    "diagnostics": RecordType(("diagnostic",), ("--severity", "--code", "--tool", *_OF_RECORDS)),
-    "symbols": RecordType(("symbol",), ("--name", "--symbol-type", *_OF_RECORDS)),
-    "edges": RecordType(("edge",), _OF_RECORDS),
-    "metrics": RecordType(("metric",), ("--metric", *_OF_RECORDS)),
-    "files": RecordType(("file",), _OF_RECORDS),
-    "failures": RecordType(("failure",), _OF_RECORDS),
-    "duplicates": RecordType(("duplicate",), _OF_RECORDS),
-    "stats": RecordType((), (*_OF_OUTPUTS, *_OF_ALL, "--limit", "--offset", "--group-by", "--output")),
+RECORD_TYPES_BY_NOUN = {
+    "outputs": RecordTypeOptions((), (*_OPTIONS_OF_OUTPUTS, *_OPTIONS_OF_RECORDS)),
+    "diagnostics": RecordTypeOptions(("diagnostic",), ("--severity", "--code", "--tool", *_OPTIONS_OF_RECORDS)),
+    "symbols": RecordTypeOptions(("symbol",), ("--name", "--symbol-type", *_OPTIONS_OF_RECORDS)),
+    "edges": RecordTypeOptions(("edge",), _OPTIONS_OF_RECORDS),
+    "metrics": RecordTypeOptions(("metric",), ("--metric", *_OPTIONS_OF_RECORDS)),
+    "files": RecordTypeOptions(("file",), _OPTIONS_OF_RECORDS),
+    "failures": RecordTypeOptions(("failure",), _OPTIONS_OF_RECORDS),
+    "duplicates": RecordTypeOptions(("duplicate",), _OPTIONS_OF_RECORDS),
+    "stats": RecordTypeOptions(
+        (), (*_OPTIONS_OF_OUTPUTS, *_OPTIONS_OF_ALL_QUERIES, "--limit", "--offset", "--group-by", "--output")
+    ),
 }
 
 
@@ -55,7 +57,7 @@ class RecordQuery(msgspec.Struct, frozen=True, kw_only=True):
     offset: int = 0
     limit: int | None = None
     fields: tuple[str, ...] = ()
-    form: Form | None
+    form: OutputForm | None
     is_count: bool = False
     group_by: str = ""
 
@@ -70,7 +72,7 @@ class RecordTypeCommand(HelpfulCommand):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            able = [noun for noun, about in NOUNS.items() if error.option_name in about.options]
+            able = [noun for noun, about in RECORD_TYPES_BY_NOUN.items() if error.option_name in about.options]
             if not able:
                 raise
             message = f"{error.option_name} cannot be used with {self.name}"
@@ -78,7 +80,7 @@ class RecordTypeCommand(HelpfulCommand):
             raise InvalidInput(message, hint=hint) from error
 
 
-def filtering(noun: str) -> Callable[[F], F]:
+def with_record_query(noun: str) -> Callable[[F], F]:
     """Return a decorator that adds the options of a record type to a command.
 
     The command receives them as one argument, `query`.
@@ -86,27 +88,27 @@ def filtering(noun: str) -> Callable[[F], F]:
 
     def decorate(function: F) -> F:
         def wrapped(**arguments: object) -> object:
-            filters = {name: value for name in _FILTERS if (value := arguments.pop(name, None)) not in (None, ())}
+            filters = {name: value for name in _FILTER_NAMES if (value := arguments.pop(name, None)) not in (None, ())}
             query_arguments = {name: arguments.pop(name) for name in RecordQuery.__struct_fields__ if name in arguments}
-            query_arguments["fields"] = _names(query_arguments.get("fields"))
-            filters |= {"kind": NOUNS[noun].kinds} if NOUNS[noun].kinds else {}
+            query_arguments["fields"] = _parameter_names(query_arguments.get("fields"))
+            filters |= {"kind": RECORD_TYPES_BY_NOUN[noun].kinds} if RECORD_TYPES_BY_NOUN[noun].kinds else {}
             query = msgspec.convert({**query_arguments, "noun": noun, "filters": filters}, RecordQuery)
-            return function(query=_check_combinations(query), **arguments)
+            return function(query=_check_option_combinations(query), **arguments)
 
         wrapped.__name__ = function.__name__
         wrapped.__doc__ = function.__doc__
-        for option in reversed(NOUNS[noun].options):
-            wrapped = OPTIONS[option](wrapped)
+        for option in reversed(RECORD_TYPES_BY_NOUN[noun].options):
+            wrapped = FILTER_OPTIONS[option](wrapped)
         return wrapped  # type: ignore[return-value]
 
     return decorate
 
 
-def _names(names: object) -> tuple[str, ...]:
+def _parameter_names(names: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(names).split(","))) if names else ()
 
 
-def _check_combinations(record_query: RecordQuery) -> RecordQuery:
+def _check_option_combinations(record_query: RecordQuery) -> RecordQuery:
     """Return the query unchanged. Raises InvalidInput if an option would have no effect because of another option."""
     ordering = {"--group-by": record_query.group_by, "--sort": record_query.sort, "--fields": record_query.fields}
     paging = {"--limit": record_query.limit, "--offset": record_query.offset}

@@ -32,7 +32,7 @@ class TaskListOptions(TypedDict):
     infer_confidence: float
 
 
-_OPTIONS = [
+_TASK_LIST_OPTIONS = [
     option(
         "-f",
         "--file",
@@ -81,17 +81,17 @@ _OPTIONS = [
     ),
     option("--strict", "is_strict", is_flag=True, help="Fail if `each` of a task matches nothing"),
 ]
-_NAMES = tuple(TaskListOptions.__annotations__)
+_TASK_LIST_PARAMETERS = tuple(TaskListOptions.__annotations__)
 
 
-def list_options(function: F) -> F:
+def with_task_list_options(function: F) -> F:
     """Add the options of this module to a command. The command receives them as the arguments `paths` and `listing`."""
 
     @functools.wraps(function)
     def wrapped(*arguments: object, paths: tuple[Path, ...], **options: object) -> object:
-        listing = {name: options.pop(name) for name in _NAMES}
+        listing = {name: options.pop(name) for name in _TASK_LIST_PARAMETERS}
         return function(*arguments, paths=paths, listing=listing, **options)
 
-    for decorator in reversed(_OPTIONS):
+    for decorator in reversed(_TASK_LIST_OPTIONS):
         wrapped = decorator(wrapped)
     return wrapped  # type: ignore[return-value]

@@ -13,8 +13,8 @@ import msgspec
 from codebatch.cli.framework.commands import option
 from codebatch.cli.framework.common_options import common_option
 
-Output = Literal["failed", "all", "none"]
-OUTPUTS: tuple[Output, ...] = get_args(Output)
+AttemptOutput = Literal["failed", "all", "none"]
+ATTEMPT_OUTPUTS: tuple[AttemptOutput, ...] = get_args(AttemptOutput)
 """Values of `--output`: show the last lines of failed tasks, all lines, or nothing."""
 
 trust_option = option(
@@ -27,7 +27,7 @@ trust_option = option(
 output_option = option(
     "--output",
     metavar="WHICH",
-    type=click.Choice(OUTPUTS),
+    type=click.Choice(ATTEMPT_OUTPUTS),
     default="failed",
     show_default=True,
     help="Output of tasks to show: failed, all or none",

@@ -17,16 +17,16 @@ from typing import Literal, TextIO
 
 Color = Literal["auto", "always", "never"]
 
-_NAME = 1
-_PATH = 35
-_SEVERITIES = {"error": 31, "warning": 33, "info": 36, "hint": 32}
+_NAME_STYLE = 1
+_PATH_COLOR = 35
+_SEVERITY_COLORS = {"error": 31, "warning": 33, "info": 36, "hint": 32}
 """ECMA-48 codes: bold, magenta, red, yellow, cyan, green."""
-_WITHOUT_LINKS = ("dumb", "linux")
+_TERMINALS_WITHOUT_LINKS = ("dumb", "linux")
 """Terminals that print links as plain text."""
 
-_PLACE = re.compile(r"(?P<margin>\s*)(?P<path>\S.*?)(?P<line>(?::\d+)*)(?=: )")
-_PART = re.compile(
-    rf"(?:^|^: |(?<=  )|(?<=\d ))(?P<severity>{'|'.join(_SEVERITIES)})(?=[ ,]|$)"
+_LOCATION = re.compile(r"(?P<margin>\s*)(?P<path>\S.*?)(?P<line>(?::\d+)*)(?=: )")
+_PAINTED_PART = re.compile(
+    rf"(?:^|^: |(?<=  )|(?<=\d ))(?P<severity>{'|'.join(_SEVERITY_COLORS)})(?=[ ,]|$)"
     r"|(?<![^\s(])(?P<path>[^\s:(),]*[./][^\s:(),]+)(?P<line>(?::\d+)*)"
 )
 
@@ -41,14 +41,14 @@ def is_colored(color: Color, stream: TextIO | None = None) -> bool:
     return is_terminal or bool(os.environ.get("FORCE_COLOR"))
 
 
-def is_linked() -> bool:
+def supports_links() -> bool:
     """Return whether standard output is a terminal that supports links."""
-    return sys.stdout.isatty() and os.environ.get("TERM", "dumb") not in _WITHOUT_LINKS
+    return sys.stdout.isatty() and os.environ.get("TERM", "dumb") not in _TERMINALS_WITHOUT_LINKS
 
 
 def painted_name(name: str) -> str:
     """Return a name or a severity in its colour."""
-    return _painted(_SEVERITIES.get(name, _NAME), name) if name else ""
+    return _paint(_SEVERITY_COLORS.get(name, _NAME_STYLE), name) if name else ""
 
 
 class Painter:
@@ -61,30 +61,30 @@ class Painter:
         """
         self._tree = tree
         self._url = b"file://" + os.fsencode(os.uname().nodename) if has_links else None
-        self._resolved = functools.lru_cache(1024)(self._resolve)
+        self._resolved = functools.lru_cache(1024)(self._resolve_path)
 
     def __call__(self, line: str) -> str:
         """Return a line with colours and links."""
-        place = _PLACE.match(line)
+        place = _LOCATION.match(line)
         if place is None or not self._resolved(place["path"]):
-            return _PART.sub(self._part, line)
-        path = self._path(place["path"], place["line"])
-        return f"{place['margin']}{path}{_PART.sub(self._part, line[place.end() :])}"
+            return _PAINTED_PART.sub(self._paint_part, line)
+        path = self._paint_path(place["path"], place["line"])
+        return f"{place['margin']}{path}{_PAINTED_PART.sub(self._paint_part, line[place.end() :])}"
 
-    def _part(self, part: re.Match[str]) -> str:
+    def _paint_part(self, part: re.Match[str]) -> str:
         if part["path"] is not None:
-            return self._path(part["path"], part["line"]) if self._resolved(part["path"]) else part[0]
+            return self._paint_path(part["path"], part["line"]) if self._resolved(part["path"]) else part[0]
         return part[0].removesuffix(part["severity"]) + painted_name(part["severity"])
 
-    def _path(self, path: str, line: str) -> str:
-        painted = _painted(_PATH, path)
+    def _paint_path(self, path: str, line: str) -> str:
+        painted = _paint(_PATH_COLOR, path)
         if self._url is None:
             return painted + line
         from urllib.parse import quote  # Only terminal output needs this import.
 
         return f"\x1b]8;;{quote(self._url + self._resolved(path), safe=':/')}\x1b\\{painted}{line}\x1b]8;;\x1b\\"
 
-    def _resolve(self, path: str) -> bytes:
+    def _resolve_path(self, path: str) -> bytes:
         """Return the absolute path of a path in the tree. Return an empty string if no such file exists."""
         if self._tree is None or os.path.isabs(path) or ".." in path.split("/"):
             return b""
@@ -95,5 +95,5 @@ class Painter:
         return absolute if os.path.lexists(absolute) else b""
 
 
-def _painted(color: int, text: str) -> str:
+def _paint(color: int, text: str) -> str:
     return f"\x1b[{color}m{text}\x1b[0m"

@@ -10,7 +10,7 @@ PACE_SECONDS_MIN = 2.0
 PACE_RATIO_MAX = 2.0
 SAMPLES_MAX = 512
 
-_UNITS = (("h", 3600), ("m", 60), ("s", 1))
+_TIME_UNITS = (("h", 3600), ("m", 60), ("s", 1))
 
 
 def eta_text(eta: tuple[float, float, float] | None, *, unknown: int = 0, blocked: int = 0, past: float = 0.0) -> str:
@@ -25,8 +25,8 @@ def eta_text(eta: tuple[float, float, float] | None, *, unknown: int = 0, blocke
     suffix = "left once questions are answered" if blocked else "left"
     low, _, high = (max(0.0, bound - past) for bound in eta)
     if unknown:
-        return f"at least {_rounded(low)} {suffix}"
-    unit, seconds = next(bound for bound in _UNITS if high >= bound[1] * 2 or bound[1] == 1)
+        return f"at least {_rounded_duration(low)} {suffix}"
+    unit, seconds = next(bound for bound in _TIME_UNITS if high >= bound[1] * 2 or bound[1] == 1)
     first, last = round(low / seconds), max(1, round(high / seconds))
     return f"{first}-{last} {unit} {suffix}" if first < last else f"about {last} {unit} {suffix}"
 
@@ -38,12 +38,12 @@ def clock_time(at_ns: int) -> str:
     return f"{at:%H:%M:%S}" if is_today else f"{at:%Y-%m-%d %H:%M:%S}"
 
 
-def _rounded(seconds: float) -> str:
-    unit, size = next(unit_size for unit_size in _UNITS if seconds >= unit_size[1] * 2 or unit_size[1] == 1)
+def _rounded_duration(seconds: float) -> str:
+    unit, size = next(unit_size for unit_size in _TIME_UNITS if seconds >= unit_size[1] * 2 or unit_size[1] == 1)
     return f"{round(seconds / size)} {unit}"
 
 
-class Pace:
+class PaceEstimator:
     """The pace of a phase: samples of the share of its work that was done at different times.
 
     One thread adds samples while another thread reads them. No lock is needed, because a sample is added as one object,
@@ -57,7 +57,7 @@ class Pace:
     def __len__(self) -> int:
         return len(self._samples)
 
-    def note(self, now: float, share: float) -> None:
+    def add_sample(self, now: float, share: float) -> None:
         """Record the share of work that is done at the time `now`.
 
         At most `SAMPLES_MAX` samples are kept, at about equal intervals.

@@ -8,7 +8,7 @@ from importlib import resources
 
 from codebatch.cli.output.tables import align_rows, wrap_text
 
-TOPICS = (
+HELP_TOPICS = (
     "first-run",
     "questions",
     "findings",
@@ -31,19 +31,19 @@ TOPICS = (
 """The topics, in the order in which users need them."""
 
 _LINK = re.compile(r"\[([^]]+)\]\(([^)]+)\)")
-_ITEM = re.compile(r"(- |\d+\. )")
-_FENCE = "```"
-_WIDEST_PROSE = 100
+_LIST_ITEM = re.compile(r"(- |\d+\. )")
+_CODE_FENCE = "```"
+_PROSE_COLUMNS_MAX = 100
 
 
-def page(topic: str) -> str:
+def read_help_page(topic: str) -> str:
     """Return the Markdown text of a page. `topic` is one of TOPICS."""
     return (resources.files("codebatch") / "help" / f"{topic}.md").read_text(encoding="utf-8")
 
 
-def title(topic: str) -> str:
+def help_title(topic: str) -> str:
     """Return the title of a page."""
-    return page(topic).partition("\n")[0].removeprefix("# ")
+    return read_help_page(topic).partition("\n")[0].removeprefix("# ")
 
 
 def page_lines(text: str, columns: int) -> Iterator[str]:
@@ -52,10 +52,10 @@ def page_lines(text: str, columns: int) -> Iterator[str]:
     Paragraphs are filled, tables are aligned, and code is indented but otherwise unchanged. `columns` is the width of
     the terminal.
     """
-    columns = min(columns, _WIDEST_PROSE)
-    for block in _blocks(text.splitlines()):
+    columns = min(columns, _PROSE_COLUMNS_MAX)
+    for block in _markdown_blocks(text.splitlines()):
         first = block[0]
-        if first.startswith(_FENCE):
+        if first.startswith(_CODE_FENCE):
             yield from (f"    {line}".rstrip() for line in block[1:])
         elif first.startswith("#"):
             title = first.lstrip("# ")
@@ -64,24 +64,24 @@ def page_lines(text: str, columns: int) -> Iterator[str]:
             rows = [[_strip_markup(cell.strip()) for cell in line.strip().strip("|").split("|")] for line in block]
             yield from align_rows([rows[0], *rows[2:]], columns)
         else:
-            indent = "  " if _ITEM.match(first) else ""
+            indent = "  " if _LIST_ITEM.match(first) else ""
             yield from wrap_text(_strip_markup(" ".join(map(str.strip, block))), columns, indent)
-        if not _ITEM.match(first):
+        if not _LIST_ITEM.match(first):
             yield ""
 
 
-def _blocks(lines: list[str]) -> Iterator[list[str]]:
+def _markdown_blocks(lines: list[str]) -> Iterator[list[str]]:
     """Yield the blocks of a page as lines: paragraphs, items, tables, headings and code.
 
     A block of code includes its opening fence, but not its closing fence.
     """
     block: list[str] = []
     for line in lines:
-        is_code = bool(block) and block[0].startswith(_FENCE)
-        if is_code and line != _FENCE:
+        is_code = bool(block) and block[0].startswith(_CODE_FENCE)
+        if is_code and line != _CODE_FENCE:
             block.append(line)
             continue
-        if block and (is_code or not line or line.startswith(_FENCE) or _ITEM.match(line)):
+        if block and (is_code or not line or line.startswith(_CODE_FENCE) or _LIST_ITEM.match(line)):
             yield block
             block = []
         if line and not is_code:

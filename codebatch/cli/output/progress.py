@@ -17,22 +17,22 @@ from typing import TextIO
 
 import msgspec
 
-from codebatch.cli.output.eta import Pace, eta_text
+from codebatch.cli.output.eta import PaceEstimator, eta_text
 from codebatch.cli.output.streams import write_with_colors
-from codebatch.cli.output.terminal import printable
+from codebatch.cli.output.terminal import printable_line
 from codebatch.system.clock import running_ns
 
-PATIENCE_SECONDS = 0.5
-DRAWN_SECONDS = 0.2
-PLAIN_SECONDS = 10.0
+QUIET_START_SECONDS = 0.5
+REDRAW_SECONDS = 0.2
+PLAIN_LINE_SECONDS = 10.0
 
-_ERASED = "\r\x1b[K"
-_LONGEST_BAR = 30
-_SHORTEST_BAR = 8
-_BETWEEN = "  "
+_ERASE_LINE = "\r\x1b[K"
+_BAR_COLUMNS_MAX = 30
+_BAR_COLUMNS_MIN = 8
+_COLUMN_GAP = "  "
 
 
-class Stage(msgspec.Struct, frozen=True):
+class ProgressStage(msgspec.Struct, frozen=True):
     """A phase and its progress: `done` of `planned` units of work, both 0 if unknown.
 
     - `share`: the share of the work that is done. It is set if the units have different weights.
@@ -57,7 +57,7 @@ class Stage(msgspec.Struct, frozen=True):
         return self.done / self.planned if self.planned else 0.0
 
 
-def advance(current: Stage, reported: Stage) -> Stage:
+def advance_stage(current: ProgressStage, reported: ProgressStage) -> ProgressStage:
     """Return the stage to show next. `current` is the stage that is shown, and `reported` the new one.
 
     Within a phase, the shown count and share never decrease. A retry or the death of a worker can make the reported
@@ -73,7 +73,7 @@ def advance(current: Stage, reported: Stage) -> Stage:
     )
 
 
-class Display:
+class ProgressDisplay:
     """The progress display of a command. With `--quiet`, it is never started, and shows nothing."""
 
     def __init__(self, stream: TextIO, *, is_live: bool) -> None:
@@ -83,31 +83,31 @@ class Display:
         self._lock = threading.RLock()
         self._is_over = threading.Event()
         self._is_drawn = False
-        self._began = running_ns()
-        self._stage = Stage("")
-        self._pace = Pace()
+        self._began_seconds = running_ns()
+        self._stage = ProgressStage("")
+        self._pace = PaceEstimator()
 
     def start(self, command: str) -> None:
         """Start the display. It appears after a delay. If no thread can be started, nothing is shown."""
-        self._stage = Stage(command)
+        self._stage = ProgressStage(command)
         with contextlib.suppress(RuntimeError):
             threading.Thread(target=self._draw_until_closed, name="progress", daemon=True).start()
 
-    def show_stage(self, stage: Stage) -> None:
+    def show_stage(self, stage: ProgressStage) -> None:
         """Set the stage to show."""
         if stage.phase != self._stage.phase:
-            self._pace = Pace()
-        self._stage = advance(self._stage, stage)
-        self._pace.note(running_ns() / 1e9, self._stage.done_share)
+            self._pace = PaceEstimator()
+        self._stage = advance_stage(self._stage, stage)
+        self._pace.add_sample(running_ns() / 1e9, self._stage.done_share)
 
     @contextmanager
-    def aside(self) -> Iterator[None]:
+    def without_progress_line(self) -> Iterator[None]:
         """Erase the progress line, and do not draw it while the block writes other output to the terminal."""
         with self._lock:
             self._erase()
             yield
 
-    def make_way(self) -> None:
+    def erase_for_output(self) -> None:
         """Close the display if standard output is a terminal, so that the answer is not mixed with progress."""
         if self._has_terminal_for_answers:
             self.close()
@@ -129,23 +129,27 @@ class Display:
             if self._is_over.is_set():
                 return
             if self._is_live:
-                seconds = (now - self._began) / 1e9
-                line = live_line(
-                    self._stage, seconds, self._remaining_text(now / 1e9), _columns(self._stream), self._marks
+                seconds = (now - self._began_seconds) / 1e9
+                line = live_progress_line(
+                    self._stage,
+                    seconds,
+                    self._remaining_text(now / 1e9),
+                    _stream_columns(self._stream),
+                    self._color_marks,
                 )
-                self._write(_ERASED + printable(line))
+                self._write(_ERASE_LINE + printable_line(line))
                 self._is_drawn = True
             elif self._stage.planned:
-                self._write(printable(plain_line(self._stage, self._remaining_text(now / 1e9))) + "\n")
+                self._write(printable_line(plain_progress_line(self._stage, self._remaining_text(now / 1e9))) + "\n")
 
     def _draw_until_closed(self) -> None:
-        wait = PATIENCE_SECONDS if self._is_live else PLAIN_SECONDS
+        wait = QUIET_START_SECONDS if self._is_live else PLAIN_LINE_SECONDS
         while not self._is_over.wait(wait):
             self.draw()
-            wait = DRAWN_SECONDS if self._is_live else PLAIN_SECONDS
+            wait = REDRAW_SECONDS if self._is_live else PLAIN_LINE_SECONDS
 
     @property
-    def _marks(self) -> str:
+    def _color_marks(self) -> str:
         """The two characters of a progress bar: for its done part and for its remaining part."""
         return "━─" if (self._stream.encoding or "").lower().replace("-", "") == "utf8" else "#-"
 
@@ -162,14 +166,14 @@ class Display:
     def _erase(self) -> None:
         if self._is_drawn:
             self._is_drawn = False
-            self._write(_ERASED)
+            self._write(_ERASE_LINE)
 
     def _write(self, text: str) -> None:
         write_with_colors(self._stream, text)
         self._stream.flush()
 
 
-def live_line(stage: Stage, seconds: float, remaining_text: str, columns: int, marks: str) -> str:
+def live_progress_line(stage: ProgressStage, seconds: float, remaining_text: str, columns: int, marks: str) -> str:
     """Return the progress line for a terminal, with at most `columns` - 1 characters.
 
     It has the parts that fit, and a bar in the remaining space. `seconds` is the elapsed time, `marks` the characters
@@ -179,38 +183,38 @@ def live_line(stage: Stage, seconds: float, remaining_text: str, columns: int, m
     room = columns - 1 - len(stage.phase)  # Some terminals wrap the line after a character in the last column.
     counted = f"{stage.done:,} of {stage.planned:,} {stage.unit}" if stage.planned else ""
     percent = f"{100 * stage.done // stage.planned}%" if stage.planned else ""
-    if len(counted) + len(_BETWEEN) > room:
+    if len(counted) + len(_COLUMN_GAP) > room:
         counted = percent
     # There may be room for only one time. A remaining time that the caller knows comes first, then the elapsed time,
     # then an estimate of the remaining time.
     times = (remaining_text, f"{seconds:.0f} s") if stage.remaining_text else (f"{seconds:.0f} s", remaining_text)
     for part in (counted, *times, stage.more):
-        if part and len(part) + len(_BETWEEN) <= room:
+        if part and len(part) + len(_COLUMN_GAP) <= room:
             parts.append(part)
-            room -= len(part) + len(_BETWEEN)
-    bar = min(room - len(_BETWEEN), _LONGEST_BAR)
-    if stage.planned and bar >= _SHORTEST_BAR:
+            room -= len(part) + len(_COLUMN_GAP)
+    bar = min(room - len(_COLUMN_GAP), _BAR_COLUMNS_MAX)
+    if stage.planned and bar >= _BAR_COLUMNS_MIN:
         done = bar * min(stage.done, stage.planned) // stage.planned
         parts.insert(1, marks[0] * done + marks[1] * (bar - done))
-    return _BETWEEN.join(parts)[: columns - 1]
+    return _COLUMN_GAP.join(parts)[: columns - 1]
 
 
-def plain_line(stage: Stage, remaining_text: str) -> str:
+def plain_progress_line(stage: ProgressStage, remaining_text: str) -> str:
     """Return the progress line for output that is not a terminal."""
     counted = f"{stage.phase}: {stage.done:,} of {stage.planned:,} {stage.unit}"
     return ", ".join(filter(None, (counted, stage.more, remaining_text)))
 
 
-def make_display(command: str, *, quiet: bool) -> Display:
+def make_display(command: str, *, quiet: bool) -> ProgressDisplay:
     """Return the progress display of a command on standard error. It is started, unless `quiet` is set."""
     is_live = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-    display = Display(sys.stderr, is_live=is_live)
+    display = ProgressDisplay(sys.stderr, is_live=is_live)
     if not quiet:
         display.start(command)
     return display
 
 
-def _columns(stream: TextIO) -> int:
+def _stream_columns(stream: TextIO) -> int:
     """Return the current width of the terminal, which may change at any time."""
     try:
         return os.get_terminal_size(stream.fileno()).columns or 80

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from codebatch.cli.output.tables import table
+from codebatch.cli.output.tables import table_lines
 from codebatch.model.record import SEVERITIES
-from codebatch.model.task import Json
+from codebatch.model.task import JsonValue
 from codebatch.model.text.quantities import count_text, human_bytes
 from codebatch.query.fields import JsonRecord, cell_text, record_path
 
@@ -53,9 +53,9 @@ def record_parts(record: JsonRecord) -> tuple[str, str, str]:
             text = f"{path}:{record['line']}{cell_text(record)}: {record['lines']} code lines as in {other}, "
             text += f"{record['copies']} copies"
         case "file" if "lang" not in record:  # An entry of a snapshot.
-            text = f"{path}: {number_text(record['size'], 'byte')}{', executable' * bool(record['executable'])}"
+            text = f"{path}: {value_text(record['size'], 'byte')}{', executable' * bool(record['executable'])}"
         case "file":
-            lines = number_text(record["lines"], "line")
+            lines = value_text(record["lines"], "line")
             text = f"{path}: {record['lang']}, {lines}, {record['class']}, parse {record['parse']}"
         case "failure":
             text = f"{path}: {record['task']} failed: {record['reason']}"
@@ -67,7 +67,7 @@ def record_parts(record: JsonRecord) -> tuple[str, str, str]:
     return text, "", ""
 
 
-def number_text(number: Json, noun: str) -> str:
+def value_text(number: JsonValue, noun: str) -> str:
     """Return a number with its noun: `1 line`, `2 lines`. Return `? lines` if the record has no number."""
     return count_text(number, noun) if isinstance(number, int) else f"? {noun}s"
 
@@ -76,34 +76,34 @@ def summary_lines(summary: Summary, worst: Iterable[JsonRecord]) -> Iterator[str
     """Yield the lines of a summary."""
     yield f"{count_text(summary.files, 'file')}, {count_text(summary.records, 'record')}"
     if summary.lines:
-        yield from _line_table(summary.lines)
+        yield from _language_table(summary.lines)
     elif summary.languages:
-        yield f"languages    {_ranked(summary.languages, LANGUAGES_SHOWN_MAX)}"
+        yield f"languages    {_most_frequent_text(summary.languages, LANGUAGES_SHOWN_MAX)}"
     if summary.kinds:
-        yield f"records      {_ranked(summary.kinds, len(summary.kinds))}"
+        yield f"records      {_most_frequent_text(summary.kinds, len(summary.kinds))}"
     if summary.severities:
         ordered = {name: summary.severities[name] for name in SEVERITIES if name in summary.severities}
         yield "diagnostics  " + ", ".join(f"{count:,} {name}" for name, count in ordered.items())
-        yield f"rules        {_ranked(summary.codes, CODES_SHOWN_MAX)}"
+        yield f"rules        {_most_frequent_text(summary.codes, CODES_SHOWN_MAX)}"
     if worst := list(worst):
         yield "worst:"
         yield from (f"  {record_line(record)}" for record in worst)
 
 
-def _line_table(lines: Mapping[str, LanguageLines]) -> Iterator[str]:
+def _language_table(lines: Mapping[str, LanguageLines]) -> Iterator[str]:
     """Yield a table of lines by language. The language with the most code comes first.
 
     Languages beyond LANGUAGES_SHOWN_MAX share a row. The last row has the sums.
     """
     ranked = sorted(lines.items(), key=lambda pair: (-pair[1].code, -pair[1].files, pair[0]))
-    rows = [(language, *_numbers([counts])) for language, counts in ranked[:LANGUAGES_SHOWN_MAX]]
+    rows = [(language, *_line_numbers([counts])) for language, counts in ranked[:LANGUAGES_SHOWN_MAX]]
     if other_languages := ranked[LANGUAGES_SHOWN_MAX:]:
-        rows.append((f"{len(other_languages)} more", *_numbers(counts for _, counts in other_languages)))
-    rows.append(("total", *_numbers(lines.values())))
-    yield from table(rows, ("language", "files", "code", "comment", "blank"))
+        rows.append((f"{len(other_languages)} more", *_line_numbers(counts for _, counts in other_languages)))
+    rows.append(("total", *_line_numbers(lines.values())))
+    yield from table_lines(rows, ("language", "files", "code", "comment", "blank"))
 
 
-def _numbers(lines: Iterable[LanguageLines]) -> tuple[int, ...]:
+def _line_numbers(lines: Iterable[LanguageLines]) -> tuple[int, ...]:
     return tuple(map(sum, zip(*map(msgspec.structs.astuple, lines), strict=True)))
 
 
@@ -140,7 +140,7 @@ def collection_line(collected: CollectionResult, *, is_dry: bool = False) -> str
     return f"{done} {', '.join(counted)}: {human_bytes(collected.freed_bytes)}"
 
 
-def _ranked(counts: dict[str, int], limit: int) -> str:
+def _most_frequent_text(counts: dict[str, int], limit: int) -> str:
     ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     ranked_text = ", ".join(f"{name} {count:,}" for name, count in ranked[:limit])
     remaining = len(ranked) - limit

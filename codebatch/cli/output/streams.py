@@ -21,8 +21,8 @@ from codebatch.cli.output.terminal import escape_controls
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-STDOUT = 1
-STDERR = 2
+STDOUT_DESCRIPTOR = 1
+STDERR_DESCRIPTOR = 2
 
 
 class OutputPipeClosed(Exception):
@@ -55,20 +55,20 @@ class _StandardError(io.FileIO):
             return len(memoryview(data))
 
 
-class _Terminal(io.TextIOWrapper):
+class _TerminalWriter(io.TextIOWrapper):
     """A text stream to a terminal. It escapes control characters."""
 
     def write(self, text: str, /) -> int:
         super().write(escape_controls(text))
         return len(text)
 
-    def write_own(self, text: str) -> None:
+    def write_with_escapes(self, text: str) -> None:
         """Write text that may contain the program's own control sequences."""
         super().write(text)
 
     @property
     def buffer(self) -> io.BufferedIOBase:  # type: ignore[override]
-        return self._harmless_bytes
+        return self._control_escaping_bytes
 
     @property
     def unfiltered(self) -> BinaryIO:
@@ -76,7 +76,7 @@ class _Terminal(io.TextIOWrapper):
         return cast("BinaryIO", super().buffer)
 
     @cached_property
-    def _harmless_bytes(self) -> _ControlEscapingBytes:
+    def _control_escaping_bytes(self) -> _ControlEscapingBytes:
         return _ControlEscapingBytes(self.unfiltered)
 
 
@@ -84,25 +84,25 @@ class _ControlEscapingBytes(io.BufferedIOBase):
     """A byte stream to a terminal. It escapes control characters and invalid UTF-8."""
 
     def __init__(self, below: BinaryIO) -> None:
-        self._below = below
+        self._target = below
         self._decoder = getincrementaldecoder("utf-8")("backslashreplace")
 
     def write(self, data: Buffer, /) -> int:
         text = self._decoder.decode(data)
-        self._below.write(escape_controls(text, in_json=True).encode())
+        self._target.write(escape_controls(text, in_json=True).encode())
         return len(memoryview(data))
 
     def writable(self) -> bool:
         return True
 
     def flush(self) -> None:
-        self._below.flush()
+        self._target.flush()
 
 
 def write_with_colors(stream: TextIO, text: str) -> None:
     """Write text with the program's own control sequences. All data in the text must already be `printable`."""
-    if isinstance(stream, _Terminal):
-        stream.write_own(text)
+    if isinstance(stream, _TerminalWriter):
+        stream.write_with_escapes(text)
     else:
         stream.write(text)
 
@@ -112,20 +112,22 @@ def set_up_streams() -> None:
 
     The descriptors of closed streams are reserved, so that no other file gets them.
     """
-    for descriptor in (0, STDOUT, STDERR):
+    for descriptor in (0, STDOUT_DESCRIPTOR, STDERR_DESCRIPTOR):
         try:
             os.fstat(descriptor)
         except OSError:
             # open(2) returns the lowest free descriptor, which is the closed one. It is opened read-only, so that
             # writing an answer to it fails.
             os.open(os.devnull, os.O_RDONLY)
-    sys.stdout = _text(_StandardOutput(STDOUT, "wb", closefd=False), sys.stdout, errors="strict")
-    sys.stderr = _text(_StandardError(STDERR, "wb", closefd=False), sys.stderr, errors="backslashreplace")
+    sys.stdout = _text_stream(_StandardOutput(STDOUT_DESCRIPTOR, "wb", closefd=False), sys.stdout, errors="strict")
+    sys.stderr = _text_stream(
+        _StandardError(STDERR_DESCRIPTOR, "wb", closefd=False), sys.stderr, errors="backslashreplace"
+    )
     sys.stderr.reconfigure(line_buffering=True)
 
 
-def _text(raw: io.FileIO, before: TextIO | None, *, errors: str) -> io.TextIOWrapper:
-    kind = _Terminal if raw.isatty() else io.TextIOWrapper
+def _text_stream(raw: io.FileIO, before: TextIO | None, *, errors: str) -> io.TextIOWrapper:
+    kind = _TerminalWriter if raw.isatty() else io.TextIOWrapper
     return kind(
         io.BufferedWriter(raw),
         encoding=before.encoding if before is not None else "utf-8",

@@ -6,9 +6,9 @@ import os
 import sys
 from typing import TextIO
 
-from codebatch.cli.output.terminal import printable
+from codebatch.cli.output.terminal import printable_line
 
-_WIDTH = 80
+_WIDTH_DEFAULT = 80
 """The width that is assumed for a terminal that does not report one."""
 _WIDTH_MIN = 20
 
@@ -26,12 +26,12 @@ def terminal_width(stream: TextIO | None = None) -> int | None:
     except OSError:
         columns = 0
     value = os.environ.get("COLUMNS", "")
-    return max(columns or (int(value) if value.isdecimal() else _WIDTH), _WIDTH_MIN)
+    return max(columns or (int(value) if value.isdecimal() else _WIDTH_DEFAULT), _WIDTH_MIN)
 
 
 def fit_line(line: str, width: int | None) -> str:
     """Return as many whole words of a printable line as fit into `width`. The first word is never cut."""
-    line = printable(line)
+    line = printable_line(line)
     if width is None or len(line) <= width:
         return line
     indent = len(line) - len(line.lstrip())

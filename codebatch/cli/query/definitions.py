@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import click
 
 from codebatch.cli.answers.empty_results import search_volume_text
-from codebatch.cli.framework.answers import emit_rows, open_queried_batch
+from codebatch.cli.framework.answer_printing import emit_rows, open_queried_batch
 from codebatch.cli.framework.commands import command
 from codebatch.cli.framework.completion import complete_file
 from codebatch.cli.framework.context import CommandContext, query_batch_option, with_common_options
@@ -46,7 +46,7 @@ def callers(context: CommandContext, name: str, batch_reference: str | None) -> 
     answer = batch.callers(name)
     rows = [caller.row for caller in answer.result]
     if_none = "" if rows else f"no calls of {name} (searched {search_volume_text(batch, 'edge')})"
-    return emit_rows(context, answer, rows, map(_call, rows), if_none=if_none)
+    return emit_rows(context, answer, rows, map(_call_line, rows), if_none=if_none)
 
 
 @command()
@@ -61,15 +61,15 @@ def outline(context: CommandContext, path: str, batch_reference: str | None) -> 
     answer = open_queried_batch(context, batch_reference).outline(path)
     symbols = answer.result.records
     if_none = f"no definitions in {display_path(answer.result.path)}"
-    return emit_rows(context, answer, symbols, _nested(symbols), if_none=if_none)
+    return emit_rows(context, answer, symbols, _outline_lines(symbols), if_none=if_none)
 
 
-def _call(row: JsonRecord) -> str:
+def _call_line(row: JsonRecord) -> str:
     times = f", {row['calls']} times" if row["calls"] != 1 else ""
     return f"{record_path(row)}:{row['line']}: {row['scope'] or '(file)'} calls {row['target']}{times}"
 
 
-def _nested(symbols: Iterable[JsonRecord]) -> Iterator[str]:
+def _outline_lines(symbols: Iterable[JsonRecord]) -> Iterator[str]:
     """Yield a line for each symbol, indented by the depth of its nesting in other symbols."""
     enclosing: list[object] = []
     for symbol in symbols:

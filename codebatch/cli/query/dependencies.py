@@ -10,10 +10,16 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from codebatch.cli.framework.answers import emit_rows, open_queried_batch
+from codebatch.cli.framework.answer_printing import emit_rows, open_queried_batch
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.completion import complete_file
-from codebatch.cli.framework.context import CommandContext, path_option, query_batch_option, table, with_common_options
+from codebatch.cli.framework.context import (
+    CommandContext,
+    path_option,
+    query_batch_option,
+    table_lines,
+    with_common_options,
+)
 from codebatch.cli.framework.path_arguments import path_restriction, paths_argument
 from codebatch.cli.output.tables import wrap_text
 from codebatch.cli.output.widths import fit_path, hide_repeated_directories, terminal_width
@@ -26,7 +32,7 @@ from codebatch.operations.queries.impact import Impact
 if TYPE_CHECKING:
     from codebatch import Cycle
     from codebatch.operations.api.batch import Batch
-    from codebatch.query.filters.paths import Paths
+    from codebatch.query.filters.paths import PathPatterns
 
 
 @command()
@@ -64,10 +70,14 @@ def impact(context: CommandContext, path: str, batch_reference: str | None, dept
         (dependent.distance, dependent.path, f"{dependent.imports}:{dependent.line}", dependent.resolution)
         for dependent in dependents
     )
-    lines = table(rows, ("distance", "path", "imports", "resolution"), paths=("path", "imports")) if dependents else ()
+    lines = (
+        table_lines(rows, ("distance", "path", "imports", "resolution"), paths=("path", "imports"))
+        if dependents
+        else ()
+    )
     if_none = f"no dependents found for {display_path(answer.result.path)}"
-    total = (_total(answer.result),) if dependents else ()
-    members = _members(answer.result)
+    total = (_impact_total_text(answer.result),) if dependents else ()
+    members = _impact_members(answer.result)
     status = emit_rows(context, answer, dependents, (*lines, *total), if_none=if_none, members=members)
     if answer.result.tests:
         from shlex import quote  # `graph` does not need this import.
@@ -76,11 +86,11 @@ def impact(context: CommandContext, path: str, batch_reference: str | None, dept
     return status
 
 
-def _members(impact: Impact) -> dict[str, object]:
+def _impact_members(impact: Impact) -> dict[str, object]:
     return {"mentions": impact.mentions}
 
 
-def _total(impact: Impact) -> str:
+def _impact_total_text(impact: Impact) -> str:
     direct, tests = sum(dependent.distance == 1 for dependent in impact.dependents), len(impact.tests)
     total = f"{count_text(len(impact.dependents), 'dependent')}, {direct:,} direct"
     return f"{total}, {count_text(tests, 'test file')}" if tests else total
@@ -94,9 +104,9 @@ def _answer_tests(context: CommandContext, answer: Answer[Impact]) -> int:
     tests = answer.result.tests
     sources = answer.question.batch.about.sources
     test_paths = [_relative_to_current(test, sources) for test in tests]
-    lines = [path for path in test_paths if not _SPLIT.search(path)]
+    lines = [path for path in test_paths if not _UNSAFE_IN_SHELL.search(path)]
     if_none = f"no test depends on {display_path(answer.result.path)}"
-    if_none, members = "" if tests else if_none, _members(answer.result)
+    if_none, members = "" if tests else if_none, _impact_members(answer.result)
     status = emit_rows(context, answer, tests, lines, if_none=if_none, name="impact-tests", members=members)
     if len(lines) < len(test_paths) and not context.as_json:
         omitted = count_text(len(test_paths) - len(lines), "test file")
@@ -104,7 +114,7 @@ def _answer_tests(context: CommandContext, answer: Answer[Impact]) -> int:
     return status
 
 
-_SPLIT = re.compile(r"[^\w./:@%+=,~-]|^~")
+_UNSAFE_IN_SHELL = re.compile(r"[^\w./:@%+=,~-]|^~")
 """Characters that a shell or a test runner could interpret in a word without quotes."""
 
 
@@ -169,11 +179,11 @@ def graph(
         return emit_rows(context, answer, list(pairs), ["digraph imports {", *arrows, "}"], name="graph-dot")
     rows = [msgspec.structs.asdict(file_import) for file_import in answer.result]
     columns = ("source", "target", "line", "resolution")
-    cells = table(([row[name] for name in columns] for row in rows), columns, paths=columns[:2]) if rows else []
+    cells = table_lines(([row[name] for name in columns] for row in rows), columns, paths=columns[:2]) if rows else []
     return emit_rows(context, answer, rows, cells, if_none="no imports")
 
 
-def _answer_cycles(context: CommandContext, batch: Batch, paths: Paths, *, everything: bool) -> int:
+def _answer_cycles(context: CommandContext, batch: Batch, paths: PathPatterns, *, everything: bool) -> int:
     answer = batch.import_cycles(paths, everything=everything)
     lines = (line for cycle in answer.result for line in _cycle_lines(cycle, terminal_width()))
     status = emit_rows(context, answer, answer.result, lines, if_none="no import cycles", name="graph-cycles")

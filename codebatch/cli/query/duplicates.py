@@ -10,14 +10,20 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from codebatch.cli.framework.answers import emit_document, emit_formatted, open_queried_batch
+from codebatch.cli.framework.answer_printing import emit_document, emit_formatted, open_queried_batch
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
-from codebatch.cli.framework.context import CommandContext, Form, path_option, query_batch_option, with_common_options
+from codebatch.cli.framework.context import (
+    CommandContext,
+    OutputForm,
+    path_option,
+    query_batch_option,
+    with_common_options,
+)
 from codebatch.cli.framework.format_option import form_option, resolve_form
 from codebatch.cli.framework.path_arguments import path_restriction, paths_argument
 from codebatch.cli.output.tables import wrap_text
-from codebatch.cli.output.terminal import printable
+from codebatch.cli.output.terminal import printable_line
 from codebatch.cli.output.widths import fit_path, terminal_width
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
@@ -30,12 +36,12 @@ if TYPE_CHECKING:
     from codebatch.operations.queries.duplicates import DuplicateBlocks
     from codebatch.operations.queries.source_line import SourceLine
 
-_BLOCKS_SHOWN = 10
-_PLACES_LISTED = 3
-_FIRST_LINES = 12
-_SIDE_COLUMNS = 40
+_BLOCKS_SHOWN_MAX = 10
+_PLACES_LISTED_MAX = 3
+_SOURCE_LINES_SHOWN = 12
+_SIDE_COLUMNS_MIN = 40
 """Minimum width of each of the two sides in columns. In a narrower terminal, one side is printed below the other."""
-_BETWEEN = " | "
+_SIDE_SEPARATOR = " | "
 _PLACE_COLUMNS_MIN = 24
 """Minimum width of a location in columns. If locations would become narrower, they are wrapped to the next line."""
 _TAB_COLUMNS = 4
@@ -48,7 +54,7 @@ _TAB_COLUMNS = 4
 @option(
     "--min", "least", metavar="N", type=click.IntRange(min=1), default=1, help="Only blocks of at least N code lines"
 )
-@common_option("limit", default_text=f"{_BLOCKS_SHOWN}, or all with --json or -o")
+@common_option("limit", default_text=f"{_BLOCKS_SHOWN_MAX}, or all with --json or -o")
 @path_option
 @option(
     "--all",
@@ -67,7 +73,7 @@ def duplicates(
     limit: int | None,
     path: str,
     everything: bool,
-    form: Form | None,
+    form: OutputForm | None,
 ) -> int:
     """Show duplicate blocks, the largest first.
 
@@ -83,7 +89,7 @@ def duplicates(
     if show is not None and limit is not None:
         raise InvalidInput("--limit cannot be used with --show")
     batch = open_queried_batch(context, batch_reference)
-    blocks_max = 1 if show is not None else limit or (_BLOCKS_SHOWN if form is None else None)
+    blocks_max = 1 if show is not None else limit or (_BLOCKS_SHOWN_MAX if form is None else None)
     paths_restriction = path_restriction(batch, paths, path)
     answer = batch.copies(least=least, first=show or 1, limit=blocks_max, path=paths_restriction, everything=everything)
     blocks = answer.result
@@ -100,10 +106,10 @@ def duplicates(
     if form is not None:
         from codebatch.cli.framework.formats import write_rows
 
-        rows = [row for block in blocks.blocks for row in _rows(block)]
+        rows = [row for block in blocks.blocks for row in _place_rows(block)]
         write = partial(write_rows, form, rows, _COLUMNS)
         return emit_formatted(context, answer, write, if_none=if_none)
-    lines = list(_lines(batch, blocks, is_alone=show is not None))
+    lines = list(_duplicates_lines(batch, blocks, is_alone=show is not None))
     status = emit_formatted(context, answer, partial(context.print, None, lines), if_none=if_none)
     if show is None and len(blocks.blocks) < blocks.count:
         context.note(f"{blocks.count - len(blocks.blocks):,} more; show them with --limit {blocks.count}")
@@ -113,19 +119,19 @@ def duplicates(
 _COLUMNS = ("number", "lines", "copies", "path", "line", "end_line")
 
 
-def _rows(block: DuplicateBlock) -> Iterator[JsonRecord]:
+def _place_rows(block: DuplicateBlock) -> Iterator[JsonRecord]:
     about: JsonRecord = {"number": block.number, "lines": block.lines, "copies": block.copies, "group": block.group}
     for place in block.locations:
         yield about | msgspec.to_builtins(place)
 
 
-def _lines(batch: Batch, blocks: DuplicateBlocks, *, is_alone: bool) -> Iterator[str]:
+def _duplicates_lines(batch: Batch, blocks: DuplicateBlocks, *, is_alone: bool) -> Iterator[str]:
     for block in blocks.blocks:
-        yield from _block_lines(block, len(block.locations) if is_alone else _PLACES_LISTED)
+        yield from _block_lines(block, len(block.locations) if is_alone else _PLACES_LISTED_MAX)
     if blocks.blocks:
         first, *_ = blocks.blocks
         yield ""
-        yield from _source(batch, first, None if is_alone else _FIRST_LINES)
+        yield from _source_lines(batch, first, None if is_alone else _SOURCE_LINES_SHOWN)
 
 
 def _block_lines(block: DuplicateBlock, listed: int) -> list[str]:
@@ -155,15 +161,15 @@ def _place_text(place: DuplicateLocation) -> str:
     return f"{display_path(place.path_bytes)}:{place.line}{part}"
 
 
-def _source(batch: Batch, block: DuplicateBlock, lines_max: int | None) -> Iterator[str]:
+def _source_lines(batch: Batch, block: DuplicateBlock, lines_max: int | None) -> Iterator[str]:
     """Yield the source of a block at its locations, side by side or, without enough room, one below the other."""
-    sides = [(_place_text(place), _number_lines(lines, lines_max)) for place, lines in batch.copy_sources(block)]
+    sides = [(_place_text(place), _numbered_lines(lines, lines_max)) for place, lines in batch.copy_sources(block)]
     columns = terminal_width()
-    width = 0 if columns is None else (columns - len(_BETWEEN)) // 2
-    if len(sides) == 2 and width >= _SIDE_COLUMNS:
+    width = 0 if columns is None else (columns - len(_SIDE_SEPARATOR)) // 2
+    if len(sides) == 2 and width >= _SIDE_COLUMNS_MIN:
         (left_title, left), (right_title, right) = sides
         for left_line, right_line in zip_longest([left_title, *left], [right_title, *right], fillvalue=""):
-            yield f"{_cut(left_line, width):<{width}}{_BETWEEN}{_cut(right_line, width)}".rstrip()
+            yield f"{_cut_line(left_line, width):<{width}}{_SIDE_SEPARATOR}{_cut_line(right_line, width)}".rstrip()
     else:
         for title, lines in sides:
             yield from (fit_path(title, columns, 0), *lines)
@@ -172,13 +178,14 @@ def _source(batch: Batch, block: DuplicateBlock, lines_max: int | None) -> Itera
         yield f"   …  full source: codebatch duplicates --show {block.number}"
 
 
-def _number_lines(lines: Sequence[SourceLine], lines_max: int | None) -> list[str]:
-    return [
-        f"{source_line.line:>6}  {printable(source_line.text.removesuffix(chr(13)).expandtabs(_TAB_COLUMNS))}".rstrip()
-        for source_line in lines[:lines_max]
-    ]
+def _numbered_lines(lines: Sequence[SourceLine], lines_max: int | None) -> list[str]:
+    numbered = []
+    for line in lines[:lines_max]:
+        text = printable_line(line.text.removesuffix("\r").expandtabs(_TAB_COLUMNS))
+        numbered.append(f"{line.line:>6}  {text}".rstrip())
+    return numbered
 
 
-def _cut(text: str, width: int) -> str:
-    text = printable(text)
+def _cut_line(text: str, width: int) -> str:
+    text = printable_line(text)
     return text if len(text) <= width else text[: width - 1] + "…"

@@ -10,7 +10,7 @@ from typing import NamedTuple, get_args
 import click
 
 from codebatch.cli.compare.diff import open_both_batches
-from codebatch.cli.framework.answers import AnswerScope, emit_document, emit_formatted, open_queried_batch
+from codebatch.cli.framework.answer_printing import AnswerScope, emit_document, emit_formatted, open_queried_batch
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.context import CommandContext, query_batch_option, with_common_options
@@ -23,14 +23,14 @@ from codebatch.cli.framework.output_files import (
     write_target,
 )
 from codebatch.errors import InvalidInput
-from codebatch.interchange.findings import Export, Form
+from codebatch.interchange.findings import Export, ExportFormat
 from codebatch.interchange.summary import SUMMARY_BYTES_MAX
 from codebatch.model.record import SEVERITIES, Severity
 from codebatch.model.text.quantities import count_text, human_bytes
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.export.export import make_export
 from codebatch.operations.queries.batch_query import Answer
-from codebatch.query.filters.record_options import Filters
+from codebatch.query.filters.record_options import CommonFilters
 
 
 class ExportAnswer(AnswerScope, frozen=True, kw_only=True):
@@ -39,7 +39,7 @@ class ExportAnswer(AnswerScope, frozen=True, kw_only=True):
     `excluded` describes what was left out because of limits of the format.
     """
 
-    form: Form
+    form: ExportFormat
     path: str
     bytes: int
     count: int
@@ -47,7 +47,7 @@ class ExportAnswer(AnswerScope, frozen=True, kw_only=True):
 
 
 @command()
-@click.argument("form", metavar="FORMAT", type=click.Choice(get_args(Form)))
+@click.argument("form", metavar="FORMAT", type=click.Choice(get_args(ExportFormat)))
 @click.argument("pair", metavar="[BASE HEAD]", nargs=-1)
 @query_batch_option
 @filter_options("--severity", "--code", "--tool", "--lang", "--path", "--where", "--task")
@@ -58,7 +58,7 @@ class ExportAnswer(AnswerScope, frozen=True, kw_only=True):
 @with_common_options
 def export(
     context: CommandContext,
-    form: Form,
+    form: ExportFormat,
     pair: tuple[str, ...],
     batch_reference: str | None,
     with_hints: bool,
@@ -90,17 +90,17 @@ def export(
     Hints are left out, unless --all or --severity selects them. An existing file is replaced atomically. The same
     batches give the same bytes.
     """
-    _refuse(form, pair, batch_reference, summary, with_hints=with_hints, has_severity=bool(severity))
+    _refuse_combinations(form, pair, batch_reference, summary, with_hints=with_hints, has_severity=bool(severity))
     if base_store is not None and not pair:
         raise InvalidInput("--base-store cannot be used without BASE and HEAD")
-    places = _places(form, output, summary, as_json=context.as_json)
+    places = _resolve_targets(form, output, summary, as_json=context.as_json)
     if pair:
         than, batch = open_both_batches(context, pair[0], pair[1], base_store)
     else:
         than, batch = None, open_queried_batch(context, batch_reference)
     for place in filter(None, places):
         refuse_in_store(place, batch.question.store.root)
-    filters: Filters = {"lang": lang or None, "path": path, "where": where, "task": task}
+    filters: CommonFilters = {"lang": lang or None, "path": path, "where": where, "task": task}
     codes, tools = code or None, tool or None
     gravities = SEVERITIES if with_hints else severity or None
     answer = make_export(batch, form, than=than, severity=gravities, code=codes, tool=tools, **filters)
@@ -108,7 +108,7 @@ def export(
         hints = batch.stats(severity="hint", code=codes, tool=tools, **filters).result.total
         if hints:
             context.note(f"{count_text(hints, 'hint')} hidden; include them with --all")
-    return _answer(context, batch, form, output, places, answer)
+    return _answer_export(context, batch, form, output, places, answer)
 
 
 class _ExportTargets(NamedTuple):
@@ -121,7 +121,7 @@ class _ExportTargets(NamedTuple):
     summary: Path | None
 
 
-def _places(form: Form, output: str, summary: str | None, *, as_json: bool) -> _ExportTargets:
+def _resolve_targets(form: ExportFormat, output: str, summary: str | None, *, as_json: bool) -> _ExportTargets:
     """Return the paths to which to write. Raises InvalidInput if one is invalid."""
     if as_json and output == STANDARD_OUTPUT:
         raise InvalidInput("--json cannot be used with an export to standard output; write it to a file with -o FILE")
@@ -133,15 +133,20 @@ def _places(form: Form, output: str, summary: str | None, *, as_json: bool) -> _
     return _ExportTargets(target, summary_target)
 
 
-def _answer(
-    context: CommandContext, batch: Batch, form: Form, output: str, places: _ExportTargets, answer: Answer[Export]
+def _answer_export(
+    context: CommandContext,
+    batch: Batch,
+    form: ExportFormat,
+    output: str,
+    places: _ExportTargets,
+    answer: Answer[Export],
 ) -> int:
     """Write an export. Return the exit status."""
     exported = answer.result
     for text in exported.excluded:
         context.report(text)
     if places.summary is not None:
-        _add_summary(context, places.summary, exported)
+        _append_summary(context, places.summary, exported)
     noun = "definition" if form == "ctags" else "finding"
     if places.export is None:
         write = partial(sys.stdout.buffer.write, exported.data)
@@ -153,8 +158,8 @@ def _answer(
     return emit_document(context, answer, {**document, "count": exported.count, "excluded": exported.excluded}, lines)
 
 
-def _refuse(
-    form: Form,
+def _refuse_combinations(
+    form: ExportFormat,
     pair: tuple[str, ...],
     batch_reference: str | None,
     summary: str | None,
@@ -174,7 +179,7 @@ def _refuse(
         raise InvalidInput(f"--summary cannot be used with {form}")
 
 
-def _add_summary(context: CommandContext, target: Path, export: Export) -> None:
+def _append_summary(context: CommandContext, target: Path, export: Export) -> None:
     """Append the summary to a file.
 
     Other commands may already have written summaries to this file, so it is not replaced.

@@ -6,10 +6,16 @@ import shlex
 from functools import partial
 from typing import cast
 
-from codebatch.cli.framework.answers import emit_formatted, emit_rows, open_queried_batch
+from codebatch.cli.framework.answer_printing import emit_formatted, emit_rows, open_queried_batch
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
-from codebatch.cli.framework.context import CommandContext, Form, path_option, query_batch_option, with_common_options
+from codebatch.cli.framework.context import (
+    CommandContext,
+    OutputForm,
+    path_option,
+    query_batch_option,
+    with_common_options,
+)
 from codebatch.cli.framework.format_option import form_option, resolve_form
 from codebatch.cli.framework.path_arguments import path_clause, path_restriction, paths_argument
 from codebatch.errors import InvalidInput, InvalidQuery
@@ -19,7 +25,7 @@ from codebatch.query.fields import JsonRecord, record_path
 from codebatch.system.host import usable_cores
 
 _COLUMNS = ("path", "line", "column", "source")
-_SHOWN_MAX = 300
+_MATCHES_SHOWN_MAX = 300
 """Maximum number of characters in a line of source in text output."""
 
 
@@ -54,7 +60,7 @@ def find(
     limit: int | None,
     is_count: bool,
     is_files: bool,
-    form: Form | None,
+    form: OutputForm | None,
     jobs: int | None,
     file_seconds: float,
 ) -> int:
@@ -93,7 +99,7 @@ def find(
         )
     except InvalidQuery as error:
         if not context.as_json:
-            _show_place(context, error)
+            _show_query_error(context, error)
         raise
     rows = answer.result
     columns: tuple[str, ...] = _COLUMNS
@@ -105,7 +111,7 @@ def find(
         rows, columns = [{"count": sum(cast("int", row["places"]) for row in rows)}], ("count",)
         document = rows[0]
     if form in (None, "json", "plain"):
-        lines = (_line(row) for row in rows)
+        lines = (_match_line(row) for row in rows)
         return emit_rows(context, answer, document, lines, if_none="" if is_count else if_none)
     from codebatch.cli.framework.formats import write_rows
 
@@ -119,22 +125,24 @@ def _no_matches_note(files: int, language: str, path: str | tuple[str, ...]) -> 
     return f"no matches in {count_text(files, 'file')} of {language}{where}"
 
 
-def _line(row: JsonRecord) -> str:
+def _match_line(row: JsonRecord) -> str:
     if "count" in row:
         return str(row["count"])
     if "places" in row:
         return record_path(row)
     source = str(row["source"])
     excerpt = (
-        source if len(source) <= _SHOWN_MAX else f"{source[:_SHOWN_MAX]} … ({count_text(len(source), 'character')})"
+        source
+        if len(source) <= _MATCHES_SHOWN_MAX
+        else f"{source[:_MATCHES_SHOWN_MAX]} … ({count_text(len(source), 'character')})"
     )
     return f"{record_path(row)}:{row['line']}:{row['column']}: {excerpt.strip()}"
 
 
-def _show_place(context: CommandContext, error: InvalidQuery) -> None:
+def _show_query_error(context: CommandContext, error: InvalidQuery) -> None:
     """Print the line of a query that has an error, with a caret below the error."""
     row, column = error.place
     line = error.text.split("\n")[row].replace("\t", " ")
-    start = max(column - _SHOWN_MAX // 4, 0)
-    context.report(f"  {line[start : start + _SHOWN_MAX // 2]}")
+    start = max(column - _MATCHES_SHOWN_MAX // 4, 0)
+    context.report(f"  {line[start : start + _MATCHES_SHOWN_MAX // 2]}")
     context.report(f"  {' ' * (column - start)}^")

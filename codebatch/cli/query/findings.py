@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from codebatch.cli.answers.finding_lines import location_text, source_lines
-from codebatch.cli.framework.answers import emit_document, emit_formatted, emit_rows, open_queried_batch
+from codebatch.cli.framework.answer_printing import emit_document, emit_formatted, emit_rows, open_queried_batch
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
-from codebatch.cli.framework.context import CommandContext, Form, query_batch_option, with_common_options
+from codebatch.cli.framework.context import CommandContext, OutputForm, query_batch_option, with_common_options
 from codebatch.cli.framework.filter_options import filter_options
 from codebatch.cli.framework.format_option import resolve_form
 from codebatch.cli.framework.path_arguments import path_restriction, paths_argument
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from codebatch.operations.queries.batch_query import BatchQuery
     from codebatch.operations.queries.findings import FindingsByRule, RuleFindings
 
-SHOWN = 50
-_FLOOD_MIN = 20
+FINDINGS_SHOWN = 50
+_EQUAL_MESSAGES_MIN = 20
 """If a rule has more findings than this number, all with equal messages, only the first ones are shown by default."""
-_FLOOD_SHOWN_MAX = 3
-_NONE = "no findings"
+_EQUAL_MESSAGES_SHOWN_MAX = 3
+_NO_FINDINGS_TEXT = "no findings"
 
 
 @command()
@@ -37,7 +37,7 @@ _NONE = "no findings"
 @query_batch_option
 @filter_options("--severity", "--code", "--tool", "--lang", "--path", "--where", "--task", "--output")
 @option("--all", "with_hints", is_flag=True, help="Include hints")
-@common_option("limit", default_text=f"{SHOWN} in text output, otherwise all")
+@common_option("limit", default_text=f"{FINDINGS_SHOWN} in text output, otherwise all")
 @with_common_options
 def findings(
     context: CommandContext,
@@ -45,7 +45,7 @@ def findings(
     batch_reference: str | None,
     with_hints: bool,
     limit: int | None,
-    form: Form | None,
+    form: OutputForm | None,
     severity: tuple[Severity, ...],
     code: tuple[str, ...],
     tool: tuple[str, ...],
@@ -78,23 +78,27 @@ def findings(
         task=task,
     )
     if form == "json":
-        shown_findings = cut(answer.result, limit)
+        shown_findings = limit_findings_shown(answer.result, limit)
         return emit_document(context, answer, {"batch_id": batch.id, **msgspec.structs.asdict(shown_findings)}, ())
     if form not in (None, "plain"):
         from codebatch.cli.framework.formats import default_columns, write_rows
 
-        rows = [record for rule in cut(answer.result, limit).rules for record in rule.findings]
+        rows = [record for rule in limit_findings_shown(answer.result, limit).rules for record in rule.findings]
         write = partial(write_rows, form, rows, default_columns(form, ("diagnostic",)))
-        return emit_formatted(context, answer, write, if_none="" if rows else _NONE)
-    displayed = cut(answer.result, limit) if limit else cut(hide_message_floods(answer.result), SHOWN)
+        return emit_formatted(context, answer, write, if_none="" if rows else _NO_FINDINGS_TEXT)
+    displayed = (
+        limit_findings_shown(answer.result, limit)
+        if limit
+        else limit_findings_shown(hide_message_floods(answer.result), FINDINGS_SHOWN)
+    )
     lines = finding_lines(answer.question, displayed.rules, terminal_width())
-    status = emit_rows(context, answer, (), lines, if_none=_NONE)
+    status = emit_rows(context, answer, (), lines, if_none=_NO_FINDINGS_TEXT)
     for note in _hidden_notes(answer.result, displayed):
         context.note(note)
     return status
 
 
-def cut(findings: FindingsByRule, limit: int | None) -> FindingsByRule:
+def limit_findings_shown(findings: FindingsByRule, limit: int | None) -> FindingsByRule:
     """Return the rules with at most `limit` findings in total, in the same order. None means no limit."""
     if limit is None:
         return findings
@@ -113,8 +117,8 @@ def hide_message_floods(findings: FindingsByRule) -> FindingsByRule:
     If a rule has more than _FLOOD_MIN findings, all with equal messages, only the first _FLOOD_SHOWN_MAX are kept.
     """
     rules = (
-        msgspec.structs.replace(rule, findings=rule.findings[:_FLOOD_SHOWN_MAX])
-        if len(rule.findings) > _FLOOD_MIN and len({str(record["message"]) for record in rule.findings}) == 1
+        msgspec.structs.replace(rule, findings=rule.findings[:_EQUAL_MESSAGES_SHOWN_MAX])
+        if len(rule.findings) > _EQUAL_MESSAGES_MIN and len({str(record["message"]) for record in rule.findings}) == 1
         else rule
         for rule in findings.rules
     )

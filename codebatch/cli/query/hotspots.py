@@ -10,31 +10,31 @@ import click
 import msgspec
 from msgspec import UNSET
 
-from codebatch.cli.framework.answers import emit_document, emit_formatted, open_queried_batch
+from codebatch.cli.framework.answer_printing import emit_document, emit_formatted, open_queried_batch
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.context import (
     CommandContext,
-    Form,
+    OutputForm,
     path_option,
     query_batch_option,
-    table,
+    table_lines,
     with_common_options,
 )
 from codebatch.cli.framework.format_option import form_option, resolve_form
 from codebatch.cli.framework.path_arguments import path_restriction, paths_argument
 from codebatch.operations.hotspots.hotspots import (
-    FUNCTION_LEAST,
+    FUNCTION_METRIC_MIN,
+    FUNCTION_RANKINGS,
     HOTSPOTS_MAX,
     HOTSPOTS_SHOWN,
-    OF_FUNCTIONS,
     Hotspot,
     HotspotBy,
     Hotspots,
 )
 from codebatch.query.fields import record_path
 
-_TITLES = {
+_COLUMN_TITLES = {
     "cognitive": "complexity",
     "complexity": "cyclomatic",
     "code": "code",
@@ -90,7 +90,7 @@ def hotspots(
     path: str,
     lang: tuple[str, ...],
     everything: bool,
-    form: Form | None,
+    form: OutputForm | None,
 ) -> int:
     """Rank functions by complexity, change frequency and dependents.
 
@@ -118,38 +118,40 @@ def hotspots(
         document = {"batch_id": answer.question.batch.id, "by": by, **msgspec.to_builtins(result)}
         return emit_document(context, answer, document, ())
     if_none = "" if result.rows else "no hotspots"
-    if least is None and not of_files and by in OF_FUNCTIONS:
+    if least is None and not of_files and by in FUNCTION_RANKINGS:
         functions = "other functions" if result.excluded else "functions"
-        if_none = if_none and f"no {functions} with a complexity of {FUNCTION_LEAST} or more; lower it with --min 1"
+        if_none = (
+            if_none and f"no {functions} with a complexity of {FUNCTION_METRIC_MIN} or more; lower it with --min 1"
+        )
     if form is None:
-        lines = list(_lines(result.rows))
+        lines = list(_hotspot_lines(result.rows))
         return emit_formatted(context, answer, partial(context.print, None, lines), if_none=if_none)
     from codebatch.cli.framework.formats import write_rows
 
-    columns = [field for field in Hotspot.__struct_fields__ if any(_has(row, field) for row in result.rows)]
+    columns = [field for field in Hotspot.__struct_fields__ if any(_has_value(row, field) for row in result.rows)]
     rows = [msgspec.to_builtins(row) for row in result.rows]
     columns = ["path", *(row for row in columns if row not in ("path", "path_b64"))]
     return emit_formatted(context, answer, partial(write_rows, form, rows, columns), if_none=if_none)
 
 
-def _has(hotspot: Hotspot, field: str) -> bool:
+def _has_value(hotspot: Hotspot, field: str) -> bool:
     return getattr(hotspot, field) is not UNSET
 
 
-def _lines(rows: tuple[Hotspot, ...]) -> Iterable[str]:
+def _hotspot_lines(rows: tuple[Hotspot, ...]) -> Iterable[str]:
     if not rows:
         return
-    numbers = [field for field in ("cognitive", "complexity", "code", "duplicated_lines") if _has(rows[0], field)]
-    header = [*(_TITLES[field] for field in numbers), "commits/yr", "dependents"]
-    header += ["function", "location"] if _has(rows[0], "symbol") else ["file"]
+    numbers = [field for field in ("cognitive", "complexity", "code", "duplicated_lines") if _has_value(rows[0], field)]
+    header = [*(_COLUMN_TITLES[field] for field in numbers), "commits/yr", "dependents"]
+    header += ["function", "location"] if _has_value(rows[0], "symbol") else ["file"]
 
     def cells(hotspot: Hotspot) -> list[object]:
         values = [*(getattr(hotspot, field) for field in (*numbers, "commits_per_year")), _dependents_text(hotspot)]
         place = record_path(msgspec.to_builtins(hotspot))
-        where = [str(hotspot.symbol), f"{place}:{hotspot.line}"] if _has(hotspot, "symbol") else [place]
+        where = [str(hotspot.symbol), f"{place}:{hotspot.line}"] if _has_value(hotspot, "symbol") else [place]
         return [*("?" if value is None else value for value in values), *where]
 
-    yield from table(map(cells, rows), header, paths=("location", "file"))
+    yield from table_lines(map(cells, rows), header, paths=("location", "file"))
 
 
 def _dependents_text(hotspot: Hotspot) -> object:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from codebatch.cli.framework.answers import emit_document, emit_rows, open_queried_batch
+from codebatch.cli.framework.answer_printing import emit_document, emit_rows, open_queried_batch
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.completion import complete_file
 from codebatch.cli.framework.context import CommandContext, query_batch_option, with_common_options
@@ -34,9 +34,9 @@ def inspect(
     named = kinds and kinds.split(",")
     path, line = batch.split_place(path)
     if line is not None:
-        from codebatch.cli.answers.source_line import answer_line  # Other answers do not need this import.
+        from codebatch.cli.answers.source_line import answer_inspected_line  # Other answers do not need this import.
 
-        return answer_line(context, batch.inspect_line(path, line, kind=named))
+        return answer_inspected_line(context, batch.inspect_line(path, line, kind=named))
     if kinds is None and not (everything or context.as_json or context.explain):
         from codebatch.cli.answers.file_overview import overview_lines  # Other answers do not need this import.
 
@@ -50,17 +50,17 @@ def inspect(
     if not context.explain:
         if_none = f"no records for {display_path(records_found.path)}"
         return emit_rows(context, answer, records_found.records, lines, if_none=if_none)
-    explain, more = _explained(answer.question, records_found)
+    explain, more = _explain_records(answer.question, records_found)
     document: dict[str, object] = {"batch_id": batch.id, "records": records_found.records, "explain": explain}
     document.update(path_row(records_found.path))
     return emit_document(context, answer, document, lines + more, name="inspect-explain")
 
 
-def _explained(question: BatchQuery, file_records: FileRecords) -> tuple[dict[str, object], list[str]]:
+def _explain_records(question: BatchQuery, file_records: FileRecords) -> tuple[dict[str, object], list[str]]:
     """Return from which files of the store the records of a file were read, as JSON and as lines."""
     records, batch = question.records, question.batch
     shard = next(shard for shard in records.plan.shards if shard.start <= file_records.item < shard.end)
-    where = records.source.place
+    where = records.source.description
     object_, item = records.items[file_records.item].object, file_records.item - shard.start
     document = {
         "batch_id": batch.id,

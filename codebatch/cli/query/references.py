@@ -6,11 +6,11 @@ from functools import partial
 
 import click
 
-from codebatch.cli.framework.answers import emit_rows, open_queried_batch
+from codebatch.cli.framework.answer_printing import emit_rows, open_queried_batch
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.context import CommandContext, path_option, query_batch_option, with_common_options
 from codebatch.cli.framework.path_arguments import path_clause, path_restriction, paths_argument
-from codebatch.operations.queries.references import ROLES
+from codebatch.operations.queries.references import REFERENCE_ROLES
 from codebatch.query.filters.filters import JsonRecord, record_path
 
 
@@ -23,8 +23,8 @@ from codebatch.query.filters.filters import JsonRecord, record_path
     "roles",
     multiple=True,
     metavar="ROLE",
-    type=click.Choice(ROLES),
-    help=f"Only this role: {', '.join(ROLES[:-1])} or {ROLES[-1]}",
+    type=click.Choice(REFERENCE_ROLES),
+    help=f"Only this role: {', '.join(REFERENCE_ROLES[:-1])} or {REFERENCE_ROLES[-1]}",
 )
 @path_option
 @with_common_options
@@ -50,9 +50,9 @@ def references(
     )
     as_what = f" as {' or '.join(roles)}" if roles else ""
     if_none = f"no references to {name}{as_what} in the batch{path_clause(paths_restriction)}"
-    return emit_rows(context, answer, answer.result, map(_line, answer.result), if_none=if_none)
+    return emit_rows(context, answer, answer.result, map(_reference_line, answer.result), if_none=if_none)
 
 
-def _line(row: JsonRecord) -> str:
+def _reference_line(row: JsonRecord) -> str:
     scope = f" in {row['scope']}" if row["scope"] else ""
     return f"{record_path(row)}:{row['line']}:{row['column']}: {row['role']}{scope}"

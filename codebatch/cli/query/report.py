@@ -11,7 +11,7 @@ from urllib.parse import quote
 import click
 
 from codebatch.cli.compare.diff import open_both_batches
-from codebatch.cli.framework.answers import AnswerScope, emit_document, emit_formatted, open_queried_batch
+from codebatch.cli.framework.answer_printing import AnswerScope, emit_document, emit_formatted, open_queried_batch
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.context import CommandContext, query_batch_option, with_common_options
 from codebatch.cli.framework.output_files import (
@@ -27,10 +27,10 @@ from codebatch.operations.api.batch import Batch
 from codebatch.report.report import make_report
 from codebatch.store.layout import REPORT_FILE
 
-_MARK = b'<meta name="generator" content="codebatch report">'
-_HEAD_BYTES = 4096
+_REPORT_MARK = b'<meta name="generator" content="codebatch report">'
+_HEAD_BYTES_MAX = 4096
 """Number of bytes to read at the start of a file to find _MARK, which shows that the file is a report."""
-_EXAMPLE = "for example: codebatch report -o report.html latest~1 latest"
+_EXAMPLE_HINT = "for example: codebatch report -o report.html latest~1 latest"
 
 
 class ReportAnswer(AnswerScope, frozen=True, kw_only=True):
@@ -58,7 +58,7 @@ def report(context: CommandContext, pair: tuple[str, ...], batch_reference: str 
     the same git history give the same page.
     """
     if pair and (len(pair) != 2 or batch_reference is not None):
-        raise InvalidInput("give two batches, the older one first, or none", hint=_EXAMPLE)
+        raise InvalidInput("give two batches, the older one first, or none", hint=_EXAMPLE_HINT)
     if output == STANDARD_OUTPUT:
         if context.as_json:
             raise InvalidInput("--json cannot be used with -o -")
@@ -86,10 +86,10 @@ def _refuse_other_file(target: Path) -> None:
     """
     try:
         with target.open("rb") as file:
-            head = file.read(_HEAD_BYTES)
+            head = file.read(_HEAD_BYTES_MAX)
     except FileNotFoundError:
         return
-    if _MARK not in head:
+    if _REPORT_MARK not in head:
         raise InvalidInput(
             f"{target.name!r} exists and is not a codebatch report",
             hint=f"overwrite it with: codebatch report -o {target.name}",

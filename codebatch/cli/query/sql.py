@@ -14,26 +14,28 @@ from types import FrameType
 import click
 import msgspec
 
-from codebatch.cli.framework.answers import emit_document, emit_formatted, open_queried_batch
+from codebatch.cli.framework.answer_printing import emit_document, emit_formatted, open_queried_batch
 from codebatch.cli.framework.commands import HelpfulCommand, command
-from codebatch.cli.framework.context import CommandContext, Form, query_batch_option, with_common_options
+from codebatch.cli.framework.context import CommandContext, OutputForm, query_batch_option, with_common_options
 from codebatch.cli.framework.format_option import form_option, resolve_form
-from codebatch.cli.framework.formats import STREAMED, write_rows
-from codebatch.model.task import Json
+from codebatch.cli.framework.formats import STREAMED_FORMS, write_rows
+from codebatch.model.task import JsonValue
 from codebatch.operations.queries.batch_query import Answer
-from codebatch.operations.queries.sql import Rows
+from codebatch.operations.queries.sql import SqlResult
 from codebatch.query.fields import JsonRecord
 
 _INTEGER_BITS = 64
 """Number of bits that JSON readers support in integers. DuckDB has integers of up to 128 bits."""
-_COMMENT = re.compile(r"--[^\s=]*\s")
+_SQL_COMMENT = re.compile(r"--[^\s=]*\s")
 
 
 class StatementCommand(HelpfulCommand):
     """A command whose argument may begin with an SQL comment (`--`), although options begin in the same way."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, [f"\n{argument}" if _COMMENT.match(argument) else argument for argument in args])
+        return super().parse_args(
+            ctx, [f"\n{argument}" if _SQL_COMMENT.match(argument) else argument for argument in args]
+        )
 
 
 @command(cls=StatementCommand)
@@ -41,7 +43,7 @@ class StatementCommand(HelpfulCommand):
 @query_batch_option
 @form_option
 @with_common_options
-def sql(context: CommandContext, statement: str, batch_reference: str | None, form: Form | None) -> int:
+def sql(context: CommandContext, statement: str, batch_reference: str | None, form: OutputForm | None) -> int:
     """Query the records of a batch with SQL.
 
     STATEMENT is one SELECT statement. DuckDB runs the statement; `pip install 'codebatch[sql]'` installs DuckDB. These
@@ -59,13 +61,13 @@ def sql(context: CommandContext, statement: str, batch_reference: str | None, fo
     form, context = resolve_form(context, form)
     batch = open_queried_batch(context, batch_reference)
     with _exiting_on_signals(), batch.sql(statement) as answer:
-        return _answer(context, answer, form or "table")
+        return _answer_sql(context, answer, form or "table")
 
 
-def _answer(context: CommandContext, answer: Answer[Rows], form: Form) -> int:
+def _answer_sql(context: CommandContext, answer: Answer[SqlResult], form: OutputForm) -> int:
     columns = [column.name for column in answer.result.columns]
     rows_found = (dict(zip(columns, map(_json_value, row), strict=True)) for row in answer.result.rows)
-    if form in STREAMED:
+    if form in STREAMED_FORMS:
         first = next(rows_found, None)
         rows: Iterable[JsonRecord] = () if first is None else chain((first,), rows_found)
     else:
@@ -74,11 +76,11 @@ def _answer(context: CommandContext, answer: Answer[Rows], form: Form) -> int:
         named = [column._asdict() for column in answer.result.columns]
         document: dict[str, object] = {"batch_id": answer.question.batch.id, "columns": named, "rows": rows}
         return emit_document(context, answer, document, ())
-    write = partial(write_rows, form, rows, columns, _printed_cell)
+    write = partial(write_rows, form, rows, columns, _display_cell)
     return emit_formatted(context, answer, write, if_none="" if rows else "no rows")
 
 
-def _json_value(value: object) -> Json:
+def _json_value(value: object) -> JsonValue:
     """Return a value of DuckDB as JSON.
 
     If JSON cannot represent the value, return the text that DuckDB prints for it.
@@ -102,7 +104,7 @@ def _json_value(value: object) -> Json:
             return str(value)
 
 
-def _printed_cell(row: JsonRecord, column: str) -> Json:
+def _display_cell(row: JsonRecord, column: str) -> JsonValue:
     value = row[column]
     return msgspec.json.encode(value).decode() if isinstance(value, dict) else value
 

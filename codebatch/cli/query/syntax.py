@@ -12,20 +12,26 @@ from typing import cast
 
 import click
 
-from codebatch.cli.framework.answers import emit_document, open_queried_batch
+from codebatch.cli.framework.answer_printing import emit_document, open_queried_batch
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
-from codebatch.cli.framework.context import CommandContext, SourcePath, query_batch_option, table, with_common_options
-from codebatch.cli.framework.groups import Group, group_with_common_options
+from codebatch.cli.framework.context import (
+    CommandContext,
+    SourcePath,
+    query_batch_option,
+    table_lines,
+    with_common_options,
+)
+from codebatch.cli.framework.groups import CommandGroup, group_with_common_options
 from codebatch.cli.framework.read_report import explain_option
 from codebatch.cli.output.records import record_line
-from codebatch.cli.output.terminal import printable
+from codebatch.cli.output.terminal import printable_line
 from codebatch.coordinator.analysis.planning import check_overrides
 from codebatch.errors import InvalidInput, SourceUnreadable, UnknownId
 from codebatch.model.entry import display_path
-from codebatch.model.task import Json
+from codebatch.model.task import JsonValue
 from codebatch.model.text.quantities import count_text
-from codebatch.model.text.suggestions import closest
+from codebatch.model.text.suggestions import closest_word
 from codebatch.operations.project.configuration import Configuration, load_configuration
 from codebatch.plugins.worker_services import language_services
 from codebatch.query.filters.filters import JsonRecord, path_bytes
@@ -33,7 +39,7 @@ from codebatch.store.batches.resolution import resolve_batch
 from codebatch.system.files.regular_files import read_regular
 
 _FILE_BYTES_MAX = 256 << 20
-_RULE = re.compile(r"[A-Z]+[0-9]+|[a-z]+(?:-[a-z]+)+")
+_RULE_CODE = re.compile(r"[A-Z]+[0-9]+|[a-z]+(?:-[a-z]+)+")
 _PARSE_RULES = ("syntax-error", "partial-parse")
 
 
@@ -50,29 +56,29 @@ def ast(context: CommandContext, path: Path, batch_reference: str | None, langua
     """
     contexts: dict[str, bytes] = {}
     if batch_reference is None:
-        name, content = os.fsencode(path), _read(path)
+        name, content = os.fsencode(path), _read_source(path)
     else:
         name, content, contexts = open_queried_batch(context, batch_reference).content(str(path))
     if language is not None:
         contexts["attributes"] = b"language=" + language.encode()
     tree = language_services().syntax_tree(name, content, contexts)
-    context.display.make_way()
+    context.display.erase_for_output()
     sys.stdout.buffer.write(tree)
     sys.stdout.flush()
 
 
-class _Rules(Group):
+class _RuleCommands(CommandGroup):
     """The group of commands `rules`. If the user gives a rule ID instead of a command, it suggests `rules show`."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if _RULE.fullmatch(args[0]) and self.get_command(ctx, args[0]) is None:
+        if _RULE_CODE.fullmatch(args[0]) and self.get_command(ctx, args[0]) is None:
             ctx.fail(f"no such command {args[0]!r}; did you mean `codebatch rules show {args[0]}`?")
         return super().resolve_command(ctx, args)
 
 
-@click.group(cls=_Rules)
+@click.group(cls=_RuleCommands)
 @group_with_common_options
 def rules() -> None:
     """List, describe, test and create lint rules."""
@@ -87,17 +93,17 @@ def list_(context: CommandContext, codes: tuple[str, ...], only_on: bool) -> Non
 
     Each RULE is a rule ID or a pattern such as `E7*`. The configuration of the current directory applies.
     """
-    every = _every_rule()
-    finds = language_services().summaries()
+    every = _list_all_rules()
+    finds = language_services().rule_summaries()
     rows = [row | {"summary": row["summary"] or finds.get(str(row["code"]), "")} for row in every]
     rows = [row for row in rows if not codes or any(fnmatchcase(str(row["code"]), code) for code in codes)]
     if not rows:
-        raise _no_rule(codes[0], [str(row["code"]) for row in every])
+        raise _unknown_rule_error(codes[0], [str(row["code"]) for row in every])
     rows = [row for row in rows if row["enabled"] or not only_on]
     cells = (
         (row["code"], row["severity"], "on" if row["enabled"] else "off", row["tool"], row["summary"]) for row in rows
     )
-    context.print(rows, table(cells, ("rule", "severity", "", "tool", "detects")))
+    context.print(rows, table_lines(cells, ("rule", "severity", "", "tool", "detects")))
     if len(rows) == 1:
         context.note(f"describe it with: codebatch rules show {rows[0]['code']}")
 
@@ -111,9 +117,9 @@ def show(context: CommandContext, code: str, batch_reference: str | None) -> int
 
     If there is a batch, also shows how many findings of the rule the batch has.
     """
-    every = {str(row["code"]): row for row in _every_rule()}
+    every = {str(row["code"]): row for row in _list_all_rules()}
     if code not in every:
-        raise _no_rule(code, every)
+        raise _unknown_rule_error(code, every)
     rule = every[code] | language_services().explain_rule(_lint_settings(), code)
     lines = _rule_lines(rule)
     batch = open_queried_batch(context, batch_reference) if batch_reference or _has_batch(context) else None
@@ -143,25 +149,25 @@ def _rule_lines(rule: dict[str, object]) -> list[str]:
         lines += ["", *str(rule["explanation"]).rstrip().split("\n")]
     elif rule["example"]:
         lines += ["", "example:", *(f"  {line}" for line in str(rule["example"]).split("\n"))]
-    return [printable(line) for line in lines]
+    return [printable_line(line) for line in lines]
 
 
-def _no_rule(code: str, known: Collection[str]) -> InvalidInput:
+def _unknown_rule_error(code: str, known: Collection[str]) -> InvalidInput:
     if code in _PARSE_RULES:
         return InvalidInput(
             f"{code!r} is not a lint rule; it is reported by the task `parse`",
             hint=f"see: codebatch query diagnostics --code {code}",
         )
-    similar = closest(code.upper(), known) or closest(code, known)
+    similar = closest_word(code.upper(), known) or closest_word(code, known)
     hint = f"did you mean {similar!r}?" if similar else "see: codebatch rules list"
     return InvalidInput(f"no such rule {code!r}", hint=hint)
 
 
 def _has_batch(context: CommandContext) -> bool:
-    if not context.place.exists():
+    if not context.store_place.has_store():
         return False
     try:
-        resolve_batch(context.place.open(), None)
+        resolve_batch(context.store_place.open(), None)
     except UnknownId:
         return False
     return True
@@ -180,12 +186,12 @@ def test(context: CommandContext, paths: tuple[Path, ...]) -> int:
     """
     from codebatch.operations.maintenance.rule_trials import test_rules
 
-    files = [(os.fsencode(path), _read(path)) for path in paths]
+    files = [(os.fsencode(path), _read_source(path)) for path in paths]
     configuration = load_configuration(Path.cwd())
     seconds = configuration.settings.file_seconds_max
     answer = test_rules(_lint_settings(configuration), files, seconds=seconds)
     lines = [record_line(finding) for finding in answer["findings"]]
-    lines += [_trial_text(file) for file in answer["files"]] if answer["rules"] else []
+    lines += [_trial_line(file) for file in answer["files"]] if answer["rules"] else []
     is_wrong = False
     for row in answer["rules"]:
         wrong = cast("list[dict[str, object]]", row["failed_examples"])
@@ -203,7 +209,7 @@ def test(context: CommandContext, paths: tuple[Path, ...]) -> int:
     return 1 if is_wrong else 3 if answer["failures"] else 0
 
 
-def _trial_text(file: JsonRecord) -> str:
+def _trial_line(file: JsonRecord) -> str:
     """Return a line with the result of testing custom rules on a file."""
     displayed_file = display_path(path_bytes(file))
     if file["skip_reason"]:
@@ -224,19 +230,19 @@ def _trial_text(file: JsonRecord) -> str:
 @with_common_options
 def new(context: CommandContext, rule_id: str, language: str | None) -> None:
     """Add an example of a custom rule to the configuration file of the project."""
-    from codebatch.operations.project.scaffolding import new_rule
+    from codebatch.operations.project.scaffolding import scaffold_rule
 
-    created = new_rule(Path.cwd(), rule_id, language)
+    created = scaffold_rule(Path.cwd(), rule_id, language)
     context.print(created, [f"{created.file}:", *(f"  {line}" for line in created.text.splitlines())])
     context.note("test its examples with: codebatch rules test")
     context.note("run it on the project with: codebatch run")
 
 
-def _every_rule() -> list[dict[str, object]]:
+def _list_all_rules() -> list[dict[str, object]]:
     return language_services().list_rules(_lint_settings())
 
 
-def _lint_settings(configuration: Configuration | None = None) -> dict[str, Json]:
+def _lint_settings(configuration: Configuration | None = None) -> dict[str, JsonValue]:
     """Return the validated settings of the task `lint`. The default is the configuration of the current project.
 
     Raises InvalidConfiguration.
@@ -247,7 +253,7 @@ def _lint_settings(configuration: Configuration | None = None) -> dict[str, Json
     return settings
 
 
-def _read(path: Path) -> bytes:
+def _read_source(path: Path) -> bytes:
     """Return the content of a file on disk.
 
     Raises InvalidInput if it does not exist, and SourceUnreadable if it cannot be read.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from codebatch.cli.answers.schemas import Completion
+from codebatch.cli.answers.schemas import CompletionAnswer
 from codebatch.cli.framework.commands import command
-from codebatch.cli.framework.context import CommandContext, table, with_common_options
+from codebatch.cli.framework.context import CommandContext, table_lines, with_common_options
 from codebatch.cli.framework.exit import COMPLETE_VARIABLE
 
 _SHELLS = ("bash", "zsh", "fish")
@@ -19,16 +19,16 @@ def api(context: CommandContext) -> None:
 
     With --json, prints every command, option, record kind and error, and the JSON schemas of all answers.
     """
-    from codebatch.cli.reference.interface import describe
+    from codebatch.cli.reference.interface import describe_interface
 
     root = click.get_current_context().find_root().command
     assert isinstance(root, click.Group)
-    described = describe(root)
+    described = describe_interface(root)
     rows = (
         (described_command.name, described_command.answer or "-", described_command.description)
         for described_command in described.commands
     )
-    context.print(described, table(rows, ("command", "answer", "description")))
+    context.print(described, table_lines(rows, ("command", "answer", "description")))
 
 
 @command()
@@ -39,7 +39,7 @@ def explain(context: CommandContext, words: tuple[str, ...]) -> None:
 
     COMMAND must be a command that only reads the store. `codebatch explain` itself does not read the store.
     """
-    from codebatch.cli.framework.explain_answers import explain as explain_command
+    from codebatch.cli.framework.explain_answers import explain_command as explain_command
 
     explained = explain_command(" ".join(words))
     lines = [f"{source.description}" + "".join(f"\n  {path}" for path in source.paths) for source in explained.reads]
@@ -63,4 +63,4 @@ def completion(context: CommandContext, shell: str) -> None:
     assert kind is not None
     completion_class = kind(click.get_current_context().find_root().command, {}, "codebatch", COMPLETE_VARIABLE)
     script = completion_class.source_template % completion_class.source_vars()
-    context.print(Completion(shell=shell, script=script), script.splitlines())
+    context.print(CompletionAnswer(shell=shell, script=script), script.splitlines())

@@ -21,10 +21,10 @@ from codebatch.cli.answers.differences import DiffAnswer, ImprovementsAnswer, Re
 from codebatch.cli.answers.work_status import WorkStatus
 from codebatch.cli.compare.baseline import BaselineCreateAnswer, BaselineRule
 from codebatch.cli.compare.check import CheckReport
-from codebatch.cli.framework.answers import AnswerScope
+from codebatch.cli.framework.answer_printing import AnswerScope
 from codebatch.cli.framework.commands import HelpfulOption as CommandOption
-from codebatch.cli.framework.explain_answers import EXPLAINED, ExplainedCommand
-from codebatch.cli.framework.groups import FLAGS, answer_schema_name
+from codebatch.cli.framework.explain_answers import EXPLAINED_COMMANDS, ExplainedCommand
+from codebatch.cli.framework.groups import GLOBAL_FLAGS, answer_schema_name
 from codebatch.cli.query.export import ExportAnswer
 from codebatch.cli.query.report import ReportAnswer
 from codebatch.cli.reference.help import HelpAnswer, VersionAnswer
@@ -44,26 +44,26 @@ from codebatch.model.entry import EntryLine
 from codebatch.model.record import Record
 from codebatch.model.task import PIPELINES
 from codebatch.model.work.event import AnyEvent
-from codebatch.operations.gate.baselines import Update
+from codebatch.operations.gate.baselines import BaselineUpdate
 from codebatch.operations.hotspots.hotspots import HotspotBy, Hotspots
 from codebatch.operations.maintenance.cache_misses import MissesAnswer
 from codebatch.operations.maintenance.diagnosis import Diagnosis
-from codebatch.operations.project.scaffolding import NewRule, NewTask
+from codebatch.operations.project.scaffolding import RuleScaffold, TaskScaffold
 from codebatch.operations.queries.batches import ShardStatus, TaskStatus
 from codebatch.operations.queries.duplicates import DuplicateBlocks
 from codebatch.operations.queries.findings import FindingsByRule
-from codebatch.operations.queries.mentions import Mentions
+from codebatch.operations.queries.mentions import NameMentions
 from codebatch.operations.runs.indexing import IndexAnswer
 from codebatch.query.answers.dependencies import Cycle, Dependent, FileImport
 from codebatch.query.answers.summary import Summary
 from codebatch.selftests.catalogue import GateDescription, GateExplainAnswer
 from codebatch.selftests.findings import BundleResult, GateResult
 from codebatch.store.results.untrusted import UntrustedKey
-from codebatch.work.control.analysis import Analysis
-from codebatch.work.control.dry_run import Rehearsal
+from codebatch.work.control.analysis import WorkAnalysis
+from codebatch.work.control.dry_run import DryRunAnswer
 from codebatch.work.control.questions import OpenQuestion
 
-_EVERYWHERE = {"store", "color", *FLAGS}
+_GLOBAL_PARAMETERS = {"store", "color", *GLOBAL_FLAGS}
 
 
 class DescribedArgument(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,16 +136,16 @@ class DescribedApi(msgspec.Struct, frozen=True, kw_only=True):
     schemas: dict[str, object]
 
 
-_NOTES = ("notes", tuple[str, ...])
+_NOTES_MEMBER = ("notes", tuple[str, ...])
 """A member `notes`, which some answers have: results may be missing because files were only partially parsed."""
 
 
-def _rows(name: str, type_: object, *members: tuple[str, object]) -> type[msgspec.Struct]:
+def _rows_type(name: str, type_: object, *members: tuple[str, object]) -> type[msgspec.Struct]:
     """Return the type of an answer with rows, in the member `records`. `members` are added to the type."""
     return _answer_type(name, AnswerScope, [("records", type_), *members])
 
 
-def _scoped(name: str, content: type[msgspec.Struct], *members: tuple[str, object]) -> type[msgspec.Struct]:
+def _scoped_type(name: str, content: type[msgspec.Struct], *members: tuple[str, object]) -> type[msgspec.Struct]:
     """Return the type of an answer with the members of `content`, those of AnswerScope, and additional `members`."""
     scope = [(field.name, field.type) for field in msgspec.structs.fields(AnswerScope)]
     new_members = [member for member in scope if member[0] not in content.__struct_fields__]
@@ -171,76 +171,76 @@ def _answer_type(
 Records = list[Record] | dict[str, int]
 """The answer of `query`: records, or numbers with `--count` and `--group-by`. With `--fields`, only these."""
 
-ANSWERS: dict[str, object] = {
+ANSWER_TYPES: dict[str, object] = {
     "api": DescribedApi,
     "ask": AskAnswer,
     "baseline-create": BaselineCreateAnswer,
     "baseline-show": list[BaselineRule],
-    "baseline-update": _scoped("baseline-update", Update, ("path", str)),
+    "baseline-update": _scoped_type("baseline-update", BaselineUpdate, ("path", str)),
     "batch-init": answers.BatchInitAnswer,
     "batch-list": list[answers.BatchRow],
-    "batch-outputs": answers.BatchOutputs,
+    "batch-outputs": answers.BatchOutputsAnswer,
     "batch-show": answers.BatchShowAnswer,
     "cancel": WorkStatus | StatusAnswer,
-    "callers": _rows("callers", list[answers.CallerRow], _NOTES),
+    "callers": _rows_type("callers", list[answers.CallerRow], _NOTES_MEMBER),
     "cat-object": CatObjectAnswer,
-    "check": _scoped("check", CheckReport),
-    "completion": answers.Completion,
-    "config-show": dict[str, answers.Setting],
-    "def": _rows("def", list[Record], _NOTES),
+    "check": _scoped_type("check", CheckReport),
+    "completion": answers.CompletionAnswer,
+    "config-show": dict[str, answers.SettingRow],
+    "def": _rows_type("def", list[Record], _NOTES_MEMBER),
     "diagnose": Diagnosis,
     "diff": DiffAnswer,
-    "duplicates": _scoped("duplicates", DuplicateBlocks),
+    "duplicates": _scoped_type("duplicates", DuplicateBlocks),
     "error": answers.ErrorAnswer,
-    "errors": _rows("errors", list[answers.ErrorFinding | answers.FailureWithEvidence]),
+    "errors": _rows_type("errors", list[answers.ErrorFinding | answers.FailureWithEvidence]),
     "events": AnyEvent,
     "explain": ExplainedCommand,
     "explain-miss": MissesAnswer,
     "export": ExportAnswer,
-    "files": _rows("files", list[answers.FileRow]),
+    "files": _rows_type("files", list[answers.FileRow]),
     "files-snapshot": list[EntryLine],
     "files-why": answers.PathSelectionAnswer,
-    "find": _rows("find", list[answers.CodeMatch] | dict[str, int]),
-    "findings": _scoped("findings", FindingsByRule),
+    "find": _rows_type("find", list[answers.CodeMatchRow] | dict[str, int]),
+    "findings": _scoped_type("findings", FindingsByRule),
     "follow": AnyEvent,
     "gate-bundle": BundleResult,
     "gate-explain": GateExplainAnswer,
     "gate-list": list[GateDescription],
     "gate-run": GateResult,
     "gc": GcAnswer,
-    "graph": _rows("graph", list[FileImport]),
-    "graph-cycles": _rows("graph-cycles", list[Cycle]),
-    "graph-dot": _rows("graph-dot", list[tuple[str, str]]),
+    "graph": _rows_type("graph", list[FileImport]),
+    "graph-cycles": _rows_type("graph-cycles", list[Cycle]),
+    "graph-dot": _rows_type("graph-dot", list[tuple[str, str]]),
     "help": HelpAnswer,
-    "hotspots": _scoped("hotspots", Hotspots, ("by", HotspotBy)),
-    "impact": _rows("impact", list[Dependent], ("mentions", Mentions | None)),
-    "impact-tests": _rows("impact-tests", list[str], ("mentions", Mentions | None)),
+    "hotspots": _scoped_type("hotspots", Hotspots, ("by", HotspotBy)),
+    "impact": _rows_type("impact", list[Dependent], ("mentions", NameMentions | None)),
+    "impact-tests": _rows_type("impact-tests", list[str], ("mentions", NameMentions | None)),
     "improvements": ImprovementsAnswer,
     "import": ImportAnswer,
     "index-build": IndexAnswer,
     "init": answers.InitAnswer,
-    "inspect": _rows("inspect", list[Record]),
-    "inspect-explain": _scoped("inspect-explain", answers.InspectFileAnswer),
-    "inspect-line": _scoped("inspect-line", answers.InspectLineAnswer),
+    "inspect": _rows_type("inspect", list[Record]),
+    "inspect-explain": _scoped_type("inspect-explain", answers.InspectFileAnswer),
+    "inspect-line": _scoped_type("inspect-line", answers.InspectLineAnswer),
     "pin": answers.PinAnswer,
     "pipeline": answers.PipelineAnswer,
     "pipelines": list[answers.PipelineRow],
-    "outline": _rows("outline", list[Record], _NOTES),
-    "query-diagnostics": _rows("query-diagnostics", Records),
-    "query-duplicates": _rows("query-duplicates", Records),
-    "query-edges": _rows("query-edges", Records),
-    "query-failures": _rows("query-failures", Records),
-    "query-files": _rows("query-files", Records),
-    "query-metrics": _rows("query-metrics", Records),
-    "query-outputs": _rows("query-outputs", Records),
-    "query-stats": _rows("query-stats", dict[str, int]),
-    "query-symbols": _rows("query-symbols", Records),
-    "references": _rows("references", list[answers.ReferenceRow], _NOTES),
+    "outline": _rows_type("outline", list[Record], _NOTES_MEMBER),
+    "query-diagnostics": _rows_type("query-diagnostics", Records),
+    "query-duplicates": _rows_type("query-duplicates", Records),
+    "query-edges": _rows_type("query-edges", Records),
+    "query-failures": _rows_type("query-failures", Records),
+    "query-files": _rows_type("query-files", Records),
+    "query-metrics": _rows_type("query-metrics", Records),
+    "query-outputs": _rows_type("query-outputs", Records),
+    "query-stats": _rows_type("query-stats", dict[str, int]),
+    "query-symbols": _rows_type("query-symbols", Records),
+    "references": _rows_type("references", list[answers.ReferenceRow], _NOTES_MEMBER),
     "regressions": RegressionsAnswer,
     "report": ReportAnswer,
     "resume": RunAnswer,
     "rules-list": list[rules.RuleRow],
-    "rules-new": NewRule,
+    "rules-new": RuleScaffold,
     "rules-show": rules.RuleShowAnswer,
     "rules-test": rules.RulesTestAnswer,
     "run": RunAnswer,
@@ -249,24 +249,24 @@ ANSWERS: dict[str, object] = {
     "snapshot-list": list[answers.SnapshotListRow],
     "snapshot-show": SnapshotShowAnswer,
     "snapshot-take": answers.SnapshotTakeAnswer,
-    "sql": _scoped("sql", answers.SqlRows),
+    "sql": _scoped_type("sql", answers.SqlAnswer),
     "status": StatusAnswer,
     "store-stats": StoreStatsAnswer,
-    "summary": _scoped("summary", Summary),
-    "task-new": NewTask,
+    "summary": _scoped_type("summary", Summary),
+    "task-new": TaskScaffold,
     "task-test": TaskTestAnswer,
     "task-try": TaskTryAnswer,
     "tasks": list[TaskStatus],
-    "top": _rows("top", dict[str, int]),
+    "top": _rows_type("top", dict[str, int]),
     "trace": TraceAnswer,
     "unpin": answers.UnpinAnswer,
     "verify": VerifyAnswer,
     "verify-trust": UntrustedKey,
     "version": VersionAnswer,
-    "work-analyze": Analysis,
+    "work-analyze": WorkAnalysis,
     "work-answer": WorkStatus,
     "work-attempts": list[AttemptRow],
-    "work-dry-run": Rehearsal,
+    "work-dry-run": DryRunAnswer,
     "work-log": list[LogRow],
     "work-pause": WorkStatus,
     "work-questions": list[OpenQuestion],
@@ -285,7 +285,7 @@ _ANSWERS_OF_BOTH_KINDS = {"cancel"}
 
 def answer_schema(name: str) -> dict[str, object]:
     """Return the JSON Schema of an answer, draft 2020-12."""
-    type_ = ANSWERS[name]
+    type_ = ANSWER_TYPES[name]
     kinds = get_args(type_) if isinstance(type_, UnionType) and name in _ANSWERS_OF_BOTH_KINDS else (type_,)
     bodies, parts = msgspec.json.schema_components(kinds, schema_hook=lambda _: {"description": "any JSON value"})
     body = bodies[0] if len(bodies) == 1 else {"anyOf": list(bodies)}
@@ -302,7 +302,7 @@ def schema_head(name: str) -> dict[str, object]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"codebatch {name}"}
 
 
-def describe(group: click.Group) -> DescribedApi:
+def describe_interface(group: click.Group) -> DescribedApi:
     """Return the description of the command line.
 
     It is made from the command objects, so it is always the same for the same program.
@@ -315,11 +315,11 @@ def describe(group: click.Group) -> DescribedApi:
     return DescribedApi(
         version=__version__,
         commands=tuple(_describe_command(names[each], command) for each, command in distinct.items()),
-        options=tuple(map(_option, _command_options(group))),
-        kinds={kind.__struct_config__.tag: _sentence(kind.__doc__) for kind in get_args(Record)},
+        options=tuple(map(_describe_option, _command_options(group))),
+        kinds={kind.__struct_config__.tag: _as_sentence(kind.__doc__) for kind in get_args(Record)},
         pipelines={each.name: each.tasks for each in PIPELINES.values()},
-        errors=_errors(),
-        schemas={answer_schema_name(name): answer_schema(name) for name in sorted(ANSWERS)},
+        errors=_describe_errors(),
+        schemas={answer_schema_name(name): answer_schema(name) for name in sorted(ANSWER_TYPES)},
     )
 
 
@@ -335,19 +335,21 @@ def iter_commands(group: click.Group, words: tuple[str, ...] = ()) -> Iterator[t
 
 
 def _describe_command(names: list[str], command: click.Command) -> DescribedCommand:
-    name = next((answer_name for answer_name in _answer_names(names) if answer_name in ANSWERS), "")
+    name = next((answer_name for answer_name in _answer_names(names) if answer_name in ANSWER_TYPES), "")
     return DescribedCommand(
         name=names[0],
         aliases=tuple(names[1:]),
-        description=_sentence(command.help),
+        description=_as_sentence(command.help),
         arguments=tuple(
-            _argument(answer_name) for answer_name in command.params if isinstance(answer_name, click.Argument)
+            _describe_argument(answer_name) for answer_name in command.params if isinstance(answer_name, click.Argument)
         ),
         options=tuple(
-            _option(answer_name) for answer_name in _command_options(command) if answer_name.name not in _EVERYWHERE
+            _describe_option(answer_name)
+            for answer_name in _command_options(command)
+            if answer_name.name not in _GLOBAL_PARAMETERS
         ),
         answer=answer_schema_name(name) if name else None,
-        explainable=any(answer_name in EXPLAINED for answer_name in _answer_names(names)),
+        explainable=any(answer_name in EXPLAINED_COMMANDS for answer_name in _answer_names(names)),
     )
 
 
@@ -360,7 +362,7 @@ def _command_options(command: click.Command) -> list[click.Option]:
     return [parameter for parameter in command.params if isinstance(parameter, click.Option)]
 
 
-def _argument(argument: click.Argument) -> DescribedArgument:
+def _describe_argument(argument: click.Argument) -> DescribedArgument:
     return DescribedArgument(
         name=argument.make_metavar(click.Context(click.Command(""))),
         required=argument.required,
@@ -368,7 +370,7 @@ def _argument(argument: click.Argument) -> DescribedArgument:
     )
 
 
-def _option(option: click.Option) -> DescribedOption:
+def _describe_option(option: click.Option) -> DescribedOption:
     choices = option.type.choices if isinstance(option.type, click.Choice) else ()
     return DescribedOption(
         names=tuple(option.opts),
@@ -382,19 +384,19 @@ def _option(option: click.Option) -> DescribedOption:
     )
 
 
-def _errors() -> tuple[DescribedError, ...]:
+def _describe_errors() -> tuple[DescribedError, ...]:
     kinds: list[type[CodebatchError]] = [CodebatchError]
     for kind in kinds:
         kinds += kind.__subclasses__()
     coded = [kind for kind in kinds[1:] if "code" in kind.__dict__]
     errors = [
-        DescribedError(code=kind.code, exit=kind.exit_status, description=_sentence(kind.__doc__)) for kind in coded
+        DescribedError(code=kind.code, exit=kind.exit_status, description=_as_sentence(kind.__doc__)) for kind in coded
     ]
     unknown = "The command line has an unknown command or option, or an invalid value."
     usage = DescribedError(code="usage", exit=2, description=unknown)
     return tuple(sorted([*errors, usage], key=lambda error: error.code))
 
 
-def _sentence(text: str | None) -> str:
+def _as_sentence(text: str | None) -> str:
     """Return the first paragraph of a docstring on one line."""
     return " ".join((text or "").strip().split("\n\n")[0].split())

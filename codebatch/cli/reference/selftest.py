@@ -9,23 +9,23 @@ import click
 from msgspec.structs import asdict, replace
 
 from codebatch.cli.framework.commands import command, option
-from codebatch.cli.framework.context import CommandContext, batch_option, table, with_common_options
-from codebatch.cli.framework.groups import Group, group_with_common_options
+from codebatch.cli.framework.context import CommandContext, batch_option, table_lines, with_common_options
+from codebatch.cli.framework.groups import CommandGroup, group_with_common_options
 from codebatch.cli.run.run import RunListener
 from codebatch.errors import BatchIncomplete
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.runs.execution import ExecutionSettings
-from codebatch.selftests.catalogue import GATES, GateExplainAnswer, check_bundle, describe_gate, find_gate
+from codebatch.selftests.catalogue import SELFTEST_GATES, GateExplainAnswer, check_bundle, describe_gate, find_gate
 from codebatch.selftests.findings import GateResult
-from codebatch.selftests.running import run_all, run_gate
-from codebatch.selftests.subject import Subject, SubjectCommand
+from codebatch.selftests.running import run_bundle, run_gate
+from codebatch.selftests.subject import SelftestSubject, SubjectCommand
 
-EXIT_FAILED = 1
-_SHOWN_MAX = 20
+EXIT_GATE_FAILED = 1
+_FAILURES_SHOWN_MAX = 20
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 @group_with_common_options
 def selftest() -> None:
     """Run self-tests on the store, a batch and this installation."""
@@ -48,12 +48,14 @@ def gate_list(context: CommandContext, status: str | None, tag: str | None) -> N
     names in CodeBatch 1.0.2.
     """
     gates = tuple(
-        describe_gate(gate) for gate in GATES if (not status or gate.status == status) and (not tag or tag in gate.tags)
+        describe_gate(gate)
+        for gate in SELFTEST_GATES
+        if (not status or gate.status == status) and (not tag or tag in gate.tags)
     )
     rows = [(gate.gate_id, gate.status, " ".join(gate.aliases) or "-", gate.invariant) for gate in gates]
     context.print(
         gates,
-        table(rows, ("self-test", "status", "aliases", "checks")) if rows else [],
+        table_lines(rows, ("self-test", "status", "aliases", "checks")) if rows else [],
         if_none="no matching self-tests",
     )
 
@@ -69,11 +71,11 @@ def gate_run(context: CommandContext, name: str, batch_reference: str | None) ->
     """
     chosen = find_gate(name)
     listener = RunListener(context)
-    subject = _subject(context, batch_reference, listener)
-    subject.check_names()
+    subject = _make_subject(context, batch_reference, listener)
+    subject.check_reference()
     result = _with_store_in_hints(context, run_gate(chosen, subject))
     context.print(result, _result_lines(result))
-    return _status(context, [result])
+    return _gates_exit_status(context, [result])
 
 
 @command("bundle")
@@ -91,15 +93,15 @@ def gate_bundle(context: CommandContext, name: str, batch_reference: str | None,
     """
     check_bundle(name)
     listener = RunListener(context)
-    subject = _subject(context, batch_reference, listener)
-    subject.check_names()
-    bundle = run_all(name, subject, is_stopping=fail_fast)
+    subject = _make_subject(context, batch_reference, listener)
+    subject.check_reference()
+    bundle = run_bundle(name, subject, is_stopping=fail_fast)
     bundle = replace(bundle, results=tuple(_with_store_in_hints(context, result) for result in bundle.results))
     lines = [line for result in bundle.results for line in _result_lines(result)]
     counts = {"passed": bundle.passed_count, "failed": bundle.failed_count, "skipped": bundle.skipped_count}
     lines.append(", ".join(f"{count:,} {word}" for word, count in counts.items() if count))
     context.print(bundle, lines)
-    return _status(context, bundle.results)
+    return _gates_exit_status(context, bundle.results)
 
 
 @command("explain")
@@ -122,9 +124,9 @@ for _command in (gate_list, gate_run, gate_bundle, gate_explain):
     selftest.add_command(_command)
 
 
-def _subject(context: CommandContext, reference: str | None, listener: RunListener) -> Subject:
-    return Subject(
-        context.place,
+def _make_subject(context: CommandContext, reference: str | None, listener: RunListener) -> SelftestSubject:
+    return SelftestSubject(
+        context.store_place,
         reference,
         execution=lambda: ExecutionSettings(configuration=load_configuration(Path.cwd())),
         commands=list_program_commands,
@@ -138,9 +140,9 @@ def list_program_commands() -> list[SubjectCommand]:
     Raises ImportError or AttributeError if one cannot be loaded.
     """
     from codebatch.cli import cli  # Imported late, because `codebatch.cli` imports this module.
-    from codebatch.cli.reference.interface import describe, iter_commands
+    from codebatch.cli.reference.interface import describe_interface, iter_commands
 
-    described = {name for command in describe(cli).commands for name in (command.name, *command.aliases)}
+    described = {name for command in describe_interface(cli).commands for name in (command.name, *command.aliases)}
     return [
         SubjectCommand(
             name=" ".join(words),
@@ -155,10 +157,10 @@ def list_program_commands() -> list[SubjectCommand]:
 def _with_store_in_hints(context: CommandContext, result: GateResult) -> GateResult:
     """Return the result of a self-test. If the user named a store, commands in its hints name this store."""
     failures = tuple(
-        replace(failure, suggestion=failure.suggestion and context.suggest(failure.suggestion))
+        replace(failure, suggestion=failure.suggestion and context.complete_hint(failure.suggestion))
         for failure in result.failures
     )
-    return replace(result, failures=failures, reason=context.suggest(result.reason))
+    return replace(result, failures=failures, reason=context.complete_hint(result.reason))
 
 
 def _result_lines(result: GateResult) -> Iterator[str]:
@@ -166,20 +168,20 @@ def _result_lines(result: GateResult) -> Iterator[str]:
     failed = count_text(result.failures_count, "failure")
     detail = {"passed": looked, "failed": f"{failed}; {looked}" if looked else failed, "skipped": result.reason}
     yield f"{result.outcome:7}  {result.gate_id:25}  {detail[result.outcome]}".rstrip()
-    for failure in result.failures[:_SHOWN_MAX]:
+    for failure in result.failures[:_FAILURES_SHOWN_MAX]:
         yield f"    {failure.location}: {failure.message}" if failure.location else f"    {failure.message}"
         differs = (("expected", failure.expected), ("actual", failure.actual), ("hint", failure.suggestion))
         yield from (f"      {word}: {text}" for word, text in differs if text)
-    if (more := result.failures_count - _SHOWN_MAX) > 0:
+    if (more := result.failures_count - _FAILURES_SHOWN_MAX) > 0:
         yield f"    {count_text(more, 'more failure')}"
 
 
-def _status(context: CommandContext, results: Sequence[GateResult]) -> int:
+def _gates_exit_status(context: CommandContext, results: Sequence[GateResult]) -> int:
     """Return the exit status for the results of self-tests. Skipped self-tests are reported even with `-q`."""
     skipped_ids = [result.gate_id for result in results if result.outcome == "skipped"]
     if skipped_ids:
         context.report(f"incomplete: skipped {', '.join(skipped_ids)}")
     outcomes = {result.outcome for result in results}
     if "failed" in outcomes:
-        return EXIT_FAILED
+        return EXIT_GATE_FAILED
     return BatchIncomplete.exit_status if outcomes == {"skipped"} else 0

@@ -10,22 +10,28 @@ from pathlib import Path
 import click
 from msgspec.structs import asdict
 
-from codebatch.cli.answers.holders import instant
+from codebatch.cli.answers.holders import instant_text
 from codebatch.cli.answers.schemas import (
     BatchInitAnswer,
-    BatchOutputs,
+    BatchOutputsAnswer,
     BatchRow,
     BatchShowAnswer,
     PipelineAnswer,
     PipelineRow,
     TaskRow,
 )
-from codebatch.cli.framework.answers import open_queried_batch
+from codebatch.cli.framework.answer_printing import open_queried_batch
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.completion import complete_batch
-from codebatch.cli.framework.context import CommandContext, batch_option, query_batch_option, table, with_common_options
-from codebatch.cli.framework.groups import Group, group_with_common_options
+from codebatch.cli.framework.context import (
+    CommandContext,
+    batch_option,
+    query_batch_option,
+    table_lines,
+    with_common_options,
+)
+from codebatch.cli.framework.groups import CommandGroup, group_with_common_options
 from codebatch.cli.framework.read_report import explain_option
 from codebatch.coordinator.analysis.planning import find_pipeline
 from codebatch.errors import InvalidInput
@@ -37,13 +43,13 @@ from codebatch.operations.queries import batches
 from codebatch.operations.queries.batch_query import displayed_restriction
 from codebatch.operations.queries.batches import ListedBatch
 from codebatch.plugins.entry_points import describe_task
-from codebatch.store.batches.batches import BatchDir, read_batch_names
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.batch_directory import BatchDir, read_batch_names
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.ids import latest_offset
 from codebatch.store.results.outputs import current_outputs
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 @group_with_common_options
 def batch() -> None:
     """Create a batch without running it, list and show batches."""
@@ -65,11 +71,11 @@ def batch_init(context: CommandContext, snapshot_reference: str, pipeline: str |
     # Imported here, because the other commands of this module do not need it.
     from codebatch.operations.runs.planning import plan_snapshot
 
-    store = context.place.open()
+    store = context.store_place.open()
     configuration = load_configuration(Path.cwd())
     new_batch, plan = plan_snapshot(configuration, store, snapshot_reference, pipeline, context.note)
     context.report_other_project(store, new_batch)
-    size = f"{count_text(plan.items, 'file')} in {count_text(len(plan.shards), 'shard')}"
+    size = f"{count_text(plan.item_count, 'file')} in {count_text(len(plan.shards), 'shard')}"
     context.print(
         BatchInitAnswer(
             batch_id=new_batch.id, snapshot_id=plan.snapshot_id, pipeline=plan.pipeline, plan_digest=plan.digest
@@ -86,7 +92,7 @@ def batch_init(context: CommandContext, snapshot_reference: str, pipeline: str |
 @with_common_options
 def batch_list(context: CommandContext, pipeline: str | None, is_active: bool) -> None:
     """List all batches, the oldest first."""
-    store = context.place.open()
+    store = context.store_place.open()
     names = read_batch_names(store)
     listed = batches.list_batches(store, context.note, pipeline=pipeline)
     rows = [_batch_row(listed_batch, names) for listed_batch in listed if listed_batch.is_active or not is_active]
@@ -95,7 +101,7 @@ def batch_list(context: CommandContext, pipeline: str | None, is_active: bool) -
     ]
     context.print(
         rows,
-        table((row.values() for row in displayed_rows), displayed_rows[0]) if displayed_rows else [],
+        table_lines((row.values() for row in displayed_rows), displayed_rows[0]) if displayed_rows else [],
         if_none="no matching batches" if pipeline or is_active else "no batches yet",
     )
 
@@ -124,25 +130,25 @@ def batch_show(context: CommandContext, named: str | None, batch_reference: str 
     else:
         store, batch_dir = context.batch(reference, "any")
     if not only_outputs:
-        _show(context, store, batch_dir)
+        _answer_batch(context, store, batch_dir)
         return
     directory = str(batches.outputs_directory(batch_dir))
     if context.as_json:
-        context.print(BatchOutputs(outputs=directory), (), name="batch-outputs")
+        context.print(BatchOutputsAnswer(outputs=directory), (), name="batch-outputs")
         return
     # A shell needs exactly the bytes of the path to open it, so they are not converted to text.
-    context.display.make_way()
+    context.display.erase_for_output()
     sys.stdout.buffer.write(os.fsencode(directory) + b"\n")
     sys.stdout.flush()
 
 
-def _show(context: CommandContext, store: StoreDir, batch_dir: BatchDir) -> None:
+def _answer_batch(context: CommandContext, store: StoreDir, batch_dir: BatchDir) -> None:
     about, outputs = batch_dir.about, current_outputs(batch_dir)
     root = None if outputs is None else str(outputs.root)
-    names = _names(batch_dir.id, read_batch_names(store))
+    names = _names_of_batch(batch_dir.id, read_batch_names(store))
     row = BatchShowAnswer(
         batch_id=batch_dir.id,
-        created_at=instant(about.created_at_ns),
+        created_at=instant_text(about.created_at_ns),
         snapshot_id=about.snapshot_id,
         pipeline=about.pipeline,
         status=batches.read_batch_state(store, batch_dir)[0],
@@ -163,14 +169,14 @@ def _batch_row(listed_batch: ListedBatch, names: Mapping[str, str]) -> BatchRow:
     about = None if listed_batch.batch is None else listed_batch.batch.about
     return BatchRow(
         batch_id=listed_batch.id,
-        created_at="" if about is None else instant(about.created_at_ns),
+        created_at="" if about is None else instant_text(about.created_at_ns),
         snapshot_id="" if about is None else about.snapshot_id,
         pipeline="" if about is None else about.pipeline,
         status=listed_batch.state,
         files=0 if about is None else about.items,
         source="" if about is None else ", ".join(map(display_path, about.sources)),
         paths=() if listed_batch.batch is None else displayed_restriction(listed_batch.batch),
-        names=_names(listed_batch.id, names),
+        names=_names_of_batch(listed_batch.id, names),
     )
 
 
@@ -184,7 +190,7 @@ def tasks(context: CommandContext, batch_reference: str | None) -> None:
     rows = batches.task_states(store, batch)
     context.print(
         rows,
-        table(
+        table_lines(
             ((r.task_id, r.status, ", ".join(r.depends_on) or "-", r.files_done, r.files_failed) for r in rows),
             ("task", "status", "needs", "done", "failed"),
         ),
@@ -212,7 +218,9 @@ def shards(context: CommandContext, batch_reference: str | None, task: str, stat
     store, batch = context.batch(batch_reference)
     state_filter = "open" if state_filter == "ready" else state_filter
     rows = [asdict(state) for state in batches.shard_states(store, batch, task) if state_filter in (None, state.status)]
-    context.print(rows, table((row.values() for row in rows), rows[0]) if rows else [], if_none="no matching shards")
+    context.print(
+        rows, table_lines((row.values() for row in rows), rows[0]) if rows else [], if_none="no matching shards"
+    )
 
 
 @command()
@@ -221,7 +229,7 @@ def pipelines(context: CommandContext) -> None:
     """List the pipelines."""
     context.print(
         [PipelineRow(name=p.name, description=p.summary, tasks=p.tasks) for p in PIPELINES.values()],
-        table(
+        table_lines(
             ((p.name, ", ".join(p.tasks), p.summary) for p in PIPELINES.values()), ("pipeline", "tasks", "description")
         ),
     )
@@ -242,7 +250,7 @@ def pipeline(context: CommandContext, name: str) -> None:
         PipelineAnswer(name=chosen.name, description=chosen.summary, tasks=tuple(map(_task_row, declared))),
         [
             f"{chosen.name}: {chosen.summary}",
-            *table(
+            *table_lines(
                 ((t.name, ", ".join(t.needs) or "-", ", ".join(t.records), t.summary) for t in declared),
                 ("task", "needs", "records", "description"),
             ),
@@ -261,7 +269,7 @@ def _task_row(task: TaskDescription) -> TaskRow:
     )
 
 
-def _names(batch_id: str, names: Mapping[str, str]) -> tuple[str, ...]:
+def _names_of_batch(batch_id: str, names: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(name for name, named in names.items() if named == batch_id)
 
 

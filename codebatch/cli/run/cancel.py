@@ -9,23 +9,23 @@ from __future__ import annotations
 import click
 
 from codebatch.cli.answers.trust import explaining_untrusted_commands
-from codebatch.cli.answers.work_status import answer_work, summary
+from codebatch.cli.answers.work_status import answer_work_status, status_summary
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.context import CommandContext, with_common_options
 from codebatch.cli.framework.work_options import live_batch_option, trust_option
-from codebatch.cli.output.progress import Stage
+from codebatch.cli.output.progress import ProgressStage
 from codebatch.errors import InvalidInput
 from codebatch.model.work.command import CommandId
-from codebatch.store.batches.batches import is_work
+from codebatch.store.batches.batch_directory import is_work
 from codebatch.work.control import cancel as cancelling
-from codebatch.work.control.batches import resolve_live
+from codebatch.work.control.batches import resolve_live_batch
 from codebatch.work.control.listener import WorkListener, WorkProgress
 from codebatch.work.definition.tables import SECONDS_MAX
 
-_RUNNING_SHOWN = 3
+_RUNNING_SHOWN_MAX = 3
 
 
-class EndListener(WorkListener):
+class CancelListener(WorkListener):
     """A listener for a cancellation.
 
     While the command waits for processes and tasks to end, it prints them on standard error.
@@ -38,16 +38,16 @@ class EndListener(WorkListener):
         self._context.note(text)
 
     def waiting(self, running: tuple[CommandId, ...], process_text: str) -> None:
-        more = f" and {len(running) - _RUNNING_SHOWN:,} more" if len(running) > _RUNNING_SHOWN else ""
-        tasks = f"{', '.join(running[:_RUNNING_SHOWN])}{more} of " if running else ""
-        self._context.display.show_stage(Stage(f"waiting for {tasks}{process_text}"))
+        more = f" and {len(running) - _RUNNING_SHOWN_MAX:,} more" if len(running) > _RUNNING_SHOWN_MAX else ""
+        tasks = f"{', '.join(running[:_RUNNING_SHOWN_MAX])}{more} of " if running else ""
+        self._context.display.show_stage(ProgressStage(f"waiting for {tasks}{process_text}"))
 
     def update(self, progress: WorkProgress) -> None:
-        running_ids = ", ".join(command.id for command in progress.running[:_RUNNING_SHOWN])
-        self._context.display.show_stage(Stage(f"waiting for {running_ids}" if running_ids else "ending"))
+        running_ids = ", ".join(command.id for command in progress.running[:_RUNNING_SHOWN_MAX])
+        self._context.display.show_stage(ProgressStage(f"waiting for {running_ids}" if running_ids else "ending"))
 
 
-def _finite(_: click.Context, __: click.Parameter, seconds: float | None) -> float | None:
+def _refuse_infinite(_: click.Context, __: click.Parameter, seconds: float | None) -> float | None:
     # For NaN, `seconds <= SECONDS_MAX` is false, so this condition refuses NaN too.
     if seconds is not None and not seconds <= SECONDS_MAX:
         raise InvalidInput(f"--grace must be from 0 to {SECONDS_MAX:,}, not {seconds}")
@@ -59,7 +59,7 @@ def _finite(_: click.Context, __: click.Parameter, seconds: float | None) -> flo
 @option(
     "--grace",
     type=click.FloatRange(min=0),
-    callback=_finite,
+    callback=_refuse_infinite,
     metavar="SECONDS",
     default_text="grace period of each task",
     help="Task lists: grace period before running tasks are killed",
@@ -84,12 +84,12 @@ def cancel(
     Running tasks of a task list are terminated, and killed after the grace period. Workers of an analysis finish their
     current file. Results so far are kept.
     """
-    store = context.place.open()
-    batch = resolve_live(store, batch_reference, context.note, kind="any")
+    store = context.store_place.open()
+    batch = resolve_live_batch(store, batch_reference, context.note, kind="any")
     if not is_work(batch):
         if grace is not None or is_trusted:
             raise InvalidInput("--grace and --trust apply only to task lists", hint=f"batch {batch.id} is an analysis")
-        cancelling.cancel_analysis(batch, is_forced=is_forced, waits=not no_wait, listener=EndListener(context))
+        cancelling.cancel_analysis(batch, is_forced=is_forced, waits=not no_wait, listener=CancelListener(context))
         from codebatch.cli.answers.analysis_status import answer_analysis_status  # The import follows the request.
 
         context.batches.append(batch)
@@ -104,7 +104,7 @@ def cancel(
             is_forced=is_forced,
             waits=not no_wait,
             is_trusted=is_trusted,
-            listener=EndListener(context),
+            listener=CancelListener(context),
         ),
     )
     is_ended = (
@@ -113,5 +113,5 @@ def cancel(
         and not work_batch.standing.workers
     )
     how = "" if is_ended else "; running tasks are being stopped"
-    answer_work(context, work_batch, [f"{work_batch.standing.state.value}: {summary(work_batch)}{how}"])
+    answer_work_status(context, work_batch, [f"{work_batch.standing.state.value}: {status_summary(work_batch)}{how}"])
     return 0

@@ -13,21 +13,21 @@ from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.context import CommandContext, batch_option, with_common_options
 from codebatch.cli.framework.read_report import explain_option
 from codebatch.cli.output.eta import eta_text
-from codebatch.cli.output.progress import Stage
-from codebatch.cli.output.terminal import printable
+from codebatch.cli.output.progress import ProgressStage
+from codebatch.cli.output.terminal import printable_line
 from codebatch.errors import BatchIncomplete
 from codebatch.model.text.quantities import count_text
 from codebatch.model.work.event import AnyEvent, BatchEnded, BatchProgress, instant_ns
 from codebatch.operations.runs.events import BatchActivity
 from codebatch.scheduling.lifecycle import CommandState
-from codebatch.store.batches.batches import BatchDir, is_work
+from codebatch.store.batches.batch_directory import BatchDir, is_work
 from codebatch.system.clock import wall_ns
 from codebatch.work.control.follow import iter_followed_events, make_follower, parse_cursor_option
 
 since_option = option("--since", metavar="CURSOR", help="Print only events after the event with this cursor")
 
-_RUNNING = (CommandState.RUNNING.value,)
-_TO_GO = (CommandState.PENDING.value, CommandState.READY.value, "WAITING")
+_RUNNING_STATES = (CommandState.RUNNING.value,)
+_OPEN_STATES = (CommandState.PENDING.value, CommandState.READY.value, "WAITING")
 
 
 @command()
@@ -56,7 +56,7 @@ def follow(context: CommandContext, batch_reference: str | None, since: str | No
             progress_line.add_status(item)
         elif item is not None:
             last_event = item
-            _print(context, item, only_printed=True)
+            _print_event(context, item, only_printed=True)
             progress_line.add_event(item)
         progress_line.draw()
     if activity.is_over and not isinstance(last_event, BatchEnded) and not place.seq:
@@ -85,19 +85,19 @@ def events(context: CommandContext, batch_reference: str | None, since: str | No
     for event in iter_followed_events(followed) if is_followed else followed.read():
         if event is not None and not isinstance(event, BatchActivity):
             is_silent = False
-            _print(context, event, only_printed=False)
+            _print_event(context, event, only_printed=False)
     if is_silent:
         context.report("no events: the batch has not started, or its events were removed")
 
 
-def _print(context: CommandContext, event: AnyEvent, *, only_printed: bool) -> None:
+def _print_event(context: CommandContext, event: AnyEvent, *, only_printed: bool) -> None:
     if context.as_json:
         line = msgspec.json.encode(event) + b"\n"
     elif only_printed and not is_printed(event):
         return
     else:
-        line = printable(event_line(event)).encode(sys.stdout.encoding or "utf-8", "backslashreplace") + b"\n"
-    with context.display.aside():
+        line = printable_line(event_line(event)).encode(sys.stdout.encoding or "utf-8", "backslashreplace") + b"\n"
+    with context.display.without_progress_line():
         sys.stdout.buffer.write(line)
         sys.stdout.flush()
 
@@ -126,8 +126,8 @@ class _ProgressLine:
         """Draw the line."""
         counts = self._counts
         planned = sum(counts.values())
-        to_go = sum(counts.get(state, 0) for state in _TO_GO)
-        running = sum(counts.get(state, 0) for state in _RUNNING)
+        to_go = sum(counts.get(state, 0) for state in _OPEN_STATES)
+        running = sum(counts.get(state, 0) for state in _RUNNING_STATES)
         blocked = counts.get(CommandState.BLOCKED.value, 0)
         done = counts.get(CommandState.DONE.value, 0)
         more = [f"{running:,} running"] if running else []
@@ -135,14 +135,14 @@ class _ProgressLine:
         more += [f"{to_go:,} left"] if to_go else []
         closed = self._progress.closed_pools if self._progress is not None else ()
         more += closed_pool_texts({pool.pool: instant_ns(pool.until) for pool in closed})
-        stage = Stage(
+        stage = ProgressStage(
             "following", planned - to_go - running - blocked, planned, self._things, ", ".join(more), is_even=False
         )
         self._context.display.show_stage(
-            msgspec.structs.replace(stage, remaining_text=self._remaining() if done < planned else "")
+            msgspec.structs.replace(stage, remaining_text=self._remaining_text() if done < planned else "")
         )
 
-    def _remaining(self) -> str:
+    def _remaining_text(self) -> str:
         """Return the remaining time as text.
 
         Between two events, the time decreases with the local clock, unless a task waits for an answer.
@@ -162,17 +162,17 @@ def _report_not_running(
         orphans = activity.orphaned_commands
         runs = f"{count_text(orphans, 'task')} still {'runs' if orphans == 1 else 'run'}"
         context.note(
-            f"the batch is not running{_since(last)}, but {runs}; waiting for {them} to end; "
+            f"the batch is not running{_since_hint(last)}, but {runs}; waiting for {them} to end; "
             f"to resume the batch: codebatch resume --batch {batch.id}"
         )
 
 
 def _not_running_error(batch: BatchDir, last: AnyEvent | None) -> BatchIncomplete:
     return BatchIncomplete(
-        f"batch {batch.id} has not ended, but it is not running{_since(last)}",
+        f"batch {batch.id} has not ended, but it is not running{_since_hint(last)}",
         hint=f"resume it with: codebatch resume --batch {batch.id}",
     )
 
 
-def _since(last: AnyEvent | None) -> str:
+def _since_hint(last: AnyEvent | None) -> str:
     return "" if last is None else f" (last event at {event_line(last)[:8]})"

@@ -10,8 +10,8 @@ import msgspec
 
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.context import CommandContext, batch_option, with_common_options
-from codebatch.cli.run.run import RunListener, executing
-from codebatch.model.analysis.imports import FORMATS, ExcludedRecords, ImportFormat
+from codebatch.cli.run.run import RunListener, with_execution_options
+from codebatch.model.analysis.imports import IMPORT_FORMATS, ExcludedRecords, ImportFormat
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.runs.execution import ExecutionSettings
 from codebatch.operations.runs.import_file import import_files
@@ -36,7 +36,7 @@ class ImportAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @command("import")
-@click.argument("form", metavar="FORMAT", type=click.Choice(FORMATS))
+@click.argument("form", metavar="FORMAT", type=click.Choice(IMPORT_FORMATS))
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @option("--as", "task", metavar="TASK", required=True, help="Task name for the findings, such as eslint")
 @batch_option
@@ -49,7 +49,7 @@ class ImportAnswer(msgspec.Struct, frozen=True, kw_only=True):
 )
 @option("--allow-failed", is_flag=True, help="Accept a file in which the tool reports that it failed")
 @with_common_options
-@executing
+@with_execution_options
 def import_(
     context: CommandContext,
     execution: ExecutionSettings,
@@ -74,7 +74,7 @@ def import_(
     """
     imported = import_files(
         execution,
-        context.place.open(),
+        context.store_place.open(),
         batch_reference,
         files,
         form=form,

@@ -10,7 +10,7 @@ import click
 import msgspec
 from msgspec.structs import asdict
 
-from codebatch.cli.framework.answers import completeness_exit_status, report_missing_results, rerun
+from codebatch.cli.framework.answer_printing import completeness_exit_status, report_missing_results, rerun
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.completion import complete_batch
@@ -24,14 +24,14 @@ from codebatch.model.digest import DIGEST_PATTERN
 from codebatch.model.entry import display_path, path_from_fields
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.maintenance.cache_misses import MissesAnswer, MissReason, explain_misses
-from codebatch.operations.maintenance.verification import verify as verify_batch
+from codebatch.operations.maintenance.verification import verify_batch as verify_batch
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.runs.execution import ExecutionSettings
-from codebatch.store.results.untrusted import UntrustedKey, trust
+from codebatch.store.results.untrusted import UntrustedKey, trust_key
 
-_DIGEST_SHOWN = 12
-_SHOWN_MAX = 20
-_BATCH = re.compile(r"latest(~.*)?\Z|batch-|@[^/]+\Z")
+_DIGEST_DIGITS_SHOWN = 12
+_DIFFERENCES_SHOWN_MAX = 20
+_BATCH_REFERENCE = re.compile(r"latest(~.*)?\Z|batch-|@[^/]+\Z")
 _FIELD_NAMES = {
     "object": "content",
     "executable": "executable bit",
@@ -97,13 +97,13 @@ def explain_miss(context: CommandContext, words: tuple[str, ...], task: str | No
     """
     if len(words) > 2:
         raise click.UsageError("give at most a batch and a file")
-    is_batch = len(words) == 2 or (words and _BATCH.match(words[0]))
+    is_batch = len(words) == 2 or (words and _BATCH_REFERENCE.match(words[0]))
     reference, path = (*words, None)[:2] if is_batch else (None, *words, None)[:2]
     store, batch = context.batch(reference)
     catalogue = load_configuration(Path.cwd()).catalogue
     answer, completeness = explain_misses(store, batch, catalogue, path=path, task=task, note=context.note)
     report_missing_results(context, store, batch, completeness)
-    context.print(answer, _lines(answer))
+    context.print(answer, _miss_lines(answer))
     return completeness_exit_status(completeness)
 
 
@@ -136,7 +136,7 @@ def verify(context: CommandContext, reference: str | None, share: float, key: st
     if key is not None:
         if reference is not None:
             raise InvalidInput("BATCH cannot be used with --trust")
-        return _trust(context, key)
+        return _trust_key(context, key)
     store, batch = context.batch(reference)
     execution = ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs)
     listener = RunListener(context)
@@ -144,7 +144,8 @@ def verify(context: CommandContext, reference: str | None, share: float, key: st
     if verified.signal_status:
         return verified.signal_status
     displayed_mismatches = [
-        MismatchedResult(task=task, **asdict(mismatch)) for task, mismatch in verified.differences[:_SHOWN_MAX]
+        MismatchedResult(task=task, **asdict(mismatch))
+        for task, mismatch in verified.differences[:_DIFFERENCES_SHOWN_MAX]
     ]
     answer = VerifyAnswer(
         batch_id=batch.id,
@@ -177,37 +178,37 @@ def _verification_lines(answer: VerifyAnswer) -> Iterator[str]:
         yield f"{count_text(answer.failed, 'result')} could not be produced again"
 
 
-def _trust(context: CommandContext, key: str) -> int:
-    store = context.place.open()
+def _trust_key(context: CommandContext, key: str) -> int:
+    store = context.store_place.open()
     with store.writing():
-        trusted = trust(store, key)
+        trusted = trust_key(store, key)
     context.print(trusted, [f"reused again: {trusted.task} {trusted.key}"], name="verify-trust")
     return 0
 
 
-def _lines(answer: MissesAnswer) -> Iterator[str]:
+def _miss_lines(answer: MissesAnswer) -> Iterator[str]:
     for task in answer.tasks:
         yield f"{task.task}: {task.executed:,} executed, {task.reused:,} reused"
         for reason in task.reasons:
             differences = "; ".join(map(_difference_text, reason.differences))
             against = f" ({reason.base})" if reason.base else ""
-            yield f"  {reason.count:,}: {differences}{against}{_first_paths(reason)}"
+            yield f"  {reason.count:,}: {differences}{against}{_first_paths_text(reason)}"
 
 
 def _difference_text(difference: FieldDifference) -> str:
     words = [_FIELD_NAMES.get(difference.field, difference.field), *([difference.name] if difference.name else [])]
     if difference.new is not None:
-        words.append(f"{_short(difference.old)} -> {_short(difference.new)}")
+        words.append(f"{_short_value(difference.old)} -> {_short_value(difference.new)}")
     elif difference.old is not None:
-        words.append(f"{_short(difference.old)} -> -" if difference.name else difference.old)
+        words.append(f"{_short_value(difference.old)} -> -" if difference.name else difference.old)
     return " ".join(words)
 
 
-def _short(value: str | None) -> str:
-    return "-" if value is None else value[:_DIGEST_SHOWN] if DIGEST_PATTERN.match(value) else value
+def _short_value(value: str | None) -> str:
+    return "-" if value is None else value[:_DIGEST_DIGITS_SHOWN] if DIGEST_PATTERN.match(value) else value
 
 
-def _first_paths(reason: MissReason) -> str:
+def _first_paths_text(reason: MissReason) -> str:
     displayed_paths = [display_path(path_from_fields(row.get("path"), row.get("path_b64"))) for row in reason.paths]
     more = reason.count - len(displayed_paths)
     return f": {', '.join(displayed_paths)}{f' and {more:,} more' if more else ''}" if displayed_paths else ""

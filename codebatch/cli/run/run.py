@@ -17,10 +17,16 @@ from codebatch.cli.answers.schemas import ShardRunRow, ShardsRunAnswer
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.context import CommandContext, SourcePath, batch_option, with_common_options
-from codebatch.cli.framework.work_options import Output, ResumeOptions, output_option, reload_option, trust_option
-from codebatch.cli.output.progress import Stage
+from codebatch.cli.framework.work_options import (
+    AttemptOutput,
+    ResumeOptions,
+    output_option,
+    reload_option,
+    trust_option,
+)
+from codebatch.cli.output.progress import ProgressStage
 from codebatch.cli.output.records import collection_line
-from codebatch.coordinator.analysis.progress_counter import Phase, RunProgress
+from codebatch.coordinator.analysis.progress_counter import RunPhase, RunProgress
 from codebatch.errors import InvalidInput, NoBatch
 from codebatch.model.entry import display_path
 from codebatch.model.text.quantities import count_text, human_bytes
@@ -29,10 +35,10 @@ from codebatch.operations.queries.batch_query import displayed_restriction
 from codebatch.operations.queries.batches import task_states
 from codebatch.operations.runs import resume as continuing
 from codebatch.operations.runs.collection import CollectionResult
-from codebatch.operations.runs.execution import Action, ExecutionSettings, Listener
+from codebatch.operations.runs.execution import ExecutionSettings, Listener, RunAction
 from codebatch.operations.runs.headline import Headline
 from codebatch.operations.runs.run_result import RunResult
-from codebatch.store.batches.batches import BatchDir, is_work
+from codebatch.store.batches.batch_directory import BatchDir, is_work
 from codebatch.store.batches.resolution import resolve_batch
 
 if TYPE_CHECKING:
@@ -40,7 +46,7 @@ if TYPE_CHECKING:
 
 COLLECTED_SHOWN_MAX = 5
 
-_ACTIONS: dict[Action, str] = {
+_ACTION_TEXTS: dict[RunAction, str] = {
     "new": "new",
     "resumed": "resumed",
     "joined": "joined: another process is already running it",
@@ -97,7 +103,7 @@ class RunListener(Listener):
     def note(self, text: str) -> None:
         self._context.note(text)
 
-    def phase(self, phase: Phase, done: int = 0, planned: int = 0, unit: str = "files") -> None:
+    def phase(self, phase: RunPhase, done: int = 0, planned: int = 0, unit: str = "files") -> None:
         self._context.phase(phase, done, planned, unit)
 
     def frozen(self, frozen: ProjectSnapshot) -> None:
@@ -105,10 +111,10 @@ class RunListener(Listener):
         size = f"{count_text(frozen.files, 'file')}, {human_bytes(frozen.size_bytes)}"
         self._context.detail(f"snapshot {frozen.snapshot.id}: {size} ({how})")
 
-    def chosen(self, batch: BatchDir, action: Action) -> None:
+    def chosen(self, batch: BatchDir, action: RunAction) -> None:
         self._context.use_store_of(batch)
         note = self.note if action == "joined" else self._context.detail
-        note(f"batch {batch.id}: {_ACTIONS[action]}")
+        note(f"batch {batch.id}: {_ACTION_TEXTS[action]}")
 
     def update(self, progress: RunProgress) -> None:
         planned, done = progress.results_planned, progress.results_done
@@ -117,7 +123,7 @@ class RunListener(Listener):
         parts = [f"{progress.records:,} records"] if progress.records else []
         parts += [f"{progress.failures:,} failed"] if progress.failures else []
         parts += unfinished if has_last_only else []
-        stage = Stage(
+        stage = ProgressStage(
             "running",
             done,
             planned,
@@ -135,7 +141,7 @@ class RunListener(Listener):
         self.note(f"{collection_line(collected)}{named}")
 
 
-def executing(function: Callable[..., int]) -> Callable[..., int]:
+def with_execution_options(function: Callable[..., int]) -> Callable[..., int]:
     """Add the options of commands that execute tasks. The command receives them as one argument, `execution`."""
 
     @common_option("jobs")
@@ -192,7 +198,7 @@ def executing(function: Callable[..., int]) -> Callable[..., int]:
 )
 @common_option("batch", default_text="batch of the current files, or a new batch", help="Resume this batch")
 @with_common_options
-@executing
+@with_execution_options
 def run(
     context: CommandContext,
     execution: ExecutionSettings,
@@ -231,7 +237,7 @@ def run(
 
         result = run_paths(
             paths or (Path(),),
-            context.place,
+            context.store_place,
             execution,
             pipeline=pipeline,
             task=task,
@@ -242,16 +248,16 @@ def run(
             allow_empty=allow_empty,
             listener=RunListener(context),
         )
-        return _answer(context, result)
+        return _answer_run(context, result)
     options: dict[str, object] = {"PATH": paths, "--pipeline": pipeline, "--again": forces_rerun}
     options |= {"--allow-empty": allow_empty, "--include": include, "--exclude": exclude}
-    _refuse_with_batch([name for name, value in options.items() if value])
+    _refuse_options_with_batch([name for name, value in options.items() if value])
     store, batch = context.batch(batch_reference)
     result = continuing.run_batch(execution, store, batch, task, RunListener(context), name=name)
-    return _answer(context, result)
+    return _answer_run(context, result)
 
 
-def _refuse_with_batch(options: list[str]) -> None:
+def _refuse_options_with_batch(options: list[str]) -> None:
     """Raise InvalidInput if one of `options` was given together with `--batch`. They apply only to a new batch."""
     if options:
         message = f"{options[0]} cannot be used with --batch, because a batch keeps its settings"
@@ -268,7 +274,7 @@ def _refuse_with_batch(options: list[str]) -> None:
 @output_option
 @trust_option
 @with_common_options
-@executing
+@with_execution_options
 def resume(
     context: CommandContext,
     execution: ExecutionSettings,
@@ -278,7 +284,7 @@ def resume(
     blocked: bool,
     wait_answers: bool,
     reloads: bool,
-    output: Output,
+    output: AttemptOutput,
     is_trusted: bool,
 ) -> int:
     """Resume an interrupted batch and retry what failed.
@@ -293,10 +299,10 @@ def resume(
     store, batch = context.batch(batch_reference, "any")
     if is_work(batch):
         from codebatch.cli.work.work import resume_work  # Analyses do not need this import.
-        from codebatch.work.control.batches import refuse_unnamed
+        from codebatch.work.control.batches import refuse_unnamed_batch
 
-        if batch_reference is None and context.place.named is not None:
-            refuse_unnamed(batch)
+        if batch_reference is None and context.store_place.named is not None:
+            refuse_unnamed_batch(batch)
         if execution != ExecutionSettings(configuration=execution.configuration):
             raise InvalidInput(
                 "a batch of a task list is resumed with the settings that it was started with",
@@ -310,7 +316,7 @@ def resume(
         message = "--force, --trust, --only, --blocked, --wait-answers and --reload apply only to task lists"
         raise InvalidInput(message, hint=f"batch {batch.id} is an analysis")
     result = continuing.resume(execution, store, batch, RunListener(context))
-    return _answer(context, result)
+    return _answer_run(context, result)
 
 
 @command("run-shard")
@@ -318,7 +324,7 @@ def resume(
 @option("--task", "task", metavar="NAME", required=True, help="Task to run")
 @option("--shard", "prefix", metavar="PREFIX", required=True, help="Run the shards whose ID starts with PREFIX")
 @with_common_options
-@executing
+@with_execution_options
 def run_shard(
     context: CommandContext, execution: ExecutionSettings, batch_reference: str | None, task: str, prefix: str
 ) -> int:
@@ -335,7 +341,7 @@ def run_shard(
     return result.signal_status or (3 if result.open or "failed" in result.states.values() else 0)
 
 
-def _answer(context: CommandContext, result: RunResult) -> int:
+def _answer_run(context: CommandContext, result: RunResult) -> int:
     """Print the result of a run. Return the exit status."""
     batch, state, summary = result.batch, result.standing, result.summary
     context.batches.append(batch)
@@ -387,13 +393,13 @@ def _answer(context: CommandContext, result: RunResult) -> int:
         return 3 if state.tally.failed else 0
     command = next_command(result.headline)
     if command is not None:
-        context.note(f"next: {command}" + ("" if _is_default(context, result) else f" --batch {batch.id}"))
+        context.note(f"next: {command}" + ("" if _is_default_batch(context, result) else f" --batch {batch.id}"))
     return 0
 
 
-def _is_default(context: CommandContext, result: RunResult) -> bool:
+def _is_default_batch(context: CommandContext, result: RunResult) -> bool:
     """Return whether a query without `--batch`, in the current directory, uses the batch of this run."""
-    store = replace(result.store, project=context.place.project)
+    store = replace(result.store, project=context.store_place.project)
     try:
         return resolve_batch(store, None, is_unrestricted=True).id == result.batch.id
     except NoBatch:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from codebatch.cli.framework.commands import command
 from codebatch.cli.framework.context import CommandContext, batch_option, with_common_options
 from codebatch.cli.framework.read_report import explain_option
-from codebatch.store.batches.batches import is_work
+from codebatch.store.batches.batch_directory import is_work
 from codebatch.system.processes.garbage_collector import collector_paused
 
 
@@ -20,11 +20,11 @@ def status(context: CommandContext, batch_reference: str | None) -> None:
     """
     store, batch = context.batch(batch_reference, "any")
     if is_work(batch):
-        from codebatch.cli.answers.work_status import answer_status  # Analyses do not need this import.
+        from codebatch.cli.answers.work_status import answer_work_summary  # Analyses do not need this import.
         from codebatch.work.control.batches import load_work_batch
 
         with collector_paused():
-            answer_status(context, load_work_batch(store, batch))
+            answer_work_summary(context, load_work_batch(store, batch))
         return
     from codebatch.cli.answers.analysis_status import (
         answer_analysis_status,  # Batches of commands do not need this import.

@@ -9,16 +9,16 @@ import msgspec
 
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.context import CommandContext, SourcePath, with_common_options
-from codebatch.cli.framework.groups import Group, group_with_common_options
+from codebatch.cli.framework.groups import CommandGroup, group_with_common_options
 from codebatch.cli.output.records import record_line
 from codebatch.model.record import Record
 from codebatch.model.text.quantities import count_text
-from codebatch.operations.maintenance.determinism_check import OutputDifference, try_task
+from codebatch.operations.maintenance.determinism_check import OutputDifference, run_task_twice
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.queries.failure_evidence import parse_traceback
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 
-_SHOWN_MAX = 20
+_DIFFERENCES_SHOWN_MAX = 20
 
 
 class TaskTestAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +54,7 @@ class _NoteListener(Listener):
         self._context.note(text)
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 @group_with_common_options
 def task() -> None:
     """Create and test custom tasks."""
@@ -74,10 +74,10 @@ def test(context: CommandContext, name: str, path: Path, jobs: int | None) -> in
     Exit status 1 if the results of a file differ.
     """
     execution = ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs)
-    check_result = try_task(execution, name, [path], _NoteListener(context))
+    check_result = run_task_twice(execution, name, [path], _NoteListener(context))
     if check_result.signal_status:
         return check_result.signal_status
-    displayed_differences = check_result.differences[:_SHOWN_MAX]
+    displayed_differences = check_result.differences[:_DIFFERENCES_SHOWN_MAX]
     lines = [
         f"{difference.path}:\n  - {difference.first}\n  + {difference.second}" for difference in displayed_differences
     ]
@@ -142,9 +142,9 @@ def new(context: CommandContext, name: str) -> None:
 
     Writes a task to tools/NAME.py, a test of the task, and its entry in the configuration file.
     """
-    from codebatch.operations.project.scaffolding import new_task
+    from codebatch.operations.project.scaffolding import scaffold_task
 
-    created = new_task(Path.cwd(), name)
+    created = scaffold_task(Path.cwd(), name)
     named = (f"{created.configuration}:", *(f"  {line}" for line in created.text.splitlines()))
     context.print(created, [created.file, created.test, *named])
     context.note(f"try it on a file with: codebatch task try {name} FILE")

@@ -40,7 +40,7 @@ def trace(context: CommandContext, batch_reference: str | None, output: str) -> 
         if context.as_json:
             raise InvalidInput("--json cannot be used with a trace on standard output; write it to a file with -o FILE")
         data = make_trace(*context.batch(batch_reference, "any"))
-        context.display.make_way()
+        context.display.erase_for_output()
         sys.stdout.buffer.write(data + b"\n")
         sys.stdout.flush()
         return

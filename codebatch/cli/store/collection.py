@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 from codebatch.cli.answers.schemas import PinAnswer, StorePartSize, UnpinAnswer
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.completion import complete_batch
-from codebatch.cli.framework.context import CommandContext, table, with_common_options
+from codebatch.cli.framework.context import CommandContext, table_lines, with_common_options
 from codebatch.cli.framework.read_report import explain_option
 from codebatch.cli.output.records import collection_line
 from codebatch.model.text.quantities import human_bytes
@@ -59,7 +59,7 @@ def gc(context: CommandContext, keep: int | None, is_dry: bool) -> None:
     another process writes to the store.
     """
     chosen = keep or load_configuration(Path.cwd()).settings.store.keep
-    collected = collect_garbage(context.place.open(), keep=chosen, is_dry=is_dry, note=context.report)
+    collected = collect_garbage(context.store_place.open(), keep=chosen, is_dry=is_dry, note=context.report)
     removed = [
         *(f"batch     {id_}" for id_ in collected.batches),
         *(f"snapshot  {id_}" for id_ in collected.snapshots),
@@ -75,9 +75,9 @@ def pin(context: CommandContext, reference: str) -> None:
 
     The protection lasts until `codebatch unpin`.
     """
-    store = context.place.open()
+    store = context.store_place.open()
     with store.writing():
-        pinned_id = pins.pin(store, reference, context.note)
+        pinned_id = pins.pin_reference(store, reference, context.note)
     context.print(PinAnswer(pinned=pinned_id), [f"pinned {pinned_id}"])
 
 
@@ -89,9 +89,9 @@ def unpin(context: CommandContext, reference: str) -> None:
 
     Pins and names protect a batch from removal.
     """
-    store = context.place.open()
+    store = context.store_place.open()
     with store.writing():
-        unpinned_id = pins.unpin(store, reference, context.note)
+        unpinned_id = pins.unpin_reference(store, reference, context.note)
     context.print(UnpinAnswer(unpinned=unpinned_id), [f"unpinned {unpinned_id}"])
 
 
@@ -103,7 +103,7 @@ def store_stats(context: CommandContext) -> None:
 
     Files that are hard-linked several times are counted once. Pinned and named batches are listed.
     """
-    store = context.place.open()
+    store = context.store_place.open()
     stats = read_store_stats(store)
     parts = {part: StorePartSize(files=files, bytes=size) for part, (files, size) in stats.parts.items()}
     lines = [
@@ -113,6 +113,6 @@ def store_stats(context: CommandContext) -> None:
         f"snapshots {stats.snapshots:,}",
         *(f"pinned    {pinned_id}" for pinned_id in stats.pinned),
         *(f"named     {batch_id} @{name}" for name, batch_id in stats.batch_names.items()),
-        *table(((part, files, size) for part, (files, size) in stats.parts.items()), ("part", "files", "bytes")),
+        *table_lines(((part, files, size) for part, (files, size) in stats.parts.items()), ("part", "files", "bytes")),
     ]
     context.print(StoreStatsAnswer(store=str(store.root), **{**asdict(stats), "parts": parts}), lines)

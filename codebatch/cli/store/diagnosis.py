@@ -12,8 +12,8 @@ from codebatch.cli.framework.percentages import parse_percentage
 from codebatch.cli.run.run import RunListener
 from codebatch.errors import InvalidInput, StoreCorrupt
 from codebatch.model.text.quantities import count_text
-from codebatch.operations.maintenance.diagnosis import Damage, Diagnosis, repair
-from codebatch.operations.maintenance.diagnosis import diagnose as diagnose_store
+from codebatch.operations.maintenance.diagnosis import DamageReport, Diagnosis, repair_store
+from codebatch.operations.maintenance.diagnosis import diagnose_store as diagnose_store
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.runs.execution import ExecutionSettings
 
@@ -48,24 +48,26 @@ def diagnose(context: CommandContext, is_full: bool, share: float, is_repairing:
         raise InvalidInput(
             f"--sample cannot be used with {'--full' if is_full else '--repair'}, which reads every byte"
         )
-    store, signal_status = context.place.open(), 0
+    store, signal_status = context.store_place.open(), 0
     if is_repairing:
         execution = ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs)
         listener = RunListener(context)
-        diagnosis, signal_status = repair(execution, store, listener)
+        diagnosis, signal_status = repair_store(execution, store, listener)
     else:
         diagnosis = diagnose_store(store, is_full=is_full, share=share)
-    context.print(diagnosis, _lines(diagnosis))
+    context.print(diagnosis, _diagnosis_lines(diagnosis))
     if diagnosis.damaged and not signal_status:
-        message = f"{count_text(len(diagnosis.damaged), 'file')} of the store {_are(len(diagnosis.damaged))} damaged"
+        message = (
+            f"{count_text(len(diagnosis.damaged), 'file')} of the store {_is_or_are(len(diagnosis.damaged))} damaged"
+        )
         raise StoreCorrupt(message, hint=diagnosis.damaged[0].hint)
     return signal_status
 
 
-def _lines(diagnosis: Diagnosis) -> Iterator[str]:
+def _diagnosis_lines(diagnosis: Diagnosis) -> Iterator[str]:
     for word, listed in (("repaired", diagnosis.repaired), ("damaged", diagnosis.damaged)):
         for damage in listed:
-            yield f"{word:8} {_names(damage)}: {damage.problem}"
+            yield f"{word:8} {_damaged_names_text(damage)}: {damage.problem}"
     files = f"{count_text(diagnosis.files, 'shard file')} ({count_text(diagnosis.names, 'path')})"
     batches = count_text(diagnosis.batches, "batch", "batches")
     counts = {"damaged": len(diagnosis.damaged), "repaired": len(diagnosis.repaired)}
@@ -76,10 +78,10 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
     yield f"{batches}, {count_text(diagnosis.snapshots, 'snapshot')}, {files}: {outcome}"
 
 
-def _names(damage: Damage) -> str:
+def _damaged_names_text(damage: DamageReport) -> str:
     more = len(damage.names) - _NAMES_SHOWN_MAX
     return ", ".join(damage.names[:_NAMES_SHOWN_MAX]) + (f" and {count_text(more, 'more name')}" if more > 0 else "")
 
 
-def _are(count: int) -> str:
+def _is_or_are(count: int) -> str:
     return "is" if count == 1 else "are"

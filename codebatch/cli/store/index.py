@@ -6,7 +6,7 @@ import click
 
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.context import CommandContext, batch_option, with_common_options
-from codebatch.cli.framework.groups import Group, group_with_common_options
+from codebatch.cli.framework.groups import CommandGroup, group_with_common_options
 from codebatch.model.text.quantities import count_text, human_bytes
 from codebatch.operations.runs.indexing import IndexAnswer, verify_index
 from codebatch.operations.runs.indexing import build_index as build
@@ -34,10 +34,10 @@ def index_build(context: CommandContext, batch_reference: str | None, rebuilds: 
     answer = build(store, batch, rebuilds=rebuilds, note=context.report) if is_made else None
     if answer is None or is_verifying:
         answer = verify_index(store, batch, context.report)
-    context.print(answer, _lines(answer, is_verifying=is_verifying))
+    context.print(answer, _index_lines(answer, is_verifying=is_verifying))
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 @group_with_common_options
 def index() -> None:
     """Build the index that makes queries faster."""
@@ -46,7 +46,7 @@ def index() -> None:
 index.add_command(index_build, "build")
 
 
-def _lines(answer: IndexAnswer, *, is_verifying: bool) -> list[str]:
+def _index_lines(answer: IndexAnswer, *, is_verifying: bool) -> list[str]:
     scope = f"{count_text(answer.terms, 'term')} of {count_text(answer.shard_files - answer.reused, 'shard file')}"
     damaged = f"; {count_text(answer.damaged, 'shard file')} damaged and not indexed" if answer.damaged else ""
     if is_verifying:

@@ -14,7 +14,7 @@ from codebatch.cli.framework.read_report import explain_option
 from codebatch.errors import InvalidId, UnknownId
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 
-_OF_VERSION_1 = "sha256:"
+_VERSION_1_PREFIX = "sha256:"
 
 
 class CatObjectAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,14 +37,14 @@ def cat_object(context: CommandContext, name: str) -> None:
 
     On a terminal, control characters are shown as escapes.
     """
-    digest = name.removeprefix(_OF_VERSION_1)
+    digest = name.removeprefix(_VERSION_1_PREFIX)
     if not DIGEST_PATTERN.match(digest):
         raise InvalidId(
             f"{name!r} is not a sha256 (64 hex digits)",
             hint="list the files with their sha256 (JSON member `object`) with: codebatch files --json",
         )
-    objects = context.place.open().objects()
-    if objects.location(Digest(digest)) is None:
+    objects = context.store_place.open().objects()
+    if objects.find_location(Digest(digest)) is None:
         raise UnknownId(
             f"object {digest} is missing or damaged in the store",
             hint="list the object digest of each file with: codebatch files --json",
@@ -56,6 +56,6 @@ def cat_object(context: CommandContext, name: str) -> None:
         )
         context.print(answer, content.decode("utf-8", "backslashreplace").split("\n"))
         return
-    context.display.make_way()
+    context.display.erase_for_output()
     sys.stdout.buffer.write(content)
     sys.stdout.flush()

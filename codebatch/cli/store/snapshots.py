@@ -11,24 +11,36 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict
 
-from codebatch.cli.answers.schemas import FileRow, PathSelectionAnswer, SkippedPath, SnapshotListRow, SnapshotTakeAnswer
-from codebatch.cli.framework.answers import emit_rows, open_queried_batch
+from codebatch.cli.answers.schemas import (
+    FileRow,
+    PathSelectionAnswer,
+    SkippedPathRow,
+    SnapshotListRow,
+    SnapshotTakeAnswer,
+)
+from codebatch.cli.framework.answer_printing import emit_rows, open_queried_batch
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
-from codebatch.cli.framework.context import CommandContext, SourcePath, table, whole_batch_option, with_common_options
-from codebatch.cli.framework.groups import FLAGS, Group, group_with_common_options
+from codebatch.cli.framework.context import (
+    CommandContext,
+    SourcePath,
+    table_lines,
+    whole_batch_option,
+    with_common_options,
+)
+from codebatch.cli.framework.groups import GLOBAL_FLAGS, CommandGroup, group_with_common_options
 from codebatch.cli.framework.read_report import explain_option
-from codebatch.cli.output.records import number_text
+from codebatch.cli.output.records import value_text
 from codebatch.errors import InvalidInput, StoreCorrupt, UnknownId
 from codebatch.model.entry import Entry, EntryLine, display_path, entry_line, path_row
 from codebatch.model.record import FileClass, ParseState
 from codebatch.model.text.quantities import count_text, human_bytes
 from codebatch.operations.project import project_snapshot
 from codebatch.operations.project.configuration import load_configuration
-from codebatch.operations.project.path_selection import explain
+from codebatch.operations.project.path_selection import explain_path_selection
 from codebatch.query.filters.filters import JsonRecord
 from codebatch.store.batches.snapshot_references import resolve_snapshot
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.snapshots.snapshots import SnapshotSource, load_snapshot, reset_snapshot_age, snapshot_ids
 
 FILE_CLASSES: tuple[FileClass, ...] = get_args(FileClass)
@@ -48,16 +60,16 @@ class SnapshotShowAnswer(msgspec.Struct, frozen=True, kw_only=True):
     listing: tuple[EntryLine, ...] | UnsetType = UNSET
 
 
-_FLAGS = tuple(word for words, _ in FLAGS.values() for word in words)
+_GLOBAL_FLAG_WORDS = tuple(word for words, _ in GLOBAL_FLAGS.values() for word in words)
 
 
-class SnapshotGroup(Group):
+class SnapshotGroup(CommandGroup):
     """The group of `snapshot`. `snapshot DIR` means `snapshot take DIR`, unless DIR is the name of a command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Insert `take` before the first word that is not a global option, unless it is a command of the group."""
         place = 0
-        while place < len(args) and args[place].startswith(("--store", "--color", *_FLAGS)):
+        while place < len(args) and args[place].startswith(("--store", "--color", *_GLOBAL_FLAG_WORDS)):
             place += 2 if args[place] in ("--store", "--color") else 1
         word = args[place] if place < len(args) else None
         if word not in (None, "-h", "--help", *self.commands):
@@ -90,7 +102,7 @@ def take(
     A snapshot without a batch is removed 14 days after it was last taken, unless it is pinned with `codebatch pin`.
     """
     rules = project_snapshot.rules_for(load_configuration(Path.cwd()), include, exclude, rehash=rehash)
-    store = context.place.open_or_create(context.note)
+    store = context.store_place.open_or_create_store(context.note)
     with store.writing():
         result = project_snapshot.take_snapshot_of_paths(store, paths, rules, context.phase)
         reset_snapshot_age(store.files, store.root, result.snapshot_id)
@@ -105,7 +117,7 @@ def take(
             entries=result.entries,
             read_files=result.read_files,
             reused=result.reused,
-            skipped=tuple(_skipped(skipped_path.path, skipped_path.reason) for skipped_path in result.skipped),
+            skipped=tuple(_skipped_path_row(skipped_path.path, skipped_path.reason) for skipped_path in result.skipped),
         ),
         [f"snapshot {result.snapshot_id}: {count_text(result.files, 'file')}, {human_bytes(result.bytes)}"],
     )
@@ -117,10 +129,12 @@ def take(
 @with_common_options
 def snapshot_list(context: CommandContext) -> None:
     """List all snapshots."""
-    store = context.place.open()
+    store = context.store_place.open()
     rows = [_snapshot_row(context, store, snapshot_id) for snapshot_id in snapshot_ids(store.files, store.root)]
     cells = [asdict(row) for row in rows]
-    context.print(rows, table((row.values() for row in cells), cells[0]) if cells else [], if_none="no snapshots yet")
+    context.print(
+        rows, table_lines((row.values() for row in cells), cells[0]) if cells else [], if_none="no snapshots yet"
+    )
 
 
 @snapshot.command("show")
@@ -133,7 +147,7 @@ def snapshot_show(context: CommandContext, reference: str, with_files: bool) -> 
 
     ID is a snapshot ID, a unique ID prefix, latest or latest~N. The default is the latest of this project.
     """
-    store = context.place.open()
+    store = context.store_place.open()
     resolved = resolve_snapshot(store, reference, context.note)
     about = resolved.document
     answer = msgspec.convert(about, SnapshotShowAnswer, from_attributes=True)
@@ -217,12 +231,12 @@ def files(
     if why_path is not None and (batch_reference is not None or snapshot_reference is not None):
         raise InvalidInput("--why cannot be used with --batch or --snapshot")
     if why_path is not None:
-        _answer_why(context, why_path, include, exclude)
+        _answer_path_selection(context, why_path, include, exclude)
         return 0
     if batch_reference is not None and snapshot_reference is not None:
         raise InvalidInput("--batch cannot be used with --snapshot")
     if snapshot_reference is not None:
-        snapshot = resolve_snapshot(context.place.open(), snapshot_reference, context.note)
+        snapshot = resolve_snapshot(context.store_place.open(), snapshot_reference, context.note)
         rows = [entry_line(entry) for entry in snapshot.entries[:limit]]
         lines = (entry.text for entry in snapshot.entries[:limit])
         context.print(rows, lines, if_none="no files", name="files-snapshot")
@@ -232,15 +246,17 @@ def files(
     )
     rows = [_file_row(entry, record or {}) for entry, record in answer.result]
     lines = (
-        f"{entry.text}  {properties.get('lang', '?')}  {number_text(properties.get('lines'), 'line')}"
+        f"{entry.text}  {properties.get('lang', '?')}  {value_text(properties.get('lines'), 'line')}"
         for entry, properties in ((entry, record or {}) for entry, record in answer.result)
     )
     return emit_rows(context, answer, rows, lines, if_none="no matching files" if parse or file_class else "no files")
 
 
-def _answer_why(context: CommandContext, path: Path, include: tuple[str, ...], exclude: tuple[str, ...]) -> None:
+def _answer_path_selection(
+    context: CommandContext, path: Path, include: tuple[str, ...], exclude: tuple[str, ...]
+) -> None:
     rules = project_snapshot.rules_for(load_configuration(Path.cwd()), include, exclude)
-    answer = explain(path, rules, context.place)
+    answer = explain_path_selection(path, rules, context.store_place)
     mode = f" (listing: {answer.mode})" if answer.mode else ""
     name = os.fsencode(path)
     context.print(
@@ -257,5 +273,5 @@ def _file_row(entry: Entry, properties: JsonRecord) -> FileRow:
     return msgspec.convert(row | known_properties, FileRow)
 
 
-def _skipped(path: bytes, reason: str) -> SkippedPath:
-    return SkippedPath(**path_row(path), reason=reason, shown=display_path(path))
+def _skipped_path_row(path: bytes, reason: str) -> SkippedPathRow:
+    return SkippedPathRow(**path_row(path), reason=reason, shown=display_path(path))

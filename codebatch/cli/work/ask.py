@@ -10,8 +10,8 @@ import msgspec
 
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.context import CommandContext, with_common_options
-from codebatch.work.control.ask import NOT_ANSWERED
-from codebatch.work.control.ask import ask as ask_people
+from codebatch.work.control.ask import EXIT_NOT_ANSWERED
+from codebatch.work.control.ask import ask_question as ask_people
 
 
 class AskAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,4 +41,4 @@ def ask(context: CommandContext, text: str, choices: tuple[str, ...], waits: boo
     """
     answer = ask_people(text, choices=choices, human=human, wait=waits)
     context.print(AskAnswer(answer=answer), [] if answer is None else [answer])
-    return NOT_ANSWERED if answer is None else 0
+    return EXIT_NOT_ANSWERED if answer is None else 0

@@ -5,25 +5,37 @@ from __future__ import annotations
 import click
 import msgspec
 
-from codebatch.cli.answers.holders import instant
+from codebatch.cli.answers.holders import instant_text
 from codebatch.cli.answers.trust import explaining_untrusted_commands
 from codebatch.cli.answers.work_progress import WorkProgressListener
-from codebatch.cli.answers.work_result import answer_run
-from codebatch.cli.answers.work_status import answer_work, first_line, summary, why_failed, why_stopped
+from codebatch.cli.answers.work_result import answer_work_run
+from codebatch.cli.answers.work_status import (
+    answer_work_status,
+    attempt_stop_text,
+    failure_reason_text,
+    first_line,
+    status_summary,
+)
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.completion import complete_command
 from codebatch.cli.framework.context import CommandContext, with_common_options, work_batch_option
 from codebatch.cli.framework.read_report import explain_option
-from codebatch.cli.framework.work_options import Output, live_batch_option, output_option, reload_option, trust_option
-from codebatch.cli.output.tables import table
+from codebatch.cli.framework.work_options import (
+    AttemptOutput,
+    live_batch_option,
+    output_option,
+    reload_option,
+    trust_option,
+)
+from codebatch.cli.output.tables import table_lines
 from codebatch.errors import InvalidInput
 from codebatch.model.outcome import CommandReport
 from codebatch.model.text.quantities import human_bytes, human_seconds
 from codebatch.work.control import requests, run
 from codebatch.work.control.attempts import AttemptInfo, list_attempts
-from codebatch.work.control.batches import WorkBatch, load_work_batch, refuse_unnamed, resolve_live
+from codebatch.work.control.batches import WorkBatch, load_work_batch, refuse_unnamed_batch, resolve_live_batch
 from codebatch.work.control.list_changes import warn_about_changes
-from codebatch.work.definition.tables import NUMBER_MAX
+from codebatch.work.definition.tables import INTEGER_MAX
 
 tasks_argument = click.argument("tasks", metavar="TASK...", nargs=-1, required=True, shell_complete=complete_command)
 
@@ -72,7 +84,7 @@ def retry(
     dependents: bool,
     no_run: bool,
     reloads: bool,
-    output: Output,
+    output: AttemptOutput,
     is_trusted: bool,
 ) -> int:
     """Run tasks again, whatever their outcome.
@@ -86,8 +98,8 @@ def retry(
             hint="omit --reload; then reload the task list with: codebatch resume --reload",
         )
     store, batch = context.batch(batch_reference, "work")
-    if batch_reference is None and context.place.named is not None and not no_run:
-        refuse_unnamed(batch)
+    if batch_reference is None and context.store_place.named is not None and not no_run:
+        refuse_unnamed_batch(batch)
     # This check must precede the request: a running batch would start the task with its old definition at once.
     if reloads:
         run.refuse_running(load_work_batch(store, batch))
@@ -96,11 +108,11 @@ def retry(
     if work_batch.standing.coordinator is not None or no_run:
         if not no_run:
             warn_about_changes(work_batch, listener)
-        return _answer(context, work_batch)
+        return _answer_work_control(context, work_batch)
     result = explaining_untrusted_commands(
         context, lambda: run.continue_batch(store, batch, reloads=reloads, is_trusted=is_trusted, listener=listener)
     )
-    return answer_run(context, result)
+    return answer_work_run(context, result)
 
 
 @command()
@@ -113,9 +125,9 @@ def skip(context: CommandContext, tasks: tuple[str, ...], as_done: bool, batch_r
 
     Tasks that need a skipped task are skipped too. `codebatch work retry` undoes this.
     """
-    store = context.place.open()
-    batch = resolve_live(store, batch_reference, context.note)
-    return _answer(context, requests.skip_tasks(store, batch, tasks, as_done=as_done))
+    store = context.store_place.open()
+    batch = resolve_live_batch(store, batch_reference, context.note)
+    return _answer_work_control(context, requests.skip_tasks(store, batch, tasks, as_done=as_done))
 
 
 @command()
@@ -126,8 +138,10 @@ def pause(context: CommandContext, batch_reference: str | None) -> int:
 
     Running tasks continue.
     """
-    store = context.place.open()
-    return _answer(context, requests.pause_batch(store, resolve_live(store, batch_reference, context.note)))
+    store = context.store_place.open()
+    return _answer_work_control(
+        context, requests.pause_batch(store, resolve_live_batch(store, batch_reference, context.note))
+    )
 
 
 @command()
@@ -135,8 +149,10 @@ def pause(context: CommandContext, batch_reference: str | None) -> int:
 @with_common_options
 def unpause(context: CommandContext, batch_reference: str | None) -> int:
     """Start tasks again after `work pause`."""
-    store = context.place.open()
-    return _answer(context, requests.unpause_batch(store, resolve_live(store, batch_reference, context.note)))
+    store = context.store_place.open()
+    return _answer_work_control(
+        context, requests.unpause_batch(store, resolve_live_batch(store, batch_reference, context.note))
+    )
 
 
 @command("set")
@@ -154,7 +170,7 @@ def change(context: CommandContext, settings: tuple[str, ...], batch_reference: 
     for setting in settings:
         name, _, value = setting.partition("=")
         if not value.isdecimal() or len(value) > len("1000000"):
-            hint = f"for example: max-parallel=4, pool.browser=2 (1 to {NUMBER_MAX:,})"
+            hint = f"for example: max-parallel=4, pool.browser=2 (1 to {INTEGER_MAX:,})"
             raise InvalidInput(f"{setting!r} is not NAME=NUMBER", hint=hint)
         if name == "max-parallel":
             max_parallel = int(value)
@@ -162,13 +178,13 @@ def change(context: CommandContext, settings: tuple[str, ...], batch_reference: 
             pools[name.removeprefix("pool.")] = int(value)
         else:
             raise InvalidInput(f"unknown setting {name!r}", hint="settings: max-parallel, pool.NAME")
-    store = context.place.open()
-    batch = resolve_live(store, batch_reference, context.note)
-    return _answer(context, requests.change_batch(store, batch, max_parallel=max_parallel, pools=pools))
+    store = context.store_place.open()
+    batch = resolve_live_batch(store, batch_reference, context.note)
+    return _answer_work_control(context, requests.change_batch(store, batch, max_parallel=max_parallel, pools=pools))
 
 
-def _answer(context: CommandContext, work_batch: WorkBatch) -> int:
-    answer_work(context, work_batch, [f"{work_batch.standing.state.value}: {summary(work_batch)}"])
+def _answer_work_control(context: CommandContext, work_batch: WorkBatch) -> int:
+    answer_work_status(context, work_batch, [f"{work_batch.standing.state.value}: {status_summary(work_batch)}"])
     if work_batch.standing.coordinator is None:
         context.note(f"this batch is not running; resume it with: codebatch resume --batch {work_batch.batch.id}")
     return 0
@@ -190,41 +206,41 @@ def attempts(context: CommandContext, tasks: tuple[str, ...], batch_reference: s
     context.batches.append(work_batch.batch)
     columns = ("task", "attempt", "try", "started", "duration", "outcome", "reason", "memory", "cost", "message")
     columns_count = len(columns) if any(info.report for info in attempt_infos) else columns.index("cost")
-    rows = (_cells(info)[:columns_count] for info in attempt_infos)
-    context.print([_row(info) for info in attempt_infos], table(rows, columns[:columns_count]))
+    rows = (_attempt_cells(info)[:columns_count] for info in attempt_infos)
+    context.print([_attempt_row(info) for info in attempt_infos], table_lines(rows, columns[:columns_count]))
     if not attempt_infos:
         context.note("no task has started")
 
 
-def _cells(info: AttemptInfo) -> tuple[str, ...]:
+def _attempt_cells(info: AttemptInfo) -> tuple[str, ...]:
     report = info.report or CommandReport()
     return (
         info.task,
         str(info.round),
         "-" if info.number is None else str(info.number),
-        "-" if info.began_ns is None else instant(info.began_ns),
+        "-" if info.began_ns is None else instant_text(info.began_ns),
         "-" if info.seconds is None else human_seconds(info.seconds),
         info.ended,
-        _why(info) or "-",
+        _attempt_reason_text(info) or "-",
         "-" if info.memory_peak_bytes is None else human_bytes(info.memory_peak_bytes),
         "-" if report.cost is None else f"{report.cost:g}",
         first_line(report.text) or "-",
     )
 
 
-def _why(info: AttemptInfo) -> str:
+def _attempt_reason_text(info: AttemptInfo) -> str:
     if info.ended == "stopped" and info.stopped is not None:
-        return f"stopped{why_stopped(info.stopped.cause, info.stopped.detail)}"
-    return why_failed(info.reason, info.exit_status)
+        return f"stopped{attempt_stop_text(info.stopped.cause, info.stopped.detail)}"
+    return failure_reason_text(info.reason, info.exit_status)
 
 
-def _row(info: AttemptInfo) -> AttemptRow:
+def _attempt_row(info: AttemptInfo) -> AttemptRow:
     report = info.report or CommandReport()
     return AttemptRow(
         task=info.task,
         round=info.round,
         try_number=info.number,
-        started_at=None if info.began_ns is None else instant(info.began_ns),
+        started_at=None if info.began_ns is None else instant_text(info.began_ns),
         seconds=info.seconds,
         outcome=info.ended,
         reason=info.reason if info.stopped is None else info.stopped.cause,

@@ -79,7 +79,7 @@ def log(
         context.print([_log_row(work_batch, attempt_log, tail or _LINES_IN_JSON) for attempt_log in logs], ())
         return
     is_escaped = sys.stdout.isatty() and not is_raw
-    context.display.make_way()
+    context.display.erase_for_output()
     for attempt_log in logs:
         if attempt_log.bytes is None:
             context.report(f"the log of {attempt_log.task} is missing: {attempt_log.path}")
@@ -87,9 +87,9 @@ def log(
         mark = f"[{attempt_log.task}] " if task is None else ""
         if is_escaped:
             output = ProgramOutput(is_colored=is_colored(context.color))
-            pieces = (f"{mark}{output.line(line)}\n".encode() for line in _lines(pieces))
+            pieces = (f"{mark}{output.printable_line(line)}\n".encode() for line in _log_lines(pieces))
         elif mark:
-            pieces = _prefixed(mark.encode(), pieces)
+            pieces = _prefix_lines(mark.encode(), pieces)
         for piece in pieces:
             getattr(sys.stdout, "unfiltered", sys.stdout.buffer).write(piece)
         sys.stdout.flush()
@@ -102,13 +102,13 @@ def _log_row(work_batch: WorkBatch, log: AttemptLogFile, lines: int) -> LogRow:
     return LogRow(task=log.task, round=log.round, path=str(log.path), bytes=log.bytes, last=last)
 
 
-def _lines(pieces: Iterator[bytes]) -> Iterator[str]:
+def _log_lines(pieces: Iterator[bytes]) -> Iterator[str]:
     """Yield the lines of a log as text. Bytes that are not UTF-8 are replaced."""
-    for lines in _prefixed(b"", pieces):
+    for lines in _prefix_lines(b"", pieces):
         yield from lines.decode("utf-8", "replace").removesuffix("\n").split("\n")
 
 
-def _prefixed(prefix: bytes, pieces: Iterator[bytes]) -> Iterator[bytes]:
+def _prefix_lines(prefix: bytes, pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Yield the lines in some pieces of output, each with a prefix. A line can continue in the next piece."""
     begun = b""
     for piece in pieces:

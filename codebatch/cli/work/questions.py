@@ -9,22 +9,22 @@ import click
 
 from codebatch.cli.answers.trust import explaining_untrusted_commands
 from codebatch.cli.answers.work_progress import WorkProgressListener
-from codebatch.cli.answers.work_result import answer_run
-from codebatch.cli.answers.work_status import answer_work, summary
+from codebatch.cli.answers.work_result import answer_work_run
+from codebatch.cli.answers.work_status import answer_work_status, status_summary
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.common_options import common_option
 from codebatch.cli.framework.completion import complete_command
 from codebatch.cli.framework.context import CommandContext, with_common_options, work_batch_option
 from codebatch.cli.framework.read_report import explain_option
-from codebatch.cli.framework.work_options import Output, output_option, trust_option
+from codebatch.cli.framework.work_options import AttemptOutput, output_option, trust_option
 from codebatch.errors import InvalidInput
 from codebatch.model.work.question import QUESTION_TEXT_BYTES_MAX
 from codebatch.work.control import run
-from codebatch.work.control.batches import load_work_batch, resolve_live
+from codebatch.work.control.batches import load_work_batch, resolve_live_batch
 from codebatch.work.control.list_changes import warn_about_changes
 from codebatch.work.control.questions import OpenQuestion, answer_question, open_questions
 
-_DIGITS_SHOWN = 8
+_DIGEST_DIGITS_SHOWN = 8
 
 
 @command()
@@ -48,7 +48,7 @@ def questions(context: CommandContext, batch_reference: str | None) -> None:
 def _question_lines(question: OpenQuestion, batch: str) -> Iterator[str]:
     how = ", still running" if question.is_live else ""
     first, *more = question.text.splitlines() or [""]
-    yield f"{question.task}  ({question.digest[:_DIGITS_SHOWN]}, attempt {question.round}{how})  {first}"
+    yield f"{question.task}  ({question.digest[:_DIGEST_DIGITS_SHOWN]}, attempt {question.round}{how})  {first}"
     yield from (f"    {line}" for line in more)
     if question.choices:
         yield f"    one of: {', '.join(question.choices)}"
@@ -78,7 +78,7 @@ def answer(
     edits: bool,
     resumes: bool,
     batch_reference: str | None,
-    output: Output,
+    output: AttemptOutput,
     is_trusted: bool,
 ) -> int:
     """Answer the question of a task.
@@ -91,9 +91,9 @@ def answer(
     If the batch is running, the task continues at once. Otherwise, it continues with `codebatch resume`. Only the first
     answer to a question is accepted; a second answer is an error.
     """
-    store = context.place.open()
-    batch = resolve_live(store, batch_reference, context.note, else_latest=True)
-    answer_text = _text(text, edits=edits)
+    store = context.store_place.open()
+    batch = resolve_live_batch(store, batch_reference, context.note, else_latest=True)
+    answer_text = _read_answer_text(text, edits=edits)
     work_batch = answer_question(store, batch, task, answer_text, question=question)
     listener = WorkProgressListener(context, output)
     if work_batch.standing.coordinator is not None:
@@ -102,15 +102,15 @@ def answer(
         result = explaining_untrusted_commands(
             context, lambda: run.continue_batch(store, batch, is_trusted=is_trusted, listener=listener)
         )
-        return answer_run(context, result)
+        return answer_work_run(context, result)
     first = answer_text.strip().splitlines()[0]
-    answer_work(context, work_batch, [f"{task}: {first}; {summary(work_batch)}"])
+    answer_work_status(context, work_batch, [f"{task}: {first}; {status_summary(work_batch)}"])
     if work_batch.standing.coordinator is None:
         context.note(f"resume it with: codebatch resume --batch {work_batch.batch.id}")
     return 0
 
 
-def _text(text: str | None, *, edits: bool) -> str:
+def _read_answer_text(text: str | None, *, edits: bool) -> str:
     """Return the answer from the argument, an editor or standard input, without line breaks at its end."""
     if edits == (text is not None):
         raise InvalidInput("no answer given" if text is None else "ANSWER cannot be used with --editor")

@@ -11,25 +11,25 @@ from msgspec.structs import asdict
 
 from codebatch.cli.answers.dry_run import answer_rehearsal
 from codebatch.cli.answers.trust import explaining_untrusted_commands
-from codebatch.cli.answers.work_analysis import Form, answer_work_analysis
+from codebatch.cli.answers.work_analysis import AnalysisForm, answer_work_analysis
 from codebatch.cli.answers.work_progress import WorkProgressListener
-from codebatch.cli.answers.work_result import answer_run, report_all_done
-from codebatch.cli.answers.work_status import answer_work
+from codebatch.cli.answers.work_result import answer_work_run, report_all_done
+from codebatch.cli.answers.work_status import answer_work_status
 from codebatch.cli.framework.commands import option
 from codebatch.cli.framework.context import CommandContext, with_common_options
-from codebatch.cli.framework.groups import Group, group_with_common_options
-from codebatch.cli.framework.work_lists import TaskListOptions, list_options
-from codebatch.cli.framework.work_options import Output, ResumeOptions, output_option, trust_option
+from codebatch.cli.framework.groups import CommandGroup, group_with_common_options
+from codebatch.cli.framework.work_lists import TaskListOptions, with_task_list_options
+from codebatch.cli.framework.work_options import AttemptOutput, ResumeOptions, output_option, trust_option
 from codebatch.cli.work import control, log, questions
 from codebatch.errors import NothingLeft
-from codebatch.model.work.work_batch import RETRIES_MAX, Halt, OnFailure, Strategy
+from codebatch.model.work.work_batch import RETRIES_MAX, FailureAction, HaltMode, Strategy
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.scheduling.lifecycle import BatchState
-from codebatch.store.batches.batches import BatchDir
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.batch_directory import BatchDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.work.control import run
 from codebatch.work.control.detached_run import run_detached
-from codebatch.work.control.dry_run import rehearse
+from codebatch.work.control.dry_run import dry_run
 from codebatch.work.definition.settings import WorkOptions
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -46,7 +46,7 @@ _strategy_option = option(
 )
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 @group_with_common_options
 def work() -> None:
     """Run task lists, show their logs and answer their questions.
@@ -58,13 +58,13 @@ def work() -> None:
 
 @work.command("run")
 @click.argument("tasks", metavar="[TASK]...", nargs=-1)
-@list_options
+@with_task_list_options
 @_parallel_option
 @_strategy_option
 @option(
     "--on-failure",
     metavar="ACTION",
-    type=click.Choice(get_args(OnFailure)),
+    type=click.Choice(get_args(FailureAction)),
     default_text="skip-dependents",
     help="After a failure: skip-dependents, continue or stop",
 )
@@ -78,7 +78,7 @@ def work() -> None:
 @option(
     "--halt",
     metavar="WHEN",
-    type=click.Choice(get_args(Halt)),
+    type=click.Choice(get_args(HaltMode)),
     help="Stop the batch after a failure: let running tasks finish (soon) or terminate them (now)",
 )
 @option(
@@ -118,9 +118,9 @@ def work_run(
     paths: tuple[Path, ...],
     max_parallel: int | None,
     strategy: Strategy | None,
-    on_failure: OnFailure | None,
+    on_failure: FailureAction | None,
     failures_max: int | None,
-    halt: Halt | None,
+    halt: HaltMode | None,
     timeout: float | None,
     listing: TaskListOptions,
     retry: int | None,
@@ -131,7 +131,7 @@ def work_run(
     is_looked_at: bool,
     is_rehearsed: bool,
     is_detached: bool,
-    output: Output,
+    output: AttemptOutput,
     is_trusted: bool,
 ) -> int:
     """Run the tasks of a task list in dependency order.
@@ -156,39 +156,39 @@ def work_run(
         **listing,
     )
     if is_looked_at:
-        answer_work_analysis(context, run.list_files(paths, options, context.place), "text", None)
+        answer_work_analysis(context, run.list_files(paths, options, context.store_place), "text", None)
         return 0
     if is_rehearsed:
-        answer_rehearsal(context, rehearse(paths, options, context.place))
+        answer_rehearsal(context, dry_run(paths, options, context.store_place))
         return 0
     listener = WorkProgressListener(context, output, is_sure=is_sure)
-    place, keep = context.place, load_configuration(Path.cwd()).settings.store.keep
+    place, keep = context.store_place, load_configuration(Path.cwd()).settings.store.keep
     try:
         if not is_detached:
             result = run.run_files(
                 paths, options, place, keep=keep, is_parallel=is_parallel, is_trusted=is_trusted, listener=listener
             )
-            return answer_run(context, result)
+            return answer_work_run(context, result)
         work_batch = run_detached(
             paths, options, place, is_parallel=is_parallel, is_trusted=is_trusted, listener=listener
         )
     except NothingLeft as left:
         return report_all_done(context, left)
-    answer_work(context, work_batch, [work_batch.batch.id])
+    answer_work_status(context, work_batch, [work_batch.batch.id])
     context.note(f"follow it with: codebatch follow --batch {work_batch.batch.id}")
     return 0
 
 
 @work.command("analyze")
 @click.argument("tasks", metavar="[TASK]...", nargs=-1)
-@list_options
+@with_task_list_options
 @_parallel_option
 @_strategy_option
 @option(
     "--format",
     "form",
     metavar="FORMAT",
-    type=click.Choice(get_args(Form)),
+    type=click.Choice(get_args(AnalysisForm)),
     default="text",
     show_default=True,
     help="Output format: text, json, dot or mermaid",
@@ -209,7 +209,7 @@ def work_analyze(
     listing: TaskListOptions,
     max_parallel: int | None,
     strategy: Strategy | None,
-    form: Form,
+    form: AnalysisForm,
     run_infer: bool,
     written: Path | None,
 ) -> None:
@@ -221,7 +221,7 @@ def work_analyze(
     Nothing is run. A store is needed only for --unfinished and --blocked. Exit status 2 if dependencies form a cycle.
     """
     options = WorkOptions(tasks=tasks, max_parallel=max_parallel, strategy=strategy, infer_command=run_infer, **listing)
-    answer_work_analysis(context, run.list_files(paths, options, context.place), form, written)
+    answer_work_analysis(context, run.list_files(paths, options, context.store_place), form, written)
 
 
 for each in (
@@ -245,7 +245,7 @@ def resume_work(
     wishes: ResumeOptions,
     *,
     is_trusted: bool,
-    output: Output,
+    output: AttemptOutput,
 ) -> int:
     """Resume a batch of commands, and print the result. Return the exit status."""
     listener = WorkProgressListener(context, output)
@@ -261,4 +261,4 @@ def resume_work(
     )
     if result.standing.state is BatchState.COMPLETED and not result.seconds:
         context.note("all tasks are done; rerun them with --force")
-    return answer_run(context, result, name="work-status")
+    return answer_work_run(context, result, name="work-status")

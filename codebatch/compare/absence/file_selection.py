@@ -15,9 +15,9 @@ from codebatch.query.sources.records import BatchRecords
 from codebatch.snapshotting.selection import SelectionRules, SourceRules
 from codebatch.snapshotting.staleness import read_source_rules
 from codebatch.snapshotting.stat_cache import IGNORE_FILE
-from codebatch.snapshotting.walk import GITIGNORE
+from codebatch.snapshotting.walk import GITIGNORE_NAME
 
-_IGNORE_FILES = (IGNORE_FILE, GITIGNORE)
+_IGNORE_FILES = (IGNORE_FILE, GITIGNORE_NAME)
 
 
 class FileSelectionDiff:
@@ -31,27 +31,27 @@ class FileSelectionDiff:
 
         `side` is the batch that excludes it. Raises StoreCorrupt.
         """
-        if not self._differ:
+        if not self._have_selections_changed:
             return False
         other = opposite_side(side)
         return self._selections[side].leaves_out(path) and not self._selections[other].leaves_out(path)
 
     @cached_property
-    def _differ(self) -> bool:
+    def _have_selections_changed(self) -> bool:
         differing = chain(*self._trees.differing_files)
         if any(path.rpartition(b"/")[2] in _IGNORE_FILES for path in differing):
             return True
         # The name of a stat cache is derived from the source and the patterns. So equal names mean equal patterns.
         old, new = (records.batch.about.stat_cache for records in (self._trees.old, self._trees.new))
-        return old != new and self._patterns[0] != self._patterns[1]
+        return old != new and self._patterns_of_both[0] != self._patterns_of_both[1]
 
     @cached_property
     def _selections(self) -> dict[Side, FileSelection]:
-        old, new = self._patterns
+        old, new = self._patterns_of_both
         return {"old": FileSelection(self._trees.old, old), "new": FileSelection(self._trees.new, new)}
 
     @cached_property
-    def _patterns(self) -> tuple[SourceRules, SourceRules]:
+    def _patterns_of_both(self) -> tuple[SourceRules, SourceRules]:
         """The include and exclude patterns of the older and the newer batch.
 
         If the patterns of one batch are unknown, they are assumed to equal those of the other batch.
@@ -73,7 +73,7 @@ class FileSelection:
         # excludes it.
         self._rules = {
             IGNORE_FILE: SelectionRules(patterns, None, None),
-            GITIGNORE: SelectionRules(SourceRules(), None, None),
+            GITIGNORE_NAME: SelectionRules(SourceRules(), None, None),
         }
         self._directories: set[bytes] = set()
 
@@ -93,7 +93,7 @@ class FileSelection:
             self._directories.add(directory)
             self._add_ignore_files(directory)
             directory = parent_directory(directory)
-        return any(rules.leaves_out(path) is not None for rules in self._rules.values())
+        return any(rules.exclusion_reason(path) is not None for rules in self._rules.values())
 
     def _add_ignore_files(self, directory: bytes) -> None:
         for name, rules in self._rules.items():

@@ -7,17 +7,17 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from codebatch.compare.matching.finding_pairs import ReportedFinding
-from codebatch.compare.matching.lines import NOWHERE
+from codebatch.compare.matching.lines import NO_LINE
 from codebatch.compare.matching.trees import Side, TreeComparison, opposite_side
-from codebatch.compare.rules import has_notes
+from codebatch.compare.rules import has_suppression_comments
 from codebatch.errors import CodebatchError
 from codebatch.plugins.worker_services import absence_services
 
 # A function that returns the contexts of a file by its path: values from the snapshot that results may depend on.
-ContextsOf = Callable[[bytes], Mapping[str, bytes]]
+ContextsReader = Callable[[bytes], Mapping[str, bytes]]
 
 # The maximum number of lines in which an edited line is searched.
-_LINES_MAX = 200
+_COMPARED_LINES_MAX = 200
 
 
 class MatchedLine(NamedTuple):
@@ -31,7 +31,7 @@ class MatchedLine(NamedTuple):
     is_same: bool
 
 
-_NOWHERE = MatchedLine(0, False)
+_NO_MATCHED_LINE = MatchedLine(0, False)
 
 
 def matching_lines(
@@ -42,15 +42,15 @@ def matching_lines(
     Lines are numbered from 1. An edited line is searched between the two unchanged lines around it. Its location is the
     first line there that begins with its text. So a line is found even if a suppression comment was appended.
     """
-    paired = trees.lines(side, path, matching_path)
+    paired = trees.matching_lines(side, path, matching_path)
     if paired is None:
-        return [_NOWHERE for _ in lines]
+        return [_NO_MATCHED_LINE for _ in lines]
     edited: _UnmatchedLines | None = None
     places = []
     for line in lines:
         if not 0 < line <= len(paired):
-            places.append(_NOWHERE)
-        elif paired[line - 1] != NOWHERE:
+            places.append(_NO_MATCHED_LINE)
+        elif paired[line - 1] != NO_LINE:
             places.append(MatchedLine(paired[line - 1] + 1, True))
         else:
             if edited is None:
@@ -63,14 +63,14 @@ def matching_lines(
     return places
 
 
-def silenced(
+def find_suppressed(
     trees: TreeComparison,
     side: Side,
     path: bytes,
     matching_path: bytes,
     unmatched: Sequence[ReportedFinding],
     places: Sequence[MatchedLine],
-    contexts_of: ContextsOf,
+    contexts_of: ContextsReader,
 ) -> list[bool]:
     """Return for each finding of a file whether a comment suppresses it in the other batch.
 
@@ -78,13 +78,15 @@ def silenced(
     """
     other = opposite_side(side)
     content = (
-        None if trees.object(side, path) == trees.object(other, matching_path) else trees.content(other, matching_path)
+        None
+        if trees.object_digest(side, path) == trees.object_digest(other, matching_path)
+        else trees.content(other, matching_path)
     )
-    if content is None or not has_notes(content):
+    if content is None or not has_suppression_comments(content):
         return [False] * len(unmatched)
     line_codes = [(place.line, finding.about.code) for place, finding in zip(places, unmatched, strict=True)]
     try:
-        return absence_services().are_silenced(matching_path, content, contexts_of(matching_path), line_codes)
+        return absence_services().are_suppressed(matching_path, content, contexts_of(matching_path), line_codes)
     except CodebatchError:  # The file can no longer be parsed.
         return [False] * len(unmatched)
 
@@ -97,9 +99,9 @@ class _UnmatchedLines:
 
     def __init__(self, paired: Sequence[int], old: Sequence[bytes], new: Sequence[bytes]) -> None:
         self._paired = paired
-        self._ours = old
-        self._theirs = new
-        self._edited_to: dict[int, int] = {}
+        self._own_lines = old
+        self._other_lines = new
+        self._edited_lines: dict[int, int] = {}
         self._cached_lines = lru_cache(1)(self._stripped_lines)
 
     def edited_line(self, line: int) -> int:
@@ -107,28 +109,29 @@ class _UnmatchedLines:
 
         Lines are numbered from 1.
         """
-        if line not in self._edited_to:
-            self._edited_to[line] = self._find(line)
-        return self._edited_to[line]
+        if line not in self._edited_lines:
+            self._edited_lines[line] = self._find_edited_line(line)
+        return self._edited_lines[line]
 
-    def _find(self, line: int) -> int:
+    def _find_edited_line(self, line: int) -> int:
         # If the content became unreadable after its lines were matched, the file has no lines here.
-        text = b"".join(self._ours[line - 1].split()) if line <= len(self._ours) else b""
+        text = b"".join(self._own_lines[line - 1].split()) if line <= len(self._own_lines) else b""
         if not text:
             return 0
         paired = self._paired
         before = next(
             (
                 position
-                for position in reversed(paired[max(line - _LINES_MAX + 1, 0) : line - 1])
-                if position != NOWHERE
+                for position in reversed(paired[max(line - _COMPARED_LINES_MAX + 1, 0) : line - 1])
+                if position != NO_LINE
             ),
             -1,
         )
         behind = next(
-            (position for position in paired[line : line + _LINES_MAX] if position != NOWHERE), before + _LINES_MAX
+            (position for position in paired[line : line + _COMPARED_LINES_MAX] if position != NO_LINE),
+            before + _COMPARED_LINES_MAX,
         )
-        candidates = self._cached_lines(before + 1, min(behind, before + _LINES_MAX))
+        candidates = self._cached_lines(before + 1, min(behind, before + _COMPARED_LINES_MAX))
         return next((position for position, text_without_space in candidates if text_without_space.startswith(text)), 0)
 
     def _stripped_lines(self, start: int, end: int) -> list[tuple[int, bytes]]:
@@ -136,4 +139,6 @@ class _UnmatchedLines:
 
         Each has its number, counted from 1, and its text without white space.
         """
-        return [(position, b"".join(line.split())) for position, line in enumerate(self._theirs[start:end], start + 1)]
+        return [
+            (position, b"".join(line.split())) for position, line in enumerate(self._other_lines[start:end], start + 1)
+        ]

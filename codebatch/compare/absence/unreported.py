@@ -6,16 +6,16 @@ from collections import defaultdict
 from collections.abc import Mapping
 from itertools import islice
 
-from codebatch.compare.absence.suppression_comments import ContextsOf, MatchedLine
+from codebatch.compare.absence.suppression_comments import ContextsReader, MatchedLine
 from codebatch.compare.matching.finding_pairs import FindingsByPath, ReportedFinding
 from codebatch.compare.matching.trees import Side, TreeComparison, opposite_side
-from codebatch.compare.rules import LINT, has_foreign_suppressions, has_notes
-from codebatch.compare.states import Reason
+from codebatch.compare.rules import LINT_TASK, has_foreign_suppressions, has_suppression_comments
+from codebatch.compare.states import AbsenceReason
 from codebatch.model.plan import PlannedTask
 from codebatch.plugins.worker_services import FileFindings, absence_services, language_services
 
 # The number of files in one request. Each request starts ruff twice, so requests are batched.
-_FILES_MAX = 200
+_FILES_CHECKED_MAX = 200
 
 
 class UnreportedFindings:
@@ -26,10 +26,10 @@ class UnreportedFindings:
     """
 
     def __init__(self, trees: TreeComparison, side: Side, other_findings: FindingsByPath) -> None:
-        self.reasons: dict[ReportedFinding, Reason] = {}
+        self.reasons: dict[ReportedFinding, AbsenceReason] = {}
         self._trees = trees
         self._side = side
-        self._there = other_findings
+        self._other_findings = other_findings
         self._places: dict[tuple[bytes, bytes], Mapping[ReportedFinding, MatchedLine]] = {}
         self._may_be_noted_or_broken: dict[tuple[bytes, bytes], bool] = {}
 
@@ -47,7 +47,7 @@ class UnreportedFindings:
         set if the matching file may have syntax errors.
         """
         other = opposite_side(self._side)
-        is_same = self._trees.object(self._side, path) == self._trees.object(other, matching_path)
+        is_same = self._trees.object_digest(self._side, path) == self._trees.object_digest(other, matching_path)
         if not places_by_finding or (path == matching_path and is_same):
             return
         content = self._trees.content(other, matching_path)
@@ -58,19 +58,19 @@ class UnreportedFindings:
             for finding, place in places_by_finding.items()
             if place.line and (place.is_same or may_be_noted)
         }
-        if content is not None and places and not has_notes(content):
+        if content is not None and places and not has_suppression_comments(content):
             places = self._still_undecided(matching_path, places)
         if content is not None and places:
             self._places[path, matching_path] = places
             self._may_be_noted_or_broken[path, matching_path] = may_be_noted or has_errors
 
-    def compute_reasons(self, task: PlannedTask | None, contexts_of: ContextsOf) -> None:
+    def compute_reasons(self, task: PlannedTask | None, contexts_of: ContextsReader) -> None:
         """Determine the reasons for the added findings. Raises StoreCorrupt.
 
         `task` is the task `lint` of the other batch, or None. `contexts_of` returns the contexts of a file.
         """
         remaining = iter(self._places.items() if task is not None else ())
-        while task is not None and (chunk := list(islice(remaining, _FILES_MAX))):
+        while task is not None and (chunk := list(islice(remaining, _FILES_CHECKED_MAX))):
             requests = [self._make_request(*each, contexts_of(each[0][1])) for each in chunk]
             all_reasons = language_services().unreported_reasons(task.config, requests)
             for (_, places), reasons in zip(chunk, all_reasons, strict=True) if all_reasons else ():
@@ -88,8 +88,8 @@ class UnreportedFindings:
         the last one.
         """
         lines: dict[tuple[str, str], list[int]] = defaultdict(list)
-        for finding in self._there.get(matching_path, ()):
-            if finding.task == LINT and finding.about.tool != "ruff":
+        for finding in self._other_findings.get(matching_path, ()):
+            if finding.task == LINT_TASK and finding.about.tool != "ruff":
                 lines[finding.code].append(finding.about.line)
         undecided = {}
         *_, findings_max = absence_services().per_file_limits()

@@ -18,17 +18,17 @@ from heapq import nsmallest
 from itertools import chain, islice, product
 from typing import Literal, NamedTuple
 
-How = Literal["path", "content", "lines"]
+FileMatchKind = Literal["path", "content", "lines"]
 
 # The maximum number of files on each side whose lines are compared. The first files by path without a match are taken.
 CANDIDATES_MAX = 2_000
 # A line that occurs in more files than this, such as a bracket or a licence, is not used to find candidates.
-_FILES_OF_A_LINE = 16
+_FILES_PER_LINE_MAX = 16
 # The number of candidates whose lines are compared with the lines of a file. Those with the most rare lines in common
 # are taken.
-_COMPARED = 8
+_CANDIDATES_COMPARED = 8
 
-Lines = Mapping[bytes, int]
+LineFrequencies = Mapping[bytes, int]
 
 
 class FilePair(NamedTuple):
@@ -36,11 +36,11 @@ class FilePair(NamedTuple):
 
     old: bytes
     new: bytes
-    how: How
+    how: FileMatchKind
 
 
 def pair_files(
-    old: Mapping[bytes, str], new: Mapping[bytes, str], lines_of: Callable[[str], Lines]
+    old: Mapping[bytes, str], new: Mapping[bytes, str], lines_of: Callable[[str], LineFrequencies]
 ) -> tuple[list[FilePair], bool]:
     """Match the files of two trees. `old` and `new` map paths to the digests of contents.
 
@@ -61,7 +61,7 @@ def pair_files(
 
 
 def _pair_sides(
-    removed: dict[bytes, str], added: dict[bytes, str], lines_of: Callable[[str], Lines]
+    removed: dict[bytes, str], added: dict[bytes, str], lines_of: Callable[[str], LineFrequencies]
 ) -> tuple[list[FilePair], bool]:
     pairs = []
     for one, other in list(_pair_equal_contents(removed, added)):
@@ -70,11 +70,14 @@ def _pair_sides(
     if not (removed and added):
         return pairs, True
     is_whole = max(len(removed), len(added)) <= CANDIDATES_MAX
-    pairs += (FilePair(*pair, "lines") for pair in _pair_similar_contents(_first(removed), _first(added), lines_of))
+    pairs += (
+        FilePair(*pair, "lines")
+        for pair in _pair_similar_contents(_first_candidates(removed), _first_candidates(added), lines_of)
+    )
     return pairs, is_whole
 
 
-def _first(files: Mapping[bytes, str]) -> dict[bytes, str]:
+def _first_candidates(files: Mapping[bytes, str]) -> dict[bytes, str]:
     return dict(islice(files.items(), CANDIDATES_MAX))
 
 
@@ -126,21 +129,21 @@ def _count_equal(left: Sequence[bytes], right: Sequence[bytes]) -> int:
 
 
 def _pair_similar_contents(
-    removed: Mapping[bytes, str], added: Mapping[bytes, str], lines_of: Callable[[str], Lines]
+    removed: Mapping[bytes, str], added: Mapping[bytes, str], lines_of: Callable[[str], LineFrequencies]
 ) -> Iterator[tuple[bytes, bytes]]:
     contents = {digest: lines_of(digest) for digest in {*removed.values(), *added.values()}}
     totals = {digest: sum(lines.values()) for digest, lines in contents.items()}
     ranked = []
-    for one, other in _candidates(removed, added, contents):
-        common = _common(contents[removed[one]], contents[added[other]])
+    for one, other in _iter_candidates(removed, added, contents):
+        common = _count_common_lines(contents[removed[one]], contents[added[other]])
         longer = max(totals[removed[one]], totals[added[other]])
         if common * 2 >= longer > 0:
             ranked.append((-common, one, other))
     return _choose_pairs(ranked)
 
 
-def _candidates(
-    removed: Mapping[bytes, str], added: Mapping[bytes, str], contents: Mapping[str, Lines]
+def _iter_candidates(
+    removed: Mapping[bytes, str], added: Mapping[bytes, str], contents: Mapping[str, LineFrequencies]
 ) -> Iterator[tuple[bytes, bytes]]:
     """Yield pairs of a removed and an added file that may match. Pairs with the most rare lines in common come first.
 
@@ -158,10 +161,13 @@ def _candidates(
         of_parts = [files_with[part] for part in _name_and_extension(one) if part in files_with]
         for line in {*chain.from_iterable(lines & postings.keys() for postings in of_parts)}:
             paths_with_line = (postings[line] for postings in of_parts if line in postings)
-            for other in {*chain.from_iterable(paths for paths in paths_with_line if len(paths) <= _FILES_OF_A_LINE)}:
+            for other in {
+                *chain.from_iterable(paths for paths in paths_with_line if len(paths) <= _FILES_PER_LINE_MAX)
+            }:
                 common[other] += 1
         yield from (
-            (one, other) for other, _ in nsmallest(_COMPARED, common.items(), key=lambda item: (-item[1], item[0]))
+            (one, other)
+            for other, _ in nsmallest(_CANDIDATES_COMPARED, common.items(), key=lambda item: (-item[1], item[0]))
         )
 
 
@@ -172,7 +178,7 @@ def _name_and_extension(path: bytes) -> tuple[bytes, bytes]:
     return name[:1] + first + b".", b"." + b"".join(extensions[-1:])
 
 
-def _common(left: Lines, right: Lines) -> int:
+def _count_common_lines(left: LineFrequencies, right: LineFrequencies) -> int:
     if len(right) < len(left):
         left, right = right, left
     return sum(min(times, right[line]) for line, times in left.items() if line in right)

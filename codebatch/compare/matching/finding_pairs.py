@@ -12,21 +12,21 @@ import msgspec
 from codebatch.compare.matching.findings import (
     FindingPair,
     MatchableFinding,
+    MatchingPass,
     Pairing,
-    Pass,
     pair_anywhere,
     pair_in_file,
     pair_on_lines,
 )
-from codebatch.compare.matching.lines import NOWHERE
-from codebatch.compare.matching.scopes import NO_SCOPES, Scopes, have_scopes, read_scopes
-from codebatch.compare.matching.texts import Texts
+from codebatch.compare.matching.lines import NO_LINE
+from codebatch.compare.matching.scopes import NO_SCOPES, FileScopes, have_scopes, read_scopes
+from codebatch.compare.matching.texts import FileTexts
 from codebatch.compare.matching.trees import Side, TreeComparison
-from codebatch.compare.rules import LINT
+from codebatch.compare.rules import LINT_TASK
 from codebatch.model.record import Diagnostic
 from codebatch.plugins.worker_services import absence_services
 
-Codes = frozenset[tuple[str, str]]
+ToolCodes = frozenset[tuple[str, str]]
 
 
 class ReportedFinding(msgspec.Struct, frozen=True, eq=False, gc=False):
@@ -53,7 +53,7 @@ class ReportedPair(NamedTuple):
 
     old: ReportedFinding
     new: ReportedFinding
-    by: Pass
+    by: MatchingPass
 
 
 class FindingMatches(NamedTuple):
@@ -72,10 +72,10 @@ def match_findings(trees: TreeComparison, old: FindingsByPath, new: FindingsByPa
     """
     pairs: list[ReportedPair] = []
     for task in _overlapping_tasks(old, new):
-        pairs += _Pairing(trees, _task_findings(old, task), _task_findings(new, task)).matches().pairs
+        pairs += _FindingMatcher(trees, _task_findings(old, task), _task_findings(new, task)).matches().pairs
         matched_findings = {finding for pair in pairs for finding in (pair.old, pair.new)}
         old, new = _exclude_findings(old, matched_findings), _exclude_findings(new, matched_findings)
-    last = _Pairing(trees, old, new).matches()
+    last = _FindingMatcher(trees, old, new).matches()
     return last._replace(pairs=[*pairs, *last.pairs])
 
 
@@ -101,54 +101,58 @@ def _exclude_findings(by_path: FindingsByPath, excluded: Collection[ReportedFind
     return {path: findings for path, findings in remaining.items() if findings}
 
 
-class _Findings(NamedTuple):
+class _FindingSet(NamedTuple):
     """Findings, and in the same order the data by which they are matched."""
 
     reported: list[ReportedFinding]
     matchable: list[MatchableFinding]
 
 
-class _Pairing:
+class _FindingMatcher:
     """The state of the matching of findings.
 
-    `_left` has the unmatched findings of each side by path, in the order in which the task reported them. A path
+    `_unmatched` has the unmatched findings of each side by path, in the order in which the task reported them. A path
     without unmatched findings stays, with an empty list.
     """
 
     def __init__(self, trees: TreeComparison, old: FindingsByPath, new: FindingsByPath) -> None:
         self._trees = trees
-        self._left: dict[Side, dict[bytes, Sequence[ReportedFinding]]] = {"old": {**old}, "new": {**new}}
-        self._scopes: dict[Side, Mapping[bytes, Scopes]] = {"old": {}, "new": {}}
+        self._unmatched: dict[Side, dict[bytes, Sequence[ReportedFinding]]] = {"old": {**old}, "new": {**new}}
+        self._scopes: dict[Side, Mapping[bytes, FileScopes]] = {"old": {}, "new": {}}
         self._pairs: list[ReportedPair] = []
         self._is_exchanged: dict[tuple[bytes, bytes], bool] = {}
         self._without_lines: set[bytes] = set()
         self._matchables: dict[ReportedFinding, MatchableFinding] = {}
 
     def matches(self) -> FindingMatches:
-        files = [(old, new) for old in self._left["old"] if (new := self._trees.new_path(old)) in self._left["new"]]
+        files = [
+            (old, new) for old in self._unmatched["old"] if (new := self._trees.new_path(old)) in self._unmatched["new"]
+        ]
         for old, new in files:
-            if new is not None and not _rules(self._left["old"][old]).isdisjoint(_rules(self._left["new"][new])):
+            if new is not None and not _rule_ids(self._unmatched["old"][old]).isdisjoint(
+                _rule_ids(self._unmatched["new"][new])
+            ):
                 self._pair_on_lines(old, new)
-        common_files = [(old, new) for old, new in files if new is not None and self._common(old, new)]
+        common_files = [(old, new) for old, new in files if new is not None and self._common_codes(old, new)]
         if have_scopes(self._trees.old, self._trees.new):
             self._scopes["old"] = read_scopes(self._trees.old, [old for old, _ in common_files])
             self._scopes["new"] = read_scopes(self._trees.new, [new for _, new in common_files])
         for old, new in common_files:
             self._pair_in_file(old, new)
-            self._pair_once(old, new)
+            self._pair_unique(old, new)
         self._pair_anywhere()
         return FindingMatches(self._pairs, self._remaining_findings("old"), self._remaining_findings("new"))
 
-    def _common(self, old: bytes, new: bytes) -> Codes:
-        return _codes(self._left["old"][old]) & _codes(self._left["new"][new])
+    def _common_codes(self, old: bytes, new: bytes) -> ToolCodes:
+        return _tool_codes(self._unmatched["old"][old]) & _tool_codes(self._unmatched["new"][new])
 
     def _pair_on_lines(self, old: bytes, new: bytes) -> None:
         """Match the findings of two files that are on matching lines. The texts of the lines are not needed."""
-        old_findings, new_findings = self._left["old"][old], self._left["new"][new]
+        old_findings, new_findings = self._unmatched["old"][old], self._unmatched["new"][new]
         if self._is_exchanged_for(old, new):
-            lines = self._trees.lines("new", new, old)
+            lines = self._trees.matching_lines("new", new, old)
         else:
-            lines = self._trees.lines("old", old, new)
+            lines = self._trees.matching_lines("old", old, new)
         if lines is None:
             self._without_lines.add(old)
             return
@@ -159,49 +163,51 @@ class _Pairing:
             other_of = pair_on_lines(*records, lines)
         self._pairs += [ReportedPair(old_findings[one], new_findings[other], "line") for one, other in other_of.items()]
         matched_indexes = {*other_of.values()}
-        self._left["old"][old] = [finding for index, finding in enumerate(old_findings) if index not in other_of]
-        self._left["new"][new] = [finding for index, finding in enumerate(new_findings) if index not in matched_indexes]
+        self._unmatched["old"][old] = [finding for index, finding in enumerate(old_findings) if index not in other_of]
+        self._unmatched["new"][new] = [
+            finding for index, finding in enumerate(new_findings) if index not in matched_indexes
+        ]
 
     def _pair_in_file(self, old: bytes, new: bytes) -> None:
         """Match the unmatched findings of two matching files by text and by message."""
-        codes = self._common(old, new)
+        codes = self._common_codes(old, new)
         old_findings, new_findings = self._file_findings("old", old, codes), self._file_findings("new", new, codes)
         lines = None if old in self._without_lines else ()
         if self._is_exchanged_for(old, new):
-            pairing = _exchanged(pair_in_file(new_findings.matchable, old_findings.matchable, lines))
+            pairing = _swap_sides(pair_in_file(new_findings.matchable, old_findings.matchable, lines))
         else:
             pairing = pair_in_file(old_findings.matchable, new_findings.matchable, lines)
-        self._accept(old_findings.reported, new_findings.reported, pairing)
+        self._add_pairs(old_findings.reported, new_findings.reported, pairing)
 
-    def _pair_once(self, old: bytes, new: bytes) -> None:
+    def _pair_unique(self, old: bytes, new: bytes) -> None:
         """Match findings of rules that lint reports only once per file, or once per name in a file.
 
         If the reported occurrence is fixed, lint reports the next occurrence, at another line. The two findings then
         match. They do not match if neither line exists in the other file: then one problem was fixed and another was
         introduced.
         """
-        codes = self._common(old, new)
+        codes = self._common_codes(old, new)
         old_findings, new_findings = (
-            [finding for finding in remaining if finding.code in codes and finding.task == LINT]
-            for remaining in (self._left["old"][old], self._left["new"][new])
+            [finding for finding in remaining if finding.code in codes and finding.task == LINT_TASK]
+            for remaining in (self._unmatched["old"][old], self._unmatched["new"][new])
         )
-        lines = self._trees.lines("old", old, new) if old_findings and new_findings else None
+        lines = self._trees.matching_lines("old", old, new) if old_findings and new_findings else None
         if lines is None:
             return
         matched_lines = lines if isinstance(lines, range) else {*lines}
         of_names, of_files, _ = absence_services().per_file_limits()
-        by_key = {_once_key(finding, of_names, of_files): index for index, finding in enumerate(new_findings)}
+        by_key = {_uniqueness_key(finding, of_names, of_files): index for index, finding in enumerate(new_findings)}
         pairs = []
         for index, finding in enumerate(old_findings):
-            key, line = _once_key(finding, of_names, of_files), finding.about.line
+            key, line = _uniqueness_key(finding, of_names, of_files), finding.about.line
             match = None if key is None else by_key.get(key)
             if match is not None and (
-                (0 < line <= len(lines) and lines[line - 1] != NOWHERE)
+                (0 < line <= len(lines) and lines[line - 1] != NO_LINE)
                 or new_findings[match].about.line - 1 in matched_lines
             ):
                 del by_key[key]
                 pairs.append(FindingPair(index, match, "once"))
-        self._accept(old_findings, new_findings, Pairing(pairs, [], []))
+        self._add_pairs(old_findings, new_findings, Pairing(pairs, [], []))
 
     def _is_exchanged_for(self, old: bytes, new: bytes) -> bool:
         """Return whether the new file is matched against the old file, not the old against the new.
@@ -210,69 +216,74 @@ class _Pairing:
         file is older.
         """
         if (old, new) not in self._is_exchanged:
-            old_key, new_key = (self._trees.object("old", old), old), (self._trees.object("new", new), new)
+            old_key, new_key = (
+                (self._trees.object_digest("old", old), old),
+                (self._trees.object_digest("new", new), new),
+            )
             self._is_exchanged[old, new] = new_key < old_key
             if new_key == old_key:
                 old_findings, new_findings = (
-                    [*map(_sort_key, remaining)] for remaining in (self._left["old"][old], self._left["new"][new])
+                    [*map(_sort_key, remaining)]
+                    for remaining in (self._unmatched["old"][old], self._unmatched["new"][new])
                 )
                 self._is_exchanged[old, new] = new_findings < old_findings
         return self._is_exchanged[old, new]
 
     def _pair_anywhere(self) -> None:
-        codes = _codes(self._remaining_findings("old")) & _codes(self._remaining_findings("new"))
+        codes = _tool_codes(self._remaining_findings("old")) & _tool_codes(self._remaining_findings("new"))
         old_findings, new_findings = self._all_findings("old", codes), self._all_findings("new", codes)
-        self._accept(
+        self._add_pairs(
             old_findings.reported, new_findings.reported, pair_anywhere(old_findings.matchable, new_findings.matchable)
         )
 
-    def _file_findings(self, side: Side, path: bytes, codes: Codes) -> _Findings:
+    def _file_findings(self, side: Side, path: bytes, codes: ToolCodes) -> _FindingSet:
         """Return the findings of a file for some rules, and the data by which they are matched.
 
         If the file has no findings of these rules, its content is not read.
         """
-        findings = [finding for finding in self._left[side][path] if finding.code in codes]
+        findings = [finding for finding in self._unmatched[side][path] if finding.code in codes]
         unknown = [finding for finding in findings if finding not in self._matchables]
         if unknown:
-            texts = Texts(self._trees.file_lines(side, path))
+            texts = FileTexts(self._trees.file_lines(side, path))
             scopes = self._scopes[side].get(path, NO_SCOPES)
             self._matchables.update(
-                (finding, texts.finding(finding.about, scopes.at(finding.about.line))) for finding in unknown
+                (finding, texts.make_matchable(finding.about, scopes.scope_at(finding.about.line)))
+                for finding in unknown
             )
-        return _Findings(findings, [self._matchables[finding] for finding in findings])
+        return _FindingSet(findings, [self._matchables[finding] for finding in findings])
 
-    def _all_findings(self, side: Side, codes: Codes) -> _Findings:
-        by_file = [self._file_findings(side, path, codes) for path in self._left[side]]
-        return _Findings(
+    def _all_findings(self, side: Side, codes: ToolCodes) -> _FindingSet:
+        by_file = [self._file_findings(side, path, codes) for path in self._unmatched[side]]
+        return _FindingSet(
             [*chain(*(file_findings.reported for file_findings in by_file))],
             [*chain(*(file_findings.matchable for file_findings in by_file))],
         )
 
-    def _accept(
+    def _add_pairs(
         self, old_findings: Sequence[ReportedFinding], new_findings: Sequence[ReportedFinding], pairing: Pairing
     ) -> None:
         pairs = [
             ReportedPair(old_findings[index], new_findings[other_index], by) for index, other_index, by in pairing.pairs
         ]
         self._pairs += pairs
-        self._drop("old", {pair.old for pair in pairs})
-        self._drop("new", {pair.new for pair in pairs})
+        self._remove_matched("old", {pair.old for pair in pairs})
+        self._remove_matched("new", {pair.new for pair in pairs})
 
-    def _drop(self, side: Side, matched: Collection[ReportedFinding]) -> None:
-        remaining = self._left[side]
+    def _remove_matched(self, side: Side, matched: Collection[ReportedFinding]) -> None:
+        remaining = self._unmatched[side]
         for path in {finding.path for finding in matched}:
             remaining[path] = [finding for finding in remaining[path] if finding not in matched]
 
     def _remaining_findings(self, side: Side) -> list[ReportedFinding]:
-        return [*chain(*self._left[side].values())]
+        return [*chain(*self._unmatched[side].values())]
 
 
-def _exchanged(pairing: Pairing) -> Pairing:
+def _swap_sides(pairing: Pairing) -> Pairing:
     pairs = [pair._replace(old=pair.new, new=pair.old) for pair in pairing.pairs]
     return Pairing(pairs, pairing.new, pairing.old)
 
 
-def _once_key(
+def _uniqueness_key(
     finding: ReportedFinding, of_names: frozenset[str], of_files: frozenset[str]
 ) -> tuple[str, str, str] | None:
     """Return a key of a finding that lint reports only once per file or name. Findings with equal keys may match.
@@ -289,9 +300,9 @@ def _sort_key(finding: ReportedFinding) -> tuple[int, int, str, str, str]:
     return about.line, about.column, about.tool, about.code, about.message
 
 
-def _rules(findings: Iterable[ReportedFinding]) -> set[str]:
+def _rule_ids(findings: Iterable[ReportedFinding]) -> set[str]:
     return {finding.about.code for finding in findings}
 
 
-def _codes(findings: Iterable[ReportedFinding]) -> Codes:
+def _tool_codes(findings: Iterable[ReportedFinding]) -> ToolCodes:
     return frozenset([(finding.about.tool, finding.about.code) for finding in findings])

@@ -24,7 +24,7 @@ from typing import Literal, NamedTuple, Protocol, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 
-Pass = Literal["line", "text", "message", "once", "context"]
+MatchingPass = Literal["line", "text", "message", "once", "context"]
 
 _NUMBER = re.compile(r"\d+")
 # If more pairs of findings than this are possible on a line, its findings are matched in column order.
@@ -49,7 +49,7 @@ class MatchableFinding(NamedTuple):
     behind: bytes
 
 
-class OnLine(Protocol):
+class LocatedFinding(Protocol):
     """The data of a finding by which it is matched on a line. Both MatchableFinding and records have these members."""
 
     @property
@@ -78,7 +78,7 @@ class FindingPair(NamedTuple):
 
     old: int
     new: int
-    by: Pass
+    by: MatchingPass
 
 
 class Pairing(NamedTuple):
@@ -93,7 +93,9 @@ class Pairing(NamedTuple):
 _Matcher = Callable[[Mapping[int, MatchableFinding], Mapping[int, MatchableFinding]], Iterable[tuple[int, int]]]
 
 
-def pair_on_lines(old: Sequence[OnLine], new: Sequence[OnLine], paired_lines: Sequence[int]) -> dict[int, int]:
+def pair_on_lines(
+    old: Sequence[LocatedFinding], new: Sequence[LocatedFinding], paired_lines: Sequence[int]
+) -> dict[int, int]:
     """Match findings on matching lines, the first pass of `pair_in_file`. Map old indexes to new indexes.
 
     This pass needs no texts, and it matches most findings.
@@ -109,14 +111,16 @@ def pair_in_file(
     If the content of a file is lost, `paired_lines` is None, and only messages are matched.
     """
     if paired_lines is None:
-        return _pair(old, new, {"message": _match_by(_message_key)})
+        return _run_passes(old, new, {"message": _make_key_matcher(_message_key)})
 
     def by_line(
         left: Mapping[int, MatchableFinding], right: Mapping[int, MatchableFinding]
     ) -> Iterable[tuple[int, int]]:
         return _match_on_lines(left, right, paired_lines).items()
 
-    return _pair(old, new, {"line": by_line, "text": _match_by(_text_key), "message": _match_by(_message_key)})
+    return _run_passes(
+        old, new, {"line": by_line, "text": _make_key_matcher(_text_key), "message": _make_key_matcher(_message_key)}
+    )
 
 
 def pair_anywhere(old: Sequence[MatchableFinding], new: Sequence[MatchableFinding]) -> Pairing:
@@ -124,11 +128,11 @@ def pair_anywhere(old: Sequence[MatchableFinding], new: Sequence[MatchableFindin
 
     Two findings match only if these texts occur once on each side.
     """
-    return _pair(old, new, {"context": _match_unique_contexts})
+    return _run_passes(old, new, {"context": _match_unique_contexts})
 
 
-def _pair(
-    old: Sequence[MatchableFinding], new: Sequence[MatchableFinding], matchers: Mapping[Pass, _Matcher]
+def _run_passes(
+    old: Sequence[MatchableFinding], new: Sequence[MatchableFinding], matchers: Mapping[MatchingPass, _Matcher]
 ) -> Pairing:
     left, right = _sort_by_location(old), _sort_by_location(new)
     pairs = []
@@ -145,7 +149,7 @@ def _sort_by_location(findings: Sequence[MatchableFinding]) -> dict[int, Matchab
 
 
 def _match_on_lines(
-    left: Mapping[int, OnLine], right: Mapping[int, OnLine], paired_lines: Sequence[int]
+    left: Mapping[int, LocatedFinding], right: Mapping[int, LocatedFinding], paired_lines: Sequence[int]
 ) -> dict[int, int]:
     matches = _match_unmoved(left, right, paired_lines)
     matched_right = {*matches.values()}
@@ -174,7 +178,7 @@ def _match_on_lines(
 
 
 def _match_unmoved(
-    left: Mapping[int, OnLine], right: Mapping[int, OnLine], paired_lines: Sequence[int]
+    left: Mapping[int, LocatedFinding], right: Mapping[int, LocatedFinding], paired_lines: Sequence[int]
 ) -> dict[int, int]:
     """Match findings in the same column of matching lines with equal message, if there is one on each side.
 
@@ -208,7 +212,7 @@ def _unique_indexes(keys: Iterable[K]) -> dict[K, int]:
     return index_by_key
 
 
-def _group_by_line(findings: Mapping[int, OnLine]) -> dict[tuple[str, str, int], list[int]]:
+def _group_by_line(findings: Mapping[int, LocatedFinding]) -> dict[tuple[str, str, int], list[int]]:
     indexes: dict[tuple[str, str, int], list[int]] = defaultdict(list)
     for index, finding in findings.items():
         indexes[finding.tool, finding.code, finding.line].append(index)
@@ -237,12 +241,12 @@ def _context_key(finding: MatchableFinding) -> Hashable:
     return finding.tool, finding.code, finding.text, finding.before, finding.behind
 
 
-def _match_by(key: Callable[[MatchableFinding], Hashable]) -> _Matcher:
+def _make_key_matcher(key: Callable[[MatchableFinding], Hashable]) -> _Matcher:
     def matcher(
         left: Mapping[int, MatchableFinding], right: Mapping[int, MatchableFinding]
     ) -> Iterator[tuple[int, int]]:
-        right_groups = _group(right, key)
-        for value, ones in _group(left, key).items():
+        right_groups = _group_by_key(right, key)
+        for value, ones in _group_by_key(left, key).items():
             yield from zip(ones, right_groups.get(value, ()), strict=False)
 
     return matcher
@@ -251,14 +255,14 @@ def _match_by(key: Callable[[MatchableFinding], Hashable]) -> _Matcher:
 def _match_unique_contexts(
     left: Mapping[int, MatchableFinding], right: Mapping[int, MatchableFinding]
 ) -> Iterator[tuple[int, int]]:
-    right_groups = _group(right, _context_key)
-    for value, ones in _group(left, _context_key).items():
+    right_groups = _group_by_key(right, _context_key)
+    for value, ones in _group_by_key(left, _context_key).items():
         candidates = right_groups.get(value, ())
         if len(ones) == len(candidates) == 1 and left[ones[0]].text:
             yield ones[0], candidates[0]
 
 
-def _group(findings: Mapping[int, MatchableFinding], key: Callable[[MatchableFinding], K]) -> dict[K, list[int]]:
+def _group_by_key(findings: Mapping[int, MatchableFinding], key: Callable[[MatchableFinding], K]) -> dict[K, list[int]]:
     """Return the indexes of findings by key, in the order of the findings."""
     groups: dict[K, list[int]] = defaultdict(list)
     for index, finding in findings.items():

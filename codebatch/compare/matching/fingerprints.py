@@ -14,7 +14,7 @@ from codebatch.compare.matching.findings import MatchableFinding
 
 TEXT_BYTES_MAX = 4096
 """The maximum number of bytes of a line that are hashed, because minified files have very long lines."""
-_DIGITS = 32
+_FINGERPRINT_DIGITS = 32
 
 
 def fingerprints(findings: Sequence[MatchableFinding]) -> list[str]:
@@ -26,5 +26,5 @@ def fingerprints(findings: Sequence[MatchableFinding]) -> list[str]:
         key = finding.tool, finding.code, finding.scope, finding.text[:TEXT_BYTES_MAX]
         numbers[key] += 1
         words = (finding.tool.encode(), finding.code.encode(), finding.scope.encode(), key[3], b"%d" % numbers[key])
-        digests[index] = sha256(b"\0".join(words)).hexdigest()[:_DIGITS]
+        digests[index] = sha256(b"\0".join(words)).hexdigest()[:_FINGERPRINT_DIGITS]
     return digests

@@ -13,12 +13,12 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 # If a line occurs more often than this in a gap, no run is searched around the line.
-_PLACES_MAX = 64
+_OCCURRENCES_MAX = 64
 # The maximum number of comparisons of lines. Once this number is reached, the remaining lines stay unmatched.
-_STEPS_MAX = 4_000_000
+_SEARCH_STEPS_MAX = 4_000_000
 
 
-class Gap(NamedTuple):
+class UnmatchedGap(NamedTuple):
     """Unmatched lines: [start, end) of one text and [other, other_end) of the other text."""
 
     start: int
@@ -27,29 +27,31 @@ class Gap(NamedTuple):
     other_end: int
 
 
-def pair_runs(old: Sequence[Hashable], new: Sequence[Hashable], paired: array[int], gaps: Iterable[Gap]) -> None:
+def pair_runs(
+    old: Sequence[Hashable], new: Sequence[Hashable], paired: array[int], gaps: Iterable[UnmatchedGap]
+) -> None:
     """Match the lines of gaps. `paired[i]` is set to the index in `new` of the line that matches line i of `old`."""
-    steps = _STEPS_MAX
+    steps = _SEARCH_STEPS_MAX
     remaining = list(gaps)
     while remaining and steps > 0:
         gap = remaining.pop()
         if gap.start == gap.end or gap.other_start == gap.other_end:
             continue
-        search = _Search(old, new, gap)
-        run = search.best()
+        search = _BestRunSearch(old, new, gap)
+        run = search.find_best_run()
         steps -= search.steps
         if run is None:
             continue
         for offset in range(run.end - run.start):
             paired[run.start + offset] = run.other_start + offset
-        remaining.append(Gap(gap.start, run.start, gap.other_start, run.other_start))
-        remaining.append(Gap(run.end, gap.end, run.other_end, gap.other_end))
+        remaining.append(UnmatchedGap(gap.start, run.start, gap.other_start, run.other_start))
+        remaining.append(UnmatchedGap(run.end, gap.end, run.other_end, gap.other_end))
 
 
-class _Search:
+class _BestRunSearch:
     """The search for the best run of equal lines in a gap. A run is represented as a Gap."""
 
-    def __init__(self, old: Sequence[Hashable], new: Sequence[Hashable], gap: Gap) -> None:
+    def __init__(self, old: Sequence[Hashable], new: Sequence[Hashable], gap: UnmatchedGap) -> None:
         self._old = old
         self._new = new
         self._gap = gap
@@ -57,11 +59,11 @@ class _Search:
         for place in range(gap.start, gap.end):
             places[old[place]].append(place)
         self._places: Mapping[Hashable, Sequence[int]] = places
-        self._best: Gap | None = None
-        self._rarest = _PLACES_MAX
+        self._best: UnmatchedGap | None = None
+        self._rarest = _OCCURRENCES_MAX
         self.steps = gap.end - gap.start + gap.other_end - gap.other_start
 
-    def best(self) -> Gap | None:
+    def find_best_run(self) -> UnmatchedGap | None:
         """Return the best run, or None if the gap has no rare line."""
         other = self._gap.other_start
         while other < self._gap.other_end:
@@ -78,7 +80,7 @@ class _Search:
         for place in places:
             if place < next_line:
                 continue
-            run, rarity = self._run(place, other, len(places))
+            run, rarity = self._run_around(place, other, len(places))
             self.steps += run.end - run.start
             next_line, next_other = run.end, max(next_other, run.other_end)
             is_longer = self._best is None or run.end - run.start > self._best.end - self._best.start
@@ -86,7 +88,7 @@ class _Search:
                 self._best, self._rarest = run, rarity
         return next_other
 
-    def _run(self, place: int, other: int, rarity: int) -> tuple[Gap, int]:
+    def _run_around(self, place: int, other: int, rarity: int) -> tuple[UnmatchedGap, int]:
         """Return the run of equal lines around two equal lines, and how often its rarest line occurs."""
         old, new, gap = self._old, self._new, self._gap
         start, other_start = place, other
@@ -96,4 +98,4 @@ class _Search:
         while end < gap.end and other_end < gap.other_end and old[end] == new[other_end]:
             end, other_end = end + 1, other_end + 1
         rarity = min(rarity, *(len(self._places[old[line]]) for line in range(start, end))) if rarity > 1 else 1
-        return Gap(start, end, other_start, other_end), rarity
+        return UnmatchedGap(start, end, other_start, other_end), rarity

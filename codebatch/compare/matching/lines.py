@@ -17,16 +17,16 @@ from itertools import compress, count, islice, pairwise, repeat
 from operator import ne, sub
 from typing import NamedTuple, TypeVar
 
-from codebatch.compare.matching.histogram_diff import Gap, pair_runs
+from codebatch.compare.matching.histogram_diff import UnmatchedGap, pair_runs
 
 L = TypeVar("L", bytes, int)
 
 # If a text exceeds one of these limits, only lines at its start and end are matched. Such a text is data or generated
 # code.
-BYTES_MAX = 8 << 20
-LINES_MAX = 200_000
+COMPARED_BYTES_MAX = 8 << 20
+COMPARED_LINES_MAX = 200_000
 
-NOWHERE = -1
+NO_LINE = -1
 
 
 class SplitText(NamedTuple):
@@ -46,7 +46,7 @@ def pair_lines(old: SplitText, new: SplitText) -> array[int]:
 
     Lines are counted from 0. The indexes ascend.
     """
-    is_big = max(old.size, new.size) > BYTES_MAX or max(len(old.lines), len(new.lines)) > LINES_MAX
+    is_big = max(old.size, new.size) > COMPARED_BYTES_MAX or max(len(old.lines), len(new.lines)) > COMPARED_LINES_MAX
     return pair_sequences(old.lines, new.lines, is_whole=not is_big)
 
 
@@ -55,33 +55,35 @@ def pair_sequences(left: Sequence[bytes], right: Sequence[bytes], *, is_whole: b
 
     If `is_whole` is not set, only lines at the start and the end are matched.
     """
-    paired = array("l", [NOWHERE]) * len(left)
-    gap = _pair_ends(left, right, paired, Gap(0, len(left), 0, len(right)))
+    paired = array("l", [NO_LINE]) * len(left)
+    gap = _pair_ends(left, right, paired, UnmatchedGap(0, len(left), 0, len(right)))
     if is_whole and gap.start < gap.end and gap.other_start < gap.other_end:
         old, new = _number_lines(left, right, gap)
-        pair_runs(old, new, paired, [*_between_anchors(old, new, paired, gap)])
+        pair_runs(old, new, paired, [*_gaps_between_anchors(old, new, paired, gap)])
     return paired
 
 
-def _number_lines(left: Sequence[bytes], right: Sequence[bytes], gap: Gap) -> tuple[list[int], list[int]]:
+def _number_lines(left: Sequence[bytes], right: Sequence[bytes], gap: UnmatchedGap) -> tuple[list[int], list[int]]:
     """Return the lines of both sides as integers, which are compared faster than bytes.
 
     Equal lines get the same integer: the index of their first occurrence in the left gap. Lines before the gap, and
     lines that only the right gap has, get NOWHERE.
     """
-    head = [NOWHERE] * gap.start
+    head = [NO_LINE] * gap.start
     first: dict[bytes, int] = {}
     old = map(first.setdefault, left[gap.start : gap.end], count(gap.start))
-    return [*head, *old], [*head, *map(first.get, right[gap.other_start : gap.other_end], repeat(NOWHERE))]
+    return [*head, *old], [*head, *map(first.get, right[gap.other_start : gap.other_end], repeat(NO_LINE))]
 
 
-def _between_anchors(old: Sequence[int], new: Sequence[int], paired: array[int], gap: Gap) -> Iterator[Gap]:
+def _gaps_between_anchors(
+    old: Sequence[int], new: Sequence[int], paired: array[int], gap: UnmatchedGap
+) -> Iterator[UnmatchedGap]:
     """Match the anchors of a gap, and the equal lines around each anchor. Yield the gaps that stay unmatched.
 
     If two adjacent anchors have the same distance in both texts, the lines between them are compared in one step. This
     is the usual case.
     """
-    anchors, new_anchors = _anchors(old, new, gap)
+    anchors, new_anchors = _find_anchors(old, new, gap)
     offsets = [*map(sub, new_anchors, anchors)]
     start, other = gap.start, gap.other_start
     for first, end in pairwise((0, *compress(count(1), map(ne, offsets, islice(offsets, 1, None))), len(anchors))):
@@ -89,15 +91,15 @@ def _between_anchors(old: Sequence[int], new: Sequence[int], paired: array[int],
         if not stretch:
             continue
         anchor, other_anchor = stretch[0], new_anchors[first]
-        yield _pair_ends(old, new, paired, Gap(start, anchor, other, other_anchor))
+        yield _pair_ends(old, new, paired, UnmatchedGap(start, anchor, other, other_anchor))
         start, other = stretch[-1] + 1, new_anchors[end - 1] + 1
-        yield from _pair_stretch(old, new, paired, Gap(anchor, start, other_anchor, other), stretch)
-    yield _pair_ends(old, new, paired, Gap(start, gap.end, other, gap.other_end))
+        yield from _pair_stretch(old, new, paired, UnmatchedGap(anchor, start, other_anchor, other), stretch)
+    yield _pair_ends(old, new, paired, UnmatchedGap(start, gap.end, other, gap.other_end))
 
 
 def _pair_stretch(
-    old: Sequence[int], new: Sequence[int], paired: array[int], gap: Gap, anchors: Sequence[int]
-) -> Iterator[Gap]:
+    old: Sequence[int], new: Sequence[int], paired: array[int], gap: UnmatchedGap, anchors: Sequence[int]
+) -> Iterator[UnmatchedGap]:
     """Match a stretch of `old` with a stretch of `new` that has the same length. Yield the gaps that stay unmatched.
 
     A stretch begins and ends with an anchor. Its lines are matched one to one, unless the lines between two anchors
@@ -112,11 +114,11 @@ def _pair_stretch(
         first, behind = differing[at], anchors[bisect_left(anchors, differing[at])]
         at = bisect_left(differing, behind, at)
         end = differing[at - 1] + 1
-        paired[first:end] = array("l", [NOWHERE]) * (end - first)
-        yield Gap(first, end, first + offset, end + offset)
+        paired[first:end] = array("l", [NO_LINE]) * (end - first)
+        yield UnmatchedGap(first, end, first + offset, end + offset)
 
 
-def _pair_ends(old: Sequence[L], new: Sequence[L], paired: array[int], gap: Gap) -> Gap:
+def _pair_ends(old: Sequence[L], new: Sequence[L], paired: array[int], gap: UnmatchedGap) -> UnmatchedGap:
     """Match equal lines at the start and the end of a gap. Return the gap between them."""
     start, end, other, other_end = gap
     if start == end or other == other_end:
@@ -127,17 +129,17 @@ def _pair_ends(old: Sequence[L], new: Sequence[L], paired: array[int], gap: Gap)
     tail = min(next(compress(count(), map(ne, reversed(old_lines), reversed(new_lines))), both), both - head)
     paired[start : start + head] = array("l", range(other, other + head))
     paired[end - tail : end] = array("l", range(other_end - tail, other_end))
-    return Gap(start + head, end - tail, other + head, other_end - tail)
+    return UnmatchedGap(start + head, end - tail, other + head, other_end - tail)
 
 
-def _anchors(old: Sequence[int], new: Sequence[int], gap: Gap) -> tuple[list[int], list[int]]:
+def _find_anchors(old: Sequence[int], new: Sequence[int], gap: UnmatchedGap) -> tuple[list[int], list[int]]:
     """Return the indexes of the anchors in `old` and in `new`: lines that occur once in each text.
 
     Only anchors that are in the same order in both texts are returned, as many as possible.
     """
     old_lines, new_lines = old[gap.start : gap.end], new[gap.other_start : gap.other_end]
     index_of = dict(zip(new_lines, count(gap.other_start)))
-    repeated = {NOWHERE, *compress(old_lines, map(ne, old_lines, count(gap.start)))}
+    repeated = {NO_LINE, *compress(old_lines, map(ne, old_lines, count(gap.start)))}
     repeated.update(compress(new_lines, map(ne, map(index_of.__getitem__, new_lines), count(gap.other_start))))
     anchors = sorted(index_of.keys() - repeated)
     new_anchors = [*map(index_of.__getitem__, anchors)]
@@ -160,15 +162,15 @@ def _longest_ascending(numbers: Sequence[int]) -> Sequence[int]:
     for index in range(head, len(numbers) - tail):
         number = numbers[index]
         pile = bisect_left(tops, number) if tops and number < tops[-1] else len(tops)
-        below.append(piles[pile - 1] if pile else NOWHERE)
+        below.append(piles[pile - 1] if pile else NO_LINE)
         if pile == len(tops):
             tops.append(number)
             piles.append(index)
         else:
             tops[pile], piles[pile] = number, index
     longest = []
-    index = piles[-1] if piles else NOWHERE
-    while index != NOWHERE:
+    index = piles[-1] if piles else NO_LINE
+    while index != NO_LINE:
         longest.append(index)
         index = below[index - head]
     return [*range(head), *reversed(longest), *range(len(numbers) - tail, len(numbers))]

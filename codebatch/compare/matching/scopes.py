@@ -11,10 +11,10 @@ from codebatch.compare.batches import read_items
 from codebatch.model.record import Symbol, SymbolType
 from codebatch.query.sources.records import BatchRecords
 
-_TASK = "symbols"
+_SYMBOLS_TASK = "symbols"
 
 # Symbol types that are not scopes, because they contain no statements. A variable encloses only its own assignment.
-_WITHOUT_STATEMENTS: frozenset[SymbolType] = frozenset(
+_SYMBOL_TYPES_WITHOUT_STATEMENTS: frozenset[SymbolType] = frozenset(
     ("constant", "enum_member", "field", "import", "parameter", "type", "variable")
 )
 
@@ -31,7 +31,7 @@ class _DefinitionLines(NamedTuple):
     qualified: str
 
 
-class Scopes:
+class FileScopes:
     """The scope of each line of a file."""
 
     def __init__(self, symbols: Iterable[Symbol]) -> None:
@@ -41,7 +41,7 @@ class Scopes:
                     -symbol.line, max(symbol.end_line - (symbol.end_column == 1), symbol.line), symbol.qualified
                 )
                 for symbol in symbols
-                if symbol.symbol_type not in _WITHOUT_STATEMENTS
+                if symbol.symbol_type not in _SYMBOL_TYPES_WITHOUT_STATEMENTS
             ),
             reverse=True,
         )
@@ -50,7 +50,7 @@ class Scopes:
 
         `_around[i]` is the name of this symbol from `_lines[i]` on, or an empty text outside of symbols.
         """
-        self._around: list[str] = []
+        self._definitions_by_line: list[str] = []
         within: list[_DefinitionLines] = []
         waiting = iter(spans)
         next_span = next(waiting, None)
@@ -61,15 +61,15 @@ class Scopes:
             while within and within[0].last < line:
                 heappop(within)
             self._lines.append(line)
-            self._around.append(within[0].qualified if within else "")
+            self._definitions_by_line.append(within[0].qualified if within else "")
 
-    def at(self, line: int) -> str:
+    def scope_at(self, line: int) -> str:
         """Return the qualified name of the innermost symbol around a line, or an empty text."""
         index = bisect_right(self._lines, line)
-        return self._around[index - 1] if index else ""
+        return self._definitions_by_line[index - 1] if index else ""
 
 
-NO_SCOPES = Scopes(())
+NO_SCOPES = FileScopes(())
 
 
 def have_scopes(*batches: BatchRecords) -> bool:
@@ -77,10 +77,10 @@ def have_scopes(*batches: BatchRecords) -> bool:
 
     If one batch has none, scopes are not compared, because its findings would have no scope.
     """
-    return all(_TASK in records.task_names for records in batches)
+    return all(_SYMBOLS_TASK in records.task_names for records in batches)
 
 
-def read_scopes(records: BatchRecords, paths: Iterable[bytes]) -> dict[bytes, Scopes]:
+def read_scopes(records: BatchRecords, paths: Iterable[bytes]) -> dict[bytes, FileScopes]:
     """Return the scopes of some files. Raises StoreCorrupt."""
     items = records.find_items(sorted(paths)).values()
-    return {path: Scopes(symbols) for path, symbols in read_items(records, _TASK, items, Symbol).items()}
+    return {path: FileScopes(symbols) for path, symbols in read_items(records, _SYMBOLS_TASK, items, Symbol).items()}

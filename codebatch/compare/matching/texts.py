@@ -8,18 +8,18 @@ from codebatch.compare.matching.findings import MatchableFinding
 from codebatch.model.record import Diagnostic
 
 # The maximum distance in lines to the nearest non-blank line.
-_BLANK_MAX = 100
+_BLANK_LINES_MAX = 100
 
 
-class Texts:
+class FileTexts:
     """The lines of a file. If the content of the file is lost, there are no lines."""
 
     def __init__(self, lines: Sequence[bytes]) -> None:
         self._lines = lines
         self._text_by_line: dict[int, bytes] = {}
-        self._around: dict[int, tuple[bytes, bytes]] = {}
+        self._nearest_by_line: dict[int, tuple[bytes, bytes]] = {}
 
-    def finding(self, about: Diagnostic, scope: str) -> MatchableFinding:
+    def make_matchable(self, about: Diagnostic, scope: str) -> MatchableFinding:
         """Return the data by which a finding of this file is matched."""
         before, behind = self._nearest_texts(about.line)
         return MatchableFinding(
@@ -39,9 +39,9 @@ class Texts:
 
         They are empty if there are none.
         """
-        if line not in self._around:
-            self._around[line] = self._nearest_text(line, -1), self._nearest_text(line, 1)
-        return self._around[line]
+        if line not in self._nearest_by_line:
+            self._nearest_by_line[line] = self._nearest_text(line, -1), self._nearest_text(line, 1)
+        return self._nearest_by_line[line]
 
     def _line_text(self, line: int) -> bytes:
         """Return a line without white space. Return an empty text if there is no such line.
@@ -53,4 +53,4 @@ class Texts:
         return self._text_by_line[line]
 
     def _nearest_text(self, line: int, step: int) -> bytes:
-        return next(filter(None, map(self._line_text, range(line + step, line + step * _BLANK_MAX, step))), b"")
+        return next(filter(None, map(self._line_text, range(line + step, line + step * _BLANK_LINES_MAX, step))), b"")

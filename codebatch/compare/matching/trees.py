@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Literal
 
 from codebatch.compare.matching.files import FilePair, line_frequencies, pair_files
-from codebatch.compare.matching.lines import BYTES_MAX, NOWHERE, SplitText, pair_lines, split_text
+from codebatch.compare.matching.lines import COMPARED_BYTES_MAX, NO_LINE, SplitText, pair_lines, split_text
 from codebatch.errors import ObjectMissing, StoreCorrupt
 from codebatch.model.entry import Entry, display_path
 from codebatch.query.sources.records import BatchRecords
@@ -19,12 +19,12 @@ Side = Literal["old", "new"]
 _ALL_LINES = range(1 << 31)
 
 # The maximum total size of cached contents, in bytes.
-_KEPT_BYTES_MAX = 32 << 20
+_CACHED_CONTENT_BYTES_MAX = 32 << 20
 # The maximum total size of cached lines in bytes. Each line counts _LINE_BYTES more than its text.
-_KEPT_WRITTEN_BYTES_MAX = 64 << 20
-_LINE_BYTES = 48
+_CACHED_SPLIT_BYTES_MAX = 64 << 20
+_BYTES_PER_SPLIT_LINE = 48
 # The maximum total number of lines in cached line matches.
-_KEPT_LINES_MAX = 4_000_000
+_CACHED_LINES_MAX = 4_000_000
 
 
 class TreeComparison:
@@ -37,8 +37,8 @@ class TreeComparison:
         # A content is needed twice: first to match lines, and again for findings without a match.
         self._contents: dict[tuple[Side, bytes], bytes] = {}
         self._cached_bytes = 0
-        self._written: dict[tuple[Side, bytes], SplitText] = {}
-        self._written_bytes = 0
+        self._split_texts: dict[tuple[Side, bytes], SplitText] = {}
+        self._split_bytes = 0
         # Line matches are needed twice: first to match records, and again to explain unmatched records.
         self._paired: dict[tuple[str, str], Sequence[int]] = {}
         self._paired_lines = 0
@@ -57,7 +57,7 @@ class TreeComparison:
         return old_files, new_files
 
     @cached_property
-    def moved(self) -> list[FilePair]:
+    def moved_files(self) -> list[FilePair]:
         """The pairs of matching files whose paths differ. Raises StoreCorrupt."""
         old, new = self.differing_files
         removed = {path: entry.object for path, entry in old.items() if path not in new}
@@ -67,7 +67,7 @@ class TreeComparison:
 
         def lines_of(digest: str) -> Mapping[bytes, int]:
             content = self.content(*side_and_path[digest])
-            return Counter() if content is None or len(content) > BYTES_MAX else line_frequencies(content)
+            return Counter() if content is None or len(content) > COMPARED_BYTES_MAX else line_frequencies(content)
 
         return pair_files(removed, added, lines_of)[0]
 
@@ -114,7 +114,7 @@ class TreeComparison:
         """Return the path in the other tree of a file of one tree, or None. Raises StoreCorrupt."""
         return self.new_path(path) if side == "old" else self.old_path(path)
 
-    def object(self, side: Side, path: bytes) -> str:
+    def object_digest(self, side: Side, path: bytes) -> str:
         """Return the digest of a file's content.
 
         Return an empty text if the file is the same in both trees. Raises StoreCorrupt.
@@ -126,12 +126,12 @@ class TreeComparison:
         """Return the content of a file of a tree, or None if it is lost. Raises StoreCorrupt."""
         if (side, path) not in self._contents:
             try:
-                content = self.batch(side).read_object(self._entry(side, path))
+                content = self.batch_records(side).read_object(self._file_entry(side, path))
             except ObjectMissing:
                 self.lost.add((side, path))
                 return None
             self._cached_bytes += len(content)
-            if self._cached_bytes > _KEPT_BYTES_MAX:
+            if self._cached_bytes > _CACHED_CONTENT_BYTES_MAX:
                 self._contents.clear()
                 self._cached_bytes = len(content)
             self._contents[side, path] = content
@@ -139,25 +139,25 @@ class TreeComparison:
 
     def split_lines(self, side: Side, path: bytes) -> SplitText | None:
         """Return the lines of a file of a tree, or None if its content is lost. Raises StoreCorrupt."""
-        if (side, path) not in self._written:
+        if (side, path) not in self._split_texts:
             content = self.content(side, path)
             if content is None:
                 return None
             written = split_text(content)
-            cached_bytes = written.size + _LINE_BYTES * len(written.lines)
-            self._written_bytes += cached_bytes
-            if self._written_bytes > _KEPT_WRITTEN_BYTES_MAX:
-                self._written.clear()
-                self._written_bytes = cached_bytes
-            self._written[side, path] = written
-        return self._written[side, path]
+            cached_bytes = written.size + _BYTES_PER_SPLIT_LINE * len(written.lines)
+            self._split_bytes += cached_bytes
+            if self._split_bytes > _CACHED_SPLIT_BYTES_MAX:
+                self._split_texts.clear()
+                self._split_bytes = cached_bytes
+            self._split_texts[side, path] = written
+        return self._split_texts[side, path]
 
     def file_lines(self, side: Side, path: bytes) -> Sequence[bytes]:
         """Return the lines of a file of a tree, or none if its content is lost. Raises StoreCorrupt."""
         written = self.split_lines(side, path)
         return () if written is None else written.lines
 
-    def lines(self, side: Side, path: bytes, matching_path: bytes) -> Sequence[int] | None:
+    def matching_lines(self, side: Side, path: bytes, matching_path: bytes) -> Sequence[int] | None:
         """Return the matching lines of two files, like `lines.pair_lines`. Return None if a content is lost.
 
         The file with the lesser digest is always matched against the other file, so both sides get the same matches.
@@ -169,7 +169,7 @@ class TreeComparison:
 
     def _pair_lines(self, side: Side, path: bytes, matching_path: bytes) -> Sequence[int] | None:
         other = opposite_side(side)
-        object_id, matching_object_id = self.object(side, path), self.object(other, matching_path)
+        object_id, matching_object_id = self.object_digest(side, path), self.object_digest(other, matching_path)
         if object_id == matching_object_id:
             return _ALL_LINES
         is_turned = matching_object_id < object_id
@@ -178,21 +178,23 @@ class TreeComparison:
             written, its_written = self.split_lines(side, path), self.split_lines(other, matching_path)
             if written is None or its_written is None:
                 return None
-            self._cache(key, pair_lines(its_written, written) if is_turned else pair_lines(written, its_written))
+            self._cache_pairing(
+                key, pair_lines(its_written, written) if is_turned else pair_lines(written, its_written)
+            )
         paired = self._paired[key]
         if not is_turned:
             return paired
         written = self.split_lines(side, path)
-        return None if written is None else _invert(paired, len(written.lines))
+        return None if written is None else _invert_pairing(paired, len(written.lines))
 
-    def _cache(self, key: tuple[str, str], paired: Sequence[int]) -> None:
+    def _cache_pairing(self, key: tuple[str, str], paired: Sequence[int]) -> None:
         self._paired_lines += len(paired)
-        if self._paired_lines > _KEPT_LINES_MAX:
+        if self._paired_lines > _CACHED_LINES_MAX:
             self._paired.clear()
             self._paired_lines = len(paired)
         self._paired[key] = paired
 
-    def batch(self, side: Side) -> BatchRecords:
+    def batch_records(self, side: Side) -> BatchRecords:
         """Return the batch of one side of the comparison."""
         return self.old if side == "old" else self.new
 
@@ -201,11 +203,11 @@ class TreeComparison:
 
         Raises StoreCorrupt.
         """
-        paired = self.lines(side, path, matching_path)
-        return paired is not None and 0 < line <= len(paired) and paired[line - 1] != NOWHERE
+        paired = self.matching_lines(side, path, matching_path)
+        return paired is not None and 0 < line <= len(paired) and paired[line - 1] != NO_LINE
 
-    def _entry(self, side: Side, path: bytes) -> Entry:
-        entry = self.differing_files[side == "new"].get(path) or self.batch(side).snapshot.entry(path)
+    def _file_entry(self, side: Side, path: bytes) -> Entry:
+        entry = self.differing_files[side == "new"].get(path) or self.batch_records(side).snapshot.entry(path)
         if entry is None:
             raise StoreCorrupt(
                 f"a record refers to file {display_path(path)}, which is not in the snapshot of the batch"
@@ -214,11 +216,11 @@ class TreeComparison:
 
     @cached_property
     def _moved_to(self) -> dict[bytes, bytes]:
-        return {pair.old: pair.new for pair in self.moved}
+        return {pair.old: pair.new for pair in self.moved_files}
 
     @cached_property
     def _moved_from(self) -> dict[bytes, bytes]:
-        return {pair.new: pair.old for pair in self.moved}
+        return {pair.new: pair.old for pair in self.moved_files}
 
 
 def opposite_side(side: Side) -> Side:
@@ -226,13 +228,13 @@ def opposite_side(side: Side) -> Side:
     return "new" if side == "old" else "old"
 
 
-def _invert(paired: Sequence[int], lines: int) -> Sequence[int]:
+def _invert_pairing(paired: Sequence[int], lines: int) -> Sequence[int]:
     """Invert a match of lines.
 
     `paired` maps lines of the first text to lines of the second. Return for each of the `lines` lines of the second
     text the matching line of the first.
     """
-    inverted = [NOWHERE] * (lines + 1)
+    inverted = [NO_LINE] * (lines + 1)
     for line, other_line in enumerate(paired):
         # For an unmatched line, `other_line` is NOWHERE (-1), the index of the last element. This element is removed
         # later.

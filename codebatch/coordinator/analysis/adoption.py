@@ -16,30 +16,30 @@ from itertools import accumulate, islice, pairwise, product
 import msgspec
 from msgspec.structs import replace
 
-from codebatch.model.analysis.result_key import Items, result_key, same_items
+from codebatch.model.analysis.result_key import PlanItems, result_key, same_items
 from codebatch.model.digest import Digest
-from codebatch.model.outcome import Outcome, Unit
+from codebatch.model.outcome import TaskOutcome, WorkUnit
 from codebatch.model.plan import Plan, PlannedTask, visible_contexts
 from codebatch.model.shard import ProjectWork, Shard, ShardId
 from codebatch.plugins.catalogue import TaskCatalogue
-from codebatch.protocol.messages import Served
-from codebatch.scheduling.analysis.ledger import Ledger
+from codebatch.protocol.messages import ReusedRange
+from codebatch.scheduling.analysis.ledger import OutcomeLedger
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.batch_directory import BatchDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.damage import treating_damage_as_missing
 from codebatch.store.results.bases import BaseResults, ReuseBase, ShardPlace, SnapshotItems, open_base
 from codebatch.store.results.ledgers import load_ledger
-from codebatch.store.results.outcomes import Committer, EncodedOutcome, Outcomes, join_parts
+from codebatch.store.results.outcomes import EncodedOutcome, OutcomeCommitter, OutcomeRegisters, join_parts
 from codebatch.store.results.shard_adoption import adopt_shard
 from codebatch.store.snapshots.snapshots import Snapshot
 
-_OUTCOMES_A_COMMIT = 10_000
+_OUTCOMES_PER_COMMIT_MAX = 10_000
 # To read another base, its plan and snapshot must be read. This is done only if at least this share of results is
 # missing.
-_MISSES_WORTH_A_BASE = 1 / 256
+_MISS_SHARE_MIN = 1 / 256
 # The cost of copying a result from an older batch, relative to the cost of computing it.
-_COST_OF_SERVING = 0.05
+_REUSE_COST_SHARE = 0.05
 
 
 class PendingReuse(msgspec.Struct):
@@ -49,10 +49,10 @@ class PendingReuse(msgspec.Struct):
     batch. The task may compute its result by updating the result of that batch.
     """
 
-    runs: dict[tuple[ShardId, str], list[Served]] = msgspec.field(default_factory=dict)
-    projects: dict[ShardId, Served] = msgspec.field(default_factory=dict)
+    runs: dict[tuple[ShardId, str], list[ReusedRange]] = msgspec.field(default_factory=dict)
+    projects: dict[ShardId, ReusedRange] = msgspec.field(default_factory=dict)
 
-    def for_unit(self, unit: Unit) -> tuple[Served, ...]:
+    def for_unit(self, unit: WorkUnit) -> tuple[ReusedRange, ...]:
         """Return the ranges of reused results that overlap a unit.
 
         For round 2 and later, return nothing, because these rounds must execute the tasks again.
@@ -79,14 +79,14 @@ class PendingReuse(msgspec.Struct):
             item_shares = shares.setdefault(shard, [1.0] * (len(costs[shard]) - 1))
             for run in runs:
                 for item in range(run.start, run.end):
-                    item_shares[item] -= (1 - _COST_OF_SERVING) / tasks
+                    item_shares[item] -= (1 - _REUSE_COST_SHARE) / tasks
         for shard, item_shares in shares.items():
             item_costs = (after - before for before, after in pairwise(costs[shard]))
             lessened[shard] = list(accumulate(map(operator.mul, item_costs, item_shares), initial=0.0))
         return lessened
 
 
-class Reuse(msgspec.Struct, frozen=True):
+class ReuseSource(msgspec.Struct, frozen=True):
     """The older batches whose results a batch may reuse. If there are none, everything is executed.
 
     Results whose result key is in `untrusted` are not reused. `snapshot` is the snapshot of the batch.
@@ -102,8 +102,8 @@ class Reuse(msgspec.Struct, frozen=True):
         self,
         batch: BatchDir,
         plan: Plan,
-        items: Items,
-        committer: Committer,
+        items: PlanItems,
+        committer: OutcomeCommitter,
         *,
         tasks: frozenset[str] | None,
         shards: frozenset[ShardId] | None,
@@ -122,7 +122,7 @@ class Reuse(msgspec.Struct, frozen=True):
         search = _BaseSearch(batch, plan, items, snapshot_items, shards)
         bases = self._open_bases()
         for base in bases:
-            if not search.is_worth_a_base:
+            if not search.needs_another_base:
                 break
             with treating_damage_as_missing():
                 search.adopt_base_results(base, [task for task in usable if task.scope == "file"])
@@ -164,7 +164,7 @@ class _BaseSearch:
         self,
         batch: BatchDir,
         plan: Plan,
-        items: Items,
+        items: PlanItems,
         base_items: SnapshotItems | None,
         shards: frozenset[ShardId] | None,
     ) -> None:
@@ -173,28 +173,28 @@ class _BaseSearch:
         self._items = items
         self._current_items = base_items
         self._visible_contexts = visible_contexts(plan.tasks)
-        self._outcomes = Outcomes(batch.files, batch.root)
+        self._outcomes = OutcomeRegisters(batch.files, batch.root)
         ledger = self._ledger()
-        self._adopted: list[Outcome] = []
+        self._adopted: list[TaskOutcome] = []
         self.promised = PendingReuse()
         self._projects: set[ShardId] = set()
         holes = {
-            (shard, task): ledger.holes(shard, task)
-            for shard, task in ledger.chains
+            (shard, task): ledger.list_holes(shard, task)
+            for shard, task in ledger.iter_chain_keys
             if isinstance(ledger.work[shard], Shard) and (shards is None or shard in shards)
         }
-        self._open = {pair: sum(end - start for start, end in each) for pair, each in holes.items() if each}
-        self._untouched = {pair for pair, each in holes.items() if each == [(0, ledger.work[pair[0]].items)]}
-        self._pairs = sum(self._open.values())
+        self._open_pairs = {pair: sum(end - start for start, end in each) for pair, each in holes.items() if each}
+        self._untouched_shards = {pair for pair, each in holes.items() if each == [(0, ledger.work[pair[0]].items)]}
+        self._pairs = sum(self._open_pairs.values())
 
-    def _ledger(self) -> Ledger:
-        return load_ledger(self._plan, Outcomes(self._batch.files, self._batch.root))
+    def _ledger(self) -> OutcomeLedger:
+        return load_ledger(self._plan, OutcomeRegisters(self._batch.files, self._batch.root))
 
     @property
-    def is_worth_a_base(self) -> bool:
+    def needs_another_base(self) -> bool:
         """Whether enough results are missing to read another base."""
-        missing = sum(self._open.values())
-        return missing > 0 and missing >= self._pairs * _MISSES_WORTH_A_BASE
+        missing = sum(self._open_pairs.values())
+        return missing > 0 and missing >= self._pairs * _MISS_SHARE_MIN
 
     def adopt_base_results(self, base: ReuseBase, tasks: Sequence[PlannedTask]) -> None:
         """Take all missing results of file tasks that a base has. Raises StoreError if the base cannot be read."""
@@ -212,7 +212,7 @@ class _BaseSearch:
             ]
             missing_objects = base.items_with_missing_objects(task.name)
             for shard in self._plan.shards:
-                if (shard.id, task.name) in self._open:
+                if (shard.id, task.name) in self._open_pairs:
                     places = same[contexts][shard.start : shard.end]
                     if missing_objects:
                         places = [-1 if place in missing_objects else place for place in places]
@@ -222,24 +222,26 @@ class _BaseSearch:
         self, base: ReuseBase, task: str, shard: Shard, places: Sequence[int], base_results: Sequence[BaseResults]
     ) -> None:
         key = (shard.id, task)
-        first = bisect.bisect_right(base_results, next((place for place in places if place >= 0), 0), key=_start) - 1
-        runs = list(_runs(places, base_results[max(first, 0) :], base.id, task))
+        first = (
+            bisect.bisect_right(base_results, next((place for place in places if place >= 0), 0), key=_result_start) - 1
+        )
+        runs = list(_reusable_runs(places, base_results[max(first, 0) :], base.id, task))
         known = self.promised.runs.get(key, [])
-        if key in self._untouched and len(runs) == 1 and runs[0].end - runs[0].start == shard.items:
+        if key in self._untouched_shards and len(runs) == 1 and runs[0].end - runs[0].start == shard.items:
             candidate = base_results[max(first, 0)]
             if candidate.file is not None and (candidate.start, candidate.end - candidate.start) == (
                 runs[0].first,
                 shard.items,
             ):
-                if self._adopt(shard, task, candidate.file):
+                if self._adopt_shard(shard, task, candidate.file):
                     self.promised.runs.pop(key, None)
-                    del self._open[key]
+                    del self._open_pairs[key]
                 return  # Nothing is taken from a damaged shard file: another base may have an intact one.
         known_items = {item for run in known for item in range(run.start, run.end)}
         missing = [-1 if item in known_items else place for item, place in enumerate(places)]
-        fresh = list(_runs(missing, base_results[max(first, 0) :], base.id, task)) if known_items else runs
+        fresh = list(_reusable_runs(missing, base_results[max(first, 0) :], base.id, task)) if known_items else runs
         self.promised.runs[key] = sorted([*known, *fresh], key=lambda run: run.start)
-        self._open[key] = max(0, self._open[key] - sum(run.end - run.start for run in fresh))
+        self._open_pairs[key] = max(0, self._open_pairs[key] - sum(run.end - run.start for run in fresh))
 
     def adopt_project_result(self, base: ReuseBase, task: PlannedTask) -> None:
         """Take the result of a project task if the base has the same snapshot, and results for all files.
@@ -254,14 +256,14 @@ class _BaseSearch:
             or work.id in self._projects
             or known.get(task.name) != task.key
             or base.plan.paths != self._plan.paths
-            or any(not base.has_all(name) for name in (task.name, *needed))
+            or any(not base.has_all_results(name) for name in (task.name, *needed))
             or any(held.uncovered_inputs for name in (task.name, *needed) for held in base.task_results(name))
         ):
             return
         if base.plan.snapshot_digest != self._plan.snapshot_digest:
             # For a batch that is restricted to paths, changes of files outside these paths are unknown.
             if not self._plan.paths:
-                served = Served(task=task.name, start=0, end=1, base=base.id, first=0)
+                served = ReusedRange(task=task.name, start=0, end=1, base=base.id, first=0)
                 self.promised.projects[work.id] = served
                 self._projects.add(work.id)
             return
@@ -273,7 +275,7 @@ class _BaseSearch:
                 link.type != "result" or link.outcome.inputs_outside_key
                 for shard in self._plan.shards
                 for name in needed
-                for link in ledger.walk(shard.id, name)
+                for link in ledger.iter_links(shard.id, name)
             )
         ):
             return
@@ -283,32 +285,36 @@ class _BaseSearch:
             if part is None:
                 return
             parts.append(part)
-        outcome = Outcome(shard=work.id, task=task.name, start=0, end=1, type="result", inputs=ledger.inputs(task.name))
+        outcome = TaskOutcome(
+            shard=work.id, task=task.name, start=0, end=1, type="result", inputs=ledger.inputs_digest(task.name)
+        )
         self._adopted.append(join_parts(outcome, parts).outcome)
         self._projects.add(work.id)
 
-    def _adopt(self, shard: Shard, task: str, place: ShardPlace) -> bool:
+    def _adopt_shard(self, shard: Shard, task: str, place: ShardPlace) -> bool:
         adopted = adopt_shard(self._batch.files, self._outcomes, shard, task, place)
         if adopted is not None:
             self._adopted.append(replace(adopted.outcome, reused=shard.items))
         return adopted is not None
 
-    def commit(self, committer: Committer) -> None:
+    def commit(self, committer: OutcomeCommitter) -> None:
         """Publish the adopted shards in the batch. On return, the commits are durable."""
         if not self._adopted:
             return
         self._batch.files.sync_directory(self._batch.root / layout.RESULTS)
         more = iter(self._adopted)
-        while some := list(islice(more, _OUTCOMES_A_COMMIT)):
-            committer.adopt(some)
+        while some := list(islice(more, _OUTCOMES_PER_COMMIT_MAX)):
+            committer.adopt_outcomes(some)
         self._adopted.clear()
 
 
-def _start(result: BaseResults) -> int:
+def _result_start(result: BaseResults) -> int:
     return result.start
 
 
-def _runs(places: Sequence[int], base_results: Sequence[BaseResults], base: str, task: str) -> Iterator[Served]:
+def _reusable_runs(
+    places: Sequence[int], base_results: Sequence[BaseResults], base: str, task: str
+) -> Iterator[ReusedRange]:
     """Yield ranges of items that a base has consecutively and with results. Each range is as long as possible.
 
     `places` has for each item of a shard its index in the base, or -1 if the base does not have the item.
@@ -326,5 +332,5 @@ def _runs(places: Sequence[int], base_results: Sequence[BaseResults], base: str,
         end = start + 1
         while end < len(places) and places[end] == first + end - start and places[end] < at.end:
             end += 1
-        yield Served(task=task, start=start, end=end, base=base, first=first)
+        yield ReusedRange(task=task, start=start, end=end, base=base, first=first)
         start = end

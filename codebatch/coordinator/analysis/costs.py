@@ -23,10 +23,10 @@ COST_PER_WORKER = 1_500_000
 PARSED_BYTES_MAX = 8 << 20
 """Size above which the built-in tasks do not parse a file."""
 
-PROJECT_SHARE = 0.02
+PROJECT_COST_SHARE = 0.02
 """Cost of a project task, as a fraction of the cost of all files."""
 
-_PROJECT_SHARES = {"duplicates": 0.08}
+_PROJECT_COST_SHARES = {"duplicates": 0.08}
 
 _BINARY_SUFFIXES = frozenset(
     b"7z a avi bin bmp bz2 class db dll docx dylib eot exe flac gif gz ico jar jpeg jpg mo mov mp3 mp4 o ogg otf "
@@ -35,7 +35,7 @@ _BINARY_SUFFIXES = frozenset(
 )
 
 
-def estimate(plan: Plan, items: Sequence[Entry], shuffle_seed: int | None) -> dict[ShardId, list[float]]:
+def estimate_costs(plan: Plan, items: Sequence[Entry], shuffle_seed: int | None) -> dict[ShardId, list[float]]:
     """Return for each shard the cumulative costs of its items.
 
     With a seed, costs are multiplied by random numbers, so the order of shards is random. The cost of a project task is
@@ -49,15 +49,15 @@ def estimate(plan: Plan, items: Sequence[Entry], shuffle_seed: int | None) -> di
         factor = chance.random() if chance else 1.0
         column = [0.0]
         for item in items[shard.start : shard.end]:
-            column.append(column[-1] + factor * (_source_bytes(item) + COST_PER_FILE))
+            column.append(column[-1] + factor * (_source_size(item) + COST_PER_FILE))
         costs[shard.id] = column
     total_cost = sum(column[-1] for column in costs.values())
     for task in plan.project_tasks:
-        costs[ProjectWork(task).id] = [0.0, _PROJECT_SHARES.get(task, PROJECT_SHARE) * total_cost]
+        costs[ProjectWork(task).id] = [0.0, _PROJECT_COST_SHARES.get(task, PROJECT_COST_SHARE) * total_cost]
     return costs
 
 
-def _source_bytes(entry: Entry) -> int:
+def _source_size(entry: Entry) -> int:
     """Return the number of bytes of a file that tasks parse, estimated from its name and size."""
     if entry.size <= COST_PER_FILE:
         return entry.size

@@ -6,9 +6,9 @@ import os
 
 import msgspec
 
-from codebatch.coordinator.analysis.adoption import Reuse
-from codebatch.coordinator.analysis.costs import COST_PER_WORKER, estimate
-from codebatch.coordinator.analysis.loop import Coordinator, Watcher
+from codebatch.coordinator.analysis.adoption import ReuseSource
+from codebatch.coordinator.analysis.costs import COST_PER_WORKER, estimate_costs
+from codebatch.coordinator.analysis.loop import Coordinator, RunWatcher
 from codebatch.coordinator.analysis.merge import merge_outputs
 from codebatch.coordinator.analysis.planning import check_tools
 from codebatch.coordinator.analysis.process_backend import ProcessWorkerBackend
@@ -18,11 +18,11 @@ from codebatch.errors import Stopped, StoreCorrupt
 from codebatch.model.plan import Plan, plan_items
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.protocol.launch import WorkerSettings
-from codebatch.store.batches.batches import BatchDir, load_batch_snapshot
+from codebatch.store.batches.batch_directory import BatchDir, load_batch_snapshot
 from codebatch.store.batches.holders import HolderFile
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.results.ledgers import count_ledger_outcomes
-from codebatch.store.results.outputs import Outputs
+from codebatch.store.results.outputs import MergedOutputs
 from codebatch.store.results.untrusted import untrusted_keys
 from codebatch.store.snapshots.snapshots import Snapshot
 from codebatch.system.clock import running_ns, wall_ns
@@ -56,7 +56,7 @@ def execute(
     jobs: int,
     limits: ResourceLimits,
     scope: RunScope,
-    watcher: Watcher | None,
+    watcher: RunWatcher | None,
     reuses: bool = True,
     snapshot: Snapshot | None = None,
 ) -> RunOutcome:
@@ -73,7 +73,7 @@ def execute(
     check_tools(catalogue, plan)
     snapshot = snapshot or load_batch_snapshot(store, batch)
     assert snapshot.id == plan.snapshot_id
-    reuse = Reuse(store, catalogue, batch.about.bases, untrusted_keys(store), snapshot) if reuses else None
+    reuse = ReuseSource(store, catalogue, batch.about.bases, untrusted_keys(store), snapshot) if reuses else None
     items = plan_items(snapshot.entries, plan.paths)
     about = HolderFile(
         holder=workers.coordinator, role="coordinator", pid=os.getpid(), host=this_host(), since_ns=wall_ns()
@@ -92,7 +92,7 @@ def execute(
         crew,
         about=about,
         jobs=jobs,
-        costs=estimate(plan, items, scope.shuffle_seed),
+        costs=estimate_costs(plan, items, scope.shuffle_seed),
         cost_per_worker=COST_PER_WORKER,
         starts_max=STARTS_PER_CORE_MAX * usable_cores(),
         scope=scope,
@@ -112,15 +112,15 @@ def execute(
 
 
 def run_and_merge(
-    coordinator: Coordinator, batch: BatchDir, plan: Plan, watcher: Watcher | None = None
-) -> Outputs | None:
+    coordinator: Coordinator, batch: BatchDir, plan: Plan, watcher: RunWatcher | None = None
+) -> MergedOutputs | None:
     """Run the coordinator and merge the outputs. Return None if work is left, for example because of a stop signal.
 
     Raises the errors of `Coordinator.run`. The coordinator is closed in every case.
     """
     try:
         coordinator.run()
-        if count_ledger_outcomes(coordinator.ledger).open:
+        if count_ledger_outcomes(coordinator.ledger).open_count:
             return None
         if watcher is not None:
             watcher.phase("merging")

@@ -14,21 +14,21 @@ from pathlib import Path
 from codebatch.model.analysis.item_table import make_row, result_digest, task_digest
 from codebatch.model.digest import Digest
 from codebatch.model.documents import encode_document
-from codebatch.model.outcome import Outcome, first_uncovered_input
+from codebatch.model.outcome import TaskOutcome, first_uncovered_input
 from codebatch.model.plan import Plan, PlannedTask
 from codebatch.model.record_counts import add_counts
 from codebatch.protocol.record_frames import FrameWriter
-from codebatch.scheduling.analysis.chains import Link
-from codebatch.scheduling.analysis.ledger import Ledger
+from codebatch.scheduling.analysis.chains import ChainLink
+from codebatch.scheduling.analysis.ledger import OutcomeLedger
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir
-from codebatch.store.results.outcomes import Outcomes
-from codebatch.store.results.outputs import Manifest, Outputs, OutputShard, TaskOutput
-from codebatch.store.results.shard_files import Trailer, make_trailer, read_trailer
+from codebatch.store.batches.batch_directory import BatchDir
+from codebatch.store.results.outcomes import OutcomeRegisters
+from codebatch.store.results.outputs import Manifest, MergedOutputs, OutputShard, TaskOutput
+from codebatch.store.results.shard_files import ShardTrailer, make_trailer, read_trailer
 from codebatch.store.sharing import hardlink_or_copy
 
 
-def merge_outputs(batch: BatchDir, plan: Plan, ledger: Ledger) -> Outputs:
+def merge_outputs(batch: BatchDir, plan: Plan, ledger: OutcomeLedger) -> MergedOutputs:
     """Publish the outputs of a batch in which every shard is complete. Several processes may do this at the same time.
 
     On return, the outputs are durable. Raises StoreCorrupt if the bytes of an outcome are missing.
@@ -37,15 +37,15 @@ def merge_outputs(batch: BatchDir, plan: Plan, ledger: Ledger) -> Outputs:
     building = batch.root / layout.OUTPUTS / f".{uuid.uuid4().hex}.tmp"
     files.make_directory(building)
     try:
-        outcomes = Outcomes(files, batch.root)
+        outcomes = OutcomeRegisters(files, batch.root)
         with files.keeping_open(batch.root / layout.RESULTS, building):
             tasks = tuple(_merge_task(batch, outcomes, building, ledger, task) for task in plan.tasks)
         digest = result_digest((task.task, task.digest) for task in tasks)
         manifest = Manifest(
             plan_digest=plan.digest,
             result_digest=digest,
-            generation=_generation(ledger),
-            items=plan.items,
+            generation=_outputs_generation(ledger),
+            items=plan.item_count,
             tasks=tasks,
         )
         files.write_new(building / layout.MANIFEST_FILE, encode_document(manifest))
@@ -58,15 +58,15 @@ def merge_outputs(batch: BatchDir, plan: Plan, ledger: Ledger) -> Outputs:
     except BaseException:
         files.remove_tree(building)
         raise
-    return Outputs(files, target, manifest)
+    return MergedOutputs(files, target, manifest)
 
 
-def _generation(ledger: Ledger) -> int:
-    return sum(link.round - 1 for shard, task in ledger.chains for link in ledger.walk(shard, task))
+def _outputs_generation(ledger: OutcomeLedger) -> int:
+    return sum(link.round - 1 for shard, task in ledger.iter_chain_keys for link in ledger.iter_links(shard, task))
 
 
 def _merge_task(
-    batch: BatchDir, outcomes: Outcomes, building: Path, ledger: Ledger, planned: PlannedTask
+    batch: BatchDir, outcomes: OutcomeRegisters, building: Path, ledger: OutcomeLedger, planned: PlannedTask
 ) -> TaskOutput:
     directory = building / planned.name
     batch.files.make_directory(directory)
@@ -75,7 +75,7 @@ def _merge_task(
     tables: list[bytes] = []
 
     def files_of_shards() -> Iterator[tuple[Path, bytes]]:
-        for place, (shard, items, links) in enumerate(ledger.pieces(planned.name)):
+        for place, (shard, items, links) in enumerate(ledger.iter_shard_results(planned.name)):
             assert planned.scope == "project" or not links or links[-1].end == items, "a chain that ends early"
             path = directory / layout.shard_file_name(place, shard)
             if (adopted := _adopted_outcome(links)) is not None:
@@ -115,21 +115,23 @@ def _merge_task(
     )
 
 
-def _adopted_outcome(links: Sequence[Link]) -> Outcome | None:
+def _adopted_outcome(links: Sequence[ChainLink]) -> TaskOutcome | None:
     """Return the outcome of a shard if there is only one and it is stored as a shard file. Otherwise return None."""
     return links[0].outcome if len(links) == 1 and links[0].outcome.file else None
 
 
 def make_shard_file(
-    outcomes: Outcomes, frame_writer: FrameWriter, items: int, links: list[Link]
-) -> tuple[bytes, Trailer]:
+    outcomes: OutcomeRegisters, frame_writer: FrameWriter, items: int, links: list[ChainLink]
+) -> tuple[bytes, ShardTrailer]:
     """Return a complete shard file with `items` items, and its trailer. Raises StoreCorrupt."""
-    frames, table, size = _assemble(outcomes, frame_writer, items, links)
+    frames, table, size = _assemble_shard(outcomes, frame_writer, items, links)
     end = make_trailer(frames, table, size)
     return frames + end, read_trailer(end)
 
 
-def _assemble(outcomes: Outcomes, frame_writer: FrameWriter, items: int, links: list[Link]) -> tuple[bytes, bytes, int]:
+def _assemble_shard(
+    outcomes: OutcomeRegisters, frame_writer: FrameWriter, items: int, links: list[ChainLink]
+) -> tuple[bytes, bytes, int]:
     """Return the frames, the item table and the size in bytes of the records of a shard.
 
     If a project task failed, its failure is recorded at the first item of the batch, and all other items have no

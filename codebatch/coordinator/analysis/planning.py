@@ -10,17 +10,17 @@ from codebatch.errors import InvalidConfiguration, InvalidInput
 from codebatch.model.analysis.shard_boundaries import cut_shards
 from codebatch.model.plan import ContextTable, Plan, PlannedTask, order_tasks, plan_digest, plan_items, task_key
 from codebatch.model.shard import ShardRule
-from codebatch.model.task import PIPELINES, Context, Json, Pipeline
-from codebatch.model.text.suggestions import did_you_mean
+from codebatch.model.task import PIPELINES, ContextFactory, JsonValue, Pipeline
+from codebatch.model.text.suggestions import did_you_mean_text
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.plugins.entry_points import (
     describe_task,
     implementation_digest,
     load_declaration,
-    mismatch,
+    task_mismatch_error,
     tool_versions,
 )
-from codebatch.plugins.settings import configure, evaluate_context, prepare, task_contexts
+from codebatch.plugins.settings import evaluate_context, prepare_settings, task_configuration, task_contexts
 from codebatch.store.snapshots.snapshots import Snapshot
 
 
@@ -31,24 +31,24 @@ def find_pipeline(name: str, configured: Iterable[str] = ()) -> Pipeline:
     """
     pipeline = PIPELINES.get(name)
     if pipeline is None:
-        raise InvalidInput(f"unknown pipeline {name!r}", hint=did_you_mean(name, PIPELINES))
+        raise InvalidInput(f"unknown pipeline {name!r}", hint=did_you_mean_text(name, PIPELINES))
     if name != "full":
         return pipeline
     return replace(pipeline, tasks=(*pipeline.tasks, *sorted(set(configured) - set(pipeline.tasks))))
 
 
-def check_overrides(catalogue: TaskCatalogue, overrides: Mapping[str, Mapping[str, Json]]) -> None:
+def check_overrides(catalogue: TaskCatalogue, overrides: Mapping[str, Mapping[str, JsonValue]]) -> None:
     """Raise InvalidConfiguration if settings name an unknown task or setting, or have an invalid value.
 
     `overrides` maps tasks to their settings.
     """
-    if catalogue.isolated is not None:
-        catalogue.isolated.prefetch(overrides)
+    if catalogue.isolated_loader is not None:
+        catalogue.isolated_loader.prefetch(overrides)
     for name, settings in overrides.items():
         effective_config(catalogue, name, settings)
 
 
-def effective_config(catalogue: TaskCatalogue, name: str, settings: Mapping[str, Json]) -> dict[str, Json]:
+def effective_config(catalogue: TaskCatalogue, name: str, settings: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """Return the complete configuration of a task as JSON: the settings and the defaults.
 
     Raises InvalidConfiguration.
@@ -56,16 +56,16 @@ def effective_config(catalogue: TaskCatalogue, name: str, settings: Mapping[str,
     isolated = catalogue.task_isolation(name)
     if isolated is not None:
         return isolated.configure(name, settings)
-    return configure(load_declaration(catalogue, name), settings)
+    return task_configuration(load_declaration(catalogue, name), settings)
 
 
 def prepare_tasks(
     catalogue: TaskCatalogue,
     names: Sequence[str],
-    overrides: Mapping[str, Mapping[str, Json]],
+    overrides: Mapping[str, Mapping[str, JsonValue]],
     *,
     is_project: bool,
-) -> tuple[dict[str, Mapping[str, Json]], list[str]]:
+) -> tuple[dict[str, Mapping[str, JsonValue]], list[str]]:
     """Return for each task the settings to plan with, and notes for the user if they differ from the given settings.
 
     `is_project` is set if the planned tree is the project to which the settings belong. Raises InvalidConfiguration.
@@ -76,7 +76,7 @@ def prepare_tasks(
         if isolated is not None:
             changed = isolated.prepare(name, settings, is_project=is_project)
         else:
-            changed = prepare(load_declaration(catalogue, name), settings, is_project=is_project)
+            changed = prepare_settings(load_declaration(catalogue, name), settings, is_project=is_project)
         if changed is not None:
             prepared[name], note = changed
             notes += [note] if note else []
@@ -84,7 +84,7 @@ def prepare_tasks(
 
 
 def resolve_tasks(
-    catalogue: TaskCatalogue, names: Sequence[str], overrides: Mapping[str, Mapping[str, Json]] | None = None
+    catalogue: TaskCatalogue, names: Sequence[str], overrides: Mapping[str, Mapping[str, JsonValue]] | None = None
 ) -> tuple[PlannedTask, ...]:
     """Return the tasks as this installation would execute them, in dependency order.
 
@@ -127,7 +127,7 @@ def resolve_tasks(
     return tuple(planned.values())
 
 
-def _context_names(catalogue: TaskCatalogue, name: str, config: Mapping[str, Json]) -> Iterable[str]:
+def _context_names(catalogue: TaskCatalogue, name: str, config: Mapping[str, JsonValue]) -> Iterable[str]:
     """Return the names of the contexts that a task with this configuration uses.
 
     A context is a value computed from the snapshot that a task's result may depend on.
@@ -161,7 +161,7 @@ def make_plan(
     `paths` restrict the items. Contexts are computed from the whole snapshot nevertheless.
     """
     items = plan_items(snapshot.entries, paths)
-    functions: dict[str, Context] = {}
+    functions: dict[str, ContextFactory] = {}
     contexts: dict[str, ContextTable] = {}
     for task in tasks:
         if catalogue.task_isolation(task.name) is None:
@@ -197,7 +197,7 @@ def check_tools(catalogue: TaskCatalogue, plan: Plan) -> None:
             effective_config(catalogue, task.name, task.config)
         # The configuration comes from another version of the task, not from the user. So it is a mismatch of tools.
         except InvalidConfiguration as error:
-            raise mismatch(task.name, ["config"]) from error
+            raise task_mismatch_error(task.name, ["config"]) from error
     installed = {task.name: task for task in resolve_tasks(catalogue, plan.task_names, configs)}
     for task in plan.tasks:
         installed_task = installed[task.name]
@@ -207,4 +207,4 @@ def check_tools(catalogue: TaskCatalogue, plan: Plan) -> None:
                 for field in ("version", "implementation_digest", "config", "tools")
                 if getattr(installed_task, field) != getattr(task, field)
             ]
-            raise mismatch(task.name, different)
+            raise task_mismatch_error(task.name, different)

@@ -9,27 +9,33 @@ import contextlib
 import signal
 from collections.abc import Callable
 
-from codebatch.coordinator.processes.channels import Channels
+from codebatch.coordinator.processes.channels import WorkerChannels
 from codebatch.coordinator.processes.descriptors import enough_descriptors
-from codebatch.coordinator.processes.limits import Guard, ResourceLimits
+from codebatch.coordinator.processes.limits import ResourceGuard, ResourceLimits
 from codebatch.coordinator.processes.signals import SignalCounter
-from codebatch.coordinator.processes.worker_backend import DrainRequest, Heard, Tick, WorkerExited, WorkerHandle
+from codebatch.coordinator.processes.worker_backend import (
+    DrainRequest,
+    TickPassed,
+    WorkerEvent,
+    WorkerExited,
+    WorkerHandle,
+)
 from codebatch.coordinator.processes.workers import WorkerProcess, start_worker
 from codebatch.errors import StoreError
 from codebatch.model.outcome import HolderId
 from codebatch.protocol.launch import HOLDER_VARIABLE, WorkerSettings
-from codebatch.protocol.messages import ToWorker
+from codebatch.protocol.messages import MessageToWorker
 from codebatch.scheduling.events import WorkerId
-from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.holders import HolderFile
 from codebatch.store.work.requests import is_cancelled
 from codebatch.system.processes.memory import kill_marked
-from codebatch.system.processes.processes import Orphans, describe_end, kill_group
-from codebatch.system.processes.progress_cell import Step
-from codebatch.system.stopwatch import PAUSE_SECONDS
+from codebatch.system.processes.processes import OrphanReaper, describe_end, kill_group
+from codebatch.system.processes.progress_cell import WorkerStep
+from codebatch.system.stopwatch import OBSERVATION_GAP_SECONDS_MAX
 
-_REQUESTS_EVERY_NS = 200_000_000
-_TICK_EVERY_NS = 100_000_000
+_REQUESTS_POLL_NS = 200_000_000
+_TICK_NS = 100_000_000
 
 
 class ProcessWorkerBackend:
@@ -56,13 +62,13 @@ class ProcessWorkerBackend:
         """
         self._batch = batch
         self._settings = settings
-        self._guard = Guard(limits)
+        self._guard = ResourceGuard(limits)
         self._workers_max = workers_max
         self._descriptors = contextlib.ExitStack()
         self._running_ns = running_ns
         self._holders: set[HolderId] = set()
         self._signals = SignalCounter()
-        self._channels = Channels(self._signals)
+        self._channels = WorkerChannels(self._signals)
         self._workers = self._channels.workers
         self._signals_seen = 0
         self._requests_looked_ns = 0
@@ -74,7 +80,7 @@ class ProcessWorkerBackend:
         return self._signals.exit_status
 
     def begin(self) -> None:
-        self._orphans = Orphans()
+        self._orphans = OrphanReaper()
         self._ticked_ns = self._running_ns()
         self._channels.begin()
 
@@ -86,11 +92,11 @@ class ProcessWorkerBackend:
         with contextlib.ExitStack() as ending:
             ending.callback(self._channels.close)
             ending.callback(self._descriptors.close)
-            ending.callback(self._orphans.end)
+            ending.callback(self._orphans.kill_all)
             if self._holders:
                 ending.callback(kill_marked, HOLDER_VARIABLE, self._holders)
             for worker in self._workers.values():
-                ending.callback(worker.bury)
+                ending.callback(worker.reap_and_kill_group)
                 worker.kill("abandoned")
             self._workers.clear()
 
@@ -102,40 +108,40 @@ class ProcessWorkerBackend:
         self._holders.add(started.holder)
         return WorkerHandle(holder=started.holder, pid=started.process.pid)
 
-    def send(self, worker: WorkerId, message: ToWorker) -> None:
+    def send(self, worker: WorkerId, message: MessageToWorker) -> None:
         self._channels.send(worker, message)
 
-    def wait(self) -> list[Heard | Tick]:
+    def wait(self) -> list[WorkerEvent | TickPassed]:
         received, is_any = self._channels.receive()
         self._guard.begin_turn(self._running_ns() / 1e9)
-        events: list[Heard | Tick] = [
-            self._reap(event) if isinstance(event, WorkerProcess) else event for event in received
+        events: list[WorkerEvent | TickPassed] = [
+            self._reap_worker(event) if isinstance(event, WorkerProcess) else event for event in received
         ]
         events += self._read_signals()
         events += self._read_requests()
-        events += self._tick()
-        self._guard.enforce(self._workers.values())
+        events += self._make_tick()
+        self._guard.enforce_limits(self._workers.values())
         if not is_any:
-            self._orphans.reap([worker.process.pid for worker in self._workers.values()])
+            self._orphans.reap_ended([worker.process.pid for worker in self._workers.values()])
         return events
 
-    def step(self, worker: WorkerId) -> Step | None:
+    def step(self, worker: WorkerId) -> WorkerStep | None:
         return self._workers[worker].step() if worker in self._workers else None
 
-    def is_stuck(self, holder: HolderFile) -> bool:
-        return self._guard.is_stuck(self._batch, holder)
+    def is_holder_stuck(self, holder: HolderFile) -> bool:
+        return self._guard.is_holder_stuck(self._batch, holder)
 
-    def is_silent(self, holder: HolderFile, commits: int) -> bool:
-        return self._guard.is_silent(self._batch, holder, commits)
+    def is_holder_silent(self, holder: HolderFile, commits: int) -> bool:
+        return self._guard.is_holder_silent(self._batch, holder, commits)
 
     def kill_orphans(self, dead: set[HolderId]) -> None:
         if dead:
             kill_marked(HOLDER_VARIABLE, dead)
 
-    def _reap(self, worker: WorkerProcess) -> WorkerExited:
+    def _reap_worker(self, worker: WorkerProcess) -> WorkerExited:
         self._channels.remove(worker)
         step = worker.step()
-        death = worker.bury()
+        death = worker.reap_and_kill_group()
         reason, is_from_outside = self._guard.death_reason(worker, death)
         return WorkerExited(
             worker=worker.id,
@@ -149,9 +155,9 @@ class ProcessWorkerBackend:
             memory_peak_bytes=death.memory_peak_bytes,
         )
 
-    def _read_signals(self) -> list[Heard]:
+    def _read_signals(self) -> list[WorkerEvent]:
         if self._signals.is_suspension_asked:
-            self._suspend()
+            self._suspend_all()
         seen_before, self._signals_seen = self._signals_seen, self._signals.count
         if self._signals_seen > max(seen_before, 1):
             number = signal.SIGTERM if self._signals_seen == 2 else signal.SIGKILL
@@ -162,29 +168,29 @@ class ProcessWorkerBackend:
         assert self._signals.first is not None, "a signal was counted"
         return [DrainRequest(self._signals.first.name)]
 
-    def _read_requests(self) -> list[Heard]:
+    def _read_requests(self) -> list[WorkerEvent]:
         """Return a drain request if the batch has a Cancel request.
 
         Each run withdraws earlier Cancel requests when it starts, so any request that is found is current.
         """
-        if self._is_cancelled or self._running_ns() - self._requests_looked_ns < _REQUESTS_EVERY_NS:
+        if self._is_cancelled or self._running_ns() - self._requests_looked_ns < _REQUESTS_POLL_NS:
             return []
         self._requests_looked_ns = self._running_ns()
         with contextlib.suppress(StoreError):  # A damaged requests file is ignored.
             self._is_cancelled = is_cancelled(self._batch.files, self._batch.root)
         return [DrainRequest("cancel")] if self._is_cancelled else []
 
-    def _tick(self) -> list[Tick]:
+    def _make_tick(self) -> list[TickPassed]:
         passed_ns = self._running_ns() - self._ticked_ns
-        if passed_ns < _TICK_EVERY_NS:
+        if passed_ns < _TICK_NS:
             return []
         self._ticked_ns += passed_ns
-        return [Tick(min(passed_ns / 1e9, PAUSE_SECONDS))]
+        return [TickPassed(min(passed_ns / 1e9, OBSERVATION_GAP_SECONDS_MAX))]
 
-    def _suspend(self) -> None:
+    def _suspend_all(self) -> None:
         """React to Ctrl-Z: stop the workers, then this process. When this process continues, continue the workers."""
         for worker in self._workers.values():
             kill_group(worker.process, signal.SIGSTOP)
-        self._signals.suspend()
+        self._signals.suspend_process()
         for worker in self._workers.values():
             kill_group(worker.process, signal.SIGCONT)

@@ -10,7 +10,7 @@ from codebatch.model.text.quantities import count_text
 from codebatch.scheduling.events import UnitKey
 from codebatch.store.batches.holders import HolderFile
 
-_SHOWN_MAX = 3
+_HOLDERS_SHOWN_MAX = 3
 
 
 def blocked_by_remote_holders(batch_id: str, holders_by_unit: Mapping[UnitKey, HolderFile]) -> BatchIncomplete:
@@ -20,8 +20,8 @@ def blocked_by_remote_holders(batch_id: str, holders_by_unit: Mapping[UnitKey, H
     """
     holders = {holder.holder: holder for holder in holders_by_unit.values()}
     counts = {name: sum(holder.holder == name for holder in holders_by_unit.values()) for name in holders}
-    leased = [_describe(holder, counts[name]) for name, holder in list(holders.items())[:_SHOWN_MAX]]
-    more = f", and {len(holders) - _SHOWN_MAX} more" if len(holders) > _SHOWN_MAX else ""
+    leased = [_describe_holder(holder, counts[name]) for name, holder in list(holders.items())[:_HOLDERS_SHOWN_MAX]]
+    more = f", and {len(holders) - _HOLDERS_SHOWN_MAX} more" if len(holders) > _HOLDERS_SHOWN_MAX else ""
     return BatchIncomplete(
         f"processes on other hosts hold leases on the remaining work, but make no progress: {'; '.join(leased)}{more}",
         hint=f"if these processes are dead, take over their work: codebatch run --batch {batch_id} "
@@ -29,7 +29,7 @@ def blocked_by_remote_holders(batch_id: str, holders_by_unit: Mapping[UnitKey, H
     )
 
 
-def _describe(holder: HolderFile, units: int) -> str:
+def _describe_holder(holder: HolderFile, units: int) -> str:
     since = datetime.datetime.fromtimestamp(holder.since_ns / 1e9, tz=datetime.timezone.utc)
     process = f"pid {holder.pid} on {holder.host.name!r}"
     return f"{count_text(units, 'unit')} leased by {process} since {since:%Y-%m-%dT%H:%M:%SZ} ({holder.holder})"

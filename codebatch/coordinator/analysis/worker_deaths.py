@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codebatch.coordinator.processes.worker_backend import NONSENSE, WorkerExited, WorkerHandle
+from codebatch.coordinator.processes.worker_backend import INVALID_MESSAGES, WorkerExited, WorkerHandle
 from codebatch.model.entry import Entry, display_path
-from codebatch.model.outcome import Unit
+from codebatch.model.outcome import WorkUnit
 from codebatch.model.plan import Plan
 from codebatch.model.shard import Work, work_item_path
 from codebatch.store.batches import journal
 from codebatch.system.processes.progress_cell import NO_TASK, PHASE_COMMIT, PHASE_NAMES
 
-LAST_WORDS_CHARACTERS_MAX = 200
+ERROR_LINE_CHARACTERS_MAX = 200
 
 
 def last_error_line(died: WorkerExited) -> str:
     """Return the last line of a worker's standard error. If it wrote none, return how it ended."""
-    return died.stderr.strip().rpartition("\n")[2][:LAST_WORDS_CHARACTERS_MAX] or died.how
+    return died.stderr.strip().rpartition("\n")[2][:ERROR_LINE_CHARACTERS_MAX] or died.how
 
 
-def items_at_death(died: WorkerExited, unit: Unit | None) -> tuple[int, int] | None:
+def items_at_death(died: WorkerExited, unit: WorkUnit | None) -> tuple[int, int] | None:
     """Return the range of items that may have caused the death of a worker, or None if no item can have caused it."""
     if unit is None:
         return None
     # A task wrote other data to the channel. Its item may already be finished, so any item of the unit may be the
     # cause.
-    if died.killed_for == NONSENSE:
+    if died.killed_for == INVALID_MESSAGES:
         return unit.start, unit.end
     if died.step is None or died.step.phase == PHASE_COMMIT or died.killed_for == "interrupted":
         return None
@@ -43,7 +43,7 @@ def task_at_death(died: WorkerExited, plan: Plan) -> str | None:
 def death_entry(
     died: WorkerExited,
     member: WorkerHandle,
-    unit: Unit | None,
+    unit: WorkUnit | None,
     items: tuple[int, int] | None,
     task: str | None,
     work: Work | None,

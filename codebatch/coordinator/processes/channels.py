@@ -8,13 +8,13 @@ import selectors
 from codebatch.coordinator.processes.signals import SignalCounter
 from codebatch.coordinator.processes.worker_backend import MessageReceived
 from codebatch.coordinator.processes.workers import WorkerProcess
-from codebatch.protocol.messages import ToWorker
+from codebatch.protocol.messages import MessageToWorker
 from codebatch.scheduling.events import WorkerId
 
 TICK_SECONDS = 0.1
 
 
-class Channels:
+class WorkerChannels:
     """The channels of all live workers. They can be used from `begin` to `close`."""
 
     def __init__(self, signals: SignalCounter) -> None:
@@ -46,7 +46,7 @@ class Channels:
         if worker.stderr in self._selector.get_map():
             self._selector.unregister(worker.stderr)
 
-    def send(self, worker: WorkerId, message: ToWorker) -> None:
+    def send(self, worker: WorkerId, message: MessageToWorker) -> None:
         """Send a message. If the worker is removed, do nothing."""
         if worker in self.workers:
             self.workers[worker].send(message)
@@ -62,19 +62,19 @@ class Channels:
         ended: list[WorkerProcess] = []
         for key, _ in ready:
             if key.data is None:
-                self._signals.clear()
+                self._signals.drain_wakeup()
             elif key.fileobj is not key.data.channel:
                 if not key.data.read_stderr():
                     self._selector.unregister(key.fd)
-            elif not self._receive(key.data, events):
+            elif not self._receive_from_worker(key.data, events):
                 ended.append(key.data)
         known = {worker.id for worker in ended}
         dead = [worker for worker in self.workers.values() if worker.id not in known and worker.has_ended]
-        ended += [worker for worker in dead if not self._receive(worker, events)]
+        ended += [worker for worker in dead if not self._receive_from_worker(worker, events)]
         return [*events, *ended], bool(ready)
 
     @staticmethod
-    def _receive(worker: WorkerProcess, events: list[MessageReceived | WorkerProcess]) -> bool:
+    def _receive_from_worker(worker: WorkerProcess, events: list[MessageReceived | WorkerProcess]) -> bool:
         """Append the messages of a worker to `events`. Return False if the worker will send no more messages."""
         received = worker.receive()
         events += [MessageReceived(worker.id, message) for message in received or ()]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from codebatch.errors import StoreUnwritable
 from codebatch.model.text.quantities import count_text
 from codebatch.protocol.launch import WORKER_DESCRIPTORS_MIN
-from codebatch.system.files.os_errors import FILES_OPEN
+from codebatch.system.files.os_errors import OPEN_FILES_ASSUMED
 
 DESCRIPTORS_PER_WORKER = 3
 """Descriptors that the coordinator needs for each worker: channel, standard error, progress cell."""
@@ -19,7 +19,7 @@ SPARE_DESCRIPTORS = 16
 """Descriptors that the coordinator opens for a short time, to start a process, to read or to commit."""
 
 
-_USUALLY_OPEN = 16
+_DESCRIPTORS_ASSUMED_OPEN = 16
 
 
 @contextlib.contextmanager
@@ -30,14 +30,14 @@ def enough_descriptors(workers: int) -> Iterator[None]:
     if the hard limit is too low.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    required = _open_descriptors() + SPARE_DESCRIPTORS
+    required = _count_open_descriptors() + SPARE_DESCRIPTORS
     needed = max(WORKER_DESCRIPTORS_MIN, required + DESCRIPTORS_PER_WORKER * workers)
     if _is_enough(soft, needed):
         yield
         return
     if not _is_enough(hard, needed):
         fewer = (hard - required) // DESCRIPTORS_PER_WORKER
-        remedy = f"raise the limit of open files: ulimit -n {max(FILES_OPEN, needed)}"
+        remedy = f"raise the limit of open files: ulimit -n {max(OPEN_FILES_ASSUMED, needed)}"
         if hard >= WORKER_DESCRIPTORS_MIN and fewer > 0:
             remedy += f", or start fewer workers: -j {fewer}"
         raise StoreUnwritable(
@@ -55,8 +55,8 @@ def _is_enough(limit: int, needed: int) -> bool:
     return limit == resource.RLIM_INFINITY or limit >= needed
 
 
-def _open_descriptors() -> int:
+def _count_open_descriptors() -> int:
     try:
         return len(os.listdir("/dev/fd"))
     except OSError:  # Without /proc, there is no /dev/fd. To list it also fails if no descriptor is free.
-        return _USUALLY_OPEN
+        return _DESCRIPTORS_ASSUMED_OPEN

@@ -44,7 +44,7 @@ class HelperProcess:
         If its time is over or its output is too long, kill it and return True.
         """
         has_ended = self._process.poll() is not None
-        self._read()
+        self._read_output()
         if has_ended or running_ns() >= self._deadline_ns or len(self._output) > OUTPUT_BYTES_MAX:
             self.end()
             return True
@@ -64,7 +64,7 @@ class HelperProcess:
         if self._process.stdout is not None:
             self._process.stdout.close()
 
-    def _read(self) -> None:
+    def _read_output(self) -> None:
         with contextlib.suppress(BlockingIOError):
             while len(self._output) <= OUTPUT_BYTES_MAX and (data := os.read(self._pipe, _READ_BYTES)):
                 self._output += data

@@ -10,25 +10,25 @@ from collections.abc import Collection
 
 import msgspec
 
-from codebatch.coordinator.processes.worker_backend import NONSENSE
-from codebatch.coordinator.processes.workers import Death, WorkerProcess
+from codebatch.coordinator.processes.worker_backend import INVALID_MESSAGES
+from codebatch.coordinator.processes.workers import WorkerDeath, WorkerProcess
 from codebatch.model.outcome import HolderId
 from codebatch.model.record import FailureReason
 from codebatch.scheduling.events import WorkerId
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.holders import HolderFile
 from codebatch.system.host import is_this_machine
 from codebatch.system.processes.memory import available_memory, oom_kills, resident_bytes
-from codebatch.system.processes.progress_cell import PHASE_PROJECT, ProgressCell, Step
-from codebatch.system.stopwatch import Stopwatch
+from codebatch.system.processes.progress_cell import PHASE_PROJECT, ProgressCell, WorkerStep
+from codebatch.system.stopwatch import StateStopwatch
 
 MEMORY_TICK_SECONDS = 0.2
 CHILDREN_TICK_SECONDS = 1.0
 MEMORY_BYTES_MAX = 2 << 30
 MEMORY_BYTES_MIN = 256 << 20
-BATCHED_SHARE = 0.1
-PATIENCE_SECONDS = 5.0
+BATCHED_SECONDS_SHARE = 0.1
+LIMIT_MARGIN_SECONDS = 5.0
 HOST_SECONDS_MAX = 60.0
 
 
@@ -49,7 +49,7 @@ class ResourceLimits(msgspec.Struct, frozen=True, kw_only=True):
     memory_bytes: int
     host_seconds: float = HOST_SECONDS_MAX
 
-    def seconds_for(self, step: Step) -> float:
+    def seconds_for(self, step: WorkerStep) -> float:
         """Return the time limit of a step in seconds.
 
         If a step executes several files at once, each file after the first adds a tenth of the limit of one file.
@@ -57,18 +57,18 @@ class ResourceLimits(msgspec.Struct, frozen=True, kw_only=True):
         if step.phase == PHASE_PROJECT:
             return self.project_seconds
         items = max(1, step.end - step.item)
-        return self.file_seconds * (1 + BATCHED_SHARE * (items - 1))
+        return self.file_seconds * (1 + BATCHED_SECONDS_SHARE * (items - 1))
 
 
-class Guard:
+class ResourceGuard:
     """Enforces the limits of workers, determines why they died, and detects stuck and silent holders of leases."""
 
     def __init__(self, limits: ResourceLimits) -> None:
         self._limits = limits
         self._now = 0.0
-        self._working: Stopwatch[WorkerId] = Stopwatch()
-        self._waiting: Stopwatch[HolderId] = Stopwatch()
-        self._partial_messages: Stopwatch[WorkerId] = Stopwatch()
+        self._working: StateStopwatch[WorkerId] = StateStopwatch()
+        self._waiting: StateStopwatch[HolderId] = StateStopwatch()
+        self._partial_messages: StateStopwatch[WorkerId] = StateStopwatch()
         self._memory_looked_at = self._children_looked_at = 0.0
         self._oom_kills = oom_kills()
 
@@ -79,24 +79,24 @@ class Guard:
         self._waiting.observe(now)
         self._partial_messages.observe(now)
 
-    def enforce(self, workers: Collection[WorkerProcess]) -> None:
+    def enforce_limits(self, workers: Collection[WorkerProcess]) -> None:
         """Kill the workers that exceed a limit."""
         for worker in workers:
             torn = worker.buffer.torn_bytes
             # This is called in each turn, even if no message is incomplete. Otherwise, the stopwatch would not restart.
-            torn_seconds = self._partial_messages.seconds(worker.id, torn)
-            if torn and not worker.killed_for and torn_seconds > PATIENCE_SECONDS:
-                worker.kill(NONSENSE)
+            torn_seconds = self._partial_messages.seconds_in_state(worker.id, torn)
+            if torn and not worker.killed_for and torn_seconds > LIMIT_MARGIN_SECONDS:
+                worker.kill(INVALID_MESSAGES)
             step = worker.step()
             if step is None or step.items is None or worker.killed_for:
                 continue
-            if self._working.seconds(worker.id, step.since_ns) > self._limits.seconds_for(step):
+            if self._working.seconds_in_state(worker.id, step.since_ns) > self._limits.seconds_for(step):
                 worker.kill_overdue()
         if self._now >= self._memory_looked_at + MEMORY_TICK_SECONDS:
             self._memory_looked_at = self._now
             self._enforce_memory({worker.process.pid: worker for worker in workers})
 
-    def death_reason(self, worker: WorkerProcess, death: Death) -> tuple[FailureReason, bool]:
+    def death_reason(self, worker: WorkerProcess, death: WorkerDeath) -> tuple[FailureReason, bool]:
         """Return the reason for a worker's death, and whether another process killed it.
 
         Another process is assumed for a SIGKILL that neither the coordinator nor the kernel's OOM killer sent.
@@ -111,24 +111,27 @@ class Guard:
             return "memory", False
         return "crash", is_killed and not worker.killed_for
 
-    def is_stuck(self, batch: BatchDir, holder: HolderFile) -> bool:
+    def is_holder_stuck(self, batch: BatchDir, holder: HolderFile) -> bool:
         """Return whether a live holder on this machine has exceeded the time limit of its step."""
         step = _read_step(batch, holder)
         if step is None or not is_this_machine(holder.host):
             return False
-        patience = self._limits.seconds_for(step) + PATIENCE_SECONDS
-        return self._waiting.seconds(holder.holder, step.since_ns) > patience
+        patience = self._limits.seconds_for(step) + LIMIT_MARGIN_SECONDS
+        return self._waiting.seconds_in_state(holder.holder, step.since_ns) > patience
 
-    def is_silent(self, batch: BatchDir, holder: HolderFile, commits: int) -> bool:
+    def is_holder_silent(self, batch: BatchDir, holder: HolderFile, commits: int) -> bool:
         """Return whether a holder on another host has made no progress for too long.
 
         Progress is a new commit, or a new step in the holder's progress cell. `commits` is the number of commits of
         other coordinators so far. Within a step nothing changes, so the wait is at least the time limit of the step.
         """
         step = _read_step(batch, holder)
-        of_step = 0.0 if step is None else self._limits.seconds_for(step) + PATIENCE_SECONDS
+        of_step = 0.0 if step is None else self._limits.seconds_for(step) + LIMIT_MARGIN_SECONDS
         patience = max(self._limits.host_seconds, of_step)
-        return not is_this_machine(holder.host) and self._waiting.seconds(holder.holder, (commits, step)) > patience
+        return (
+            not is_this_machine(holder.host)
+            and self._waiting.seconds_in_state(holder.holder, (commits, step)) > patience
+        )
 
     def _enforce_memory(self, workers: dict[int, WorkerProcess]) -> None:
         with_children = self._now >= self._children_looked_at + CHILDREN_TICK_SECONDS
@@ -139,7 +142,7 @@ class Guard:
                 workers[pid].kill("memory")
 
 
-def _read_step(batch: BatchDir, holder: HolderFile) -> Step | None:
+def _read_step(batch: BatchDir, holder: HolderFile) -> WorkerStep | None:
     try:
         cell = ProgressCell(batch.files, batch.root / layout.HOLDERS / layout.cell_name(holder.holder), create=False)
     except FileNotFoundError:

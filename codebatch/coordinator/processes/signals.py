@@ -14,9 +14,9 @@ import threading
 from collections.abc import Callable
 from types import FrameType
 
-HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+HANDLED_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-_Handler = Callable[[int, FrameType | None], object] | int | signal.Handlers | None
+_SignalHandler = Callable[[int, FrameType | None], object] | int | signal.Handlers | None
 
 
 class SignalCounter:
@@ -32,60 +32,60 @@ class SignalCounter:
         Without `hears_hangup`, SIGHUP has no effect on this process and is not counted. Programs that it starts have
         the default action for SIGHUP.
         """
-        self._hears_hangup = hears_hangup
+        self._counts_hangup = hears_hangup
         self.count = 0
         self.first: signal.Signals | None = None
         self.is_suspension_asked = False
-        self._before: dict[signal.Signals, _Handler] = {}
+        self._previous_handlers: dict[signal.Signals, _SignalHandler] = {}
 
     def begin(self) -> None:
         """Install the handlers."""
-        self.wakeup, self._write = os.pipe()
+        self.wakeup, self._wakeup_writer = os.pipe()
         os.set_blocking(self.wakeup, False)
-        os.set_blocking(self._write, False)
+        os.set_blocking(self._wakeup_writer, False)
         if threading.current_thread() is not threading.main_thread():
             return
-        for number in (*HANDLED, signal.SIGTSTP):
+        for number in (*HANDLED_SIGNALS, signal.SIGTSTP):
             # If a signal is ignored, it must stay ignored: nohup(1) and background jobs of shells rely on this.
             if signal.getsignal(number) is not signal.SIG_IGN:
-                self._before[number] = signal.signal(number, self._make_handler(number))
+                self._previous_handlers[number] = signal.signal(number, self._make_handler(number))
 
     def end(self) -> None:
         """Restore the previous handlers."""
-        for number, handler in self._before.items():
+        for number, handler in self._previous_handlers.items():
             signal.signal(number, handler)
         os.close(self.wakeup)
-        os.close(self._write)
+        os.close(self._wakeup_writer)
 
     def _make_handler(self, number: signal.Signals) -> Callable[[int, FrameType | None], None]:
         if number is signal.SIGTSTP:
             return self._handle_suspension
-        return self._pass if number is signal.SIGHUP and not self._hears_hangup else self._handle
+        return self._ignore_signal if number is signal.SIGHUP and not self._counts_hangup else self._handle_signal
 
-    def _pass(self, number: int, frame: FrameType | None) -> None:
+    def _ignore_signal(self, number: int, frame: FrameType | None) -> None:
         """Do nothing.
 
         This handler is installed instead of SIG_IGN: execve(2) resets handlers, but not SIG_IGN. So programs that are
         started do not ignore the signal.
         """
 
-    def _handle(self, number: int, frame: FrameType | None) -> None:
+    def _handle_signal(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
         self.first = self.first or signal.Signals(number)
         with contextlib.suppress(BlockingIOError):
-            os.write(self._write, b"!")
+            os.write(self._wakeup_writer, b"!")
 
     def _handle_suspension(self, number: int, frame: FrameType | None) -> None:
         self.is_suspension_asked = True
         with contextlib.suppress(BlockingIOError):
-            os.write(self._write, b"!")
+            os.write(self._wakeup_writer, b"!")
 
-    def suspend(self) -> None:
+    def suspend_process(self) -> None:
         """Stop this process. The call returns when the process is continued."""
         self.is_suspension_asked = False
         signal.raise_signal(signal.SIGSTOP)
 
-    def clear(self) -> None:
+    def drain_wakeup(self) -> None:
         """Make `wakeup` unreadable again."""
         with contextlib.suppress(BlockingIOError):
             os.read(self.wakeup, 512)

@@ -11,9 +11,9 @@ from typing import Final, Literal, Protocol
 
 import msgspec
 
-from codebatch.model.outcome import HolderId, Unit
+from codebatch.model.outcome import HolderId, WorkUnit
 from codebatch.model.record import FailureReason
-from codebatch.protocol.messages import FromWorker, ToWorker
+from codebatch.protocol.messages import MessageFromWorker, MessageToWorker
 from codebatch.scheduling.events import WorkerId
 from codebatch.store.batches.holders import HolderFile
 from codebatch.system.processes.progress_cell import (
@@ -22,12 +22,12 @@ from codebatch.system.processes.progress_cell import (
     PHASE_ITEM,
     PHASE_LEASE,
     PHASE_PROJECT,
-    Step,
+    WorkerStep,
 )
 
 KilledFor = Literal["", "timeout", "memory", "interrupted", "abandoned", "stopped", "nonsense on its channel"]
 """The reason why the coordinator killed a worker. It is empty if the coordinator did not kill it."""
-NONSENSE: Final = "nonsense on its channel"
+INVALID_MESSAGES: Final = "nonsense on its channel"
 """The reason to kill a worker whose task wrote to the worker's channel to the coordinator."""
 
 
@@ -42,7 +42,7 @@ class MessageReceived(msgspec.Struct, frozen=True):
     """A message that a worker sent."""
 
     worker: WorkerId
-    message: FromWorker
+    message: MessageFromWorker
 
 
 class WorkerExited(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,12 +58,12 @@ class WorkerExited(msgspec.Struct, frozen=True, kw_only=True):
     killed_for: KilledFor = ""
     reason: FailureReason = "crash"
     is_from_outside: bool = False
-    step: Step | None = None
+    step: WorkerStep | None = None
     stderr: str = ""
     memory_peak_bytes: int = 0
 
 
-class Tick(msgspec.Struct, frozen=True):
+class TickPassed(msgspec.Struct, frozen=True):
     """A report that `seconds` have passed since the last Tick.
 
     If the coordinator was stopped, the time counts as at most one second.
@@ -78,7 +78,7 @@ class DrainRequest(msgspec.Struct, frozen=True):
     reason: str
 
 
-Heard = MessageReceived | WorkerExited | DrainRequest
+WorkerEvent = MessageReceived | WorkerExited | DrainRequest
 
 
 class WorkerBackend(Protocol):
@@ -96,22 +96,22 @@ class WorkerBackend(Protocol):
     def start(self, worker: WorkerId) -> WorkerHandle:
         """Start a worker. It sends Hello when it is ready for a unit."""
 
-    def send(self, worker: WorkerId, message: ToWorker) -> None:
+    def send(self, worker: WorkerId, message: MessageToWorker) -> None:
         """Send a message. If the worker is dead, nothing is raised; its end is reported by `wait`."""
 
-    def wait(self) -> list[Heard | Tick]:
+    def wait(self) -> list[WorkerEvent | TickPassed]:
         """Wait at most 0.1 s for events. Return the events since the last call, in order.
 
         A Tick is the last event. There are at most ten Ticks a second.
         """
 
-    def step(self, worker: WorkerId) -> Step | None:
+    def step(self, worker: WorkerId) -> WorkerStep | None:
         """Return the current step of a worker, or None if it is unknown."""
 
-    def is_stuck(self, holder: HolderFile) -> bool:
+    def is_holder_stuck(self, holder: HolderFile) -> bool:
         """Return whether a live holder on this machine has exceeded the time limit of its step."""
 
-    def is_silent(self, holder: HolderFile, commits: int) -> bool:
+    def is_holder_silent(self, holder: HolderFile, commits: int) -> bool:
         """Return whether a holder on another host has made no progress for too long.
 
         Progress is a new commit, or a new step in the holder's progress cell. `commits` is the number of commits of
@@ -122,7 +122,7 @@ class WorkerBackend(Protocol):
         """Kill the orphaned processes of dead workers."""
 
 
-def position(step: Step | None, unit: Unit, units: int) -> int:
+def unit_position(step: WorkerStep | None, unit: WorkUnit, units: int) -> int:
     """Return the item of `unit` that a worker executes. If all items have begun, return the end of the unit.
 
     `units` is the number of units that were assigned to the worker so far, `unit` being the last. If the step of the
@@ -130,13 +130,13 @@ def position(step: Step | None, unit: Unit, units: int) -> int:
     """
     if step is None:
         return unit.end
-    if not _is_begun(step, units):
+    if not _has_begun_unit(step, units):
         return unit.start
     return step.item if step.phase in (PHASE_ITEM, PHASE_PROJECT) else unit.end
 
 
-def positions(
-    crew: WorkerBackend, running: Iterable[tuple[WorkerId, Unit | None, int]]
+def worker_positions(
+    crew: WorkerBackend, running: Iterable[tuple[WorkerId, WorkUnit | None, int]]
 ) -> tuple[tuple[WorkerId, int], ...]:
     """Return the positions of the workers that have begun their unit: they have leased and prepared it.
 
@@ -145,20 +145,20 @@ def positions(
     """
     steps = ((worker, crew.step(worker), unit, units) for worker, unit, units in running if unit is not None)
     return tuple(
-        (worker, position(step, unit, units))
+        (worker, unit_position(step, unit, units))
         for worker, step, unit, units in steps
-        if step is not None and _is_begun(step, units)
+        if step is not None and _has_begun_unit(step, units)
     )
 
 
-def _is_begun(step: Step, units: int) -> bool:
+def _has_begun_unit(step: WorkerStep, units: int) -> bool:
     return step.unit == units and step.phase != PHASE_LEASE
 
 
-def finished_items(step: Step | None, unit: Unit, units: int) -> int:
+def finished_items(step: WorkerStep | None, unit: WorkUnit, units: int) -> int:
     """Return the number of items of `unit` that its worker has finished. They may not be committed yet.
 
-    `units` is as in `position`.
+    `units` is as in `unit_position`.
     """
     if step is None or step.unit != units:
         return 0

@@ -13,36 +13,42 @@ import time
 import msgspec
 from msgspec.structs import asdict
 
-from codebatch.coordinator.processes.worker_backend import NONSENSE, KilledFor
+from codebatch.coordinator.processes.worker_backend import INVALID_MESSAGES, KilledFor
 from codebatch.errors import StoreCorrupt
 from codebatch.model.outcome import HolderId
 from codebatch.protocol.launch import (
     HOLDER_VARIABLE,
     STACK_SIGNAL,
-    Launch,
+    WorkerLaunch,
     WorkerSettings,
     worker_arguments,
     worker_environment,
 )
-from codebatch.protocol.messages import FromWorker, MessageBuffer, ToWorker, decode_from_worker, encode_message
+from codebatch.protocol.messages import (
+    MessageBuffer,
+    MessageFromWorker,
+    MessageToWorker,
+    decode_from_worker,
+    encode_message,
+)
 from codebatch.scheduling.events import WorkerId
 from codebatch.store import layout
-from codebatch.store.batches.batches import NEW_BATCH_HINT, BatchDir
+from codebatch.store.batches.batch_directory import NEW_BATCH_HINT, BatchDir
 from codebatch.store.batches.holders import new_holder_id
 from codebatch.system.files.memory_scratch import sweep_memory_scratch
 from codebatch.system.processes.environment import original_environment
 from codebatch.system.processes.memory import kill_marked
-from codebatch.system.processes.processes import has_ended, kill_group, reap, start_process
-from codebatch.system.processes.progress_cell import ProgressCell, Step
+from codebatch.system.processes.processes import has_ended, kill_group, reap_killed, start_process
+from codebatch.system.processes.progress_cell import ProgressCell, WorkerStep
 
 STDERR_TAIL_BYTES = 8 * 1024
 STDERR_READ_BYTES = 64 * 1024
 RECEIVE_BYTES = 256 * 1024
 EXIT_SECONDS = 5.0
-STACK_SECONDS = 0.05
+STACK_DUMP_SECONDS = 0.05
 
 
-class Death(msgspec.Struct, frozen=True, kw_only=True):
+class WorkerDeath(msgspec.Struct, frozen=True, kw_only=True):
     """The exit status of a worker and its peak resident memory."""
 
     returncode: int
@@ -63,12 +69,12 @@ class WorkerProcess(msgspec.Struct):
     cell: ProgressCell | None = None
     killed_for: KilledFor = ""
 
-    def send(self, message: ToWorker) -> None:
+    def send(self, message: MessageToWorker) -> None:
         """Send a message. If the worker is dead, do nothing, because the event loop will detect its end."""
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self.channel.sendall(encode_message(message))
 
-    def receive(self) -> list[FromWorker] | None:
+    def receive(self) -> list[MessageFromWorker] | None:
         """Return the messages that have arrived.
 
         Return None if no more messages can arrive, because the channel or the worker has ended.
@@ -84,7 +90,7 @@ class WorkerProcess(msgspec.Struct):
         try:
             return [decode_from_worker(body) for body in self.buffer.feed(data)]
         except (ValueError, msgspec.DecodeError):
-            self.kill(NONSENSE)
+            self.kill(INVALID_MESSAGES)
             return None
 
     def read_stderr(self) -> bool:
@@ -93,7 +99,7 @@ class WorkerProcess(msgspec.Struct):
         self.stderr_tail = (self.stderr_tail + data)[-STDERR_TAIL_BYTES:]
         return bool(data)
 
-    def step(self) -> Step | None:
+    def step(self) -> WorkerStep | None:
         """Return the current step of the worker, or None if its progress cell does not exist yet."""
         if self.cell is None:
             path = self.batch.root / layout.HOLDERS / layout.cell_name(self.holder)
@@ -115,7 +121,7 @@ class WorkerProcess(msgspec.Struct):
         """Request a stack trace of the worker, then kill it for exceeding its time limit."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.process.pid, STACK_SIGNAL)
-            time.sleep(STACK_SECONDS)
+            time.sleep(STACK_DUMP_SECONDS)
         self.kill("timeout")
 
     @property
@@ -123,13 +129,13 @@ class WorkerProcess(msgspec.Struct):
         """Whether the process is dead. Its channel may still be open in orphaned child processes."""
         return has_ended(self.process)
 
-    def bury(self) -> Death:
+    def reap_and_kill_group(self) -> WorkerDeath:
         """Reap the process, and kill everything that it started. Wait at most 5 s for the process to exit."""
         deadline = time.monotonic() + EXIT_SECONDS
         while not self.has_ended and time.monotonic() < deadline:
             time.sleep(0.001)
         kill_group(self.process)
-        memory_peak_bytes = reap(self.process)
+        memory_peak_bytes = reap_killed(self.process)
         returncode = self.process.returncode
         if returncode != 0:
             kill_marked(HOLDER_VARIABLE, {self.holder})
@@ -142,7 +148,7 @@ class WorkerProcess(msgspec.Struct):
             self.cell.close()
         self.batch.files.remove_tree(self.batch.root / layout.SCRATCH / self.holder)
         sweep_memory_scratch()
-        return Death(returncode=returncode, memory_peak_bytes=memory_peak_bytes)
+        return WorkerDeath(returncode=returncode, memory_peak_bytes=memory_peak_bytes)
 
     @property
     def stderr_text(self) -> str:
@@ -166,7 +172,7 @@ def start_worker(worker: WorkerId, batch: BatchDir, settings: WorkerSettings) ->
     stderr_read, stderr_write = os.pipe()
     os.set_blocking(stderr_read, False)
     try:
-        launch = Launch(**asdict(settings), holder=holder, channel=worker_channel.fileno(), parent=os.getpid())
+        launch = WorkerLaunch(**asdict(settings), holder=holder, channel=worker_channel.fileno(), parent=os.getpid())
         process = start_process(
             worker_arguments(sys.executable, launch),
             cwd=scratch,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from codebatch.model.outcome import Unit
+from codebatch.model.outcome import WorkUnit
 from codebatch.model.work.work_batch import WORK_TASK
-from codebatch.protocol.messages import Assign, Brief, NeedState
+from codebatch.protocol.messages import Assign, AttemptInput, NeedState
 from codebatch.scheduling.work.conductor import Conductor
 from codebatch.scheduling.work.events import StartCommand
 from codebatch.store import layout
@@ -16,31 +16,31 @@ def make_assign(conductor: Conductor, start: StartCommand, places: CommandPlaces
 
     It includes further attempts, which the worker starts one after another when the attempt has ended.
     """
-    shard, item = places.place(start.item)
+    shard, item = places.place_of_item(start.item)
     return Assign(
-        unit=Unit(shard=shard, start=item, end=item + 1, tasks=(WORK_TASK,), round=start.round),
+        unit=WorkUnit(shard=shard, start=item, end=item + 1, tasks=(WORK_TASK,), round=start.round),
         epoch=start.epoch,
         requests=start.requests,
-        brief=make_brief(conductor, start, places),
+        brief=make_attempt_input(conductor, start, places),
         is_repeatable=start.epoch == 1 and conductor.agenda.policies[start.item].is_repeatable,
         then=tuple(make_assign(conductor, follower, places) for follower in start.then),
     )
 
 
-def make_brief(conductor: Conductor, start: StartCommand, places: CommandPlaces) -> Brief:
+def make_attempt_input(conductor: Conductor, start: StartCommand, places: CommandPlaces) -> AttemptInput:
     """Return the Brief of an attempt that is about to start: the values that its command can use."""
-    previous = conductor.previous(start.item)
-    return Brief(
+    previous = conductor.last_begun_outcome(start.item)
+    return AttemptInput(
         tried=start.failed_tries,
         previous_round=0 if previous is None else previous.round,
-        previous_log=_log(conductor, start.item, places),
-        needs=tuple(_need(conductor, need.item, places) for need in conductor.agenda.needs[start.item]),
+        previous_log=_last_log_name(conductor, start.item, places),
+        needs=tuple(_need_state(conductor, need.item, places) for need in conductor.agenda.needs[start.item]),
     )
 
 
-def _need(conductor: Conductor, item: int, places: CommandPlaces) -> NeedState:
-    shard, start = places.place(item)
-    last = conductor.previous(item)
+def _need_state(conductor: Conductor, item: int, places: CommandPlaces) -> NeedState:
+    shard, start = places.place_of_item(item)
+    last = conductor.last_begun_outcome(item)
     return NeedState(
         id=conductor.agenda.ids[item],
         state=conductor.state(item).value,
@@ -48,10 +48,10 @@ def _need(conductor: Conductor, item: int, places: CommandPlaces) -> NeedState:
         start=start,
         round=0 if last is None else last.round,
         exit_status=None if last is None else last.exit_status,
-        log=_log(conductor, item, places),
+        log=_last_log_name(conductor, item, places),
     )
 
 
-def _log(conductor: Conductor, item: int, places: CommandPlaces) -> str:
-    last = conductor.previous(item)
-    return "" if last is None else layout.log_name(*places.place(item), last.round, last.epoch)
+def _last_log_name(conductor: Conductor, item: int, places: CommandPlaces) -> str:
+    last = conductor.last_begun_outcome(item)
+    return "" if last is None else layout.log_name(*places.place_of_item(item), last.round, last.epoch)

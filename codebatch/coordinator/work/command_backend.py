@@ -11,19 +11,19 @@ import os
 import signal
 from collections.abc import Collection, Sequence
 
-from codebatch.coordinator.processes.channels import Channels
+from codebatch.coordinator.processes.channels import WorkerChannels
 from codebatch.coordinator.processes.helper_process import HelperProcess
 from codebatch.coordinator.processes.signals import SignalCounter
 from codebatch.coordinator.processes.worker_backend import DrainRequest, WorkerExited, WorkerHandle
 from codebatch.coordinator.processes.workers import WorkerProcess, start_worker
-from codebatch.coordinator.work.interfaces import CommandHeard, ForcedStopRequested, HelperExited, TimerFired
-from codebatch.coordinator.work.stopped_workers import WatchedWorker, WorkerWatch
+from codebatch.coordinator.work.interfaces import CommandBackendEvent, ForcedStopRequested, HelperExited, TimerFired
+from codebatch.coordinator.work.stopped_workers import StoppedWorkerWatch, WatchedWorker
 from codebatch.model.outcome import HolderId
 from codebatch.protocol.launch import ATTEMPT_VARIABLE, HOLDER_VARIABLE, WorkerSettings, attempt_mark
-from codebatch.protocol.messages import Assign, Terminate, ToWorker
+from codebatch.protocol.messages import Assign, MessageToWorker, Terminate
 from codebatch.scheduling.events import WorkerId
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.holders import HolderFile, LeaseReader
 from codebatch.store.work.child_processes import read_running_child
 from codebatch.system.clock import running_ns, wall_ns
@@ -32,7 +32,7 @@ from codebatch.system.processes import proc
 from codebatch.system.processes.environment import original_environment
 from codebatch.system.processes.memory import kill_marked
 from codebatch.system.processes.processes import describe_end
-from codebatch.system.processes.progress_cell import Child
+from codebatch.system.processes.progress_cell import CommandProcess
 
 
 class ProcessCommandBackend:
@@ -48,15 +48,15 @@ class ProcessCommandBackend:
         self._batch = batch
         self._settings = settings
         self._signals = SignalCounter(hears_hangup=False)
-        self._channels = Channels(self._signals)
-        self._marks: dict[WorkerId, set[str]] = {}
+        self._channels = WorkerChannels(self._signals)
+        self._attempt_marks: dict[WorkerId, set[str]] = {}
         self._signals_seen = 0
-        self._ends_adopted = False
+        self._terminates_adopted = False
         self._timers: list[tuple[int, int, int]] = []
         self._alarms: list[tuple[int, int, int]] = []
         self._helper: HelperProcess | None = None
         self._has_helper_failed = self._are_old_helpers_killed = False
-        self._stopped = WorkerWatch()
+        self._stopped = StoppedWorkerWatch()
         self._adopted: list[WatchedWorker] = []
 
     @property
@@ -90,27 +90,27 @@ class ProcessCommandBackend:
         self._channels.add(started)
         return WorkerHandle(holder=started.holder, pid=started.process.pid)
 
-    def send(self, worker: WorkerId, message: ToWorker) -> None:
+    def send(self, worker: WorkerId, message: MessageToWorker) -> None:
         """Send a message. If the worker is dead, nothing is raised; its end is reported by `wait`."""
         if isinstance(message, Assign) and worker in self._channels.workers:
             holder = self._channels.workers[worker].holder
-            self._marks[worker] = {
+            self._attempt_marks[worker] = {
                 attempt_mark(holder, one.unit.shard, one.unit.start, one.epoch) for one in (message, *message.then)
             }
         if isinstance(message, Terminate) and worker in self._channels.workers:
             # A stopped process must be continued first. Otherwise, it could not read the message.
-            _signal(self._channels.workers[worker].process.pid, signal.SIGCONT)
+            _send_signal(self._channels.workers[worker].process.pid, signal.SIGCONT)
         self._channels.send(worker, message)
 
-    def wait(self) -> list[CommandHeard]:
+    def wait(self) -> list[CommandBackendEvent]:
         """Wait at most 0.1 s. Return the events since the last call, in order."""
         received, _ = self._channels.receive()
-        events: list[CommandHeard] = [
-            self._reap(event) if isinstance(event, WorkerProcess) else event for event in received
+        events: list[CommandBackendEvent] = [
+            self._reap_worker(event) if isinstance(event, WorkerProcess) else event for event in received
         ]
         return events + self._read_signals() + self._read_timers() + self._read_helper() + self._check_stopped()
 
-    def wake(self, item: int, round_: int, seconds: float, until_ns: int = 0) -> None:
+    def set_timer(self, item: int, round_: int, seconds: float, until_ns: int = 0) -> None:
         """Schedule the event TimerFired for an attempt.
 
         It is reported after `seconds` of running time or, if `until_ns` is set, at this wall-clock time.
@@ -120,13 +120,13 @@ class ProcessCommandBackend:
         else:
             heapq.heappush(self._timers, (running_ns() + round(seconds * 1e9), item, round_))
 
-    def help(self, arguments: Sequence[str], input_bytes: bytes, seconds: float) -> None:
+    def start_helper(self, arguments: Sequence[str], input_bytes: bytes, seconds: float) -> None:
         """Run a helper program in the background. Its end is reported as HelperExited.
 
         The first call also kills helper programs of dead coordinators.
         """
         if not self._are_old_helpers_killed:
-            holders = LeaseReader(self._batch.files, self._batch.root).holders()
+            holders = LeaseReader(self._batch.files, self._batch.root).read_holders()
             dead = {holder.holder for holder, is_live in holders if not is_live and holder.role == "coordinator"}
             kill_marked(HOLDER_VARIABLE, dead)
             self._are_old_helpers_killed = True
@@ -136,27 +136,27 @@ class ProcessCommandBackend:
         except (OSError, ValueError):
             self._has_helper_failed = True
 
-    def _check_stopped(self) -> list[CommandHeard]:
+    def _check_stopped(self) -> list[CommandBackendEvent]:
         workers = {worker.holder: worker for worker in self._channels.workers.values()}
-        watched_workers = [self._watch(holder, worker.process.pid) for holder, worker in workers.items()]
+        watched_workers = [self._make_watched(holder, worker.process.pid) for holder, worker in workers.items()]
         all_stopped = self._stopped.check(running_ns(), watched_workers + self._adopted)
         for stopped in all_stopped:
             if stopped.is_killed and stopped.holder in workers:
                 workers[stopped.holder].killed_for = "stopped"
         return [*all_stopped]
 
-    def _watch(self, holder: HolderId, pid: int) -> WatchedWorker:
+    def _make_watched(self, holder: HolderId, pid: int) -> WatchedWorker:
         return WatchedWorker(holder, pid, self._batch.root / layout.HOLDERS / holder)
 
-    def _read_timers(self) -> list[CommandHeard]:
-        events: list[CommandHeard] = []
+    def _read_timers(self) -> list[CommandBackendEvent]:
+        events: list[CommandBackendEvent] = []
         for waiting, now_ns in ((self._timers, running_ns()), (self._alarms, wall_ns())):
             while waiting and waiting[0][0] <= now_ns:
                 _, item, round_ = heapq.heappop(waiting)
                 events.append(TimerFired(item, round_))
         return events
 
-    def _read_helper(self) -> list[CommandHeard]:
+    def _read_helper(self) -> list[CommandBackendEvent]:
         if self._has_helper_failed:
             self._has_helper_failed = False
             return [HelperExited(None)]
@@ -165,7 +165,7 @@ class ProcessCommandBackend:
         helper, self._helper = self._helper, None
         return [HelperExited(helper.output)]
 
-    def adopt(self, holders: Collection[HolderFile]) -> None:
+    def adopt_workers(self, holders: Collection[HolderFile]) -> None:
         """Adopt live workers of an earlier coordinator.
 
         If the earlier coordinator had stopped them and their commands (Ctrl-Z), they are continued.
@@ -173,8 +173,8 @@ class ProcessCommandBackend:
         for holder in holders:
             if is_this_machine(holder.host):
                 self._signal_child(read_running_child(self._batch, holder.holder), signal.SIGCONT)
-                _signal(holder.pid, signal.SIGCONT)
-                self._adopted.append(self._watch(holder.holder, holder.pid))
+                _send_signal(holder.pid, signal.SIGCONT)
+                self._adopted.append(self._make_watched(holder.holder, holder.pid))
 
     def kill_orphans(self, marks: Collection[str], dead: Collection[HolderId]) -> None:
         """Kill orphans of dead workers: the process groups of their commands, and all processes with one of the marks.
@@ -186,15 +186,15 @@ class ProcessCommandBackend:
         if marks:
             kill_marked(ATTEMPT_VARIABLE, marks)
 
-    def _reap(self, worker: WorkerProcess) -> WorkerExited:
+    def _reap_worker(self, worker: WorkerProcess) -> WorkerExited:
         self._channels.remove(worker)
-        marks = self._marks.pop(worker.id, None)
+        marks = self._attempt_marks.pop(worker.id, None)
         child = read_running_child(self._batch, worker.holder)
         # The command may trace the worker with ptrace(2). The worker can then be reaped only after the command is
         # killed.
         if worker.killed_for == "stopped":
             self._kill_command(child, marks)
-        death = worker.bury()
+        death = worker.reap_and_kill_group()
         if death.returncode != 0:
             self._kill_command(child, marks)
         return WorkerExited(
@@ -206,22 +206,22 @@ class ProcessCommandBackend:
             memory_peak_bytes=death.memory_peak_bytes,
         )
 
-    def _kill_command(self, child: Child | None, marks: Collection[str] | None) -> None:
+    def _kill_command(self, child: CommandProcess | None, marks: Collection[str] | None) -> None:
         self._signal_child(child, signal.SIGKILL)
         if marks is not None:
             kill_marked(ATTEMPT_VARIABLE, marks)
 
     @staticmethod
-    def _signal_child(child: Child | None, number: int) -> None:
+    def _signal_child(child: CommandProcess | None, number: int) -> None:
         """Send a signal to the process group of a command, unless its process ID now belongs to another process."""
-        if child is None or proc.start_ticks(child.pid) != child.start_ticks:
+        if child is None or proc.process_start_ticks(child.pid) != child.start_ticks:
             return
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child.pid, number)
 
-    def _read_signals(self) -> list[CommandHeard]:
+    def _read_signals(self) -> list[CommandBackendEvent]:
         if self._signals.is_suspension_asked:
-            self._suspend()
+            self._suspend_all()
         seen_before, self._signals_seen = self._signals_seen, self._signals.count
         if self._signals_seen == seen_before:
             return []
@@ -230,24 +230,24 @@ class ProcessCommandBackend:
             worker.kill("interrupted")
         assert self._signals.first is not None, "a signal was counted"
         reason = self._signals.first.name
-        requests: list[CommandHeard] = [] if seen_before else [DrainRequest(reason)]
+        requests: list[CommandBackendEvent] = [] if seen_before else [DrainRequest(reason)]
         return requests if self._signals_seen == 1 else [*requests, ForcedStopRequested(reason, is_killed)]
 
-    def _suspend(self) -> None:
+    def _suspend_all(self) -> None:
         """React to Ctrl-Z: stop the workers and commands, then this process.
 
         When this process continues, continue the workers and commands.
         """
         self._signal_all(signal.SIGSTOP)
-        self._signals.suspend()
+        self._signals.suspend_process()
         self._signal_all(signal.SIGCONT)
 
     def _signal_all(self, number: int) -> None:
         for worker in self._channels.workers.values():
-            _signal(worker.process.pid, number)
+            _send_signal(worker.process.pid, number)
             self._signal_child(read_running_child(self._batch, worker.holder), number)
 
 
-def _signal(pid: int, number: int) -> None:
+def _send_signal(pid: int, number: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, number)

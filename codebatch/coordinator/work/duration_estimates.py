@@ -16,10 +16,10 @@ from codebatch.model.work.command import CommandId, decode_command, encode_comma
 from codebatch.model.work.request import reloaded_command
 from codebatch.model.work.work_batch import Work
 from codebatch.scheduling.work.command_plan import CommandPlan
-from codebatch.scheduling.work.estimate import Forecast, RemainingWork, forecast
-from codebatch.store.batches.batches import BatchDir, load_batch_snapshot
-from codebatch.store.batches.store import StoreDir
-from codebatch.store.work.durations import CommandDuration, Durations, program_name
+from codebatch.scheduling.work.estimate import Forecast, RemainingWork, forecast_remaining
+from codebatch.store.batches.batch_directory import BatchDir, load_batch_snapshot
+from codebatch.store.batches.store_directory import StoreDir
+from codebatch.store.work.durations import CommandDuration, CommandDurations, program_name
 from codebatch.store.work.work_batches import iter_reloads
 
 PROGRAMS_READ_MAX = 500
@@ -41,65 +41,71 @@ class DefinedCommand(NamedTuple):
     program: Callable[[], str]
 
 
-class Estimator:
+class DurationEstimator:
     """Estimator of the durations of the commands of one batch."""
 
-    def __init__(self, durations: Durations, work: Work, commands: Sequence[DefinedCommand]) -> None:
+    def __init__(self, durations: CommandDurations, work: Work, commands: Sequence[DefinedCommand]) -> None:
         """Load known durations. `commands` are the commands of the batch in item order."""
         self._durations = durations
         self._commands = commands
-        self._known = [durations.command_seconds(each.id, each.definition) for each in commands]
-        unseen = [item for item, known in enumerate(self._known) if not known]
-        self._programs: dict[int, str] = {}
+        self._known_durations = [durations.command_seconds(each.id, each.definition) for each in commands]
+        unseen = [item for item, known in enumerate(self._known_durations) if not known]
+        self._program_names: dict[int, str] = {}
         for item in unseen if len(unseen) <= PROGRAMS_READ_MAX else ():
             with contextlib.suppress(StoreError, DocumentError):
-                self._programs[item] = commands[item].program()
+                self._program_names[item] = commands[item].program()
         for item in unseen:
-            declared = work.policy(commands[item].id).expected_seconds
-            self._known[item] = (declared,) if declared else durations.program_seconds(self._programs.get(item, ""))
+            declared = work.task_policy(commands[item].id).expected_seconds
+            self._known_durations[item] = (
+                (declared,) if declared else durations.program_seconds(self._program_names.get(item, ""))
+            )
         self._seen_seconds: list[float] = []
         self._ratios: list[float] = []
 
     @property
-    def lengths(self) -> list[float]:
+    def estimated_seconds(self) -> list[float]:
         """The estimated seconds of each item.
 
         An unknown duration is estimated by the mean of the known durations.
         """
-        known = [_median(durations) for durations in self._known if durations]
+        known = [_median(durations) for durations in self._known_durations if durations]
         other = sum(known) / len(known) if known else 1.0
-        return [_median(durations) if durations else other for durations in self._known]
+        return [_median(durations) if durations else other for durations in self._known_durations]
 
     def expected(self, item: int) -> float | None:
         """Return the estimated seconds of an item.
 
         Return None if no duration is recorded for the item and no command has finished yet.
         """
-        samples = self._known[item] or self._seen_seconds
+        samples = self._known_durations[item] or self._seen_seconds
         return round(_median(samples), 3) if samples else None
 
-    def note(self, item: int, seconds: float) -> None:
+    def record_duration(self, item: int, seconds: float) -> None:
         """Record the duration of a finished command."""
-        if self._known[item]:
-            self._ratios.append(max(seconds, 0.01) / max(_median(self._known[item]), 0.01))
+        if self._known_durations[item]:
+            self._ratios.append(max(seconds, 0.01) / max(_median(self._known_durations[item]), 0.01))
         self._seen_seconds = [*self._seen_seconds[-31:], seconds]
         command = self._commands[item]
-        self._durations.add(CommandDuration(command.id, command.definition, self._programs.get(item, ""), seconds))
+        self._durations.add(CommandDuration(command.id, command.definition, self._program_names.get(item, ""), seconds))
 
-    def save(self) -> None:
+    def save_durations(self) -> None:
         """Save the recorded durations for later batches."""
-        self._durations.save()
+        self._durations.save_durations()
 
-    def forecast(self, agenda: CommandPlan, waiting: Sequence[int], running: Mapping[int, float]) -> Forecast | None:
+    def make_forecast(
+        self, agenda: CommandPlan, waiting: Sequence[int], running: Mapping[int, float]
+    ) -> Forecast | None:
         """Return an estimate of the remaining time of waiting and running items. Return None if no duration is known.
 
         `running` maps items to the seconds since their start.
         """
-        samples = {item: self._known[item] or self._seen_seconds for item in (*waiting, *running)}
-        return forecast(agenda, RemainingWork(waiting=waiting, running=running, samples=samples, ratios=self._ratios))
+        samples = {item: self._known_durations[item] or self._seen_seconds for item in (*waiting, *running)}
+        return forecast_remaining(
+            agenda, RemainingWork(waiting=waiting, running=running, samples=samples, ratios=self._ratios)
+        )
 
 
-def load_estimator(store: StoreDir, batch: BatchDir, work: Work) -> Estimator:
+def load_estimator(store: StoreDir, batch: BatchDir, work: Work) -> DurationEstimator:
     """Return an estimator for a work batch. Raises StoreCorrupt."""
     objects = store.objects()
     reloads = list(iter_reloads(batch))
@@ -113,7 +119,7 @@ def load_estimator(store: StoreDir, batch: BatchDir, work: Work) -> Estimator:
         return DefinedCommand(CommandId(entry.text), entry.object, lambda: program_name(decode_command(read())))
 
     entries = plan_items(load_batch_snapshot(store, batch).entries)
-    return Estimator(Durations(store, work.root), work, [defined(entry) for entry in entries])
+    return DurationEstimator(CommandDurations(store, work.root), work, [defined(entry) for entry in entries])
 
 
 def _median(values: Sequence[float]) -> float:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from codebatch.coordinator.processes.worker_backend import WorkerHandle
-from codebatch.coordinator.work.duration_estimates import Estimator
+from codebatch.coordinator.work.duration_estimates import DurationEstimator
 from codebatch.coordinator.work.notifications import Notifier
 from codebatch.errors import StoreError
 from codebatch.model.digest import Digest
@@ -26,15 +26,15 @@ from codebatch.model.outcome import HolderId, ResourceUsage
 from codebatch.model.work import event as events
 from codebatch.model.work.event import TaskEvent
 from codebatch.model.work.question import (
-    OUR_CHOICES,
-    OUR_TEXTS,
+    COORDINATOR_CHOICES,
+    COORDINATOR_TEXTS,
     CoordinatorQuestion,
     Question,
     coordinator_question_digest,
 )
 from codebatch.model.work.request import Answer, Pause, Request, Set, Stop, Unpause
 from codebatch.model.work.work_batch import Work
-from codebatch.scheduling.actions import Break, Complete, Drained
+from codebatch.scheduling.actions import CompleteSession, EndBroken, EndDrained
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.scheduling.work.conductor import Conductor
 from codebatch.scheduling.work.estimate import Eta, Forecast
@@ -48,14 +48,14 @@ from codebatch.scheduling.work.event_projection import (
     CommandQueued,
     CommandSkipped,
     EventProjector,
-    Happening,
     LiveQuestionAsked,
+    ProjectedEvent,
     RequestReceived,
 )
-from codebatch.scheduling.work.events import CommandEvent, Concluded, Conclusion, StartCommand
+from codebatch.scheduling.work.events import AttemptOutcome, CommandEvent, OutcomesConcluded, StartCommand
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir
-from codebatch.store.batches.holders import Lease
+from codebatch.store.batches.batch_directory import BatchDir
+from codebatch.store.batches.holders import UnitLease
 from codebatch.store.work.attempts import CommandPlaces
 from codebatch.store.work.child_processes import read_running_child
 from codebatch.store.work.event_history import PreviousEvents, read_journal_usage
@@ -65,10 +65,10 @@ from codebatch.store.work.logs import last_lines
 PROGRESS_SECONDS = 5.0
 _INTERVAL_FACTOR = 50
 """The interval between progress events is at least this multiple of the time that one estimate takes."""
-_FIRST_SECONDS = 1.0
-_SAVE_SECONDS = 60.0
-_LOOK_SECONDS = 1.0
-_LINES_OF_FAILED = 20
+_FIRST_PROGRESS_SECONDS = 1.0
+_SAVE_INTERVAL_SECONDS = 60.0
+_FILE_CHECK_SECONDS = 1.0
+_FAILED_LOG_LINES_MAX = 20
 
 
 class EventPublisher:
@@ -82,13 +82,13 @@ class EventPublisher:
         places: CommandPlaces,
         epoch: int,
         *,
-        concluded: Concluded,
+        concluded: OutcomesConcluded,
         requests: Sequence[Request],
-        leases: Mapping[int, Lease],
+        leases: Mapping[int, UnitLease],
         question_of: Callable[[Digest], Question | None],
         wall_ns: Callable[[], int],
         running_ns: Callable[[], int],
-        estimator: Estimator | None = None,
+        estimator: DurationEstimator | None = None,
         notifier: Notifier | None = None,
     ) -> None:
         """Read earlier events. Emit the missing events for everything that has happened so far.
@@ -103,33 +103,35 @@ class EventPublisher:
         self._places = places
         self._epoch = epoch
         self._leases = leases
-        self._question_of = question_of
+        self._read_question = question_of
         self._wall_ns = wall_ns
         self._running_ns = running_ns
         self._estimator = estimator
         self._notifier = notifier
-        self._before = PreviousEvents(batch, epoch, {id_: item for item, id_ in enumerate(self._ids)})
-        self._projector = EventProjector(conductor, requests, self._before.told)
+        self._previous_events = PreviousEvents(batch, epoch, {id_: item for item, id_ in enumerate(self._ids)})
+        self._projector = EventProjector(conductor, requests, self._previous_events.emitted_events)
         self._writer = EventWriter(batch.files, batch.root, epoch)
-        self._seq = 0
+        self._last_seq = 0
         self._began_ns = self._saved_ns = self._looked_ns = running_ns()
-        self._next_progress_ns = self._began_ns + round(_FIRST_SECONDS * 1e9)
+        self._next_progress_ns = self._began_ns + round(_FIRST_PROGRESS_SECONDS * 1e9)
         self._forecast: tuple[Forecast, int] | None = None
         self._signal = ""
-        self._since: dict[int, int] = {}
-        self._ended: dict[int, int] = {}
+        self._started_at: dict[int, int] = {}
+        self._ended_count: dict[int, int] = {}
         self._members: dict[int, tuple[HolderId, int]] = {}
-        self._used: dict[tuple[int, int], ResourceUsage] = {}
-        self._emit_past(concluded, requests)
+        self._resource_usage: dict[tuple[int, int], ResourceUsage] = {}
+        self._emit_initial_events(concluded, requests)
 
-    def _emit_past(self, concluded: Concluded, requests: Sequence[Request]) -> None:
-        unreported = {(one.item, one.round) for one in concluded.conclusions} - self._before.told.ends
+    def _emit_initial_events(self, concluded: OutcomesConcluded, requests: Sequence[Request]) -> None:
+        unreported = {
+            (one.item, one.round) for one in concluded.conclusions
+        } - self._previous_events.emitted_events.ends
         if unreported:
-            self._used.update(read_journal_usage(self._batch, self._places, unreported))
+            self._resource_usage.update(read_journal_usage(self._batch, self._places, unreported))
         opened = tuple(self._ids[item] for item in self._projector.opened_before)
         happened = self._projector.initial_events(concluded)
-        if self._before.last is None:
-            self._emit(
+        if self._previous_events.last is None:
+            self._emit_batch_event(
                 events.BatchStarted,
                 source=self._work.source,
                 strategy=self._work.strategy,
@@ -141,59 +143,59 @@ class EventPublisher:
                 requests=len(requests),
             )
         else:
-            self._emit(
+            self._emit_batch_event(
                 events.BatchResumed,
-                after=self._before.ending_cause,
+                after=self._previous_events.ending_cause,
                 reopened=opened,
-                adopted=tuple(self._ids[item] for item in sorted(self._conductor.adopted)),
+                adopted=tuple(self._ids[item] for item in sorted(self._conductor.adopted_items)),
                 requests=len(requests),
             )
-        self._emit_all(happened)
+        self._emit_happenings(happened)
         self._writer.flush()
 
     def record_assignment(self, start: StartCommand, member: WorkerHandle) -> None:
         """Record that a command is assigned to a worker."""
         self._members[start.item] = member.holder, member.pid
-        self._projector.start(start)
+        self._projector.note_start(start)
 
-    def record_use(self, ended: Sequence[Conclusion], used: Sequence[ResourceUsage]) -> None:
+    def record_use(self, ended: Sequence[AttemptOutcome], used: Sequence[ResourceUsage]) -> None:
         """Record the resources that ended attempts used, for the fields of their end events.
 
         Call this method before the ends of the attempts are handled.
         """
-        self._used.update({(one.item, one.round): each for one, each in zip(ended, used, strict=False)})
+        self._resource_usage.update({(one.item, one.round): each for one, each in zip(ended, used, strict=False)})
 
     def on_event_handled(self, event: CommandEvent) -> None:
         """Emit the events that follow from a scheduler event.
 
         This must be called after the actions for the scheduler event were executed.
         """
-        self._emit_all(self._projector.effects(event))
+        self._emit_happenings(self._projector.effects_of_event(event))
 
     def on_turn_end(self) -> None:
         """Finish a turn: write the events. At intervals, also emit a progress event and save durations."""
         now = self._running_ns()
-        if now >= self._next_progress_ns and (self._conductor.running or self._conductor.closed_pools):
+        if now >= self._next_progress_ns and (self._conductor.running_items or self._conductor.closed_pools):
             self._update_progress(now)
-        if self._estimator is not None and now - self._saved_ns >= _SAVE_SECONDS * 1e9:
+        if self._estimator is not None and now - self._saved_ns >= _SAVE_INTERVAL_SECONDS * 1e9:
             self._saved_ns = now
-            self._estimator.save()
-        looks = now - self._looked_ns >= _LOOK_SECONDS * 1e9
+            self._estimator.save_durations()
+        looks = now - self._looked_ns >= _FILE_CHECK_SECONDS * 1e9
         if looks:
             self._looked_ns = now
         self._writer.flush(looks=looks)
 
     def _update_progress(self, now_ns: int) -> None:
         if self._estimator is not None:
-            waiting = self._projector.waiting
-            forecast = self._estimator.forecast(self._conductor.agenda, waiting, self._running_seconds())
+            waiting = self._projector.waiting_items
+            forecast = self._estimator.make_forecast(self._conductor.agenda, waiting, self._running_seconds())
             self._forecast = None if forecast is None else (forecast, now_ns)
         eta = self.eta
-        self._emit(
+        self._emit_batch_event(
             events.BatchProgress,
             eta_seconds=None if eta is None else eta.seconds,
             without_estimate=0 if eta is None else eta.unknown,
-            running=tuple(map(self._running_task, sorted(self._conductor.running))),
+            running=tuple(map(self._running_task, sorted(self._conductor.running_items))),
             closed_pools=tuple(
                 events.ClosedPool(pool=pool, until=events.instant_ms(until_ns))
                 for pool, until_ns in sorted(self._conductor.closed_pools.items())
@@ -221,25 +223,25 @@ class EventPublisher:
         """Record the name of the signal that caused a drain."""
         self._signal = reason
 
-    def end(self, how: Complete | Drained | Break | None, why: str = "") -> None:
+    def end(self, how: CompleteSession | EndDrained | EndBroken | None, why: str = "") -> None:
         """Emit the last event. `how` is the way in which the run ended, `why` the coordinator's error or empty."""
-        self._emit_all(self._projector.remaining())
-        if isinstance(how, Complete) and self._conductor.verdict().is_final:
+        self._emit_happenings(self._projector.remaining_changes())
+        if isinstance(how, CompleteSession) and self._conductor.batch_state().is_final:
             self._emit_batch_end()
         else:
-            self._emit(events.BatchDrained, signal=self._signal, error="" if self._signal else why)
+            self._emit_batch_event(events.BatchDrained, signal=self._signal, error="" if self._signal else why)
         self._writer.finish()
 
     def close(self) -> None:
         """Close the event file."""
         self._writer.close()
 
-    def _emit(self, type_: Callable[..., events.BatchEvent], **fields: object) -> None:
+    def _emit_batch_event(self, type_: Callable[..., events.BatchEvent], **fields: object) -> None:
         """Emit an event of the batch. The sequence number and the current counts are added to `fields`."""
-        self._seq += 1
+        self._last_seq += 1
         event = type_(
-            cursor=f"{self._epoch}.{self._seq}",
-            seq=self._seq,
+            cursor=f"{self._epoch}.{self._last_seq}",
+            seq=self._last_seq,
             at=events.instant_ms(self._wall_ns()),
             batch_id=self._batch.id,
             counts=dict(self._projector.counts),
@@ -249,9 +251,9 @@ class EventPublisher:
         if self._notifier is not None:
             self._notifier.add(event)
 
-    def _emit_task(self, type_: Callable[..., TaskEvent], item: int, round_: int, **fields: object) -> None:
+    def _emit_task_event(self, type_: Callable[..., TaskEvent], item: int, round_: int, **fields: object) -> None:
         id_ = self._ids[item]
-        self._emit(
+        self._emit_batch_event(
             type_,
             task=id_,
             title=self._work.titles.get(id_, ""),
@@ -266,80 +268,80 @@ class EventPublisher:
 
         Only attempts since a request last reset the command are counted.
         """
-        last, failed_tries = self._conductor.conclusion(item), self._conductor.state_rule.failed_try_count(item)
+        last, failed_tries = self._conductor.last_outcome(item), self._conductor.state_rule.failed_try_count(item)
         if last is None or last.round < round_:
             return failed_tries + 1
         counts = last.type == "failed" and not self._conductor.state_rule.is_limited(item)
         return max(1, (failed_tries if counts else failed_tries + 1) - (last.round - round_))
 
-    def _emit_all(self, happenings: Sequence[Happening]) -> None:
+    def _emit_happenings(self, happenings: Sequence[ProjectedEvent]) -> None:
         """Emit the events for these happenings, in order."""
         for happening in happenings:
             match happening:
                 case CommandQueued(item, round_, position):
-                    self._emit_task(events.TaskQueued, item, round_, position=position)
+                    self._emit_task_event(events.TaskQueued, item, round_, position=position)
                 case CommandBegan(start):
-                    self._emit_start(start)
+                    self._emit_task_started(start)
                 case CommandAdopted(item):
-                    self._emit_adopted(item)
+                    self._emit_task_adopted(item)
                 case AttemptEnded(conclusion, goes_on, asks):
-                    self._emit_end(conclusion, goes_on=goes_on, asks=asks)
+                    self._emit_attempt_end(conclusion, goes_on=goes_on, asks=asks)
                 case LiveQuestionAsked(item, round_, question):
                     question_field = self._question_field(Digest(question))
-                    self._emit_task(events.TaskBlocked, item, round_, question=question_field, is_live=True)
+                    self._emit_task_event(events.TaskBlocked, item, round_, question=question_field, is_live=True)
                 case CommandMarked() | CommandSkipped():
-                    self._emit_state(happening)
+                    self._emit_happening(happening)
                 case AttemptInterrupted(item, epoch, then):
-                    round_ = self._conductor.attempt(item)[0]
-                    self._emit_task(events.TaskInterrupted, item, round_, epoch=epoch, next_action=then)
+                    round_ = self._conductor.last_attempt(item)[0]
+                    self._emit_task_event(events.TaskInterrupted, item, round_, epoch=epoch, next_action=then)
                 case AttemptStopped(item, epoch, (cause, detail, _)):
-                    round_ = self._conductor.attempt(item)[0]
-                    self._emit_task(events.TaskStopped, item, round_, epoch=epoch, cause=cause, detail=detail)
+                    round_ = self._conductor.last_attempt(item)[0]
+                    self._emit_task_event(events.TaskStopped, item, round_, epoch=epoch, cause=cause, detail=detail)
                 case RequestReceived(request):
-                    self._emit_request(request)
+                    self._emit_request_event(request)
 
-    def _emit_state(self, happening: CommandMarked | CommandSkipped) -> None:
+    def _emit_happening(self, happening: CommandMarked | CommandSkipped) -> None:
         """Emit the event for a command whose state changed without the end of an attempt."""
         match happening:
             case CommandMarked(item, round_, is_done=True):
-                self._emit_task(events.TaskCompleted, item, round_, marked_done=True)
+                self._emit_task_event(events.TaskCompleted, item, round_, marked_done=True)
             case CommandMarked(item, round_):
-                self._emit_task(events.TaskFailed, item, round_, reason="answer")
+                self._emit_task_event(events.TaskFailed, item, round_, reason="answer")
             case CommandSkipped(item, round_, cause):
                 cause_id = "request" if cause is None else self._ids[cause]
                 why = "skipped by user" if cause is None else f"it needs {cause_id}, which is not done"
-                self._emit_task(events.TaskSkipped, item, round_, cause=cause_id, reason=why)
+                self._emit_task_event(events.TaskSkipped, item, round_, cause=cause_id, reason=why)
 
-    def _emit_start(self, start: StartCommand) -> None:
+    def _emit_task_started(self, start: StartCommand) -> None:
         holder, pid = self._members[start.item]
-        self._since[start.item] = self._running_ns()
-        log = layout.log_name(*self._places.place(start.item), start.round, start.epoch)
+        self._started_at[start.item] = self._running_ns()
+        log = layout.log_name(*self._places.place_of_item(start.item), start.round, start.epoch)
         estimate = None if self._estimator is None else self._estimator.expected(start.item)
-        self._emit_task(
+        self._emit_task_event(
             events.TaskStarted, start.item, start.round, worker=holder, pid=pid, log=log, estimate_seconds=estimate
         )
 
-    def _emit_adopted(self, item: int) -> None:
-        round_, _ = self._conductor.attempt(item)
-        since = self._before.started.get((item, round_))
+    def _emit_task_adopted(self, item: int) -> None:
+        round_, _ = self._conductor.last_attempt(item)
+        since = self._previous_events.started.get((item, round_))
         past = 0 if since is None else max(0, self._wall_ns() - events.instant_ns(since))
-        self._since[item] = self._running_ns() - past
+        self._started_at[item] = self._running_ns() - past
         self._members.pop(item, None)
         if (lease := self._leases.get(item)) is not None and lease.is_live:
             self._members[item] = lease.holder.holder, lease.holder.pid
         pid = self._members[item][1] if item in self._members else None
-        self._emit_task(events.TaskAdopted, item, round_, pid=pid, since=since)
+        self._emit_task_event(events.TaskAdopted, item, round_, pid=pid, since=since)
 
-    def _emit_end(self, conclusion: Conclusion, *, goes_on: bool, asks: bool) -> None:
-        used = self._used.pop((conclusion.item, conclusion.round), None)
-        self._ended[conclusion.item] = self._running_ns()
+    def _emit_attempt_end(self, conclusion: AttemptOutcome, *, goes_on: bool, asks: bool) -> None:
+        used = self._resource_usage.pop((conclusion.item, conclusion.round), None)
+        self._ended_count[conclusion.item] = self._running_ns()
         seconds = None if used is None else round(used.seconds, 3)
         status = conclusion.exit_status
         if conclusion.type == "result" and used is not None and self._estimator is not None:
-            self._estimator.note(conclusion.item, used.seconds)
+            self._estimator.record_duration(conclusion.item, used.seconds)
         match conclusion.type:
             case "result":
-                self._emit_task(
+                self._emit_task_event(
                     events.TaskCompleted,
                     conclusion.item,
                     conclusion.round,
@@ -350,7 +352,7 @@ class EventPublisher:
                 )
             case "failed" if not asks:
                 wait = self._wait_fields(conclusion) if goes_on else {}
-                self._emit_task(
+                self._emit_task_event(
                     events.TaskRetrying if goes_on else events.TaskFailed,
                     conclusion.item,
                     conclusion.round,
@@ -362,16 +364,16 @@ class EventPublisher:
                     log_tail=self._log_tail(conclusion),
                 )
             case "blocked" | "failed":
-                self._emit_task(
-                    events.TaskBlocked, conclusion.item, conclusion.round, question=self._question(conclusion)
+                self._emit_task_event(
+                    events.TaskBlocked, conclusion.item, conclusion.round, question=self._asked_question(conclusion)
                 )
             case "cancelled":
-                self._emit_task(events.TaskCancelled, conclusion.item, conclusion.round, seconds=seconds)
+                self._emit_task_event(events.TaskCancelled, conclusion.item, conclusion.round, seconds=seconds)
 
-    def _wait_fields(self, conclusion: Conclusion) -> dict[str, object]:
+    def _wait_fields(self, conclusion: AttemptOutcome) -> dict[str, object]:
         """Return the event fields with the time that a failed command waits before its next try."""
         item = conclusion.item
-        is_last = self._conductor.conclusion(item) is conclusion
+        is_last = self._conductor.last_outcome(item) is conclusion
         if not is_last or self._conductor.state(item) is not CommandState.WAITING:
             return {}
         if until_ns := self._conductor.until_ns(item):
@@ -379,7 +381,7 @@ class EventPublisher:
             return {"until": events.instant_ms(until_ns), "pools": pools}
         return {"wait_seconds": round(self._conductor.wait_seconds(item), 3)}
 
-    def _question(self, conclusion: Conclusion) -> events.AskedQuestion:
+    def _asked_question(self, conclusion: AttemptOutcome) -> events.AskedQuestion:
         if conclusion.question:
             return self._question_field(conclusion.question)
         kind: CoordinatorQuestion = "interrupted"
@@ -389,66 +391,72 @@ class EventPublisher:
             )
             kind = "stall" if has_stalled else "exhausted"
         digest = coordinator_question_digest(kind, self._ids[conclusion.item], conclusion.round)
-        return events.AskedQuestion(digest=digest, text=OUR_TEXTS[kind], choices=OUR_CHOICES, human=True)
+        return events.AskedQuestion(
+            digest=digest, text=COORDINATOR_TEXTS[kind], choices=COORDINATOR_CHOICES, human=True
+        )
 
     def _question_field(self, digest: Digest) -> events.AskedQuestion:
         """Return a question of a command as an event field. If it cannot be read, its text is empty."""
-        question = self._question_of(digest)
+        question = self._read_question(digest)
         if question is None:
             return events.AskedQuestion(digest=digest, text="")
         return events.AskedQuestion(
             digest=digest, text=question.text, choices=question.choices, human=question.is_human
         )
 
-    def _log_tail(self, conclusion: Conclusion) -> tuple[str, ...]:
-        name = layout.log_name(*self._places.place(conclusion.item), conclusion.round, conclusion.epoch)
+    def _log_tail(self, conclusion: AttemptOutcome) -> tuple[str, ...]:
+        name = layout.log_name(*self._places.place_of_item(conclusion.item), conclusion.round, conclusion.epoch)
         with contextlib.suppress(StoreError, OSError):
-            return tuple(last_lines(self._batch.files, self._batch.root / layout.LOGS / name, _LINES_OF_FAILED))
+            return tuple(last_lines(self._batch.files, self._batch.root / layout.LOGS / name, _FAILED_LOG_LINES_MAX))
         return ()
 
-    def _emit_request(self, request: Request) -> None:
+    def _emit_request_event(self, request: Request) -> None:
         by, n = request.head.by, request.n
         match request.body:
             case Answer(task=task, round=round_, text=text):
-                if (item := self._projector.item(task)) is not None:
-                    self._emit_task(events.TaskAnswered, item, round_, by=by, text=text, request=n)
+                if (item := self._projector.item_of_command(task)) is not None:
+                    self._emit_task_event(events.TaskAnswered, item, round_, by=by, text=text, request=n)
             case Pause():
-                self._emit(events.BatchPaused, by=by, request=n)
+                self._emit_batch_event(events.BatchPaused, by=by, request=n)
             case Unpause():
-                self._emit(events.BatchUnpaused, by=by, request=n)
+                self._emit_batch_event(events.BatchUnpaused, by=by, request=n)
             case Set() as body:
                 changed = msgspec.to_builtins(body)
                 del changed["request"]
-                self._emit(events.BatchChanged, by=by, request=n, set_=changed)
+                self._emit_batch_event(events.BatchChanged, by=by, request=n, set_=changed)
             case Stop(cause=cause, detail=detail, attempts=attempts, terminates=True):
-                self._emit(events.BatchStopped, request=n, tasks=tuple(attempts), cause=cause, detail=detail)
+                self._emit_batch_event(
+                    events.BatchStopped, request=n, tasks=tuple(attempts), cause=cause, detail=detail
+                )
             case _:
                 pass
 
     def _running_seconds(self) -> dict[int, float]:
         """Return the running time in seconds of each running item."""
         now = self._running_ns()
-        return {item: (now - self._since.get(item, self._began_ns)) / 1e9 for item in self._conductor.running}
+        return {
+            item: (now - self._started_at.get(item, self._began_ns)) / 1e9 for item in self._conductor.running_items
+        }
 
     def _emit_batch_end(self) -> None:
         """Emit the event for the end of the batch."""
         seconds = (self._running_ns() - self._began_ns) / 1e9
-        self._emit(
-            events.ENDS[self._conductor.verdict().value],
+        self._emit_batch_event(
+            events.END_EVENT_TYPES[self._conductor.batch_state().value],
             seconds=round(seconds, 3),
-            total_seconds=round(self._before.seconds + seconds, 3),
+            total_seconds=round(self._previous_events.total_seconds + seconds, 3),
             task_count=len(self._ids),
             critical_path=tuple(self._ids[item] for item in self._critical_path()),
         )
 
-    def _running_task(self, item: int) -> events.TaskAtWork:
+    def _running_task(self, item: int) -> events.RunningTask:
         holder, _ = self._members.get(item, ("", 0))
         child = None
         with contextlib.suppress(StoreError, OSError):
             child = read_running_child(self._batch, HolderId(holder)) if holder else None
-        return events.TaskAtWork(
+        return events.RunningTask(
             task=self._ids[item],
-            seconds=round((self._running_ns() - self._since.get(item, self._began_ns)) / 1e9, 1),
+            seconds=round((self._running_ns() - self._started_at.get(item, self._began_ns)) / 1e9, 1),
             output_bytes=0 if child is None else child.output_bytes,
         )
 
@@ -458,10 +466,10 @@ class EventPublisher:
         The commands are in order of execution. Only commands that ended under this coordinator are included.
         """
         path: list[int] = []
-        heads = list(self._ended)
+        heads = list(self._ended_count)
         while heads:
-            path.append(max(heads, key=lambda item: (self._ended[item], item)))
-            heads = [need.item for need in self._conductor.agenda.needs[path[-1]] if need.item in self._ended]
+            path.append(max(heads, key=lambda item: (self._ended_count[item], item)))
+            heads = [need.item for need in self._conductor.agenda.needs[path[-1]] if need.item in self._ended_count]
         return path[::-1]
 
 

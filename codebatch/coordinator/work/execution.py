@@ -15,10 +15,10 @@ from codebatch.coordinator.work.loop import WorkCoordinator
 from codebatch.coordinator.work.notifications import Notifier
 from codebatch.model.work.work_batch import Work
 from codebatch.protocol.launch import WorkerSettings
-from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.holders import HolderFile, new_holder_id
-from codebatch.store.batches.store import StoreDir
-from codebatch.store.work.attempts import Attempts
+from codebatch.store.batches.store_directory import StoreDir
+from codebatch.store.work.attempts import AttemptReader
 from codebatch.store.work.work_batches import read_command, read_command_ids, read_work
 from codebatch.system.clock import wall_ns
 from codebatch.system.host import this_host
@@ -33,7 +33,7 @@ class WorkRunOutcome(NamedTuple):
     """
 
     exit_status: int
-    attempts: Attempts
+    attempts: AttemptReader
 
 
 def run_work_batch(
@@ -58,7 +58,7 @@ def run_work_batch(
         work, plan = read_work(batch), batch.plan()
         commands = read_command_ids(store, batch, work)
         estimator = load_estimator(store, batch, work)
-    with _notifying(work, watcher) as notifier:
+    with _running_notifier(work, watcher) as notifier:
         while True:
             about = HolderFile(
                 holder=new_holder_id(), role="coordinator", pid=os.getpid(), host=this_host(), since_ns=wall_ns()
@@ -91,13 +91,13 @@ def run_work_batch(
                 conducting.run()
             finally:
                 conducting.close()
-                estimator.save()
+                estimator.save_durations()
             if crew.exit_status or not conducting.has_unseen_requests:
                 return WorkRunOutcome(crew.exit_status, conducting.attempts)
 
 
 @contextlib.contextmanager
-def _notifying(work: Work, watcher: CommandWatcher | None) -> Iterator[Notifier | None]:
+def _running_notifier(work: Work, watcher: CommandWatcher | None) -> Iterator[Notifier | None]:
     if work.notify is None:
         yield None
         return

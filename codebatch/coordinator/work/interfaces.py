@@ -7,7 +7,7 @@ from typing import Protocol
 
 import msgspec
 
-from codebatch.coordinator.processes.worker_backend import Heard, WorkerHandle
+from codebatch.coordinator.processes.worker_backend import WorkerEvent, WorkerHandle
 from codebatch.model.outcome import HolderId
 from codebatch.protocol import messages
 from codebatch.scheduling.events import WorkerId
@@ -55,7 +55,7 @@ class StoppedWorker(msgspec.Struct, frozen=True):
     is_killed: bool
 
 
-CommandHeard = Heard | TimerFired | HelperExited | ForcedStopRequested | StoppedWorker
+CommandBackendEvent = WorkerEvent | TimerFired | HelperExited | ForcedStopRequested | StoppedWorker
 
 
 class CommandBackend(Protocol):
@@ -76,25 +76,25 @@ class CommandBackend(Protocol):
     def start(self, worker: WorkerId) -> WorkerHandle:
         """Start a worker. It sends Hello when it is ready for a command."""
 
-    def send(self, worker: WorkerId, message: messages.ToWorker) -> None:
+    def send(self, worker: WorkerId, message: messages.MessageToWorker) -> None:
         """Send a message. If the worker is dead, nothing is raised; its end is reported by `wait`."""
 
-    def wait(self) -> list[CommandHeard]:
+    def wait(self) -> list[CommandBackendEvent]:
         """Wait at most 0.1 s. Return the events since the last call, in order."""
 
-    def wake(self, item: int, round_: int, seconds: float, until_ns: int = 0) -> None:
+    def set_timer(self, item: int, round_: int, seconds: float, until_ns: int = 0) -> None:
         """Schedule the event TimerFired for an attempt.
 
         It is reported after `seconds` of running time or, if `until_ns` is set, at this wall-clock time.
         """
 
-    def help(self, arguments: Sequence[str], input_bytes: bytes, seconds: float) -> None:
+    def start_helper(self, arguments: Sequence[str], input_bytes: bytes, seconds: float) -> None:
         """Run a helper program with `input_bytes` on its standard input. After `seconds`, it is killed.
 
         Its end is reported as HelperExited. At most one helper program may run at a time.
         """
 
-    def adopt(self, holders: Collection[HolderFile]) -> None:
+    def adopt_workers(self, holders: Collection[HolderFile]) -> None:
         """Adopt live workers of an earlier coordinator. Stopped workers are continued."""
 
     def kill_orphans(self, marks: Collection[str], dead: Collection[HolderId]) -> None:

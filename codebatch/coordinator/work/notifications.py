@@ -23,9 +23,9 @@ import msgspec
 
 from codebatch.model.text.quantities import count_text
 from codebatch.model.work.event import BatchDrained, BatchEnded, BatchEvent, event_name
-from codebatch.model.work.work_batch import Notify
+from codebatch.model.work.work_batch import NotifySettings
 
-WAITING_MAX = 1000
+WAITING_EVENTS_MAX = 1000
 """Maximum number of waiting events. If there are more, the oldest are dropped.
 
 The last events of coordinators are not counted or dropped.
@@ -37,17 +37,17 @@ _GRACE_SECONDS = 1.0
 class Notifier:
     """Delivers the events of one batch to the user's command, from `begin` to `close`."""
 
-    def __init__(self, notify: Notify, *, directory: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, notify: NotifySettings, *, directory: Path, environment: Mapping[str, str]) -> None:
         """Set up the delivery thread. The command runs in `directory` with `environment`."""
-        self._notify = notify
+        self._notify_settings = notify
         self._event_names = frozenset(notify.events)
         self._directory = directory
         self._environment = environment
         self._thread = threading.Thread(target=self._deliver_all, name="notify", daemon=True)
         # The lock of this condition guards all attributes below.
-        self._changed = threading.Condition()
+        self._condition = threading.Condition()
         self._waiting: deque[BatchEvent] = deque()
-        self._last: deque[BatchEvent] = deque()
+        self._last_event: deque[BatchEvent] = deque()
         self._last_untried = 0
         self._deadline: float | None = None
         self._wanted_count = self._lost_count = 0
@@ -56,7 +56,7 @@ class Notifier:
     @property
     def problems(self) -> list[str]:
         """Problems for people: the first failure, and the number of undelivered events."""
-        with self._changed:
+        with self._condition:
             problems = [] if self._problem is None else [self._problem]
             if self._lost_count:
                 lost = f"{self._lost_count:,} of {count_text(self._wanted_count, 'event')} were not delivered"
@@ -68,69 +68,71 @@ class Notifier:
         try:
             self._thread.start()
         except RuntimeError as error:
-            self._fail(f"notifications are off: {error}")
+            self._record_problem(f"notifications are off: {error}")
 
     def add(self, event: BatchEvent) -> None:
         """Queue an event for delivery if the user wants events of its type. Never blocks."""
         if event_name(event) not in self._event_names:
             return
-        with self._changed:
+        with self._condition:
             self._wanted_count += 1
             if isinstance(event, BatchEnded | BatchDrained):
-                self._last.append(event)
+                self._last_event.append(event)
                 self._last_untried += 1
             else:
                 self._waiting.append(event)
-                if len(self._waiting) > WAITING_MAX:
+                if len(self._waiting) > WAITING_EVENTS_MAX:
                     self._waiting.popleft()
                     self._lost_count += 1
-            self._changed.notify_all()
+            self._condition.notify_all()
 
     def close(self) -> None:
         """Deliver waiting events for at most the time limit of one command, and drop the remaining events.
 
         A delivery of each last event is tried in any case.
         """
-        seconds = self._notify.timeout_seconds + _GRACE_SECONDS
-        with self._changed:
+        seconds = self._notify_settings.timeout_seconds + _GRACE_SECONDS
+        with self._condition:
             self._deadline = deadline = time.monotonic() + seconds
-            self._changed.notify_all()
+            self._condition.notify_all()
             if self._thread.is_alive():
                 # The delivery of a last event must wait for the running command, and may then take as long itself.
-                self._changed.wait_for(lambda: not self._last_untried, seconds * (1 + self._last_untried))
+                self._condition.wait_for(lambda: not self._last_untried, seconds * (1 + self._last_untried))
         if self._thread.is_alive():
             self._thread.join(max(0.0, deadline - time.monotonic()))
-        with self._changed:
-            self._lost_count += len(self._waiting) + len(self._last)
+        with self._condition:
+            self._lost_count += len(self._waiting) + len(self._last_event)
             self._waiting.clear()
-            self._last.clear()
+            self._last_event.clear()
 
     def _deliver_all(self) -> None:
-        while (event := self._next()) is not None:
+        while (event := self._next_event()) is not None:
             try:
-                self._deliver(event)
+                self._deliver_event(event)
             except (OSError, ValueError) as error:
-                self._fail(f"notifications are off: {(isinstance(error, OSError) and error.strerror) or error}")
+                self._record_problem(
+                    f"notifications are off: {(isinstance(error, OSError) and error.strerror) or error}"
+                )
             if isinstance(event, BatchEnded | BatchDrained):
-                with self._changed:
+                with self._condition:
                     self._last_untried -= 1
-                    self._changed.notify_all()
+                    self._condition.notify_all()
 
-    def _next(self) -> BatchEvent | None:
+    def _next_event(self) -> BatchEvent | None:
         """Wait for the next event to deliver.
 
         After `close`, return None as soon as all last events were tried, and all other events are delivered or their
         time is over.
         """
-        with self._changed:
-            self._changed.wait_for(lambda: self._last or self._waiting or self._deadline is not None)
-            if self._last:
-                return self._last.popleft()
+        with self._condition:
+            self._condition.wait_for(lambda: self._last_event or self._waiting or self._deadline is not None)
+            if self._last_event:
+                return self._last_event.popleft()
             is_late = self._deadline is not None and time.monotonic() >= self._deadline
             return None if is_late or not self._waiting else self._waiting.popleft()
 
-    def _deliver(self, event: BatchEvent) -> None:
-        run = self._notify.command
+    def _deliver_event(self, event: BatchEvent) -> None:
+        run = self._notify_settings.command
         process = subprocess.Popen(
             ["/bin/sh", "-c", run] if isinstance(run, str) else run,
             cwd=self._directory,
@@ -141,15 +143,15 @@ class Notifier:
             start_new_session=True,
         )
         try:
-            process.communicate(msgspec.json.encode(event) + b"\n", timeout=self._notify.timeout_seconds)
+            process.communicate(msgspec.json.encode(event) + b"\n", timeout=self._notify_settings.timeout_seconds)
             if process.returncode:
-                self._fail(f"notify ended with status {process.returncode}; it is not retried")
+                self._record_problem(f"notify ended with status {process.returncode}; it is not retried")
         except subprocess.TimeoutExpired:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-            self._fail(f"notify took longer than {self._notify.timeout_seconds:g} s and was killed")
+            self._record_problem(f"notify took longer than {self._notify_settings.timeout_seconds:g} s and was killed")
 
-    def _fail(self, problem: str) -> None:
-        with self._changed:
+    def _record_problem(self, problem: str) -> None:
+        with self._condition:
             self._problem = self._problem or problem

@@ -16,17 +16,17 @@ from codebatch.model.digest import Digest
 from codebatch.model.work.question import QUESTION_TEXT_BYTES_MAX, Question
 from codebatch.model.work.request import Answer
 from codebatch.model.work.work_batch import Work
-from codebatch.scheduling.work.events import Consult, Consulted, QuestionAsked
+from codebatch.scheduling.work.events import ConsultRules, QuestionAsked, QuestionConsulted
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.layout import QuestionPlace
 from codebatch.store.work.attempts import CommandPlaces
-from codebatch.store.work.questions import Questions
-from codebatch.store.work.requests import Requests
+from codebatch.store.work.questions import QuestionStore
+from codebatch.store.work.requests import RequestStore
 from codebatch.system.regex_timeout import MatchTimeout, cpu_time_limit
 
-RULE = "rule"
-PROGRAM = "command"
+ANSWERED_BY_RULE = "rule"
+ANSWERED_BY_PROGRAM = "command"
 LOG_TAIL_BYTES = 8 * 1024
 
 
@@ -56,7 +56,7 @@ class QuestionInbox:
         batch: BatchDir,
         work: Work,
         places: CommandPlaces,
-        requests: Requests,
+        requests: RequestStore,
         *,
         read_text: Callable[[str], str],
         start: Callable[[Sequence[str], bytes, float], None],
@@ -71,11 +71,11 @@ class QuestionInbox:
         self._work = work
         self._places = places
         self._requests = requests
-        self._text_of = read_text
-        self._start = start
+        self._read_text = read_text
+        self._start_program = start
         self._wall_ns = wall_ns
-        self._questions = Questions(batch.files, batch.root)
-        self._known: dict[Digest, tuple[QuestionPlace, Question]] = {}
+        self._questions = QuestionStore(batch.files, batch.root)
+        self._questions_by_digest: dict[Digest, tuple[QuestionPlace, Question]] = {}
         self._new_questions: list[QuestionAsked] = []
         self._answering = work.answering
         rules = () if work.answering is None else work.answering.rules
@@ -94,9 +94,9 @@ class QuestionInbox:
 
     def _read_new(self) -> None:
         for place, question in self._questions.read():
-            item = self._places.item(place.shard, place.item)
+            item = self._places.item_at_place(place.shard, place.item)
             if item is not None:
-                self._known[question.digest] = place, question
+                self._questions_by_digest[question.digest] = place, question
                 if question.is_live:
                     self._new_questions.append(
                         QuestionAsked(item, place.round, place.epoch, place.number, question.digest)
@@ -104,12 +104,12 @@ class QuestionInbox:
 
     def question(self, digest: Digest) -> Question | None:
         """Return the question with a digest, or None if it cannot be read."""
-        if digest not in self._known:
+        if digest not in self._questions_by_digest:
             self._read_new()
-        known = self._known.get(digest)
+        known = self._questions_by_digest.get(digest)
         return None if known is None else known[1]
 
-    def consult(self, consult: Consult) -> Consulted | None:
+    def consult_rules(self, consult: ConsultRules) -> QuestionConsulted | None:
         """Try to answer a question by the answering rules.
 
         Return None if the answering program must run first; then `handle_output` returns the result. Raises
@@ -117,24 +117,24 @@ class QuestionInbox:
         """
         question = self.question(consult.question)
         if question is None or self._answering is None or question.is_human:
-            return Consulted(consult.question)
+            return QuestionConsulted(consult.question)
         if self._count_automatic_answers(question.task) >= self._answering.per_task_max:
-            return Consulted(question.digest)
+            return QuestionConsulted(question.digest)
         for number, (pattern, rule) in enumerate(self._rules, start=1):
             try:
                 with cpu_time_limit():
                     is_met = pattern.search(question.text) is not None
             except MatchTimeout:
-                return Consulted(question.digest)
+                return QuestionConsulted(question.digest)
             if is_met:
-                return self._answer(question, "" if rule.human else rule.answer, f"{RULE} {number}")
+                return self._append_answer(question, "" if rule.human else rule.answer, f"{ANSWERED_BY_RULE} {number}")
         if not self._answering.command:
-            return Consulted(question.digest)
+            return QuestionConsulted(question.digest)
         self._waiting.append(question)
         self._start_answering_program()
         return None
 
-    def handle_output(self, output: bytes | None) -> Consulted | None:
+    def handle_output(self, output: bytes | None) -> QuestionConsulted | None:
         """Answer the pending question with the output of the answering program.
 
         Start the program for the next question.
@@ -145,10 +145,10 @@ class QuestionInbox:
             return None
         question, self._current_question = self._current_question, None
         self._start_answering_program()
-        reply = _reply(output)
-        return self._answer(question, "" if reply.human else reply.answer, PROGRAM)
+        reply = _decode_reply(output)
+        return self._append_answer(question, "" if reply.human else reply.answer, ANSWERED_BY_PROGRAM)
 
-    def _answer(self, question: Question, text: str, by: str) -> Consulted:
+    def _append_answer(self, question: Question, text: str, by: str) -> QuestionConsulted:
         """Append an answer to the requests.
 
         If the text is not a valid answer, append nothing. Then a person must answer.
@@ -157,13 +157,13 @@ class QuestionInbox:
         if is_valid and (not question.choices or text in question.choices):
             body = Answer(task=question.task, round=question.round, question=question.digest, text=text)
             self._requests.append(body, by=by, at_ns=self._wall_ns())
-        return Consulted(question.digest)
+        return QuestionConsulted(question.digest)
 
     def _count_automatic_answers(self, task: str) -> int:
         return sum(
             isinstance(request.body, Answer)
             and request.body.task == task
-            and request.head.by.split(" ")[0] in (RULE, PROGRAM)
+            and request.head.by.split(" ")[0] in (ANSWERED_BY_RULE, ANSWERED_BY_PROGRAM)
             for request in self._requests.read()
         )
 
@@ -174,12 +174,12 @@ class QuestionInbox:
         self._current_question = self._waiting.popleft()
         run = self._answering.command
         arguments = ["/bin/sh", "-c", run] if isinstance(run, str) else list(run)
-        self._start(
+        self._start_program(
             arguments, msgspec.json.encode(self._make_query(self._current_question)), self._answering.timeout_seconds
         )
 
     def _make_query(self, question: Question) -> ProgramQuery:
-        place, _ = self._known[question.digest]
+        place, _ = self._questions_by_digest[question.digest]
         log = self._batch.root / layout.LOGS / layout.log_name(place.shard, place.item, place.round, place.epoch)
         size = self._batch.files.size(log) or 0
         begin = max(0, size - LOG_TAIL_BYTES)
@@ -187,14 +187,14 @@ class QuestionInbox:
         return ProgramQuery(
             task=question.task,
             title=self._work.titles.get(question.task, ""),
-            text=self._text_of(question.task),
+            text=self._read_text(question.task),
             question=question.text,
             choices=question.choices,
             log_tail=tail.decode("utf-8", "replace"),
         )
 
 
-def _reply(output: bytes | None) -> ProgramReply:
+def _decode_reply(output: bytes | None) -> ProgramReply:
     """Decode the output of the answering program. If it is invalid, return a reply without an answer."""
     if output is None:
         return ProgramReply()

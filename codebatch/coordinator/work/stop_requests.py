@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.request import Stop
 from codebatch.store.batches.holders import LeaseReader
-from codebatch.store.work.attempts import Attempts, read_leases
-from codebatch.store.work.requests import Requests
+from codebatch.store.work.attempts import AttemptReader, read_leases
+from codebatch.store.work.requests import RequestStore
 
 
 class StopRequests:
@@ -26,9 +26,9 @@ class StopRequests:
 
     def __init__(
         self,
-        requests: Requests,
+        requests: RequestStore,
         leases: LeaseReader,
-        attempts: Attempts,
+        attempts: AttemptReader,
         ids: Sequence[CommandId],
         pid: int,
         wall_ns: Callable[[], int],
@@ -37,7 +37,7 @@ class StopRequests:
         self._leases = leases
         self._places = attempts.places
         self._ids = ids
-        self._by = f"coordinator pid {pid}"
+        self._author = f"coordinator pid {pid}"
         self._wall_ns = wall_ns
         self._waiting: list[Stop] = []
 
@@ -52,7 +52,7 @@ class StopRequests:
         `leased_epochs` maps each command to the epoch that a live worker of this coordinator has leased or may still
         lease. If an attempt has no lease and is not in this mapping, it never began, so it needs no request.
         """
-        self._append(stop, leased_epochs, is_due=stop.cause == "timeout")
+        self._append_if_leased(stop, leased_epochs, is_due=stop.cause == "timeout")
 
     def append_waiting(self, leased_epochs: Mapping[CommandId, int]) -> None:
         """Append the waiting requests whose attempts have taken their lease by now.
@@ -61,19 +61,19 @@ class StopRequests:
         """
         waiting, self._waiting = self._waiting, []
         for stop in waiting:
-            self._append(stop, leased_epochs, is_due=False)
+            self._append_if_leased(stop, leased_epochs, is_due=False)
 
-    def _append(self, stop: Stop, leased_epochs: Mapping[CommandId, int], *, is_due: bool) -> None:
-        leased = self._leased(stop)
+    def _append_if_leased(self, stop: Stop, leased_epochs: Mapping[CommandId, int], *, is_due: bool) -> None:
+        leased = self._leased_attempts(stop)
         unleased = {
             id_: epoch for id_, epoch in stop.attempts.items() - leased.items() if leased_epochs.get(id_) == epoch
         }
         if unleased:
             self._waiting.append(replace(stop, attempts=unleased))
         if leased or is_due:
-            self._requests.append(replace(stop, attempts=leased), by=self._by, at_ns=self._wall_ns())
+            self._requests.append(replace(stop, attempts=leased), by=self._author, at_ns=self._wall_ns())
 
-    def _leased(self, stop: Stop) -> dict[CommandId, int]:
+    def _leased_attempts(self, stop: Stop) -> dict[CommandId, int]:
         if not stop.attempts:
             return {}
         leases = read_leases(self._leases, self._places).leases

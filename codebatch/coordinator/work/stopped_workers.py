@@ -19,13 +19,13 @@ from codebatch.model.outcome import HolderId
 from codebatch.system.processes import proc
 from codebatch.system.processes.processes import kill_holder
 
-LOOK_NS = 1_000_000_000
-LOOKS_MAX = 3
+CHECK_INTERVAL_NS = 1_000_000_000
+STOPPED_CHECKS_MAX = 3
 """Number of consecutive checks that must find a worker stopped before it is killed.
 
 One check is not enough, because a tracer stops a worker briefly at each system call.
 """
-STOPS_MAX = 5
+CONTINUES_MAX = 5
 """How often a worker is continued before it is killed, if it is stopped repeatedly."""
 
 
@@ -37,37 +37,37 @@ class WatchedWorker(NamedTuple):
     file: Path
 
 
-class WorkerWatch:
+class StoppedWorkerWatch:
     """A watch over the workers of one coordinator, including adopted workers."""
 
     def __init__(self) -> None:
         self._checked_ns = 0
-        self._looks: dict[HolderId, int] = {}
-        self._stops: dict[HolderId, int] = {}
+        self._stopped_checks: dict[HolderId, int] = {}
+        self._continued_counts: dict[HolderId, int] = {}
 
     def check(self, now_ns: int, workers: Iterable[WatchedWorker]) -> list[StoppedWorker]:
         """Check all workers, at most once a second. Return the workers that were continued or killed.
 
         The backend reports the deaths of workers separately.
         """
-        if now_ns - self._checked_ns < LOOK_NS:
+        if now_ns - self._checked_ns < CHECK_INTERVAL_NS:
             return []
         self._checked_ns = now_ns
-        return [stopped for worker in workers if (stopped := self._check(worker)) is not None]
+        return [stopped for worker in workers if (stopped := self._check_worker(worker)) is not None]
 
-    def _check(self, worker: WatchedWorker) -> StoppedWorker | None:
-        process_stat = proc.stat(worker.pid)
+    def _check_worker(self, worker: WatchedWorker) -> StoppedWorker | None:
+        process_stat = proc.process_stat(worker.pid)
         if process_stat is None or not process_stat.is_stopped:
-            self._looks[worker.holder] = 0
+            self._stopped_checks[worker.holder] = 0
             return None
-        looks = self._looks[worker.holder] = self._looks.get(worker.holder, 0) + 1
-        stops = self._stops[worker.holder] = self._stops.get(worker.holder, 0) + (
+        looks = self._stopped_checks[worker.holder] = self._stopped_checks.get(worker.holder, 0) + 1
+        stops = self._continued_counts[worker.holder] = self._continued_counts.get(worker.holder, 0) + (
             looks == 1 and not process_stat.is_traced
         )
-        if looks >= LOOKS_MAX or stops > STOPS_MAX:
+        if looks >= STOPPED_CHECKS_MAX or stops > CONTINUES_MAX:
             is_killed = kill_holder(worker.pid, worker.file)
             return StoppedWorker(worker.holder, worker.pid, process_stat.is_traced, is_killed) if is_killed else None
-        if process_stat.is_traced or not proc.has_open(worker.pid, worker.file):
+        if process_stat.is_traced or not proc.has_file_open(worker.pid, worker.file):
             return None
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(worker.pid, signal.SIGCONT)

@@ -7,15 +7,15 @@ from typing import Literal
 
 import msgspec
 
-from codebatch.model.analysis.result_key import Items
+from codebatch.model.analysis.result_key import PlanItems
 from codebatch.model.entry import display_path
 from codebatch.model.plan import Plan, PlannedTask
-from codebatch.model.task import Json
+from codebatch.model.task import JsonValue
 
 VALUE_CHARACTERS_MAX = 200
 """Maximum length of a displayed value in characters. Longer values are truncated and end with `…`."""
 
-Field = Literal[
+DifferenceField = Literal[
     "version",
     "implementation",
     "config",
@@ -39,7 +39,7 @@ Field = Literal[
     "not_taken",
     "unknown",
 ]
-_ABSENT: tuple[Field, ...] = ("base", "task", "path")
+_ABSENCE_FIELDS: tuple[DifferenceField, ...] = ("base", "task", "path")
 
 
 class FieldDifference(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,16 +48,16 @@ class FieldDifference(msgspec.Struct, frozen=True, kw_only=True):
     `name` is the name of the input: a configuration key such as `table.key`, a distribution, a context or a task.
     """
 
-    field: Field
+    field: DifferenceField
     name: str = ""
     old: str | None = None
     new: str | None = None
 
 
-Differences = tuple[FieldDifference, ...]
+FieldDifferences = tuple[FieldDifference, ...]
 
 
-def task_differences(new: PlannedTask, old: PlannedTask) -> Differences:
+def task_differences(new: PlannedTask, old: PlannedTask) -> FieldDifferences:
     """Return the inputs of a task that differ between two plans, among the inputs that its result key covers."""
     return (
         *_text_difference("version", old.version, new.version),
@@ -67,7 +67,9 @@ def task_differences(new: PlannedTask, old: PlannedTask) -> Differences:
     )
 
 
-def item_differences(new: Items, item: int, old: Items, place: int, contexts: Iterable[str]) -> Differences:
+def item_differences(
+    new: PlanItems, item: int, old: PlanItems, place: int, contexts: Iterable[str]
+) -> FieldDifferences:
     """Return the differences between an item and the item with the same path in an older plan.
 
     Only inputs that the task uses are compared: object, executable bit, and the given contexts. `item` is the number of
@@ -82,7 +84,7 @@ def item_differences(new: Items, item: int, old: Items, place: int, contexts: It
             )
         )
     for name in sorted(contexts):
-        old_value, new_value = (_context(items, name, index) for items, index in ((old, place), (new, item)))
+        old_value, new_value = (_item_context(items, name, index) for items, index in ((old, place), (new, item)))
         if old_value != new_value:
             differences.append(
                 FieldDifference(
@@ -92,7 +94,7 @@ def item_differences(new: Items, item: int, old: Items, place: int, contexts: It
     return tuple(differences)
 
 
-def project_differences(new: Plan, old: Plan, task: str) -> Differences:
+def project_differences(new: Plan, old: Plan, task: str) -> FieldDifferences:
     """Return the differences between the inputs of a project task in two plans. Both plans have the task."""
     new_tasks, old_tasks = ({planned.name: planned for planned in plan.tasks} for plan in (new, old))
     differences = [*task_differences(new_tasks[task], old_tasks[task])]
@@ -101,13 +103,13 @@ def project_differences(new: Plan, old: Plan, task: str) -> Differences:
         if key != new_tasks[need].key:
             differences.append(FieldDifference(field="needs", name=need, old=key, new=new_tasks[need].key))
     differences += _text_difference("tree", old.snapshot_digest, new.snapshot_digest)
-    differences += _text_difference("paths", _texts(old.paths), _texts(new.paths))
+    differences += _text_difference("paths", _paths_text(old.paths), _paths_text(new.paths))
     if new.snapshot_digest == old.snapshot_digest and new.paths == old.paths and new.shards != old.shards:
         differences.append(FieldDifference(field="shards", old=str(len(old.shards)), new=str(len(new.shards))))
     return tuple(differences)
 
 
-def nearest(candidates: Sequence[tuple[str, Differences]]) -> tuple[str, Differences]:
+def fewest_differences(candidates: Sequence[tuple[str, FieldDifferences]]) -> tuple[str, FieldDifferences]:
     """Return the candidate with the fewest differences. If several have as few, return the first.
 
     Each candidate is the name of an older batch and its differences. A candidate in which the batch, the task or the
@@ -115,7 +117,10 @@ def nearest(candidates: Sequence[tuple[str, Differences]]) -> tuple[str, Differe
     """
     return min(
         candidates,
-        key=lambda candidate: (any(difference.field in _ABSENT for difference in candidate[1]), len(candidate[1])),
+        key=lambda candidate: (
+            any(difference.field in _ABSENCE_FIELDS for difference in candidate[1]),
+            len(candidate[1]),
+        ),
     )
 
 
@@ -124,10 +129,10 @@ def uncovered_input_difference(description: str, task: str = "") -> FieldDiffere
 
     `description` names these inputs.
     """
-    return FieldDifference(field="outside_key", name=task, old=_cut(description))
+    return FieldDifference(field="outside_key", name=task, old=_cut_value(description))
 
 
-def without_item_values(differences: Differences) -> Differences:
+def without_item_values(differences: FieldDifferences) -> FieldDifferences:
     """Return the differences with their `old` and `new` values removed if the values vary between files.
 
     Then files that differ in the same inputs have equal differences, so callers can group these files.
@@ -140,13 +145,13 @@ def without_item_values(differences: Differences) -> Differences:
     )
 
 
-def _text_difference(field: Field, old: str, new: str) -> Iterator[FieldDifference]:
+def _text_difference(field: DifferenceField, old: str, new: str) -> Iterator[FieldDifference]:
     if old != new:
-        yield FieldDifference(field=field, old=_cut(old), new=_cut(new))
+        yield FieldDifference(field=field, old=_cut_value(old), new=_cut_value(new))
 
 
 def _mapping_differences(
-    field: Field, old: Mapping[str, Json], new: Mapping[str, Json], above: str = ""
+    field: DifferenceField, old: Mapping[str, JsonValue], new: Mapping[str, JsonValue], above: str = ""
 ) -> Iterator[FieldDifference]:
     for key in sorted(old.keys() | new.keys()):
         name = f"{above}{key}"
@@ -154,29 +159,29 @@ def _mapping_differences(
         if isinstance(old_value, dict) and isinstance(new_value, dict):
             yield from _mapping_differences(field, old_value, new_value, f"{name}.")
             continue
-        before, after = (_json(values[key]) if key in values else None for values in (old, new))
+        before, after = (_canonical_json(values[key]) if key in values else None for values in (old, new))
         if before != after:
             yield FieldDifference(field=field, name=name, old=_display_bytes(before), new=_display_bytes(after))
 
 
-def _json(value: Json) -> bytes:
+def _canonical_json(value: JsonValue) -> bytes:
     return msgspec.json.encode(value, order="sorted")
 
 
-def _context(items: Items, name: str, index: int) -> bytes | None:
+def _item_context(items: PlanItems, name: str, index: int) -> bytes | None:
     table = items.contexts.get(name)
     return None if table is None else table.values[table.items[index]]
 
 
 def _display_bytes(value: bytes | None) -> str | None:
-    return None if value is None else _cut(display_path(value))
+    return None if value is None else _cut_value(display_path(value))
 
 
-def _texts(paths: Sequence[bytes]) -> str:
+def _paths_text(paths: Sequence[bytes]) -> str:
     return ", ".join(map(display_path, paths))
 
 
-def _cut(text: str) -> str:
+def _cut_value(text: str) -> str:
     return text if len(text) <= VALUE_CHARACTERS_MAX else f"{text[: VALUE_CHARACTERS_MAX - 1]}…"
 
 

@@ -13,10 +13,10 @@ import msgspec
 
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.plan import PlannedTask, with_config
-from codebatch.model.task import Json
+from codebatch.model.task import JsonValue
 
 ImportFormat = Literal["sarif", "checkstyle", "rdjson", "jsonl"]
-FORMATS: tuple[ImportFormat, ...] = get_args(ImportFormat)
+IMPORT_FORMATS: tuple[ImportFormat, ...] = get_args(ImportFormat)
 
 IMPORT_TASK = "import"
 """The name under which the task of imports is declared. In a plan, each import is a task with its own name."""
@@ -24,7 +24,7 @@ IMPORT_TASK = "import"
 IMPORT_BYTES_MAX = 256 << 20
 """Limit of the total size of all files of one import."""
 
-_SEVERAL = b"\0codebatch: several files\n"
+_SEVERAL_FILES_PREFIX = b"\0codebatch: several files\n"
 """The first bytes of an object with several files. A text in a format of FORMATS never begins with NUL."""
 
 
@@ -46,19 +46,19 @@ class ImportConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 def join_files(files: Sequence[bytes]) -> bytes:
     """Return the content of one object for imported files. A single file is returned unchanged."""
-    if len(files) == 1 and not files[0].startswith(_SEVERAL):
+    if len(files) == 1 and not files[0].startswith(_SEVERAL_FILES_PREFIX):
         return files[0]
-    return _SEVERAL + msgspec.msgpack.encode(tuple(files))
+    return _SEVERAL_FILES_PREFIX + msgspec.msgpack.encode(tuple(files))
 
 
 def split_files(data: bytes) -> tuple[bytes, ...]:
     """Return the files in the content of an imported object. Raises ValueError if `join_files` did not make it."""
-    if not data.startswith(_SEVERAL):
+    if not data.startswith(_SEVERAL_FILES_PREFIX):
         return (data,)
-    return msgspec.msgpack.decode(memoryview(data)[len(_SEVERAL) :], type=tuple[bytes, ...])
+    return msgspec.msgpack.decode(memoryview(data)[len(_SEVERAL_FILES_PREFIX) :], type=tuple[bytes, ...])
 
 
-def refuse_configured(_config: ImportConfig, **_: object) -> NoReturn:
+def refuse_task_configuration(_config: ImportConfig, **_: object) -> NoReturn:
     """Reject the configuration.
 
     This is the `Prepare` function of imports, which only a command can plan. Raises ValueError.
@@ -85,7 +85,7 @@ class ExcludedRecords(msgspec.Struct, frozen=True, kw_only=True):
 
 def is_import(task: PlannedTask) -> bool:
     """Return whether a task is an import."""
-    return task.config.keys() == _FIELDS
+    return task.config.keys() == _CONFIG_FIELDS
 
 
 def imported_objects(tasks: Iterable[PlannedTask]) -> dict[str, Digest]:
@@ -93,7 +93,7 @@ def imported_objects(tasks: Iterable[PlannedTask]) -> dict[str, Digest]:
     return {task.name: Digest(str(task.config["object"])) for task in tasks if is_import(task)}
 
 
-def task_configuration(task: PlannedTask) -> dict[str, Json]:
+def task_configuration(task: PlannedTask) -> dict[str, JsonValue]:
     """Return the configuration of a task, which determines its rules.
 
     Empty for an import, because the rules of the other program are unknown.
@@ -125,4 +125,4 @@ def have_equal_tasks(other_tasks: Sequence[PlannedTask], tasks: Sequence[Planned
     return other_keys == [task.key for task in adapt_imports(other_tasks, tasks)]
 
 
-_FIELDS = set(ImportConfig.__struct_fields__)
+_CONFIG_FIELDS = set(ImportConfig.__struct_fields__)

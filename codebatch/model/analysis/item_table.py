@@ -17,12 +17,12 @@ from codebatch.model.digest import Digest, digest_bytes, digest_pairs
 ROW_BYTES = 36
 ITEM_BYTES_MAX = 2**32 - 1
 
-_row = struct.Struct("<I32s")
+_row_struct = struct.Struct("<I32s")
 
 
 def make_row(records: bytes) -> bytes:
     """Return the row of an item with the record lines `records`."""
-    return _row.pack(len(records), hashlib.sha256(records).digest())
+    return _row_struct.pack(len(records), hashlib.sha256(records).digest())
 
 
 _EMPTY_ROW = make_row(b"")
@@ -40,7 +40,7 @@ def item_lengths(table: bytes) -> list[int]:
     """Return the lengths of all rows. Raises ValueError if the table is truncated."""
     if len(table) % ROW_BYTES:
         raise ValueError("the item table is truncated")
-    return [length for length, _ in _row.iter_unpack(table)]
+    return [length for length, _ in _row_struct.iter_unpack(table)]
 
 
 def item_range(table: bytes, item: int) -> tuple[int, int]:
@@ -57,9 +57,9 @@ def iter_items(table: bytes, blocks: Iterable[bytes]) -> Iterator[bytes]:
     more = iter(blocks)
     buffer = b""
     start = 0
-    for length, digest in _row.iter_unpack(table):
+    for length, digest in _row_struct.iter_unpack(table):
         if len(buffer) - start < length:
-            buffer, start = _fill(buffer[start:], more, length), 0
+            buffer, start = _fill_buffer(buffer[start:], more, length), 0
         item = buffer[start : start + length]
         if hashlib.sha256(item).digest() != digest:
             raise ValueError("it does not match its item table")
@@ -79,7 +79,7 @@ def result_digest(tasks: Iterable[tuple[str, Digest]]) -> Digest:
     return digest_pairs(sorted(tasks))
 
 
-def _fill(buffer: bytes, more: Iterator[bytes], length: int) -> bytes:
+def _fill_buffer(buffer: bytes, more: Iterator[bytes], length: int) -> bytes:
     """Return `buffer` and following blocks from `more`, until there are `length` bytes or no more blocks."""
     pieces = [buffer]
     missing = length - len(buffer)

@@ -29,14 +29,14 @@ def result_key(task: PlannedTask) -> Digest:
     )
 
 
-class Items(msgspec.Struct, frozen=True):
+class PlanItems(msgspec.Struct, frozen=True):
     """The items of a plan, and the values of their contexts."""
 
     entries: Sequence[Entry]
     contexts: Mapping[str, ContextTable]
 
 
-def same_items(new: Items, old: Items, contexts: Iterable[str]) -> list[int]:
+def same_items(new: PlanItems, old: PlanItems, contexts: Iterable[str]) -> list[int]:
     """Map each new item to the index of an old item with equal inputs, or to -1 if there is none.
 
     The inputs are path, kind, executable bit, object, and the values of the contexts `contexts`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from codebatch.model.task import Json
+from codebatch.model.task import JsonValue
 
 
 class FileSearchResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -15,7 +15,7 @@ class FileSearchResult(msgspec.Struct, frozen=True, kw_only=True):
     - `has_errors`: the grammar could not parse the whole file, so matches in the unparsed part may be missing.
     """
 
-    rows: tuple[dict[str, Json], ...] = ()
+    rows: tuple[dict[str, JsonValue], ...] = ()
     places: int = 0
     unread: str = ""
     lost: str = ""

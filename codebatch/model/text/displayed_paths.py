@@ -6,11 +6,11 @@ import re
 
 # The escapes of characters that cannot be displayed: control characters, invisible characters, and bytes that are not
 # UTF-8. `/` is never escaped.
-_ESCAPE = (
+_DISPLAY_ESCAPE = (
     r"\\(?:x(?!00)(?P<x>[01][0-9a-f]|7f|[89a-f][0-9a-f])|u(?!00|d[89a-f])(?P<u>[0-9a-f]{4})"
     r"|U(?P<U>000[1e][0-9a-f]{4})|(?P<short>[tnr]))"
 )
-_SHORT = {"t": "\t", "n": "\n", "r": "\r"}
+_SHORT_ESCAPES = {"t": "\t", "n": "\n", "r": "\r"}
 
 
 def paths_displayed_as(displayed: str) -> tuple[str, ...]:
@@ -27,12 +27,12 @@ def paths_displayed_as(displayed: str) -> tuple[str, ...]:
 
 
 def _unescape(displayed: str, encoding: str) -> str:
-    return re.sub(_ESCAPE, lambda escape: _character(escape, encoding), displayed)
+    return re.sub(_DISPLAY_ESCAPE, lambda escape: _unescape_character(escape, encoding), displayed)
 
 
-def _character(escape: re.Match[str], encoding: str) -> str:
+def _unescape_character(escape: re.Match[str], encoding: str) -> str:
     if escape["short"]:
-        return _SHORT[escape["short"]]
+        return _SHORT_ESCAPES[escape["short"]]
     if escape["x"]:
         return bytes.fromhex(escape["x"]).decode(encoding, "surrogateescape")
     return chr(int(escape["u"] or escape["U"], 16))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import datetime
 import re
 
-_EPOCH_MIN = 1_000_000_000
+_EPOCH_SECONDS_MIN = 1_000_000_000
 _UNITS_NS = ((1_000_000_000_000_000_000, 1), (1_000_000_000_000_000, 1_000), (1_000_000_000_000, 1_000_000))
 """Units of epoch times, as (minimum, unit in ns).
 
 A number of at least the minimum is in ns, µs or ms. Smaller numbers are in seconds.
 """
-_TIME = re.compile(
+_TIME_OF_DAY = re.compile(
     r"(\d{1,2})(?::(\d\d)(?::(\d\d))?)?\s*([ap]\.?m\.?)?\s*\(?([A-Za-z_+-]+(?:/[A-Za-z_+-]+)*)?\)?", re.I
 )
 _PAST_SECONDS_MAX = 3600
@@ -26,7 +26,7 @@ def parse_instant(text: str, now: datetime.datetime) -> datetime.datetime | None
     """
     text = text.strip()
     try:
-        if text.isdecimal() and int(text) >= _EPOCH_MIN:
+        if text.isdecimal() and int(text) >= _EPOCH_SECONDS_MIN:
             number = int(text)
             unit_ns = next((unit for minimum, unit in _UNITS_NS if number >= minimum), 1_000_000_000)
             return datetime.datetime.fromtimestamp(number * unit_ns / 1e9, tz=now.tzinfo)
@@ -39,7 +39,7 @@ def parse_instant(text: str, now: datetime.datetime) -> datetime.datetime | None
 
 
 def _time_of_day(text: str, now: datetime.datetime) -> datetime.datetime | None:
-    match = _TIME.fullmatch(text)
+    match = _TIME_OF_DAY.fullmatch(text)
     if match is None or not (match[2] or match[4]):
         return None
     hour = int(match[1])
@@ -48,7 +48,7 @@ def _time_of_day(text: str, now: datetime.datetime) -> datetime.datetime | None:
             return None
         hour = hour % 12 + (12 if match[4].lower().startswith("p") else 0)
     if match[5]:
-        zone = _zone(match[5])
+        zone = _time_zone(match[5])
         if zone is None:
             return None
         now = now.astimezone(zone)
@@ -57,7 +57,7 @@ def _time_of_day(text: str, now: datetime.datetime) -> datetime.datetime | None:
     return instant + datetime.timedelta(days=1) if is_over else instant
 
 
-def _zone(name: str) -> datetime.tzinfo | None:
+def _time_zone(name: str) -> datetime.tzinfo | None:
     if name.upper() in ("UTC", "GMT", "Z"):
         return datetime.timezone.utc
     import zoneinfo  # Imported here because few texts have a zone.

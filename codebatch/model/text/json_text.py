@@ -7,7 +7,7 @@ import json
 from math import isinf
 from typing import NoReturn
 
-from codebatch.model.text.toml import is_deep
+from codebatch.model.text.toml import is_deeply_nested
 
 _DIGITS_SHOWN_MAX = 40
 
@@ -26,7 +26,7 @@ class JsonError(ValueError):
 def parse_json(text: str) -> object:
     """Return the value of a JSON text. Raises JsonError."""
     try:
-        value: object = _decoder().decode(text)
+        value: object = _cached_decoder().decode(text)
     except json.JSONDecodeError as error:
         raise JsonError(f"{error.msg} (column {error.colno})", error.lineno) from error
     except RecursionError as error:
@@ -40,18 +40,18 @@ def parse_json(text: str) -> object:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
             raise JsonError("it has an incomplete surrogate pair") from error
-    if is_deep(value):
+    if is_deeply_nested(value):
         raise JsonError("it is nested too deeply")
     return value
 
 
 @functools.cache
-def _decoder() -> json.JSONDecoder:
+def _cached_decoder() -> json.JSONDecoder:
     """Return a cached decoder, because each line of JSON Lines is decoded separately."""
-    return json.JSONDecoder(object_pairs_hook=_table, parse_constant=_no_number, parse_float=_float)
+    return json.JSONDecoder(object_pairs_hook=_parse_table, parse_constant=_refuse_constant, parse_float=_parse_float)
 
 
-def _table(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _parse_table(pairs: list[tuple[str, object]]) -> dict[str, object]:
     table = dict(pairs)
     if len(table) < len(pairs):
         keys = [key for key, _ in pairs]
@@ -60,12 +60,12 @@ def _table(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return table
 
 
-def _float(digits: str) -> float:
+def _parse_float(digits: str) -> float:
     value = float(digits)
     if isinf(value):
         raise JsonError(f"{digits[:_DIGITS_SHOWN_MAX]} is too large")
     return value
 
 
-def _no_number(word: str) -> NoReturn:
+def _refuse_constant(word: str) -> NoReturn:
     raise JsonError(f"{word} is not a number")

@@ -9,7 +9,7 @@ _CANDIDATES_MAX = 3
 _SIMILARITY_MIN = 0.8
 
 
-def closest(word: str, known: Collection[str]) -> str | None:
+def closest_word(word: str, known: Collection[str]) -> str | None:
     """Return the word in `known` that is most similar to `word`, or None if none is similar enough."""
     import difflib  # Deferred: every command imports this module, and only mistyped words need it.
 
@@ -31,12 +31,12 @@ def _is_similar(word: str, other: str) -> bool:
     return difflib.SequenceMatcher(None, word, other).ratio() > _SIMILARITY_MIN
 
 
-def did_you_mean(word: str, known: Collection[str]) -> str:
+def did_you_mean_text(word: str, known: Collection[str]) -> str:
     """Return a hint for a mistyped word: the most similar known word.
 
     If none is similar, the hint lists all known words.
     """
     if not known:
         return "no values are allowed here"
-    suggestion = closest(word, known)
+    suggestion = closest_word(word, known)
     return f"one of: {', '.join(known)}" if suggestion is None else f"did you mean {suggestion!r}?"

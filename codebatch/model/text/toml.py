@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import sys
 
-BYTES_MAX = 1 << 20
+TOML_BYTES_MAX = 1 << 20
 
 _DEPTH_MAX = 100
 # For a dotted key, tomllib takes time quadratic in the number of its parts. A key is on one line. So for each line, the
 # square of its number of dots is computed. The sum of these squares may be at most this number times the length of the
 # text.
-_SQUARED_DOTS_MAX = 10
+_DOTS_SQUARED_SUM_MAX = 10
 
 
 class TomlError(ValueError):
     """The text is invalid TOML, or TOML that is not accepted. The message is the reason."""
 
 
-def parse_toml(text: str, *, length_max: int = BYTES_MAX) -> dict[str, object]:
+def parse_toml(text: str, *, length_max: int = TOML_BYTES_MAX) -> dict[str, object]:
     """Return the document of a TOML text of at most `length_max` characters. Raises TomlError.
 
     Documents that would take long to parse, or that nest too deeply, are rejected too.
@@ -30,7 +30,7 @@ def parse_toml(text: str, *, length_max: int = BYTES_MAX) -> dict[str, object]:
 
     if len(text) > length_max:
         raise TomlError(f"it is longer than {length_max} characters")
-    if sum(line.count(".") ** 2 for line in text.splitlines()) > _SQUARED_DOTS_MAX * length_max:
+    if sum(line.count(".") ** 2 for line in text.splitlines()) > _DOTS_SQUARED_SUM_MAX * length_max:
         raise TomlError("its keys have too many parts")
     try:
         document: dict[str, object] = tomllib.loads(text)
@@ -38,12 +38,12 @@ def parse_toml(text: str, *, length_max: int = BYTES_MAX) -> dict[str, object]:
         raise TomlError(str(error)) from error
     except RecursionError as error:
         raise TomlError("it is nested too deeply") from error
-    if is_deep(document):
+    if is_deeply_nested(document):
         raise TomlError("it is nested too deeply")
     return document
 
 
-def is_deep(document: object) -> bool:
+def is_deeply_nested(document: object) -> bool:
     """Return whether the tables and lists of a document nest deeper than _DEPTH_MAX."""
     level: list[object] = [document]
     for _ in range(_DEPTH_MAX):

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 _DEPTH_MAX = 100
 # Since 6.0.4, PyYAML has a limit of nesting too.
-_TOO_DEEP_FOR_PYYAML = "exceeded maximum nesting depth"
-_WORDS_SHOWN_MAX = 40
+_PYYAML_DEPTH_MESSAGE = "exceeded maximum nesting depth"
+_TEXT_CHARACTERS_SHOWN_MAX = 40
 
 
 class YamlError(ValueError):
@@ -44,13 +44,13 @@ def parse_yaml(text: str, *, length_max: int, line: int = 1, texts: Collection[s
     try:
         loader = loader_type(text)
         try:
-            return _Builder(loader, line, texts).document()
+            return _YamlBuilder(loader, line, texts).build_document()
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         message = error.problem or error.context or "it cannot be read"
-        if message == _TOO_DEEP_FOR_PYYAML:
+        if message == _PYYAML_DEPTH_MESSAGE:
             message = "it is nested too deeply"
         raise YamlError(message, line + (mark.line if mark else 0)) from error
     except yaml.YAMLError as error:  # A character that YAML does not allow.
@@ -59,7 +59,7 @@ def parse_yaml(text: str, *, length_max: int, line: int = 1, texts: Collection[s
         raise YamlError("it is nested too deeply", line) from error
 
 
-class _Builder:
+class _YamlBuilder:
     def __init__(self, loader: yaml.SafeLoader | yaml.CSafeLoader, first_line: int, texts: Collection[str]) -> None:
         self._loader = loader
         self._first_line = first_line
@@ -71,7 +71,7 @@ class _Builder:
         # For each open table: the key whose value comes next, or None. For each open list: the key of the list.
         self._keys: list[str | None] = []
 
-    def document(self) -> object:
+    def build_document(self) -> object:
         import yaml
 
         documents: list[object] = []
@@ -79,18 +79,18 @@ class _Builder:
         while loader.check_event():
             event = loader.get_event()
             if isinstance(event, yaml.ScalarEvent):
-                self._scalar(event, documents)
+                self._add_scalar(event, documents)
             elif isinstance(event, yaml.CollectionStartEvent):
                 self._start_collection(event, documents)
             elif isinstance(event, yaml.CollectionEndEvent):
                 self._open.pop()
                 self._keys.pop()
             elif isinstance(event, yaml.AliasEvent):
-                raise self._error(
+                raise self._error_at(
                     f"it uses the alias *{event.anchor}; aliases are not supported, write the value out", event
                 )
             elif isinstance(event, yaml.DocumentStartEvent) and documents:
-                raise self._error("it has more than one document", event)
+                raise self._error_at("it has more than one document", event)
         return documents[0] if documents else None
 
     def _start_collection(self, event: yaml.CollectionStartEvent, documents: list[object]) -> None:
@@ -98,28 +98,28 @@ class _Builder:
 
         is_table = isinstance(event, yaml.MappingStartEvent)
         if event.tag is not None and event.tag not in ("!", f"tag:yaml.org,2002:{'map' if is_table else 'seq'}"):
-            raise self._error(f"unsupported tag {_truncated(event.tag)}", event)
-        collection: TableWithLines | list[object] = TableWithLines(self._line(event)) if is_table else []
+            raise self._error_at(f"unsupported tag {_truncate(event.tag)}", event)
+        collection: TableWithLines | list[object] = TableWithLines(self._event_line(event)) if is_table else []
         key = self._keys[-1] if self._keys else None
-        self._put(collection, event, documents)
+        self._add_value(collection, event, documents)
         self._open.append(collection)
         self._keys.append(None if is_table else key)
         if len(self._open) > _DEPTH_MAX:
-            raise self._error("it is nested too deeply", event)
+            raise self._error_at("it is nested too deeply", event)
 
-    def _scalar(self, event: yaml.ScalarEvent, documents: list[object]) -> None:
+    def _add_scalar(self, event: yaml.ScalarEvent, documents: list[object]) -> None:
         is_key = bool(self._open) and isinstance(self._open[-1], TableWithLines) and self._keys[-1] is None
-        value = self._value(event)
+        value = self._scalar_value(event)
         if not is_key:
-            self._put(event.value if value is not None and self._is_text() else value, event, documents)
+            self._add_value(event.value if value is not None and self._is_text() else value, event, documents)
             return
         table = self._open[-1]
         assert isinstance(table, TableWithLines)
         if not isinstance(value, str):
-            raise self._error(f"the key {_truncated(event.value)} is not text: quote it", event)
+            raise self._error_at(f"the key {_truncate(event.value)} is not text: quote it", event)
         if value in table:
-            raise self._error(f"duplicate key {value!r}, first on line {table.lines[value]}", event)
-        table.lines[value] = self._line(event)
+            raise self._error_at(f"duplicate key {value!r}, first on line {table.lines[value]}", event)
+        table.lines[value] = self._event_line(event)
         table[value] = None
         self._keys[-1] = value
 
@@ -128,7 +128,7 @@ class _Builder:
         is_below = len(self._open) == 1 or (len(self._open) == 2 and isinstance(self._open[1], list))
         return is_below and self._keys[-1] in self._texts
 
-    def _put(self, value: object, event: yaml.Event, documents: list[object]) -> None:
+    def _add_value(self, value: object, event: yaml.Event, documents: list[object]) -> None:
         if not self._open:
             documents.append(value)
             return
@@ -136,12 +136,12 @@ class _Builder:
         if isinstance(container, list):
             container.append(value)
         elif key is None:
-            raise self._error("a key is a list or a table", event)
+            raise self._error_at("a key is a list or a table", event)
         else:
             container[key] = value
             self._keys[-1] = None
 
-    def _value(self, event: yaml.ScalarEvent) -> object:
+    def _scalar_value(self, event: yaml.ScalarEvent) -> object:
         import yaml
 
         tag = event.tag
@@ -154,28 +154,28 @@ class _Builder:
         if name == "str":
             if not event.value.isascii() and any("\ud800" <= character <= "\udfff" for character in event.value):
                 # The parser of PyYAML that is written in Python accepts surrogates.
-                raise self._error("it has an incomplete surrogate pair", event)
+                raise self._error_at("it has an incomplete surrogate pair", event)
             return event.value
         if name not in ("null", "bool", "int", "float", "timestamp"):
             problem = (
                 "merge keys (<<) are not supported: write the values out"
                 if name == "merge"
-                else f"unsupported tag {_truncated(tag)}"
+                else f"unsupported tag {_truncate(tag)}"
             )
-            raise self._error(problem, event)
+            raise self._error_at(problem, event)
         node = yaml.ScalarNode(tag, event.value)
         try:
             value: object = self._loader.construct_object(node)
         except (ValueError, OverflowError, KeyError, IndexError) as error:
-            raise self._error(f"{_truncated(event.value)} is not a valid {name}", event) from error
+            raise self._error_at(f"{_truncate(event.value)} is not a valid {name}", event) from error
         return value
 
-    def _line(self, event: yaml.Event) -> int:
+    def _event_line(self, event: yaml.Event) -> int:
         return self._first_line + (event.start_mark.line if event.start_mark else 0)
 
-    def _error(self, message: str, event: yaml.Event) -> YamlError:
-        return YamlError(message, self._line(event))
+    def _error_at(self, message: str, event: yaml.Event) -> YamlError:
+        return YamlError(message, self._event_line(event))
 
 
-def _truncated(text: str) -> str:
-    return text if len(text) <= _WORDS_SHOWN_MAX else f"{text[:_WORDS_SHOWN_MAX]}…"
+def _truncate(text: str) -> str:
+    return text if len(text) <= _TEXT_CHARACTERS_SHOWN_MAX else f"{text[:_TEXT_CHARACTERS_SHOWN_MAX]}…"

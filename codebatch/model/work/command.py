@@ -25,10 +25,10 @@ LOG_MB_MAX = 32
 GRACE_SECONDS = 10.0
 QUESTION_LINES = 20
 
-Leftovers = Literal["kill", "leave"]
+LeftoverAction = Literal["kill", "leave"]
 
 
-class Try(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RetryChanges(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Changes to the command for a retry. Members that are empty or None change nothing.
 
     `text_suffix` is appended to the text.
@@ -130,38 +130,38 @@ class Command(Document, frozen=True, kw_only=True):
     timeout_seconds: float | None = None
     stall_seconds: float | None = None
     grace_seconds: float = GRACE_SECONDS
-    leftovers: Leftovers = "kill"
+    leftovers: LeftoverAction = "kill"
     memory_mb_max: int | None = None
     log_mb_max: int = LOG_MB_MAX
     values: dict[str, str] = msgspec.field(default_factory=dict)
     files: tuple[str, ...] = ()
     check: str | tuple[str, ...] = ()
-    tries: tuple[Try, ...] = ()
+    tries: tuple[RetryChanges, ...] = ()
     question: QuestionRule | None = None
     result: ResultPointers | None = None
     retry_if: RetryRule | None = None
     wait_if: str = ""
     env_under: tuple[EnvLayer, ...] | UnsetType = UNSET
 
-    def environments(self) -> list[dict[str, str]]:
+    def environment_layers(self) -> list[dict[str, str]]:
         """Return the variables in `env`, then those in each layer of `env_under`, highest first.
 
         Env files are not read.
         """
         return [self.env, *(layer.env for layer in self.env_under or ())]
 
-    def escalation(self, failed_tries: int) -> Try:
+    def retry_changes(self, failed_tries: int) -> RetryChanges:
         """Return the changes to the command for the next try, after `failed_tries` failed tries."""
-        return self.tries[min(failed_tries, len(self.tries)) - 1] if failed_tries and self.tries else Try()
+        return self.tries[min(failed_tries, len(self.tries)) - 1] if failed_tries and self.tries else RetryChanges()
 
-    def at_try(self, failed_tries: int) -> Command:
+    def for_try(self, failed_tries: int) -> Command:
         """Return the command for the next try, after `failed_tries` failed tries.
 
         The suffix of the text is not applied.
         """
         if not (failed_tries and self.tries):
             return self
-        changes = self.escalation(failed_tries)
+        changes = self.retry_changes(failed_tries)
         return msgspec.structs.replace(
             self,
             run=changes.run or self.run,

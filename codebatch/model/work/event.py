@@ -19,7 +19,7 @@ EVENT_FORMAT = 1
 _CURSOR = re.compile(r"([0-9]{1,9})\.([0-9]{1,12})\Z", re.ASCII)
 
 
-class Cursor(NamedTuple):
+class EventCursor(NamedTuple):
     """A position in the event stream of a batch: after event `seq` of an epoch.
 
     Cursors can be compared; a later position is greater.
@@ -32,13 +32,13 @@ class Cursor(NamedTuple):
         return f"{self.epoch}.{self.seq}"
 
 
-BEGINNING = Cursor(0, 0)
+FIRST_CURSOR = EventCursor(0, 0)
 
 
-def parse_cursor(text: str) -> Cursor | None:
+def parse_cursor(text: str) -> EventCursor | None:
     """Parse a text as a position in an event stream. Return None if it is not one."""
     match = _CURSOR.match(text)
-    return Cursor(int(match[1]), int(match[2])) if match else None
+    return EventCursor(int(match[1]), int(match[2])) if match else None
 
 
 class EventHead(Document, frozen=True, kw_only=True):
@@ -56,9 +56,9 @@ class EventHead(Document, frozen=True, kw_only=True):
     counts: dict[str, int]
 
     @property
-    def place(self) -> Cursor:
+    def place(self) -> EventCursor:
         """The position after this event."""
-        return parse_cursor(self.cursor) or BEGINNING
+        return parse_cursor(self.cursor) or FIRST_CURSOR
 
 
 class BatchEvent(EventHead, frozen=True, kw_only=True, tag_field="event", tag="BATCH"):
@@ -153,7 +153,7 @@ class TaskCompleted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_COMPLE
     marked_done: bool = False
 
 
-class _Unsuccessful(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_UNSUCCESSFUL"):
+class _UnsuccessfulAttempt(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_UNSUCCESSFUL"):
     """Base of events of unsuccessful attempts.
 
     `signal` is the signal that ended the command, `log_tail` the last lines of its output.
@@ -166,7 +166,7 @@ class _Unsuccessful(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_UNSUCC
     log_tail: tuple[str, ...] = ()
 
 
-class TaskRetrying(_Unsuccessful, frozen=True, kw_only=True, tag="BATCH_TASK_RETRYING"):
+class TaskRetrying(_UnsuccessfulAttempt, frozen=True, kw_only=True, tag="BATCH_TASK_RETRYING"):
     """The task failed and will be retried.
 
     If the reason is `limited`, the command reached a rate limit. This does not count as a try. The task waits until the
@@ -178,7 +178,7 @@ class TaskRetrying(_Unsuccessful, frozen=True, kw_only=True, tag="BATCH_TASK_RET
     pools: tuple[str, ...] = ()
 
 
-class TaskFailed(_Unsuccessful, frozen=True, kw_only=True, tag="BATCH_TASK_FAILED"):
+class TaskFailed(_UnsuccessfulAttempt, frozen=True, kw_only=True, tag="BATCH_TASK_FAILED"):
     """The task failed. If the reason is `answer`, an answer marked it as failed."""
 
 
@@ -285,7 +285,7 @@ class BatchStopped(BatchEvent, frozen=True, kw_only=True, tag="BATCH_STOPPED"):
     request: int
 
 
-class TaskAtWork(msgspec.Struct, frozen=True, kw_only=True):
+class RunningTask(msgspec.Struct, frozen=True, kw_only=True):
     """A running task: the seconds since its start, and the bytes that it printed so far."""
 
     task: str
@@ -312,7 +312,7 @@ class BatchProgress(BatchEvent, frozen=True, kw_only=True, tag="BATCH_PROGRESS")
 
     eta_seconds: tuple[float, float, float] | None = None
     without_estimate: int = 0
-    running: tuple[TaskAtWork, ...] = ()
+    running: tuple[RunningTask, ...] = ()
     closed_pools: tuple[ClosedPool, ...] = ()
 
 
@@ -384,7 +384,7 @@ AnyEvent = (
 )
 """Union of all events."""
 
-ENDS: dict[str, type[BatchCompleted] | type[BatchPartial] | type[BatchFailed] | type[BatchCancelled]] = {
+END_EVENT_TYPES: dict[str, type[BatchCompleted] | type[BatchPartial] | type[BatchFailed] | type[BatchCancelled]] = {
     "COMPLETED": BatchCompleted,
     "PARTIAL": BatchPartial,
     "FAILED": BatchFailed,
@@ -402,11 +402,11 @@ def event_name(event: type[BatchEvent] | BatchEvent) -> str:
 
 def instant_ms(at_ns: int) -> str:
     """Format nanoseconds since 1970 as a time in UTC, to the millisecond."""
-    return f"{_to_the_second(at_ns // 1_000_000_000)}.{at_ns // 1_000_000 % 1000:03}Z"
+    return f"{_at_full_second(at_ns // 1_000_000_000)}.{at_ns // 1_000_000 % 1000:03}Z"
 
 
 @functools.lru_cache(maxsize=4)
-def _to_the_second(at: int) -> str:
+def _at_full_second(at: int) -> str:
     return datetime.datetime.fromtimestamp(at, tz=datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
 
 

@@ -15,45 +15,45 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from codebatch.model.text.suggestions import closest
+from codebatch.model.text.suggestions import closest_word
 from codebatch.model.work.shell_quoting import ShellContext, iter_places
 
-NAMES = ("id", "title", "text", "text_file", "try", "answers_file", "previous_log", "session")
-NAMES_OF_EACH = ("file", "files", "value", "line")
+PLACEHOLDER_NAMES = ("id", "title", "text", "text_file", "try", "answers_file", "previous_log", "session")
+GROUP_PLACEHOLDER_NAMES = ("file", "files", "value", "line")
 """Placeholders that only a task with `each` may have. The kind of `each` determines which of them.
 
 `value` may have keys: `value.KEY`.
 """
-NAMES_TO_COME = ("report",)
+FUTURE_PLACEHOLDER_NAMES = ("report",)
 ARGUMENT_BYTES_MAX = 128 * 1024 - 1
 """Maximum bytes of one argument on Linux, or of one variable with its name and `=` (MAX_ARG_STRLEN, execve(2))."""
 
-_VARIABLE = "CODEBATCH_V_"
+_VARIABLE_PREFIX = "CODEBATCH_V_"
 _SHELLS = {"sh", "bash", "dash", "ash", "ksh", "zsh"}
 _SCRIPT_OPTION = re.compile(r"-[a-z]*c\Z")
-_NAME = r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)?"
-_IN_LIST = re.compile(rf"\{{\{{({_NAME})\}}\}}|(?<!\$)\{{({_NAME})\}}")
-_FILES = "{files}"
-_SCRIPT_NAMES = "|".join((*NAMES, "files?", r"value(?:\.[A-Za-z0-9_]+)?", "line"))
-_AROUND_A_WORD = set(" \t\n;&|()<>")
-_IN_SCRIPT = re.compile(rf"\{{\{{({_SCRIPT_NAMES})\}}\}}|\{{({_SCRIPT_NAMES})\}}")
+_NAME_PATTERN = r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)?"
+_PLACEHOLDER_IN_LIST = re.compile(rf"\{{\{{({_NAME_PATTERN})\}}\}}|(?<!\$)\{{({_NAME_PATTERN})\}}")
+_FILES_PLACEHOLDER = "{files}"
+_SCRIPT_NAMES = "|".join((*PLACEHOLDER_NAMES, "files?", r"value(?:\.[A-Za-z0-9_]+)?", "line"))
+_WORD_BOUNDARIES = set(" \t\n;&|()<>")
+_PLACEHOLDER_IN_SCRIPT = re.compile(rf"\{{\{{({_SCRIPT_NAMES})\}}\}}|\{{({_SCRIPT_NAMES})\}}")
 
 
 class PlaceholderError(ValueError):
     """The error that a placeholder is invalid, or that its value cannot be part of an argument.
 
-    `problems` lists the problems of invalid placeholders.
+    `placeholder_problems` lists the problems of invalid placeholders.
     """
 
 
-class Problem(NamedTuple):
+class PlaceholderProblem(NamedTuple):
     """A problem with a placeholder. `text` is a sentence without its subject, and `hint` is advice on what to do."""
 
     text: str
     hint: str
 
 
-_IN_A_WORD = Problem(
+_FILES_IN_WORD_PROBLEM = PlaceholderProblem(
     "has {files} inside a word, but {files} expands to several words", "write {files} as a separate argument"
 )
 
@@ -64,7 +64,7 @@ def expand_arguments(run: Sequence[str], values: Mapping[str, str], files: Seque
     Placeholders inside values are not expanded.
     """
     for value in (*values.values(), *files):
-        _check(value)
+        _encode_argument(value)
 
     def replace(match: re.Match[str]) -> str:
         if match[1]:
@@ -73,7 +73,11 @@ def expand_arguments(run: Sequence[str], values: Mapping[str, str], files: Seque
             raise PlaceholderError(f"unknown placeholder {match[0]}")
         return values[match[2]]
 
-    return [each for argument in run for each in (files if argument == _FILES else [_IN_LIST.sub(replace, argument)])]
+    return [
+        each
+        for argument in run
+        for each in (files if argument == _FILES_PLACEHOLDER else [_PLACEHOLDER_IN_LIST.sub(replace, argument)])
+    ]
 
 
 def shell_script(run: str) -> str:
@@ -83,7 +87,7 @@ def shell_script(run: str) -> str:
     """
     pieces: list[str] = []
     at = 0
-    for match, inside in iter_places(run, _IN_SCRIPT):
+    for match, inside in iter_places(run, _PLACEHOLDER_IN_SCRIPT):
         if match[2] and inside is not ShellContext.SCRIPT:
             raise PlaceholderError(f"{match[0]} is inside {inside.value}")
         pieces += run[at : match.start()], _shell_word(match[2]) if match[2] else f"{{{match[1]}}}"
@@ -99,8 +103,8 @@ def shell_variables(values: Mapping[str, str]) -> dict[str, str]:
     """
     variables: dict[str, str] = {}
     for name, value in values.items():
-        variable = _variable(name)
-        if len(variable) + 1 + len(_check(value)) <= ARGUMENT_BYTES_MAX:
+        variable = _variable_name(name)
+        if len(variable) + 1 + len(_encode_argument(value)) <= ARGUMENT_BYTES_MAX:
             variables[variable] = value
     return variables
 
@@ -111,32 +115,34 @@ def used_placeholders(run: str | Sequence[str]) -> set[str]:
     It must have no problems.
     """
     if isinstance(run, str):
-        return {match[2] for match, _ in iter_places(run, _IN_SCRIPT) if match[2]}
-    return {match[2] for argument in run for match in _IN_LIST.finditer(argument) if match[2]}
+        return {match[2] for match, _ in iter_places(run, _PLACEHOLDER_IN_SCRIPT) if match[2]}
+    return {match[2] for argument in run for match in _PLACEHOLDER_IN_LIST.finditer(argument) if match[2]}
 
 
-def problems(run: str | Sequence[str]) -> list[Problem]:
+def placeholder_problems(run: str | Sequence[str]) -> list[PlaceholderProblem]:
     """Return the problems with the placeholders of a `run` (a command list or script), in order."""
     if "{" not in (run if isinstance(run, str) else "".join(run)):
         return []
     if isinstance(run, str):
-        places = [(match, inside) for match, inside in iter_places(run, _IN_SCRIPT) if match[2]]
+        places = [(match, inside) for match, inside in iter_places(run, _PLACEHOLDER_IN_SCRIPT) if match[2]]
         problems_found = [
             _quoted_placeholder_problem(match[2], inside)
             for match, inside in places
             if inside is not ShellContext.SCRIPT
         ]
         return problems_found or [
-            _IN_A_WORD for match, _ in places if match[2] == "files" and not _is_separate_word(run, match)
+            _FILES_IN_WORD_PROBLEM for match, _ in places if match[2] == "files" and not _is_separate_word(run, match)
         ]
     problems_found = [
-        _unknown(match[2])
+        _unknown_placeholder_problem(match[2])
         for argument in run
-        for match in _IN_LIST.finditer(argument)
+        for match in _PLACEHOLDER_IN_LIST.finditer(argument)
         if match[2] and not _is_known(match[2])
     ]
     problems_found += [
-        _IN_A_WORD for argument in run if argument != _FILES and "files" in used_placeholders([argument])
+        _FILES_IN_WORD_PROBLEM
+        for argument in run
+        if argument != _FILES_PLACEHOLDER and "files" in used_placeholders([argument])
     ]
     return problems_found + _script_argument_problems(run)
 
@@ -147,14 +153,16 @@ def longest_argument(run: str | Sequence[str], values: Mapping[str, str]) -> int
     `run` is the command list or script. It must have no problems.
     """
     if isinstance(run, str):
-        used = {match[2] for match, _ in iter_places(run, _IN_SCRIPT) if match[2] in values}
-        variables = [len(_variable(name)) + 1 + len(_check(values[name])) for name in used]
-        return max(len(_check(shell_script(run))), *variables, 0)
+        used = {match[2] for match, _ in iter_places(run, _PLACEHOLDER_IN_SCRIPT) if match[2] in values}
+        variables = [len(_variable_name(name)) + 1 + len(_encode_argument(values[name])) for name in used]
+        return max(len(_encode_argument(shell_script(run))), *variables, 0)
     missing = dict.fromkeys(used_placeholders(run) - values.keys(), "")
-    return max((len(_check(argument)) for argument in expand_arguments(run, {**missing, **values})), default=0)
+    return max(
+        (len(_encode_argument(argument)) for argument in expand_arguments(run, {**missing, **values})), default=0
+    )
 
 
-def _check(value: str) -> bytes:
+def _encode_argument(value: str) -> bytes:
     """Return a value as bytes. Raises PlaceholderError if it cannot be an argument.
 
     Bytes of paths that are not UTF-8 are surrogates in the value (os.fsdecode).
@@ -169,53 +177,61 @@ def _check(value: str) -> bytes:
 
 
 @functools.lru_cache(maxsize=1000)
-def _variable(name: str) -> str:
+def _variable_name(name: str) -> str:
     """Return the name of the shell variable that holds the value `name` in scripts."""
-    return f"{_VARIABLE}{name.upper().replace('.', '_')}"
+    return f"{_VARIABLE_PREFIX}{name.upper().replace('.', '_')}"
 
 
 def _shell_word(name: str) -> str:
-    return '"$@"' if name == "files" else f'"${_variable(name)}"'
+    return '"$@"' if name == "files" else f'"${_variable_name(name)}"'
 
 
 def _is_known(name: str) -> bool:
-    return name.partition(".")[0] in (*NAMES, *NAMES_OF_EACH) and ("." not in name or name.startswith("value."))
+    return name.partition(".")[0] in (*PLACEHOLDER_NAMES, *GROUP_PLACEHOLDER_NAMES) and (
+        "." not in name or name.startswith("value.")
+    )
 
 
 def _is_separate_word(script: str, match: re.Match[str]) -> bool:
     """Return whether the placeholder at `match` is a separate word of the script."""
     neighbors = script[match.start() - 1 : match.start()] + script[match.end() : match.end() + 1]
-    return set(neighbors) <= _AROUND_A_WORD
+    return set(neighbors) <= _WORD_BOUNDARIES
 
 
-def _quoted_placeholder_problem(name: str, inside: ShellContext) -> Problem:
+def _quoted_placeholder_problem(name: str, inside: ShellContext) -> PlaceholderProblem:
     value = f"placeholders are quoted automatically: close the quotes before it, or write {_shell_word(name)} yourself"
     hint = f"{value}; for a literal {{{name}}} write {{{{{name}}}}}"
-    return Problem(f"has {{{name}}} inside {inside.value}", hint)
+    return PlaceholderProblem(f"has {{{name}}} inside {inside.value}", hint)
 
 
-def _unknown(name: str) -> Problem:
-    known = (*NAMES, *NAMES_OF_EACH)
-    if name.split(".", 1)[0] in NAMES_TO_COME:
-        return Problem(f"has {{{name}}}, which this version does not support yet", f"placeholders: {_joined(known)}")
-    suggestion = closest(name, known)
-    guess = f"placeholders: {_joined(known)}" if suggestion is None else f"did you mean {{{suggestion}}}?"
+def _unknown_placeholder_problem(name: str) -> PlaceholderProblem:
+    known = (*PLACEHOLDER_NAMES, *GROUP_PLACEHOLDER_NAMES)
+    if name.split(".", 1)[0] in FUTURE_PLACEHOLDER_NAMES:
+        return PlaceholderProblem(
+            f"has {{{name}}}, which this version does not support yet", f"placeholders: {_join_placeholders(known)}"
+        )
+    suggestion = closest_word(name, known)
+    guess = f"placeholders: {_join_placeholders(known)}" if suggestion is None else f"did you mean {{{suggestion}}}?"
     hint = f"{guess} (for a literal {{{name}}} write {{{{{name}}}}})"
-    return Problem(f"has {{{name}}}, which is not a placeholder", hint)
+    return PlaceholderProblem(f"has {{{name}}}, which is not a placeholder", hint)
 
 
-def _script_argument_problems(run: Sequence[str]) -> list[Problem]:
+def _script_argument_problems(run: Sequence[str]) -> list[PlaceholderProblem]:
     """Return the problems of command lists like `["sh", "-c", "… {text}"]`, in which the shell would execute the value.
 
     `{id}` is allowed, because IDs contain only safe characters.
     """
     if len(run) < 3 or run[0].rpartition("/")[2] not in _SHELLS or not _SCRIPT_OPTION.match(run[1]):
         return []
-    names = dict.fromkeys(match[2] for match in _IN_LIST.finditer(run[2]) if match[2] and _is_known(match[2]))
+    names = dict.fromkeys(
+        match[2] for match in _PLACEHOLDER_IN_LIST.finditer(run[2]) if match[2] and _is_known(match[2])
+    )
     names.pop("id", None)
     hint = "make `run` a string, in which placeholders are safe; or pass the value after the script and use $1"
-    return [Problem(f"has {{{name}}} in a script, where the value would be executed", hint) for name in names]
+    return [
+        PlaceholderProblem(f"has {{{name}}} in a script, where the value would be executed", hint) for name in names
+    ]
 
 
-def _joined(names: Sequence[str]) -> str:
+def _join_placeholders(names: Sequence[str]) -> str:
     return ", ".join(f"{{{name}}}" for name in names)

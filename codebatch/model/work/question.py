@@ -21,9 +21,9 @@ QUESTION_TEXT_BYTES_MAX = 64 * 1024
 CHOICES_MAX = 100
 
 CoordinatorQuestion = Literal["interrupted", "stall", "exhausted"]
-OUR_CHOICES = ("again", "failed", "done")
+COORDINATOR_CHOICES = ("again", "failed", "done")
 """Answers to questions of the coordinator: retry, or count the task as failed or done."""
-OUR_TEXTS: dict[CoordinatorQuestion, str] = {
+COORDINATOR_TEXTS: dict[CoordinatorQuestion, str] = {
     "interrupted": "it was interrupted because its worker or the machine died: retry it?",
     "stall": "it printed nothing for too long and was stopped: retry it?",
     "exhausted": "it failed, and no retries are left: retry it?",

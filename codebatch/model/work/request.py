@@ -13,7 +13,7 @@ import msgspec
 from codebatch.model.digest import Digest
 from codebatch.model.documents import Document, DocumentError, InstantNs, decode_document, decode_json, encode_members
 from codebatch.model.work.command import Command, CommandId
-from codebatch.model.work.work_batch import InferredEdge, Policy, WorkEdge
+from codebatch.model.work.work_batch import InferredEdge, TaskPolicy, WorkEdge
 
 REQUEST_FORMAT = 1
 
@@ -27,11 +27,13 @@ class RequestHead(Document, frozen=True, kw_only=True):
     by: str
 
 
-class _Body(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="request", tag=str.lower):
+class _RequestBodyBase(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="request", tag=str.lower
+):
     """Base of the bodies of requests. Members are written to disk in the order of the fields."""
 
 
-class Cancel(_Body, frozen=True, kw_only=True):
+class Cancel(_RequestBodyBase, frozen=True, kw_only=True):
     """End all running attempts, and start no more tasks.
 
     If `grace_seconds` is set, it replaces the grace period of every task. `attempts` maps each running task to the
@@ -42,7 +44,7 @@ class Cancel(_Body, frozen=True, kw_only=True):
     attempts: dict[CommandId, int] = msgspec.field(default_factory=dict)
 
 
-class Open(_Body, frozen=True, kw_only=True):
+class Open(_RequestBodyBase, frozen=True, kw_only=True):
     """Allow tasks to run again.
 
     `rounds` maps tasks to rounds. If the highest round of a task is the given one, the task is opened again, whatever
@@ -58,7 +60,7 @@ class Open(_Body, frozen=True, kw_only=True):
     acknowledged: dict[CommandId, int] = msgspec.field(default_factory=dict)
 
 
-class Answer(_Body, frozen=True, kw_only=True):
+class Answer(_RequestBodyBase, frozen=True, kw_only=True):
     """An answer to the question of a task in a round. `question` is the digest of the question."""
 
     task: CommandId
@@ -67,7 +69,7 @@ class Answer(_Body, frozen=True, kw_only=True):
     text: str
 
 
-class Skip(_Body, frozen=True, kw_only=True):
+class Skip(_RequestBodyBase, frozen=True, kw_only=True):
     """Skip a task and end its running attempt, unless the task has a higher round than `round`.
 
     Tasks that need a skipped task treat it as done if `marked_done` is set, otherwise as failed. A task that is already
@@ -79,15 +81,15 @@ class Skip(_Body, frozen=True, kw_only=True):
     marked_done: bool = False
 
 
-class Pause(_Body, frozen=True, kw_only=True):
+class Pause(_RequestBodyBase, frozen=True, kw_only=True):
     """Start no more tasks. Running tasks continue."""
 
 
-class Unpause(_Body, frozen=True, kw_only=True):
+class Unpause(_RequestBodyBase, frozen=True, kw_only=True):
     """Start tasks again after a Pause."""
 
 
-class Set(_Body, frozen=True, kw_only=True):
+class Set(_RequestBodyBase, frozen=True, kw_only=True):
     """Change the number of tasks that run at once, and the sizes of pools.
 
     If a task needs more tokens than its pool has, it takes all of them.
@@ -97,7 +99,7 @@ class Set(_Body, frozen=True, kw_only=True):
     pools: dict[str, int] = msgspec.field(default_factory=dict)
 
 
-class Reload(_Body, frozen=True, kw_only=True):
+class Reload(_RequestBodyBase, frozen=True, kw_only=True):
     """Change definitions of tasks. Each of `commands` replaces the definition of the task with its ID.
 
     A new definition applies to all rounds after the round of the task in `rounds`. `policies` has the policies that
@@ -107,7 +109,7 @@ class Reload(_Body, frozen=True, kw_only=True):
 
     rounds: dict[CommandId, int]
     commands: tuple[Command, ...]
-    policies: dict[CommandId, Policy] = msgspec.field(default_factory=dict)
+    policies: dict[CommandId, TaskPolicy] = msgspec.field(default_factory=dict)
     edges: tuple[WorkEdge, ...] = ()
     inferred: tuple[InferredEdge, ...] = ()
 
@@ -115,7 +117,7 @@ class Reload(_Body, frozen=True, kw_only=True):
 StopCause = Literal["signal", "timeout", "failure"]
 
 
-class Stop(_Body, frozen=True, kw_only=True):
+class Stop(_RequestBodyBase, frozen=True, kw_only=True):
     """End attempts early. A coordinator makes this request if it received a signal, if the batch reached its time
     limit, or if the batch must halt because a task failed.
 

@@ -14,9 +14,11 @@ import re
 from collections.abc import Iterator
 from enum import Enum
 
-_SPECIAL = re.compile(r"""[\\'"`$#<(){}\n]|(?<!\w)case(?!\w)""")
-_DELIMITER = re.compile(r"""<<(-?)[ \t]*(?:(['"])([^'"\\$`\n]*)\2|(\\?)([^\s;&|<>()'"\\$`]+))(?=[\s;&|<>()]|\Z)""")
-_BEFORE_A_WORD = " \t\n;&|()<>"
+_SPECIAL_TEXT = re.compile(r"""[\\'"`$#<(){}\n]|(?<!\w)case(?!\w)""")
+_HERE_DOCUMENT_START = re.compile(
+    r"""<<(-?)[ \t]*(?:(['"])([^'"\\$`\n]*)\2|(\\?)([^\s;&|<>()'"\\$`]+))(?=[\s;&|<>()]|\Z)"""
+)
+_WORD_SEPARATORS = " \t\n;&|()<>"
 
 
 class ShellContext(Enum):
@@ -37,10 +39,10 @@ class ShellContext(Enum):
     DOUBTFUL = "text whose quoting only a shell can determine"
 
 
-_QUOTES = {"'": ShellContext.SINGLE, '"': ShellContext.DOUBLE, "`": ShellContext.BACKQUOTES}
+_CONTEXT_BY_QUOTE = {"'": ShellContext.SINGLE, '"': ShellContext.DOUBLE, "`": ShellContext.BACKQUOTES}
 # The text that ends each construct. Then: the constructs in which a backslash is not special, and those in which a
 # quote or a `$` has the same meaning as in a script.
-_ENDS = {
+_CONTEXT_ENDS = {
     ShellContext.SINGLE: "'",
     ShellContext.DOLLAR_SINGLE: "'",
     ShellContext.DOUBLE: '"',
@@ -48,9 +50,9 @@ _ENDS = {
     ShellContext.PARAMETER: "}",
     ShellContext.COMMENT: "\n",
 }
-_WITHOUT_BACKSLASH = {ShellContext.SINGLE, ShellContext.COMMENT}
-_WITH_QUOTES = {ShellContext.SCRIPT, ShellContext.PARAMETER, ShellContext.ARITHMETIC}
-_WITH_DOLLAR = {*_WITH_QUOTES, ShellContext.DOUBLE}
+_CONTEXTS_WITHOUT_BACKSLASH = {ShellContext.SINGLE, ShellContext.COMMENT}
+_CONTEXTS_WITH_QUOTES = {ShellContext.SCRIPT, ShellContext.PARAMETER, ShellContext.ARITHMETIC}
+_CONTEXTS_WITH_DOLLAR = {*_CONTEXTS_WITH_QUOTES, ShellContext.DOUBLE}
 
 
 def iter_places(script: str, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], ShellContext]]:
@@ -58,10 +60,10 @@ def iter_places(script: str, pattern: re.Pattern[str]) -> Iterator[tuple[re.Matc
 
     The pattern must begin with `{`. The time is linear in the length of the script.
     """
-    return _ScriptReader(script, pattern).places() if "{" in script else iter(())
+    return _ShellScriptReader(script, pattern).places() if "{" in script else iter(())
 
 
-class _ScriptReader:
+class _ShellScriptReader:
     def __init__(self, script: str, pattern: re.Pattern[str]) -> None:
         self._script = script
         self._place_pattern = pattern
@@ -76,7 +78,7 @@ class _ScriptReader:
 
     def places(self) -> Iterator[tuple[re.Match[str], ShellContext]]:
         at = 0
-        while special := _SPECIAL.search(self._script, at):
+        while special := _SPECIAL_TEXT.search(self._script, at):
             at = special.start()
             if match := self._place_pattern.match(self._script, at):
                 yield match, ShellContext.DOUBTFUL if self._is_doubtful else self._open[-1][0]
@@ -88,40 +90,42 @@ class _ScriptReader:
                 )
                 at = end
             else:
-                at = self._step(at, special[0])
+                at = self._read_special(at, special[0])
 
-    def _step(self, at: int, special: str) -> int:
+    def _read_special(self, at: int, special: str) -> int:
         """Open or close constructs for the special character at the position `at`. Return the next position to read."""
         inside = self._open[-1][0]
-        if special == "\\" and inside not in _WITHOUT_BACKSLASH:
-            return self._escape(at)
-        if special == _ENDS.get(inside):
+        if special == "\\" and inside not in _CONTEXTS_WITHOUT_BACKSLASH:
+            return self._read_escape(at)
+        if special == _CONTEXT_ENDS.get(inside):
             self._open.pop()
             # The newline is not skipped, because here-documents may begin after it.
             return at if inside is ShellContext.COMMENT else at + 1
-        if special in _QUOTES and (inside in _WITH_QUOTES or (inside is ShellContext.DOUBLE and special == "`")):
+        if special in _CONTEXT_BY_QUOTE and (
+            inside in _CONTEXTS_WITH_QUOTES or (inside is ShellContext.DOUBLE and special == "`")
+        ):
             # In "${x:-'}", whether ' begins a quotation depends on the text before it.
             is_character = (
                 special == "'" and inside is not ShellContext.SCRIPT and self._open[-2][0] is ShellContext.DOUBLE
             )
             self._is_doubtful |= is_character
-            return self._open_construct(_QUOTES[special], at + 1)
-        if special == "$" and inside in _WITH_DOLLAR:
-            return self._dollar(at)
+            return self._open_construct(_CONTEXT_BY_QUOTE[special], at + 1)
+        if special == "$" and inside in _CONTEXTS_WITH_DOLLAR:
+            return self._read_dollar(at)
         if special in "()" and inside in (ShellContext.SCRIPT, ShellContext.ARITHMETIC):
-            self._parenthesis(at, special)
+            self._read_parenthesis(at, special)
         elif inside is ShellContext.SCRIPT:
-            return self._word(at, special)
+            return self._read_word(at, special)
         return at + 1
 
     def _open_construct(self, inside: ShellContext, at: int, parentheses: int = 0) -> int:
         self._open.append((inside, parentheses))
         return at
 
-    def _escape(self, at: int) -> int:
+    def _read_escape(self, at: int) -> int:
         if self._script.startswith("\n", at + 1):
             before = self._script[at - 1 : at]
-            is_in_word = before not in _BEFORE_A_WORD and self._open[-1][0] is ShellContext.SCRIPT
+            is_in_word = before not in _WORD_SEPARATORS and self._open[-1][0] is ShellContext.SCRIPT
             self._is_doubtful |= is_in_word or before in ("$", "<")
         else:
             self._in_word_at = at + 2
@@ -129,7 +133,7 @@ class _ScriptReader:
         self._is_doubtful |= self._open[-1][0] is ShellContext.DOLLAR_SINGLE
         return at + 2
 
-    def _dollar(self, at: int) -> int:
+    def _read_dollar(self, at: int) -> int:
         is_in_double = self._open[-1][0] is ShellContext.DOUBLE
         if self._script.startswith("((", at + 1):
             return self._open_construct(ShellContext.ARITHMETIC, at + 3, 2)
@@ -141,7 +145,7 @@ class _ScriptReader:
             return self._open_construct(ShellContext.DOLLAR_SINGLE, at + 2)
         return at + 2 if self._script.startswith("$", at + 1) else at + 1
 
-    def _parenthesis(self, at: int, special: str) -> None:
+    def _read_parenthesis(self, at: int, special: str) -> None:
         inside, parentheses = self._open.pop()
         open_parentheses = parentheses + (1 if special == "(" else -1)
         if len(self._open) == 0:
@@ -156,8 +160,8 @@ class _ScriptReader:
         else:
             self._in_word_at = at + 1
 
-    def _word(self, at: int, special: str) -> int:
-        if special == "#" and at != self._in_word_at and (at == 0 or self._script[at - 1] in _BEFORE_A_WORD):
+    def _read_word(self, at: int, special: str) -> int:
+        if special == "#" and at != self._in_word_at and (at == 0 or self._script[at - 1] in _WORD_SEPARATORS):
             return self._open_construct(ShellContext.COMMENT, at + 1)
         if special == "<" and self._script.startswith("<<<", at):
             return at + 3
@@ -167,7 +171,7 @@ class _ScriptReader:
         return at + len(special)
 
     def _read_here_document(self, at: int) -> int:
-        match = _DELIMITER.match(self._script, at)
+        match = _HERE_DOCUMENT_START.match(self._script, at)
         if match is None:
             self._is_doubtful = True
             return at + 2

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-_NAME = "[A-Za-z_][A-Za-z0-9_]*"
-_REFERENCE = re.compile(rf"\$\$\{{|\$\{{({_NAME})(?::-([^{{}}]*))?\}}|\$\{{")
-_WHOLE = re.compile(rf"\$({_NAME})\Z")
-_BARE = re.compile(rf"(?<!\$)\$({_NAME})")
+_NAME_PATTERN = "[A-Za-z_][A-Za-z0-9_]*"
+_VARIABLE_REFERENCE = re.compile(rf"\$\$\{{|\$\{{({_NAME_PATTERN})(?::-([^{{}}]*))?\}}|\$\{{")
+_WHOLE_VALUE_VARIABLE = re.compile(rf"\$({_NAME_PATTERN})\Z")
+_BARE_VARIABLE = re.compile(rf"(?<!\$)\$({_NAME_PATTERN})")
 
 
 class VariableError(ValueError):
@@ -20,7 +20,7 @@ def expand_value(value: str, scope: Mapping[str, str], between: Callable[[str], 
 
     Raises VariableError.
     """
-    full_match = _WHOLE.match(value)
+    full_match = _WHOLE_VALUE_VARIABLE.match(value)
     return expand_variables(value if full_match is None else f"${{{full_match[1]}}}", scope, between)
 
 
@@ -32,7 +32,7 @@ def expand_variables(value: str, scope: Mapping[str, str], between: Callable[[st
     """
     pieces: list[str] = []
     at = 0
-    for match in _REFERENCE.finditer(value):
+    for match in _VARIABLE_REFERENCE.finditer(value):
         pieces.append(between(value[at : match.start()]))
         at = match.end()
         if match[0] == "$${":
@@ -49,7 +49,7 @@ def bare_variables(value: str) -> list[str]:
 
     They have the form `$NAME`, beside other text.
     """
-    return [] if _WHOLE.match(value) else [match[1] for match in _BARE.finditer(value)]
+    return [] if _WHOLE_VALUE_VARIABLE.match(value) else [match[1] for match in _BARE_VARIABLE.finditer(value)]
 
 
 def _lookup_value(name: str, default: str | None, scope: Mapping[str, str]) -> str:

@@ -27,12 +27,12 @@ WAITS_MAX = 100
 
 Strategy = Literal["serial", "parallel", "auto"]
 """The order in which tasks run. `auto` means parallel, with dependencies inferred from the texts of the tasks."""
-OnFailure = Literal["skip-dependents", "continue", "stop"]
-IfInterrupted = Literal["restart", "fail", "ask"]
+FailureAction = Literal["skip-dependents", "continue", "stop"]
+InterruptedAction = Literal["restart", "fail", "ask"]
 EdgeKind = Literal["needs", "after"]
-OnBlocked = Literal["end", "wait"]
-OnTrouble = Literal["fail", "ask"]
-Halt = Literal["soon", "now"]
+BlockedAction = Literal["end", "wait"]
+TroubleAction = Literal["fail", "ask"]
+HaltMode = Literal["soon", "now"]
 """The way to stop a batch after a failure: `soon` lets running tasks finish, `now` terminates them."""
 RetryReason = Literal["exit", "signal", "timeout", "stall", "check", "memory", "interrupted"]
 """Reasons of failed attempts that may be retried. A command that could not be started would fail again."""
@@ -80,7 +80,7 @@ class RejectedEdge(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
-class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class TaskPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The rules by which the scheduler runs a task. A task without a policy has these defaults.
 
     - `priority`: among tasks that are ready, a task of higher priority starts first.
@@ -100,7 +100,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     priority: int = 0
     pools: dict[str, int] = msgspec.field(default_factory=dict)
     exclusive: bool = False
-    if_interrupted: IfInterrupted = "restart"
+    if_interrupted: InterruptedAction = "restart"
     restarts_max: int = RESTARTS_MAX
     expected_seconds: float | None = None
     retries: int = 0
@@ -108,10 +108,10 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     backoff_factor: float = BACKOFF_FACTOR
     backoff_seconds_max: float = BACKOFF_SECONDS_MAX
     retry_reasons: tuple[RetryReason, ...] = RETRY_REASONS
-    on_exhausted: OnTrouble = "fail"
-    on_stall: OnTrouble = "fail"
+    on_exhausted: TroubleAction = "fail"
+    on_stall: TroubleAction = "fail"
 
-    def after_interruption(self, starts: int) -> IfInterrupted:
+    def after_interruption(self, starts: int) -> InterruptedAction:
         """Return what happens to a task after an interruption. It was started `starts` times in the round."""
         if self.if_interrupted != "restart":
             return self.if_interrupted
@@ -123,7 +123,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.after_interruption(1) == "restart"
 
 
-NO_POLICY = Policy()
+DEFAULT_POLICY = TaskPolicy()
 
 
 EventName = Literal[
@@ -135,20 +135,20 @@ EventName = Literal[
 ]  # fmt: skip
 """The names of events (model/work/event.py)."""
 
-NOTIFIED: tuple[EventName, ...] = (
+NOTIFIED_EVENTS_DEFAULT: tuple[EventName, ...] = (
     "BATCH_TASK_BLOCKED", "BATCH_COMPLETED", "BATCH_PARTIAL", "BATCH_FAILED", "BATCH_CANCELLED", "BATCH_DRAINED",
 )  # fmt: skip
 NOTIFY_SECONDS = 10.0
 
 
-class Notify(msgspec.Struct, frozen=True, kw_only=True):
+class NotifySettings(msgspec.Struct, frozen=True, kw_only=True):
     """A command that receives events. `command` has the form of `run` of a task.
 
     It is run for each event that is listed in `events`, for at most `timeout_seconds` each.
     """
 
     command: str | tuple[str, ...]
-    events: tuple[EventName, ...] = NOTIFIED
+    events: tuple[EventName, ...] = NOTIFIED_EVENTS_DEFAULT
     timeout_seconds: float = NOTIFY_SECONDS
 
 
@@ -214,25 +214,25 @@ class Work(Document, frozen=True, kw_only=True):
     edges: tuple[WorkEdge, ...] = ()
     inferred: tuple[InferredEdge, ...] = ()
     titles: dict[CommandId, str] = msgspec.field(default_factory=dict)
-    policies: dict[CommandId, Policy] = msgspec.field(default_factory=dict)
+    policies: dict[CommandId, TaskPolicy] = msgspec.field(default_factory=dict)
     strategy: Strategy = "serial"
     max_parallel: int = 1
-    on_failure: OnFailure = "skip-dependents"
+    on_failure: FailureAction = "skip-dependents"
     failures_max: int = 1
     pools: dict[str, int] = msgspec.field(default_factory=dict)
-    notify: Notify | None = None
-    on_blocked: OnBlocked = "end"
+    notify: NotifySettings | None = None
+    on_blocked: BlockedAction = "end"
     answering: AnsweringPolicy | None = None
     start_every_seconds: float = 0.0
     origin: ListOrigin = ListOrigin(directory=b"", files=())
     satisfied_needs: tuple[WorkEdge, ...] = ()
     done_before: dict[CommandId, str] = msgspec.field(default_factory=dict)
     timeout_seconds: float | None = None
-    halt: Halt = "soon"
+    halt: HaltMode = "soon"
 
-    def policy(self, command: CommandId) -> Policy:
+    def task_policy(self, command: CommandId) -> TaskPolicy:
         """Return the policy of a command."""
-        return self.policies.get(command, NO_POLICY)
+        return self.policies.get(command, DEFAULT_POLICY)
 
 
 def encode_work(work: Work) -> bytes:

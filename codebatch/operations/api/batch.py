@@ -29,17 +29,17 @@ if TYPE_CHECKING:
     from codebatch.operations.queries.findings import FindingsByRule
     from codebatch.operations.queries.impact import Impact
     from codebatch.operations.queries.records import FileContent, FileRecords
-    from codebatch.operations.queries.references import Progress
+    from codebatch.operations.queries.references import SearchProgress
     from codebatch.operations.queries.search_volume import SearchVolume
     from codebatch.operations.queries.source_line import InspectedLine, SourceLine
-    from codebatch.operations.queries.sql import Rows
+    from codebatch.operations.queries.sql import SqlResult
     from codebatch.query.answers.dependencies import Cycle, FileImport
     from codebatch.query.answers.summary import Summary
     from codebatch.query.completeness import Completeness
     from codebatch.query.fields import JsonRecord
     from codebatch.query.filters.filters import RecordFilter
-    from codebatch.query.filters.paths import Paths
-    from codebatch.query.filters.record_options import Filters, OneOrMany, OutputFilters
+    from codebatch.query.filters.paths import PathPatterns
+    from codebatch.query.filters.record_options import CommonFilters, OneOrMany, OutputFilters
 
 
 class Batch(RecordQueries):
@@ -93,9 +93,9 @@ class Batch(RecordQueries):
     @property
     def completeness(self) -> Completeness:
         """The completeness of the batch."""
-        from codebatch.query.completeness import completeness
+        from codebatch.query.completeness import tasks_completeness
 
-        return completeness(self.question.records, self.question.records.task_names)
+        return tasks_completeness(self.question.records, self.question.records.task_names)
 
     @property
     def is_stale(self) -> bool | None:
@@ -107,9 +107,9 @@ class Batch(RecordQueries):
 
     def status(self) -> BatchStatus:
         """Return the current state of the batch and of each task."""
-        from codebatch.operations.queries.batches import status
+        from codebatch.operations.queries.batches import read_batch_status
 
-        return status(self.question.store, self.question.batch)
+        return read_batch_status(self.question.store, self.question.batch)
 
     def summary(self, task: str | None = None) -> Answer[Summary]:
         """Return the number of files, lines and records. With `task`, only records of this task are counted."""
@@ -142,19 +142,19 @@ class Batch(RecordQueries):
         severity: Severity | Sequence[Severity] | None = None,
         code: OneOrMany = None,
         tool: OneOrMany = None,
-        **filters: Unpack[Filters],
+        **filters: Unpack[CommonFilters],
     ) -> Answer[FindingsByRule]:
         """Return findings grouped by rule, the most severe rules first.
 
         The filters are the same as in `diagnostics`. Hints are left out, unless `severity` selects them.
         """
-        from codebatch.operations.queries.findings import find
-        from codebatch.query.filters.record_options import Filters, make_filter
+        from codebatch.operations.queries.findings import find_findings
+        from codebatch.query.filters.record_options import CommonFilters, make_filter
 
         record_filter = make_filter(
-            filters, Filters, {"kind": "diagnostic", "severity": severity, "code": code, "tool": tool}
+            filters, CommonFilters, {"kind": "diagnostic", "severity": severity, "code": code, "tool": tool}
         )
-        return self.check(find(self.question, record_filter, filters.get("task")))
+        return self.check(find_findings(self.question, record_filter, filters.get("task")))
 
     def top(
         self, by: str = "kind", *, limit: int | None = None, task: str | None = None
@@ -170,7 +170,7 @@ class Batch(RecordQueries):
         """
         from codebatch.operations.queries import records
 
-        return self.check(records.rank(self.question, by, limit=limit, task=task))
+        return self.check(records.rank_values(self.question, by, limit=limit, task=task))
 
     def count_searched(self, kinds: Collection[str], task: str | None = None) -> SearchVolume:
         """Return how much a query searches: the number of records of some types, and the number of files.
@@ -223,14 +223,14 @@ class Batch(RecordQueries):
         named = () if kind is None else as_tuple("kind", kind)
         displayed_kinds = () if for_machines else KINDS_FOR_PEOPLE
         return self.check(
-            records.inspect(self.question, path, RecordFilter(kinds=named or displayed_kinds), kinds=named)
+            records.inspect_file(self.question, path, RecordFilter(kinds=named or displayed_kinds), kinds=named)
         )
 
     def overview(self, path: str) -> Answer[Overview]:
         """Return a summary of a file: its rank by complexity, its most complex functions, and its findings."""
-        from codebatch.operations.queries.file_overview import overview
+        from codebatch.operations.queries.file_overview import read_overview
 
-        return self.check(overview(self.question, path))
+        return self.check(read_overview(self.question, path))
 
     def split_place(self, argument: str) -> tuple[str, int | None]:
         """Split `FILE:LINE` or `FILE:LINE:COLUMN` into a file and a line.
@@ -260,30 +260,30 @@ class Batch(RecordQueries):
 
     def outline(self, path: str) -> Answer[FileRecords]:
         """Return the definitions of a file in source order, without imports."""
-        from codebatch.operations.queries.definitions import outline
+        from codebatch.operations.queries.definitions import read_outline
 
-        return self.check(outline(self.question, path))
+        return self.check(read_outline(self.question, path))
 
     def definitions(self, name: str) -> Answer[list[JsonRecord]]:
         """Return the definitions of a name, sorted by path and location. Imports are not included.
 
         The name can be qualified, such as `Class.method`.
         """
-        from codebatch.operations.queries.definitions import definitions
+        from codebatch.operations.queries.definitions import find_definitions
 
-        return self.check(definitions(self.question, name))
+        return self.check(find_definitions(self.question, name))
 
     def callers(self, name: str) -> Answer[list[Caller]]:
         """Return the functions that call a name, sorted by path and first call.
 
         The name can be qualified, such as `Class.method`.
         """
-        from codebatch.operations.queries.definitions import callers
+        from codebatch.operations.queries.definitions import find_callers
 
-        return self.check(callers(self.question, name))
+        return self.check(find_callers(self.question, name))
 
     def references(
-        self, name: str, *, role: OneOrMany = None, path: Paths = "", progress: Progress | None = None
+        self, name: str, *, role: OneOrMany = None, path: PathPatterns = "", progress: SearchProgress | None = None
     ) -> Answer[list[JsonRecord]]:
         """Return all occurrences of a name, or only occurrences in some roles: `definition`, `import`, `call` or
         `reference`.
@@ -291,12 +291,12 @@ class Batch(RecordQueries):
         Each row has `path` or `path_b64`, `name`, `line`, `column`, `role` and `scope`. `progress` is called with two
         numbers: the files searched so far, and all files.
         """
-        from codebatch.operations.queries.references import ignore_progress, references
+        from codebatch.operations.queries.references import find_references, ignore_progress
         from codebatch.query.filters.record_options import as_tuple
 
         roles = () if role is None else as_tuple("role", role)
         report_progress = progress or ignore_progress
-        return self.check(references(self.question, name, roles=roles, path=path, progress=report_progress))
+        return self.check(find_references(self.question, name, roles=roles, path=path, progress=report_progress))
 
     def find(
         self,
@@ -304,12 +304,12 @@ class Batch(RecordQueries):
         language: str,
         query: str | None = None,
         pattern: str | None = None,
-        path: Paths = "",
+        path: PathPatterns = "",
         limit: int | None = None,
         by_file: bool = False,
         jobs: int = 1,
         file_seconds: float = 30.0,
-        progress: Progress | None = None,
+        progress: SearchProgress | None = None,
     ) -> Answer[list[JsonRecord]]:
         """Return the code that matches a tree-sitter query or a pattern (TASKS.md "Patterns"), in files of a language.
 
@@ -323,7 +323,7 @@ class Batch(RecordQueries):
           incomplete.
         - `progress`: called with two numbers, the files searched so far and all files.
         """
-        from codebatch.operations.queries.code_search import CodeSearch, find
+        from codebatch.operations.queries.code_search import CodeSearch, find_code
         from codebatch.operations.queries.references import ignore_progress
 
         search = CodeSearch(
@@ -336,10 +336,10 @@ class Batch(RecordQueries):
             jobs=jobs,
             file_seconds=file_seconds,
         )
-        return self.check(find(self.question, search, progress or ignore_progress))
+        return self.check(find_code(self.question, search, progress or ignore_progress))
 
     @contextlib.contextmanager
-    def sql(self, statement: str) -> Iterator[Answer[Rows]]:
+    def sql(self, statement: str) -> Iterator[Answer[SqlResult]]:
         """Run a SELECT statement over the records of the batch (SPEC.md "SQL"). DuckDB must be installed.
 
         Use this method in a `with` statement. The rows are available until the block ends.
@@ -356,7 +356,7 @@ class Batch(RecordQueries):
         files: bool = False,
         least: int | None = None,
         limit: int = 10,
-        path: Paths = "",
+        path: PathPatterns = "",
         lang: OneOrMany = None,
         everything: bool = False,
     ) -> Answer[Hotspots]:
@@ -368,12 +368,12 @@ class Batch(RecordQueries):
         - `everything`: include tests, vendored and generated code, and functions in partially parsed files. By default,
           they are only counted.
         """
-        from codebatch.operations.hotspots.hotspots import hotspots
+        from codebatch.operations.hotspots.hotspots import find_hotspots
         from codebatch.query.filters.record_options import as_tuple
 
         languages = () if lang is None else as_tuple("lang", lang)
         return self.check(
-            hotspots(
+            find_hotspots(
                 self.question,
                 by,
                 files=files,
@@ -386,7 +386,13 @@ class Batch(RecordQueries):
         )
 
     def copies(
-        self, *, least: int = 1, first: int = 1, limit: int | None = None, path: Paths = "", everything: bool = False
+        self,
+        *,
+        least: int = 1,
+        first: int = 1,
+        limit: int | None = None,
+        path: PathPatterns = "",
+        everything: bool = False,
     ) -> Answer[DuplicateBlocks]:
         """Return duplicate blocks of at least `least` code lines, the longest first.
 
@@ -441,17 +447,17 @@ class Batch(RecordQueries):
 
     def impact(self, path: str, depth: int | None = None) -> Answer[Impact]:
         """Return the files that depend on a file. `depth` limits the number of import steps, by default unlimited."""
-        from codebatch.operations.queries.dependencies import impact
+        from codebatch.operations.queries.dependencies import find_impact
 
-        return self.check(impact(self.question, path, depth))
+        return self.check(find_impact(self.question, path, depth))
 
-    def imports(self, path: Paths = "") -> Answer[list[FileImport]]:
+    def imports(self, path: PathPatterns = "") -> Answer[list[FileImport]]:
         """Return all imports between files, sorted by path. With `path`, only imports from or to matching files."""
-        from codebatch.operations.queries.dependencies import imports
+        from codebatch.operations.queries.dependencies import find_imports
 
-        return self.check(imports(self.question, path))
+        return self.check(find_imports(self.question, path))
 
-    def import_cycles(self, path: Paths = "", *, everything: bool = False) -> Answer[list[Cycle]]:
+    def import_cycles(self, path: PathPatterns = "", *, everything: bool = False) -> Answer[list[Cycle]]:
         """Return import cycles, the smallest first. With `path`, only cycles with a matching file.
 
         By default, these cycles are left out. `everything` includes them:
@@ -459,9 +465,9 @@ class Batch(RecordQueries):
         - cycles that consist only of tests, vendored and generated files
         - cycles through imports that are not executed while files are loaded
         """
-        from codebatch.operations.queries.dependencies import import_cycles
+        from codebatch.operations.queries.dependencies import find_import_cycles
 
-        return self.check(import_cycles(self.question, path, everything=everything))
+        return self.check(find_import_cycles(self.question, path, everything=everything))
 
 
 def compare_batches(
@@ -477,9 +483,9 @@ def compare_batches(
     The result has the rows with a record that passes the filter `record_filter`. Raises InvalidInput, also for batches
     of different projects, StoreCorrupt, and BatchIncomplete for an incomplete batch that was not opened with `partial`.
     """
-    from codebatch.operations.comparison.comparison import compare, refuse_unrelated_batches
+    from codebatch.operations.comparison.comparison import compare_batches, refuse_unrelated_batches
 
-    comparison = compare(old.question, new.question, kinds, asked=record_filter, task=task)
+    comparison = compare_batches(old.question, new.question, kinds, asked=record_filter, task=task)
     old.check(comparison.old)
     new.check(comparison.new)
     refuse_unrelated_batches(comparison)

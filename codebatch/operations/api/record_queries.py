@@ -64,10 +64,10 @@ class Records(Answer[Iterable["JsonRecord"]], Generic[R]):
     def _typed(self) -> Iterator[Record]:
         from msgspec import ValidationError, convert
 
-        from codebatch.model.record import TAGS
+        from codebatch.model.record import TAG_BY_TYPE
         from codebatch.query.filters.filters import path_bytes
 
-        types = {tag: type_ for type_, tag in TAGS.items()}
+        types = {tag: type_ for type_, tag in TAG_BY_TYPE.items()}
         batch_id = self.question.batch.id
         for row in self._records:
             self._check_open()
@@ -162,7 +162,7 @@ class RecordQueries(ABC):
     ) -> Records[R]:
         from msgspec import structs
 
-        from codebatch.operations.queries.records import search
+        from codebatch.operations.queries.records import search_records
         from codebatch.query.fields import select_fields
         from codebatch.query.filters.record_options import (
             KINDS_FOR_PEOPLE,
@@ -180,7 +180,7 @@ class RecordQueries(ABC):
             record_filter = structs.replace(record_filter, kinds=KINDS_FOR_PEOPLE)
 
         def ask() -> Answer[Iterator[JsonRecord]]:
-            return search(self.question, record_filter, task=task, kinds=named_kinds, shape=shape)
+            return search_records(self.question, record_filter, task=task, kinds=named_kinds, shape=shape)
 
         answer = self.check(ask())
         first_iterators = [answer.result]

@@ -24,11 +24,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from codebatch.errors import InvalidInput
-from codebatch.operations import Note
+from codebatch.operations import NoteCallback
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.project import stores
 from codebatch.operations.queries import batch_query
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 
 if TYPE_CHECKING:
     from codebatch.operations.queries.batches import ListedBatch
@@ -44,7 +44,7 @@ class Store:
                 print(listed.state, store.root)
     """
 
-    def __init__(self, store: StoreDir, note: Note, on_skipped: Note | None = None) -> None:
+    def __init__(self, store: StoreDir, note: NoteCallback, on_skipped: NoteCallback | None = None) -> None:
         """Wrap a store.
 
         `on_skipped` receives notes about newer batches that are skipped; by default `note` receives them.
@@ -60,7 +60,7 @@ class Store:
         return self._store.root
 
     @property
-    def note(self) -> Note:
+    def note(self) -> NoteCallback:
         """The function that receives notes, such as a note about a damaged batch that is skipped."""
         return self._note
 
@@ -136,7 +136,9 @@ class Store:
         self.close()
 
 
-def open(path: str | Path | None = None, *, project: str | Path | None = None, note: Note | None = None) -> Store:
+def open(
+    path: str | Path | None = None, *, project: str | Path | None = None, note: NoteCallback | None = None
+) -> Store:
     """Open the store at a path, by default the store of the project.
 
     - `project`: a directory of the project, by default the current directory. The default batch is the latest batch of

@@ -12,29 +12,29 @@ import msgspec
 
 from codebatch.compare.absence.reasons import AbsenceReasons
 from codebatch.compare.batches import differing_records, read_task_records
-from codebatch.compare.differences import Change, ComparedRecord, Counts, change_sort_key
+from codebatch.compare.differences import Change, ComparedRecord, StateCounts, change_sort_key
 from codebatch.compare.matching.finding_pairs import FindingsByPath, ReportedFinding, match_findings
 from codebatch.compare.matching.trees import TreeComparison
-from codebatch.compare.records import COMPARED_KINDS, compare_kind, is_missing, matching_groups
-from codebatch.compare.states import State, matched_state, new_finding_state, old_finding_state
+from codebatch.compare.records import COMPARED_KINDS, compare_kind, is_absent_record, matching_groups
+from codebatch.compare.states import ChangeState, matched_state, new_finding_state, old_finding_state
 from codebatch.compare.tree_files import tree_file_from_entry
 from codebatch.errors import InvalidInput
 from codebatch.model.record import Diagnostic, Duplicate
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.query.answers.counting import count_records
-from codebatch.query.completeness import check_kinds, completeness, emitting_tasks
+from codebatch.query.completeness import check_kinds, emitting_tasks, tasks_completeness
 from codebatch.query.filters.arguments import refuse_unknown
 from codebatch.query.filters.filters import RecordFilter
 from codebatch.query.sources.records import BatchRecords
 from codebatch.system.processes.garbage_collector import collector_paused
 
-KINDS = ("diagnostic", *COMPARED_KINDS)
+COMPARABLE_KINDS = ("diagnostic", *COMPARED_KINDS)
 """The record types that can be compared."""
 
-STATES: tuple[State, ...] = get_args(State)
-CHANGED = tuple(state for state in STATES if state != "unchanged")
+CHANGE_STATES: tuple[ChangeState, ...] = get_args(ChangeState)
+CHANGED_STATES = tuple(state for state in CHANGE_STATES if state != "unchanged")
 
-_ALL = RecordFilter()
+_NO_FILTER = RecordFilter()
 
 
 class Comparison:
@@ -58,7 +58,7 @@ class Comparison:
         self.trees = TreeComparison(old.question.records, new.question.records)
         self.kinds = kinds
         self._record_filter = record_filter
-        self._has_no_filter = record_filter == _ALL
+        self._has_no_filter = record_filter == _NO_FILTER
         self._task = task
 
     @property
@@ -66,7 +66,7 @@ class Comparison:
         """Whether the comparison is complete: both batches are complete, and no file that it had to read is missing."""
         return self.old.is_complete and self.new.is_complete and not self.trees.lost
 
-    def differences(self, states: Collection[State] = CHANGED) -> Iterator[Change]:
+    def differences(self, states: Collection[ChangeState] = CHANGED_STATES) -> Iterator[Change]:
         """Return the changes in the given states, sorted by record type, path and location.
 
         Removed records are sorted by their old location. Unchanged findings are included only if `unchanged` is one of
@@ -78,17 +78,17 @@ class Comparison:
         return iter(changes) if self._has_no_filter else filter(self._is_requested, changes)
 
     @cached_property
-    def counts(self) -> Counts:
+    def counts(self) -> StateCounts:
         """The number of changes in each state. Raises InvalidInput or StoreCorrupt."""
-        state_counts: Counter[State] = Counter()
+        state_counts: Counter[ChangeState] = Counter()
         for kind, all_changes in self._by_kind.items():
             requested = all_changes if self._has_no_filter else filter(self._is_requested, all_changes)
             state_counts.update([change.state for change in requested])
-            present = [change for change in all_changes if not is_missing(change.new)]
+            present = [change for change in all_changes if not is_absent_record(change.new)]
             if not self._has_no_filter:
                 present = [change for change in present if self._passes(self.trees.new, change.new)]
             state_counts["unchanged"] += self._count_untouched(kind, present)
-        return {state: state_counts[state] for state in STATES}
+        return {state: state_counts[state] for state in CHANGE_STATES}
 
     def _count_untouched(self, kind: str, changes: Sequence[Change]) -> int:
         """Return the number of unchanged records of a type in the new batch.
@@ -118,7 +118,7 @@ class Comparison:
         of the batches or its content is missing. Raises StoreCorrupt.
         """
         old = self.trees.old_path(path)
-        return None if old is None else self.trees.lines("new", path, old)
+        return None if old is None else self.trees.matching_lines("new", path, old)
 
     @cached_property
     def _by_kind(self) -> dict[str, list[Change]]:
@@ -202,7 +202,7 @@ def compares_only_files(kinds: Collection[str]) -> bool:
     return {*kinds} == {"file"}
 
 
-def compare(
+def compare_batches(
     old: BatchQuery,
     new: BatchQuery,
     kinds: Collection[str] = ("diagnostic",),
@@ -215,7 +215,7 @@ def compare(
     The result has only the changes with a record that passes the filter `asked`. Call `refuse_unrelated_batches` with
     the result before using it.
     """
-    refuse_unknown("kind", kinds, KINDS)
+    refuse_unknown("kind", kinds, COMPARABLE_KINDS)
     record_filter = (asked or RecordFilter()).check()
     return Comparison(
         _comparison_completeness(old, kinds, task),
@@ -248,4 +248,4 @@ def _comparison_completeness(question: BatchQuery, kinds: Collection[str], task:
     kinds = [kind for kind in kinds if kind != "file"]
     check_kinds(lambda: question.catalogue, records, kinds)
     needed = () if not kinds else names if records.source.is_done else emitting_tasks(question.catalogue, names, kinds)
-    return Answer(question=question, result=None, completeness=completeness(records, needed))
+    return Answer(question=question, result=None, completeness=tasks_completeness(records, needed))

@@ -18,19 +18,19 @@ from typing import NamedTuple
 from codebatch.errors import AmbiguousId, InvalidId, NotInStore, UnknownId
 from codebatch.git.ancestry import Repository
 from codebatch.model.digest import Digest
-from codebatch.operations import Note
+from codebatch.operations import NoteCallback
 from codebatch.operations.history.checkouts import find_source_repository
 from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.query.sources.records import BatchRecords
 from codebatch.query.sources.sources import EmptySource
 from codebatch.snapshotting.staleness import find_stat_cache
-from codebatch.store.batches.batches import BatchDir, BatchFile, BatchId, iter_batches
+from codebatch.store.batches.batch_directory import BatchDir, BatchFile, BatchId, iter_batches
 from codebatch.store.batches.snapshot_references import resolve_snapshot
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.snapshots.snapshots import Snapshot
 
-_SNAPSHOT = "snap-"
-_SHOWN_MAX = 80
+_SNAPSHOT_PREFIX = "snap-"
+_REFERENCE_SHOWN_MAX = 80
 
 
 class NamedCommit(NamedTuple):
@@ -50,7 +50,9 @@ OpenQuery = Callable[[str], BatchQuery]
 """A function that returns the query of a batch for its reference, as `Store.batch` does."""
 
 
-def find_revision(store: StoreDir, reference: str, ask: OpenQuery, note: Note, *, of_files: bool = False) -> BatchQuery:
+def find_revision(
+    store: StoreDir, reference: str, ask: OpenQuery, note: NoteCallback, *, of_files: bool = False
+) -> BatchQuery:
     """Return the batch that a reference names. For a snapshot or a commit, return its latest batch.
 
     Batches with uncommitted changes do not count as batches of a commit. Nothing is analysed: a commit without a batch
@@ -68,7 +70,7 @@ def find_revision(store: StoreDir, reference: str, ask: OpenQuery, note: Note, *
 
 
 def name_revision(
-    store: StoreDir, reference: str, ask: OpenQuery, note: Note, *, of_files: bool = False
+    store: StoreDir, reference: str, ask: OpenQuery, note: NoteCallback, *, of_files: bool = False
 ) -> BatchQuery | NamedCommit:
     """Return the batch that a reference names, otherwise the commit that it names.
 
@@ -76,7 +78,7 @@ def name_revision(
     """
     repository = _current_repository()
     commit_id = None if repository is None else repository.find(reference)
-    names_snapshot = reference.startswith(_SNAPSHOT)
+    names_snapshot = reference.startswith(_SNAPSHOT_PREFIX)
     try:
         if names_snapshot:
             query = _open_snapshot_query(store, reference, ask, note, of_files=of_files)
@@ -100,7 +102,9 @@ def find_commit_batch(store: StoreDir, commit: NamedCommit) -> BatchDir | None:
     )
 
 
-def _open_snapshot_query(store: StoreDir, reference: str, ask: OpenQuery, note: Note, *, of_files: bool) -> BatchQuery:
+def _open_snapshot_query(
+    store: StoreDir, reference: str, ask: OpenQuery, note: NoteCallback, *, of_files: bool
+) -> BatchQuery:
     snapshot = resolve_snapshot(store, reference)
     batches = (batch for batch in iter_batches(store, kind="any") if batch.about.snapshot_id == snapshot.id)
     batch = next(batches, None)
@@ -112,7 +116,7 @@ def _open_snapshot_query(store: StoreDir, reference: str, ask: OpenQuery, note: 
     raise UnknownId(f"no batch of the snapshot {snapshot.id}", hint=hint)
 
 
-def _query_without_batch(store: StoreDir, snapshot: Snapshot, note: Note) -> BatchQuery:
+def _query_without_batch(store: StoreDir, snapshot: Snapshot, note: NoteCallback) -> BatchQuery:
     """Return a query of a placeholder batch over a snapshot. The placeholder has no tasks and is not stored."""
     document = snapshot.document
     about = BatchFile(
@@ -150,4 +154,4 @@ def _unknown_revision(reference: str, repository: Repository, error: InvalidId |
         hint = f"ranges of commits are not supported; give both ends as arguments: {' '.join(ends)}"
     elif repository.is_shallow:
         hint = f"{hint}; this clone is shallow, fetch more commits with: git fetch --unshallow"
-    return kind(f"no batch or commit {reference[:_SHOWN_MAX]!r}", hint=hint)
+    return kind(f"no batch or commit {reference[:_REFERENCE_SHOWN_MAX]!r}", hint=hint)

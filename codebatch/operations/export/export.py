@@ -11,26 +11,26 @@ import msgspec
 from codebatch.errors import InvalidInput
 from codebatch.interchange.checkstyle import export_checkstyle
 from codebatch.interchange.ctags import export_ctags
-from codebatch.interchange.findings import Export, ExportedFinding, ExportedFindings, Form
+from codebatch.interchange.findings import Export, ExportedFinding, ExportedFindings, ExportFormat
 from codebatch.interchange.github import export_github
 from codebatch.interchange.gitlab import export_gitlab
 from codebatch.interchange.rdjson import export_rdjson
 from codebatch.interchange.sarif import export_sarif
-from codebatch.interchange.scanning_limits import cut, group_by_tool
+from codebatch.interchange.scanning_limits import group_by_tool, limit_findings_by_tool
 from codebatch.model.record import Severity
-from codebatch.model.text.suggestions import did_you_mean
+from codebatch.model.text.suggestions import did_you_mean_text
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.comparison.comparison import Comparison
 from codebatch.operations.export.findings import with_fingerprints, worst_first
 from codebatch.operations.export.notebooks import relocate_notebook_findings
-from codebatch.operations.export.regressions import not_comparable, regressions, suppressed
+from codebatch.operations.export.regressions import iter_not_comparable, iter_regressions, iter_suppressed
 from codebatch.operations.export.sources import BatchSources
 from codebatch.operations.export.tools import possible_tools, rule_summaries
 from codebatch.operations.queries.batch_query import Answer
-from codebatch.operations.queries.findings import SHOWN
+from codebatch.operations.queries.findings import SEVERITIES_SHOWN
 from codebatch.query.completeness import Completeness, emitting_tasks
 from codebatch.query.filters.filters import path_bytes
-from codebatch.query.filters.record_options import Filters, OneOrMany, as_tuple
+from codebatch.query.filters.record_options import CommonFilters, OneOrMany, as_tuple
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 
 def make_export(
     batch: Batch,
-    form: Form,
+    form: ExportFormat,
     *,
     than: Batch | str | None = None,
     severity: Severity | Sequence[Severity] | None = None,
     code: OneOrMany = None,
     tool: OneOrMany = None,
-    **filters: Unpack[Filters],
+    **filters: Unpack[CommonFilters],
 ) -> Answer[Export]:
     """Return the findings of a batch in the format of another program.
 
@@ -61,9 +61,9 @@ def make_export(
         symbols = batch.symbols(**filters)
         tags = export_ctags((path_bytes(symbol), symbol) for symbol in symbols.result)
         return Answer(question=batch.question, result=tags, completeness=symbols.completeness)
-    if form not in get_args(Form):
-        raise InvalidInput(f"unknown format {form!r}", hint=did_you_mean(form, get_args(Form)))
-    severity = severity or SHOWN
+    if form not in get_args(ExportFormat):
+        raise InvalidInput(f"unknown format {form!r}", hint=did_you_mean_text(form, get_args(ExportFormat)))
+    severity = severity or SEVERITIES_SHOWN
     if than is None:
         answer = batch.diagnostics(severity=severity, code=code, tool=tool, **filters)
         chosen = _ExportInput([ExportedFinding(diagnostic, diagnostic.path_bytes) for diagnostic in answer], answer)
@@ -88,19 +88,19 @@ class _ExportInput(NamedTuple):
     omission_notes: tuple[str, ...] = ()
 
 
-def _choose_regressions(comparison: Comparison, form: Form) -> _ExportInput:
-    findings = [*regressions(comparison)]
+def _choose_regressions(comparison: Comparison, form: ExportFormat) -> _ExportInput:
+    findings = [*iter_regressions(comparison)]
     if form == "sarif":
-        findings += suppressed(comparison)
+        findings += iter_suppressed(comparison)
     return _ExportInput(
         findings,
         comparison.old if comparison.new.is_complete and not comparison.old.is_complete else comparison.new,
         frozenset(path for _, path in comparison.trees.lost),
-        tuple(not_comparable(comparison)),
+        tuple(iter_not_comparable(comparison)),
     )
 
 
-def _build_export(batch: Batch, form: Form, chosen: _ExportInput, tools: dict[str, str]) -> Answer[Export]:
+def _build_export(batch: Batch, form: ExportFormat, chosen: _ExportInput, tools: dict[str, str]) -> Answer[Export]:
     records = batch.question.records
     sources = BatchSources(records, chosen.lost)
     findings = worst_first(records, chosen.findings) if form in ("sarif", "github") else chosen.findings
@@ -118,7 +118,7 @@ def _build_export(batch: Batch, form: Form, chosen: _ExportInput, tools: dict[st
 
     match form:
         case "sarif":
-            accepted = cut(group_by_tool(findings, tools))
+            accepted = limit_findings_by_tool(group_by_tool(findings, tools))
             identified = group_by_tool(identify([*chain(*accepted.values())]), dict.fromkeys(accepted, ""))
             export = export_sarif(exported_findings(), identified, rule_summaries(accepted))
         case "github":

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from codebatch.compare.batches import read_items
 from codebatch.compare.matching.fingerprints import fingerprints
-from codebatch.compare.matching.scopes import NO_SCOPES, Scopes, have_scopes, read_scopes
-from codebatch.compare.matching.texts import Texts
+from codebatch.compare.matching.scopes import NO_SCOPES, FileScopes, have_scopes, read_scopes
+from codebatch.compare.matching.texts import FileTexts
 from codebatch.interchange.findings import ExportedFinding
 from codebatch.model.record import SEVERITIES, Diagnostic
 from codebatch.operations.export.sources import BatchSources
@@ -26,7 +26,7 @@ def worst_first(records: BatchRecords, outgoing: Iterable[ExportedFinding]) -> l
 
     def rank(outgoing: ExportedFinding) -> tuple[bool, int, bool, bytes, int, int, str, str]:
         is_secondary, finding = non_production.category_of(outgoing.path) is not None, outgoing.diagnostic
-        severity_rank = _RANKS[finding.severity]
+        severity_rank = _SEVERITY_RANKS[finding.severity]
         return (
             not outgoing.is_changed,
             severity_rank,
@@ -65,23 +65,25 @@ def with_fingerprints(
     for path, indexes in files.items():
         content = sources.content(path)
         if content is not None:
-            of_file = _finding_fingerprints(every[path], Texts(content.split(b"\n")), scopes.get(path, NO_SCOPES))
+            of_file = _finding_fingerprints(every[path], FileTexts(content.split(b"\n")), scopes.get(path, NO_SCOPES))
             for index in indexes:
                 if remaining := of_file.get(outgoing[index].diagnostic):
                     identified[index] = outgoing[index]._replace(fingerprint=remaining.pop(0))
     return identified
 
 
-def _finding_fingerprints(every: Sequence[Diagnostic], texts: Texts, scopes: Scopes) -> dict[Diagnostic, list[str]]:
+def _finding_fingerprints(
+    every: Sequence[Diagnostic], texts: FileTexts, scopes: FileScopes
+) -> dict[Diagnostic, list[str]]:
     """Return the fingerprints of the findings of a file.
 
     Equal findings are one key of the result; its list has a fingerprint for each of them.
     """
     by_finding: dict[Diagnostic, list[str]] = defaultdict(list)
-    findings = [texts.finding(diagnostic, scopes.at(diagnostic.line)) for diagnostic in every]
+    findings = [texts.make_matchable(diagnostic, scopes.scope_at(diagnostic.line)) for diagnostic in every]
     for diagnostic, fingerprint in zip(every, fingerprints(findings), strict=True):
         by_finding[diagnostic].append(fingerprint)
     return by_finding
 
 
-_RANKS = {severity: rank for rank, severity in enumerate(SEVERITIES)}
+_SEVERITY_RANKS = {severity: rank for rank, severity in enumerate(SEVERITIES)}

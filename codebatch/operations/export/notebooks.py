@@ -20,10 +20,10 @@ from codebatch.model.record import Diagnostic
 from codebatch.operations.export.sources import BatchSources
 from codebatch.operations.queries.source_text import notebook_cell_lines
 
-_SOURCE = re.compile(rb'\s*"source"\s*:')
-_AROUND = b" \t\r[],"
+_SOURCE_KEY = re.compile(rb'\s*"source"\s*:')
+_AROUND_SOURCE_LINE = b" \t\r[],"
 
-_Notebook = tuple[list[bytes], list[list[str]]]
+_NotebookLines = tuple[list[bytes], list[list[str]]]
 
 
 def relocate_notebook_findings(outgoing: Sequence[ExportedFinding], sources: BatchSources) -> list[ExportedFinding]:
@@ -31,27 +31,27 @@ def relocate_notebook_findings(outgoing: Sequence[ExportedFinding], sources: Bat
 
     Return all findings, including those in other files.
     """
-    notebooks: dict[bytes, _Notebook] = {}
+    notebooks: dict[bytes, _NotebookLines] = {}
     for path in {finding.path for finding in outgoing if finding.diagnostic.cell is not UNSET}:
         content = sources.content(path) or b""
         notebooks[path] = content.split(b"\n"), notebook_cell_lines(content)
     return [
         finding
         if finding.diagnostic.cell is UNSET
-        else finding._replace(diagnostic=_relocate(finding.diagnostic, *notebooks[finding.path]))
+        else finding._replace(diagnostic=_relocate_to_file(finding.diagnostic, *notebooks[finding.path]))
         for finding in outgoing
     ]
 
 
-def _relocate(diagnostic: Diagnostic, lines: list[bytes], cells: list[list[str]]) -> Diagnostic:
+def _relocate_to_file(diagnostic: Diagnostic, lines: list[bytes], cells: list[list[str]]) -> Diagnostic:
     message = f"{diagnostic.message} (cell {diagnostic.cell}, line {diagnostic.cell_line})"
-    if not _holds_its_code(diagnostic, lines, cells):
+    if not _has_code_at_line(diagnostic, lines, cells):
         return replace(diagnostic, message=message, line=1, column=1, end_line=1, end_column=1)
     last = max(diagnostic.end_line - (diagnostic.end_column <= 1), diagnostic.line)
     return replace(diagnostic, message=message, column=1, end_line=last + 1, end_column=1)
 
 
-def _holds_its_code(diagnostic: Diagnostic, lines: list[bytes], cells: list[list[str]]) -> bool:
+def _has_code_at_line(diagnostic: Diagnostic, lines: list[bytes], cells: list[list[str]]) -> bool:
     """Return whether the JSON line of a finding contains exactly the line of code to which the finding refers."""
     cell, line = diagnostic.cell, diagnostic.cell_line
     if cell is UNSET or line is UNSET or not 0 < cell <= len(cells) or not 0 < line <= len(cells[cell - 1]):
@@ -59,6 +59,6 @@ def _holds_its_code(diagnostic: Diagnostic, lines: list[bytes], cells: list[list
     code = cells[cell - 1][line - 1]
     text = lines[diagnostic.line - 1] if 0 < diagnostic.line <= len(lines) else b""
     try:
-        return json.loads(_SOURCE.sub(b"", text).strip(_AROUND)) in (code, f"{code}\n")
+        return json.loads(_SOURCE_KEY.sub(b"", text).strip(_AROUND_SOURCE_LINE)) in (code, f"{code}\n")
     except ValueError:
         return False

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from codebatch.compare.matching.lines import NOWHERE
-from codebatch.compare.states import REGRESSIONS
+from codebatch.compare.matching.lines import NO_LINE
+from codebatch.compare.states import REGRESSION_STATES
 from codebatch.interchange.findings import ExportedFinding
 from codebatch.model.entry import path_fields
 from codebatch.model.record import Diagnostic
@@ -18,17 +18,17 @@ from codebatch.model.text.quantities import count_text
 from codebatch.operations.comparison.comparison import Comparison
 
 
-def regressions(comparison: Comparison) -> Iterator[ExportedFinding]:
+def iter_regressions(comparison: Comparison) -> Iterator[ExportedFinding]:
     """Yield the regressions: new findings, and findings with a raised severity. Raises StoreCorrupt."""
-    for change in comparison.differences(REGRESSIONS):
+    for change in comparison.differences(REGRESSION_STATES):
         if isinstance(change.new, Diagnostic):
             path = change.new.path_bytes
             yield ExportedFinding(
-                change.new, path, change.state, is_changed=_is_changed(comparison.lines(path), change.new.line)
+                change.new, path, change.state, is_changed=_is_changed_line(comparison.lines(path), change.new.line)
             )
 
 
-def suppressed(comparison: Comparison) -> Iterator[ExportedFinding]:
+def iter_suppressed(comparison: Comparison) -> Iterator[ExportedFinding]:
     """Yield suppressed findings at their location in the newer batch.
 
     Such a finding is hidden by a disabled rule or a suppression comment. If its line was edited, for example to add the
@@ -40,11 +40,11 @@ def suppressed(comparison: Comparison) -> Iterator[ExportedFinding]:
         old_path = change.old.path_bytes
         path = comparison.trees.new_path(old_path)
         if path is not None:
-            line = _counterpart_line(comparison.trees.lines("old", old_path, path), change.old.line)
-            yield ExportedFinding(_relocate(change.old, path, line), path, change.state, reason=change.reason)
+            line = _counterpart_line(comparison.trees.matching_lines("old", old_path, path), change.old.line)
+            yield ExportedFinding(_move_to_line(change.old, path, line), path, change.state, reason=change.reason)
 
 
-def not_comparable(comparison: Comparison) -> Iterator[str]:
+def iter_not_comparable(comparison: Comparison) -> Iterator[str]:
     """Yield a note with the number of findings that are omitted because they are not comparable.
 
     Raises StoreCorrupt.
@@ -56,7 +56,7 @@ def not_comparable(comparison: Comparison) -> Iterator[str]:
         yield f"omitted: {skipped}; see: codebatch diff {old} {new} --state not_comparable"
 
 
-def _is_changed(lines: Sequence[int] | None, line: int) -> bool:
+def _is_changed_line(lines: Sequence[int] | None, line: int) -> bool:
     """Return whether a line of the newer file is new: the older file has no matching line.
 
     `lines` maps line indexes of the newer file to line indexes of the older file. None means that all lines are new.
@@ -69,11 +69,11 @@ def _counterpart_line(lines: Sequence[int] | None, line: int) -> int:
 
     Both line numbers are counted from 1.
     """
-    has_counterpart = lines is not None and 0 < line <= len(lines) and lines[line - 1] != NOWHERE
+    has_counterpart = lines is not None and 0 < line <= len(lines) and lines[line - 1] != NO_LINE
     return lines[line - 1] + 1 if lines is not None and has_counterpart else 0
 
 
-def _relocate(diagnostic: Diagnostic, path: bytes, line: int) -> Diagnostic:
+def _move_to_line(diagnostic: Diagnostic, path: bytes, line: int) -> Diagnostic:
     text, encoded = path_fields(path)
     end_line = diagnostic.end_line - diagnostic.line + line if line else 0
     return msgspec.structs.replace(diagnostic, path=text, path_b64=encoded, line=line, end_line=end_line)

@@ -8,11 +8,11 @@ from collections.abc import Collection
 from codebatch.errors import StoreCorrupt, UnknownId
 from codebatch.model.analysis.imports import imported_objects
 from codebatch.operations.api.batch import Batch
-from codebatch.operations.queries.tools import OURS, RUFF, task_tools, tools_in_findings
+from codebatch.operations.queries.tools import OWN_TOOL, RUFF_TOOL, task_tools, tools_in_findings
 from codebatch.plugins.worker_services import language_services
 from codebatch.query.completeness import emitting_tasks
 from codebatch.query.sources.records import BatchRecords
-from codebatch.store.batches.batches import open_batch
+from codebatch.store.batches.batch_directory import open_batch
 
 
 def possible_tools(batch: Batch, task: str | None, reported_tools: Collection[str]) -> dict[str, str]:
@@ -28,14 +28,14 @@ def possible_tools(batch: Batch, task: str | None, reported_tools: Collection[st
     for name in emitting_tasks(batch.question.catalogue, records.choose_tasks(task), ("diagnostic",)):
         if name not in imported:
             tools = task_tools(records, name)
-            more = _tools_in_bases(batch, name) if name in tools else ()
+            more = _list_tools_in_bases(batch, name) if name in tools else ()
             versions.update(
-                (tool, planned[name].tools.get(RUFF, "") if tool == RUFF else "") for tool in (*tools, *more)
+                (tool, planned[name].tools.get(RUFF_TOOL, "") if tool == RUFF_TOOL else "") for tool in (*tools, *more)
             )
     return {tool: version for tool, version in sorted(versions.items()) if not reported_tools or tool in reported_tools}
 
 
-def _tools_in_bases(batch: Batch, task: str) -> Collection[str]:
+def _list_tools_in_bases(batch: Batch, task: str) -> Collection[str]:
     """Return the tools that reported findings of a task in the bases of a batch: the batches whose results it reused.
 
     A base is skipped if it is damaged or no longer exists, or if its findings of the task were imported.
@@ -53,10 +53,10 @@ def _tools_in_bases(batch: Batch, task: str) -> Collection[str]:
 def rule_summaries(tools: Collection[str]) -> dict[tuple[str, str], str]:
     """Return the summaries of rules of this installation by tool and rule ID. Only rules of `tools` are included."""
     summaries: dict[tuple[str, str], str] = {}
-    if OURS in tools:
+    if OWN_TOOL in tools:
         rows = language_services().list_rules({})
-        summaries.update(((OURS, str(row["code"])), str(row["summary"])) for row in rows if row["summary"])
-    if RUFF in tools:
-        ruff_summaries = language_services().summaries()
-        summaries.update(((RUFF, code), summary) for code, summary in ruff_summaries.items())
+        summaries.update(((OWN_TOOL, str(row["code"])), str(row["summary"])) for row in rows if row["summary"])
+    if RUFF_TOOL in tools:
+        ruff_summaries = language_services().rule_summaries()
+        summaries.update(((RUFF_TOOL, code), summary) for code, summary in ruff_summaries.items())
     return summaries

@@ -28,7 +28,7 @@ from codebatch.operations.project.project_snapshot import rules_for, take_snapsh
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.query.status.batch_status import read_current_state
 from codebatch.snapshotting.staleness import read_source_rules
-from codebatch.store.batches.batches import (
+from codebatch.store.batches.batch_directory import (
     NO_CHECKOUT,
     BatchDir,
     Checkout,
@@ -36,7 +36,7 @@ from codebatch.store.batches.batches import (
     iter_batches,
     load_batch_snapshot,
 )
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.results.bases import find_bases
 from codebatch.store.snapshots.snapshots import Snapshot, load_snapshot
 from codebatch.system.clock import wall_ns
@@ -61,13 +61,13 @@ def run_snapshot_as(
     catalogue = execution.configuration.catalogue.with_imports(head.about.imports)
     check_tools(catalogue, plan)
     tasks = adapt_imports(known.plan().tasks if known is not None else (), plan.tasks)
-    key = plan_digest(snapshot.digest, tasks, plan.paths), head.about.place
+    key = plan_digest(snapshot.digest, tasks, plan.paths), head.about.sources_and_paths
     with store.writing() as lock:
-        batch = _find(store, key)
+        batch = _find_batch(store, key)
         if batch is None:
             plan_of_snapshot = make_plan(catalogue, snapshot, plan.pipeline, tasks, plan.shard_rule, plan.paths)
             with store.making_batch():
-                batch = _find(store, key) or create_batch(
+                batch = _find_batch(store, key) or create_batch(
                     store,
                     plan_of_snapshot,
                     sources=head.about.sources,
@@ -175,7 +175,7 @@ def list_commit_batches(store: StoreDir, head: BatchDir, commit: str) -> list[Ba
         for batch in iter_batches(store)
         if batch.about.is_clean
         and batch.about.commit == commit
-        and batch.about.place == head.about.place
+        and batch.about.sources_and_paths == head.about.sources_and_paths
         and batch.about.stat_cache in patterns
         and have_same_submodules(store, batch, head)
     ]
@@ -224,7 +224,11 @@ def _similar_stat_cache(store: StoreDir, head: BatchDir) -> str:
     A stat cache has the size and times of each file, so unchanged files need not be read. A batch that was created for
     a comparison has none. For such a batch, the stat cache of the latest batch with equal sources and paths is used.
     """
-    caches = (batch.about.stat_cache for batch in iter_batches(store) if batch.about.place == head.about.place)
+    caches = (
+        batch.about.stat_cache
+        for batch in iter_batches(store)
+        if batch.about.sources_and_paths == head.about.sources_and_paths
+    )
     return head.about.stat_cache or next(filter(None, caches), "")
 
 
@@ -237,5 +241,8 @@ def has_ended(batch: BatchDir) -> bool:
         return False
 
 
-def _find(store: StoreDir, key: tuple[str, tuple[tuple[bytes, ...], tuple[bytes, ...]]]) -> BatchDir | None:
-    return next((batch for batch in iter_batches(store) if (batch.about.plan_digest, batch.about.place) == key), None)
+def _find_batch(store: StoreDir, key: tuple[str, tuple[tuple[bytes, ...], tuple[bytes, ...]]]) -> BatchDir | None:
+    return next(
+        (batch for batch in iter_batches(store) if (batch.about.plan_digest, batch.about.sources_and_paths) == key),
+        None,
+    )

@@ -19,10 +19,10 @@ from codebatch.operations.history.branch_point import BranchPoint, find_branch_p
 from codebatch.operations.history.checkouts import find_source_repository
 from codebatch.operations.history.newest_commit import is_in_repository
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
-from codebatch.store.batches.batches import BatchDir, iter_batches, load_batch_snapshot
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.batch_directory import BatchDir, iter_batches, load_batch_snapshot
+from codebatch.store.batches.store_directory import StoreDir
 
-_IS_FIRST = "first run: the store has no other batch of this source"
+_FIRST_RUN_REASON = "first run: the store has no other batch of this source"
 
 
 class ComparisonBase(NamedTuple):
@@ -60,9 +60,9 @@ def choose_base(
     comparable_batches = [batch for batch in known if batch.about.stat_cache in ("", head.about.stat_cache)]
     repository_and_directory = find_source_repository(head.about.sources)
     repository = None if repository_and_directory is None else Repository(*repository_and_directory)
-    is_first = not known and (repository is None or not _was_elsewhere(store, head, repository))
+    is_first = not known and (repository is None or not _was_run_elsewhere(store, head, repository))
     if is_first and (repository is None or not environment.get("GITHUB_BASE_REF")):
-        return NoBase(_IS_FIRST, is_first=True)
+        return NoBase(_FIRST_RUN_REASON, is_first=True)
     if repository is None:
         return _find_previous_batch(head, comparable_batches)
     try:
@@ -71,10 +71,10 @@ def choose_base(
         base: ComparisonBase | NoBase = NoBase(str(error))
     else:
         base = _find_base_at_commit(store, head, comparable_batches, repository, beginning, execution, listener)
-    return NoBase(f"{_IS_FIRST}; {base.why}", is_first=True) if is_first and isinstance(base, NoBase) else base
+    return NoBase(f"{_FIRST_RUN_REASON}; {base.why}", is_first=True) if is_first and isinstance(base, NoBase) else base
 
 
-def _was_elsewhere(store: StoreDir, head: BatchDir, repository: Repository) -> bool:
+def _was_run_elsewhere(store: StoreDir, head: BatchDir, repository: Repository) -> bool:
     """Return whether the store has a batch of this repository that was made in another directory.
 
     CI can restore a cached store in another directory. A batch belongs to the repository if the repository has the
@@ -116,7 +116,7 @@ def _find_base_at_commit(
     execution: ExecutionSettings,
     listener: Listener,
 ) -> ComparisonBase | NoBase:
-    candidates = _nearest(head, other_batches, repository, beginning.commit)
+    candidates = _iter_nearest_batches(head, other_batches, repository, beginning.commit)
     nearest = next((batch for batch in candidates if have_same_submodules(store, batch, head)), None)
     description = f"commit {beginning.commit[:12]}, {beginning.description}"
     if nearest is not None and nearest.about.commit == beginning.commit:
@@ -136,7 +136,9 @@ def _find_base_at_commit(
     )
 
 
-def _nearest(head: BatchDir, candidates: list[BatchDir], repository: Repository, commit: str) -> Iterator[BatchDir]:
+def _iter_nearest_batches(
+    head: BatchDir, candidates: list[BatchDir], repository: Repository, commit: str
+) -> Iterator[BatchDir]:
     """Yield the ended batches of a commit, then those of its ancestors, nearest ancestor first.
 
     Only batches with the same tasks as `head` are yielded.
@@ -175,7 +177,10 @@ def _find_previous_batch(head: BatchDir, candidates: list[BatchDir]) -> Comparis
 
 
 def _has_another_tree(batch: BatchDir, head: BatchDir) -> bool:
-    return batch.about.place == head.about.place and batch.about.snapshot_id != head.about.snapshot_id
+    return (
+        batch.about.sources_and_paths == head.about.sources_and_paths
+        and batch.about.snapshot_id != head.about.snapshot_id
+    )
 
 
 def _has_same_tasks(batch: BatchDir, plan: Plan) -> bool:

@@ -26,7 +26,7 @@ from codebatch.compare.baselines import (
 )
 from codebatch.compare.matching.findings import MatchableFinding
 from codebatch.compare.matching.scopes import NO_SCOPES, have_scopes, read_scopes
-from codebatch.compare.matching.texts import Texts
+from codebatch.compare.matching.texts import FileTexts
 from codebatch.errors import InvalidInput, StoreCorrupt
 from codebatch.model.entry import display_path
 from codebatch.model.record import Diagnostic
@@ -45,7 +45,7 @@ class BaselineFindings(NamedTuple):
     entries: Sequence[BaselineEntry]
 
 
-class Update(msgspec.Struct, frozen=True, kw_only=True):
+class BaselineUpdate(msgspec.Struct, frozen=True, kw_only=True):
     """The update of a baseline: the number of its findings, and of those removed, moved and added; `excluded` are new
     ones that were not accepted. `not_comparable` ones stay, because they were checked differently.
     """
@@ -78,10 +78,12 @@ def all_findings(batch: Batch) -> Answer[BaselineFindings]:
             raise StoreCorrupt(
                 f"a record refers to file {display_path(path)}, which is not in the snapshot of the batch"
             )
-        texts, scopes_of_file = Texts(records.read_object(entry).split(b"\n")), scopes.get(path, NO_SCOPES)
+        texts, scopes_of_file = FileTexts(records.read_object(entry).split(b"\n")), scopes.get(path, NO_SCOPES)
         diagnostics.sort(key=lambda finding: (finding.line, finding.column))
         findings += diagnostics
-        matchable += ((path, texts.finding(finding, scopes_of_file.at(finding.line))) for finding in diagnostics)
+        matchable += (
+            (path, texts.make_matchable(finding, scopes_of_file.scope_at(finding.line))) for finding in diagnostics
+        )
     batch_findings = BaselineFindings(findings, baseline_entry(matchable))
     return Answer(question=answer.question, result=batch_findings, completeness=answer.completeness)
 
@@ -137,13 +139,13 @@ def create_baseline(batch: Batch, path: Path) -> Answer[int]:
     if os.path.lexists(path):
         hint = "update it with: codebatch baseline update FILE"
         raise InvalidInput(f"{display_path(os.fsencode(path))} already exists", hint=hint)
-    _check_place(batch, path)
+    _check_baseline_path(batch, path)
     answer = _require_complete(all_findings(batch))
     RealFiles().write_atomic(path, encode_baseline(answer.result.entries))
     return Answer(question=answer.question, result=len({*answer.result.entries}), completeness=answer.completeness)
 
 
-def update_baseline(batch: Batch, path: Path, *, accept_new: bool = False) -> Answer[Update]:
+def update_baseline(batch: Batch, path: Path, *, accept_new: bool = False) -> Answer[BaselineUpdate]:
     """Update a baseline: remove fixed findings, update moved ones, and add new ones only if `accept_new` is set.
 
     On return the file is durable. Raises the errors of `create_baseline`, and InvalidInput if the file is not a
@@ -151,18 +153,18 @@ def update_baseline(batch: Batch, path: Path, *, accept_new: bool = False) -> An
     """
     before = read_baseline(path)
     ignore_baseline_file(batch, path)
-    _check_place(batch, path)
+    _check_baseline_path(batch, path)
     answer = _require_complete(all_findings(batch))
     entries = answer.result.entries
     pairs = match_baseline(before, entries)
     known = {pair.finding_index for pair in pairs}
     new_entries = [entry for index, entry in enumerate(entries) if index not in known]
-    not_comparable = _not_comparable(batch, before, pairs)
+    not_comparable = _list_not_comparable(batch, before, pairs)
     updated = {*(entries[index] for index in known), *not_comparable, *(new_entries if accept_new else ())}
     data = encode_baseline(updated)
     if data != encode_baseline(before):
         RealFiles().write_atomic(path, data)
-    update = Update(
+    update = BaselineUpdate(
         findings=len(updated),
         removed=len(before) - len(pairs) - len(not_comparable),
         moved=sum(pair.by != "all" for pair in pairs),
@@ -199,11 +201,11 @@ def diff_baseline(batch: Batch, entries: Sequence[BaselineEntry]) -> tuple[Answe
     pairs = match_baseline(entries, answer.result.entries)
     known = {pair.finding_index for pair in pairs}
     new_findings = [finding for index, finding in enumerate(answer.result.findings) if index not in known]
-    not_comparable = len(_not_comparable(batch, entries, pairs))
+    not_comparable = len(_list_not_comparable(batch, entries, pairs))
     return answer, BaselineDiff(new_findings, len(entries) - len(pairs) - not_comparable, not_comparable)
 
 
-def _not_comparable(
+def _list_not_comparable(
     batch: Batch, lines: Sequence[BaselineEntry], pairs: Sequence[BaselineEntryPair]
 ) -> list[BaselineEntry]:
     """Return the entries without a matching finding whose absence does not mean that they were fixed.
@@ -217,11 +219,11 @@ def _not_comparable(
             unmatched[entry.path].append(entry)
     if not unmatched:
         return []
-    reach = _Reach(batch.question, unmatched)
+    reach = _CheckedScope(batch.question, unmatched)
     return [entry for path, entries in unmatched.items() for entry in reach.not_comparable(path, entries)]
 
 
-class _Reach:
+class _CheckedScope:
     """The tools and rules with which a batch checked some files."""
 
     def __init__(self, question: BatchQuery, paths: Iterable[bytes]) -> None:
@@ -262,7 +264,7 @@ class _Reach:
             self._tasks_of_tools[entry.tool] = self._tasks_by_tool.reporting_tasks(entry.tool)
         tasks = self._tasks_of_tools[entry.tool]
         return bool(tasks) and not any(
-            self._context.has_off(task, (entry.tool, entry.code), entry.path)
+            self._context.is_rule_off(task, (entry.tool, entry.code), entry.path)
             or not self._context.has_result(task, entry.path)
             for task in tasks
         )
@@ -274,7 +276,7 @@ def _require_complete(answer: Answer[BaselineFindings]) -> Answer[BaselineFindin
     return answer
 
 
-def _check_place(batch: Batch, path: Path) -> None:
+def _check_baseline_path(batch: Batch, path: Path) -> None:
     store = os.path.realpath(batch.question.store.root)
     if Path(os.path.realpath(path)).is_relative_to(store):
         raise InvalidInput(f"{display_path(os.fsencode(path))} is in the store", hint="choose a file outside the store")

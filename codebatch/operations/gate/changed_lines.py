@@ -15,7 +15,7 @@ from codebatch.git.changed_lines import touched_lines
 from codebatch.git.repository import GitError
 from codebatch.model.record import Diagnostic
 from codebatch.operations.history.checkouts import find_source_repository
-from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.batch_directory import BatchDir
 
 
 class TouchedLines(NamedTuple):

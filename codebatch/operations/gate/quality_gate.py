@@ -13,23 +13,23 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codebatch.compare.conditions import (
-    DEFAULT,
-    FORMS,
+    CONDITION_FORMS,
+    DEFAULT_CONDITION,
     SEVERITY_RAISED,
     Condition,
     ConditionResult,
-    judge,
+    evaluate_conditions,
     parse_condition,
 )
 from codebatch.compare.differences import Change
-from codebatch.compare.matching.lines import NOWHERE
-from codebatch.compare.metrics import UNLESS_0
-from codebatch.compare.states import REGRESSIONS, State
+from codebatch.compare.matching.lines import NO_LINE
+from codebatch.compare.metrics import METRICS_OMITTED_IF_0
+from codebatch.compare.states import REGRESSION_STATES, ChangeState
 from codebatch.errors import BatchIncomplete, InvalidInput, ToolMismatch
 from codebatch.model.entry import display_path
 from codebatch.model.record import Diagnostic
 from codebatch.model.text.quantities import count_text
-from codebatch.model.text.suggestions import did_you_mean
+from codebatch.model.text.suggestions import did_you_mean_text
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.api.store import Store
 from codebatch.operations.comparison.comparison import Comparison
@@ -40,16 +40,16 @@ from codebatch.operations.gate.baselines import diff_baseline, ignore_baseline_f
 from codebatch.operations.gate.changed_lines import TouchedLines, touched_since
 from codebatch.operations.gate.revision_runs import name_revision, open_commit
 from codebatch.operations.project.configuration import load_configuration
-from codebatch.operations.project.stores import StorePlace
+from codebatch.operations.project.stores import StoreLocator
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.query.answers.sql_views import FILE_METRICS, FUNCTION_METRICS
-from codebatch.query.filters.arguments import path_argument, refuse_text
-from codebatch.store.batches.batches import BatchDir
+from codebatch.query.filters.arguments import path_argument, refuse_invalid_texts
+from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.resolution import resolve_batch
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 
 # Metrics that a batch may lack. Their value is then 0, because there are no import cycles or duplicates.
-_KNOWN = frozenset({*FILE_METRICS, *FUNCTION_METRICS, *UNLESS_0})
+_KNOWN_METRICS = frozenset({*FILE_METRICS, *FUNCTION_METRICS, *METRICS_OMITTED_IF_0})
 
 
 class BaselineReference(NamedTuple):
@@ -79,7 +79,7 @@ class CheckResult(NamedTuple):
     judged: Sequence[ConditionResult]
     forbidden: Sequence[Change]
     allowed: Sequence[Change]
-    counts: Mapping[State, int]
+    counts: Mapping[ChangeState, int]
     outside_change: int = 0
     on_unchanged_lines: int = 0
 
@@ -94,7 +94,7 @@ class CheckResult(NamedTuple):
         return all(result.verdict == "passed" for result in self.judged)
 
 
-class Checker(NamedTuple):
+class GateChecker(NamedTuple):
     """The environment of a check.
 
     `environment` has the variables in which CI describes the build. With `allow_incomparable`, a base with other tasks
@@ -121,7 +121,7 @@ class Checker(NamedTuple):
         is given and the latest run is restricted to paths and of another tree. Raises InvalidInput, UnknownId, Stopped
         or StoreError.
         """
-        newer = self._head(head)
+        newer = self._open_head(head)
         store, batch = newer.question.store, newer.question.batch
         for condition in conditions:
             _check_metric(newer, condition.metric)
@@ -138,7 +138,7 @@ class Checker(NamedTuple):
         lines = _ChangeFilter(
             comparison, touched_since(batch, chosen_base.change_begins), changed_lines_only=changed_lines
         )
-        verdicts = judge(conditions, filter(lines, comparison.differences()))
+        verdicts = evaluate_conditions(conditions, filter(lines, comparison.differences()))
         return CheckResult(
             newer, chosen_base, comparison, *verdicts, comparison.counts, lines.not_of_change, lines.on_other_lines
         )
@@ -160,12 +160,12 @@ class Checker(NamedTuple):
             )
             raise InvalidInput(note, hint="compare with a batch: codebatch check BASE")
         entries = read_baseline(path)
-        newer = self._head(head)
+        newer = self._open_head(head)
         ignore_baseline_file(newer, path)
         answer, difference = diff_baseline(newer, entries)
-        verdicts = judge(conditions, (Change("new", None, condition) for condition in difference.new))
+        verdicts = evaluate_conditions(conditions, (Change("new", None, condition) for condition in difference.new))
         known = len(answer.result.findings) - len(difference.new)
-        counts: dict[State, int] = {"unchanged": known, "new": len(difference.new), "fixed": difference.gone}
+        counts: dict[ChangeState, int] = {"unchanged": known, "new": len(difference.new), "fixed": difference.gone}
         if difference.not_comparable:
             counts["not_comparable"] = difference.not_comparable
         base = BaselineReference(
@@ -173,7 +173,7 @@ class Checker(NamedTuple):
         )
         return CheckResult(newer, base, None, *verdicts, counts)
 
-    def _head(self, reference: str | None) -> Batch:
+    def _open_head(self, reference: str | None) -> Batch:
         if reference is None:
             head = self.store.batch(partial=True)
             _refuse_newer_part(self.store.store, head.question.batch)
@@ -248,12 +248,12 @@ def check(
 
     Raises InvalidInput, UnknownId, BatchIncomplete, Stopped or StoreError.
     """
-    refuse_text(fail_on=fail_on)
+    refuse_invalid_texts(fail_on=fail_on)
     conditions = parse_conditions(fail_on)
     execution = ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs)
     listener = listener or Listener()
-    opened = Store(StorePlace(None if store is None else path_argument(store)).open(), listener.note)
-    checker = Checker(opened, execution, listener, os.environ, allow_incomparable)
+    opened = Store(StoreLocator(None if store is None else path_argument(store)).open(), listener.note)
+    checker = GateChecker(opened, execution, listener, os.environ, allow_incomparable)
     if baseline is None:
         return checker.check(conditions, base, head, changed_lines=changed_lines)
     if base is not None or changed_lines:
@@ -272,7 +272,7 @@ class _ChangeFilter:
         self._changed_lines_only = changed_lines_only
 
     def __call__(self, change: Change) -> bool:
-        if change.state not in REGRESSIONS or not isinstance(change.new, Diagnostic):
+        if change.state not in REGRESSION_STATES or not isinstance(change.new, Diagnostic):
             return True
         if self._touched is not None and not self._touched.has(change.new):
             self.not_of_change += 1
@@ -286,21 +286,23 @@ class _ChangeFilter:
         lines = self._comparison.lines(diagnostic.path_bytes)
         last = max(diagnostic.end_line or diagnostic.line, diagnostic.line)
         return lines is None or any(
-            line > len(lines) or lines[line - 1] == NOWHERE for line in range(max(diagnostic.line, 1), last + 1)
+            line > len(lines) or lines[line - 1] == NO_LINE for line in range(max(diagnostic.line, 1), last + 1)
         )
 
 
 def _check_metric(batch: Batch, metric: str) -> None:
     """Raise InvalidInput if a batch does not have a metric: a condition on the metric could never be violated."""
-    if metric in ("", *_KNOWN) or any(True for _ in batch.metrics(metric=metric, limit=1)):
+    if metric in ("", *_KNOWN_METRICS) or any(True for _ in batch.metrics(metric=metric, limit=1)):
         return
     known = [name for name, _ in batch.stats("metric", kind="metric").result.counts]
-    raise InvalidInput(f"the batch has no metric {metric!r}", hint=did_you_mean(metric, sorted({*_KNOWN, *known})))
+    raise InvalidInput(
+        f"the batch has no metric {metric!r}", hint=did_you_mean_text(metric, sorted({*_KNOWN_METRICS, *known}))
+    )
 
 
 def parse_conditions(texts: Sequence[str]) -> list[Condition]:
     """Parse conditions. The default condition forbids new errors. Raises InvalidInput."""
     try:
-        return [parse_condition(text) for text in dict.fromkeys(texts or (DEFAULT,))]
+        return [parse_condition(text) for text in dict.fromkeys(texts or (DEFAULT_CONDITION,))]
     except ValueError as error:
-        raise InvalidInput(str(error), hint=f"one of: {', '.join(FORMS)}") from error
+        raise InvalidInput(str(error), hint=f"one of: {', '.join(CONDITION_FORMS)}") from error

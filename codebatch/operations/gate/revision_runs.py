@@ -9,10 +9,10 @@ from codebatch.operations.api.store import Store
 from codebatch.operations.comparison import revisions
 from codebatch.operations.comparison.revisions import NamedCommit
 from codebatch.operations.queries.batch_query import BatchQuery
-from codebatch.store.batches.batches import BatchDir
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.batch_directory import BatchDir
+from codebatch.store.batches.store_directory import StoreDir
 
-RunCommit = Callable[[StoreDir, BatchDir, NamedCommit], BatchDir]
+CommitRunner = Callable[[StoreDir, BatchDir, NamedCommit], BatchDir]
 """A function that returns the finished batch of a commit. Parameters: a store, a batch, the commit.
 
 If the commit has no batch, its tree is analysed with the tasks of the given batch.
@@ -36,7 +36,7 @@ def find_revisions(
     opened: Store,
     old: str | None,
     new: str | None,
-    run_commit: RunCommit,
+    run_commit: CommitRunner,
     *,
     base: Store | None = None,
     of_files: bool = False,
@@ -68,7 +68,7 @@ def find_revisions(
     return older, newer
 
 
-def open_commit(opened: Store, commit: NamedCommit, head: BatchDir, run_commit: RunCommit) -> Batch:
+def open_commit(opened: Store, commit: NamedCommit, head: BatchDir, run_commit: CommitRunner) -> Batch:
     """Return the batch of a commit with the sources and paths of `head`, opened with `partial`.
 
     If there is none, `run_commit` makes it. Raises the errors of `run_commit`.

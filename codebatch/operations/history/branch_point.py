@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from codebatch.git.ancestry import Repository, is_commit
 from codebatch.git.repository import GitError
-from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.batch_directory import BatchDir
 
-_MERGE_OF_GITHUB = re.compile(r"refs/pull/\d+/merge\Z", re.ASCII)
+_GITHUB_MERGE_REF = re.compile(r"refs/pull/\d+/merge\Z", re.ASCII)
 _DEFAULT_BRANCH = "origin/HEAD"
 
 
@@ -32,19 +32,19 @@ def find_branch_point(head: BatchDir, repository: Repository, environment: Mappi
     if not is_commit(commit):
         raise GitError(f"the commit of batch {head.id} is unknown")
     parents = repository.parents(commit)
-    is_merge = _MERGE_OF_GITHUB.match(environment.get("GITHUB_REF", "")) and environment.get("GITHUB_SHA") == commit
+    is_merge = _GITHUB_MERGE_REF.match(environment.get("GITHUB_REF", "")) and environment.get("GITHUB_SHA") == commit
     if is_merge and len(parents) == 2:
         return BranchPoint(parents[0], "the first parent of GitHub's merge commit")
     branch = environment.get("GITHUB_BASE_REF", "")
     name = f"origin/{branch}" if branch else _DEFAULT_BRANCH
     branch_head = repository.find(f"refs/remotes/{name}")
     if branch_head is None and branch:
-        raise GitError(f"{name} is not in this clone; fetch it: {_fetch(repository, branch)}")
+        raise GitError(f"{name} is not in this clone; fetch it: {_fetch_command(repository, branch)}")
     if branch_head is not None:
         try:
             base = repository.merge_base(branch_head, commit)
         except GitError as error:
-            raise GitError(f"no merge base with {name}: {error}; fetch more: {_fetch(repository)}") from error
+            raise GitError(f"no merge base with {name}: {error}; fetch more: {_fetch_command(repository)}") from error
         if base != commit:
             return BranchPoint(base, f"the merge base with {name}")
     if not head.about.is_clean:
@@ -55,7 +55,7 @@ def find_branch_point(head: BatchDir, repository: Repository, environment: Mappi
     return BranchPoint(parents[0], f"the commit before HEAD, because {why}")
 
 
-def _fetch(repository: Repository, branch: str = "") -> str:
+def _fetch_command(repository: Repository, branch: str = "") -> str:
     """Return the git command that fetches the missing commits.
 
     `branch` must be named in the command, because a single-branch clone would not fetch it otherwise.

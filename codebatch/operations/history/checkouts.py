@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from codebatch.git.checkout import CheckoutComparison
 from codebatch.git.history import find_head, is_repository_top
 from codebatch.git.repository import GitError, find_git
-from codebatch.operations import Note
+from codebatch.operations import NoteCallback
 from codebatch.operations.history.newest_commit import is_in_repository
 from codebatch.operations.project.project_snapshot import ProjectSnapshot
-from codebatch.store.batches.batches import NO_CHECKOUT, Checkout
+from codebatch.store.batches.batch_directory import NO_CHECKOUT, Checkout
 
 
 def find_source_repository(sources: Sequence[bytes]) -> tuple[str, bytes] | None:
@@ -36,7 +36,7 @@ def find_commit(sources: Sequence[bytes]) -> str:
 
 
 @contextlib.contextmanager
-def comparing_checkout(frozen: ProjectSnapshot, commit: str, note: Note) -> Iterator[Callable[[], Checkout]]:
+def comparing_checkout(frozen: ProjectSnapshot, commit: str, note: NoteCallback) -> Iterator[Callable[[], Checkout]]:
     """Start to compare a snapshot with a commit. Yield a function that waits for git and returns the result.
 
     If git fails, the result is a checkout that is not clean, and a note has the reason.

@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from codebatch.git.history import CommitComparison, FileVersionChange, Version
-from codebatch.git.patches import Hunk, Pair
+from codebatch.git.history import CommitComparison, FileVersion, FileVersionChange
+from codebatch.git.patches import BlobPair, Hunk
 
 
 class CommitChanges(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -68,7 +68,7 @@ def count_file_changes(commits: Iterable[CommitChanges]) -> dict[bytes, int]:
 
 
 def select_changes(
-    commits: Iterable[CommitChanges], heads: Iterable[Version]
+    commits: Iterable[CommitChanges], heads: Iterable[FileVersion]
 ) -> tuple[tuple[CommitChanges, ...], frozenset[bytes]]:
     """Return the changes that may have led to the given versions of files.
 
@@ -84,7 +84,7 @@ def select_changes(
     return tuple(selected), frozenset(paths)
 
 
-FunctionKey = tuple[Version, LineRange]
+FunctionKey = tuple[FileVersion, LineRange]
 
 
 class ChangeCount(NamedTuple):
@@ -98,13 +98,13 @@ class ChangeCounts(NamedTuple):
     """The change count of each function, and the pairs of versions whose differences would make all counts exact."""
 
     counts: dict[FunctionKey, ChangeCount]
-    missing: dict[Pair, CommitComparison]
+    missing: dict[BlobPair, CommitComparison]
 
 
 def count_changes(
     commits: Iterable[CommitChanges],
-    hunks: Mapping[Pair, Sequence[Hunk]],
-    functions: Mapping[Version, Collection[LineRange]],
+    hunks: Mapping[BlobPair, Sequence[Hunk]],
+    functions: Mapping[FileVersion, Collection[LineRange]],
     *,
     is_whole: bool = True,
     merges_ahead: int = 0,
@@ -116,7 +116,7 @@ def count_changes(
 
     A function is traced through at most `merges_ahead` merges with missing hunks.
     """
-    walk = _Walk(hunks, functions, merges_ahead)
+    walk = _HistoryWalk(hunks, functions, merges_ahead)
     for commit in commits:
         for change in commit.changes:
             walk.trace_change(commit, change)
@@ -136,38 +136,38 @@ class _FollowedLines(msgspec.Struct, frozen=True):
     ahead: int
 
 
-class _Walk:
+class _HistoryWalk:
     """The state of tracing functions back through the history."""
 
     def __init__(
         self,
-        hunks: Mapping[Pair, Sequence[Hunk]],
-        functions: Mapping[Version, Collection[LineRange]],
+        hunks: Mapping[BlobPair, Sequence[Hunk]],
+        functions: Mapping[FileVersion, Collection[LineRange]],
         merges_ahead: int,
     ) -> None:
         self._hunks = hunks
-        self.followed: dict[Version, dict[FunctionKey, _FollowedLines]] = {
+        self.followed: dict[FileVersion, dict[FunctionKey, _FollowedLines]] = {
             version: {(version, lines_range): _FollowedLines(lines_range, merges_ahead) for lines_range in lines}
             for version, lines in functions.items()
         }
         self.counted: dict[FunctionKey, int] = {key: 0 for lines in self.followed.values() for key in lines}
         self.inexact: set[FunctionKey] = set()
-        self.missing_hunks: dict[Pair, CommitComparison] = {}
+        self.missing_hunks: dict[BlobPair, CommitComparison] = {}
 
     def trace_change(self, commit: CommitChanges, change: FileVersionChange) -> None:
         """Trace the functions of a version of a file to the versions of the parent commits."""
         for key, place in self.followed.pop(change.new, {}).items():
-            origins: list[tuple[Version, LineRange]] = []
+            origins: list[tuple[FileVersion, LineRange]] = []
             is_known = True
             for number, old in enumerate(change.old):
                 lines = place.lines
                 if old.blob != change.new.blob:
                     hunks = self._hunks.get((old.blob, change.new.blob))
                     if hunks is None:
-                        self._foresee(commit, change, number, key, place)
+                        self._record_missing_hunks(commit, change, number, key, place)
                         if place.ahead > 0:
                             for origin_version, lines in origins:
-                                self._follow(origin_version, key, _FollowedLines(lines, place.ahead - 1))
+                                self._follow_lines(origin_version, key, _FollowedLines(lines, place.ahead - 1))
                         break
                     if not hunks:
                         is_known = False
@@ -178,7 +178,7 @@ class _Walk:
                         continue
                     assert origin.lines is not None
                     lines = origin.lines
-                self._follow(old, key, _FollowedLines(lines, place.ahead))
+                self._follow_lines(old, key, _FollowedLines(lines, place.ahead))
                 break
             else:
                 if not is_known:
@@ -187,9 +187,9 @@ class _Walk:
                 if key not in self.inexact:
                     self.counted[key] += commit.is_counted
                 for old, lines in origins:
-                    self._follow(old, key, _FollowedLines(lines, place.ahead))
+                    self._follow_lines(old, key, _FollowedLines(lines, place.ahead))
 
-    def _foresee(
+    def _record_missing_hunks(
         self, commit: CommitChanges, change: FileVersionChange, number: int, key: FunctionKey, place: _FollowedLines
     ) -> None:
         """Record that hunks are missing, and continue with the same lines in the older version.
@@ -204,23 +204,23 @@ class _Walk:
         self.missing_hunks.setdefault((old.blob, change.new.blob), CommitComparison(commit.name, parent))
         ahead = place.ahead - (len(commit.parents) > 1)
         if ahead >= 0:
-            self._follow(old, key, _FollowedLines(place.lines, ahead))
+            self._follow_lines(old, key, _FollowedLines(place.lines, ahead))
 
-    def _follow(self, version: Version, key: FunctionKey, place: _FollowedLines) -> None:
+    def _follow_lines(self, version: FileVersion, key: FunctionKey, place: _FollowedLines) -> None:
         older = self.followed.setdefault(version, {})
         other = older.get(key, place)
         start, end = min(place.lines.start, other.lines.start), max(place.lines.end, other.lines.end)
         older[key] = _FollowedLines(LineRange(start, end), max(place.ahead, other.ahead))
 
 
-class _Origin(NamedTuple):
+class _LinesOrigin(NamedTuple):
     """The lines of an older version from which some lines originate. `lines` is None if the lines are new."""
 
     lines: LineRange | None
     is_changed: bool
 
 
-def _map_lines(hunks: Iterable[Hunk], lines: LineRange) -> _Origin:
+def _map_lines(hunks: Iterable[Hunk], lines: LineRange) -> _LinesOrigin:
     start, end, is_changed = lines.start, lines.end, False
     for hunk in hunks:
         if hunk.new_end <= lines.start:
@@ -231,4 +231,4 @@ def _map_lines(hunks: Iterable[Hunk], lines: LineRange) -> _Origin:
             if hunk.new_start <= lines.start:
                 start = hunk.old_start
             end = hunk.old_end + max(lines.end - hunk.new_end, 0)
-    return _Origin(LineRange(start, end) if start < end else None, is_changed)
+    return _LinesOrigin(LineRange(start, end) if start < end else None, is_changed)

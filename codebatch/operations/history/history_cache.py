@@ -13,17 +13,17 @@ import msgspec
 from codebatch.git.history import (
     COMMITS_MAX,
     HISTORY_SECONDS_MAX,
+    FileVersion,
     FileVersionChange,
-    Head,
+    HeadCommit,
     ListedCommit,
-    Version,
     find_head,
     list_commits,
     read_commits,
-    read_committed,
+    read_committed_files,
     read_hunks,
 )
-from codebatch.git.patches import Hunk, Pair
+from codebatch.git.patches import BlobPair, Hunk
 from codebatch.git.repository import GitError, find_git
 from codebatch.model.digest import digest_bytes
 from codebatch.operations import PhaseCallback, ignore_phase
@@ -36,14 +36,14 @@ from codebatch.operations.history.function_history import (
     select_changes,
 )
 from codebatch.store import layout
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.cache_files import read_cached, write_cached
 from codebatch.system.clock import running_ns
 
 __all__ = ["CommitHistory", "GitError", "find_history", "find_newest"]
 
 _MAGIC = b"cbchurn\3"
-_MERGES_AHEAD = 16
+_MERGES_READ_AHEAD = 16
 """Initial limit for the number of merges with missing hunks through which a function is traced.
 
 Beyond missing hunks, tracing is a guess, but shows which other hunks will be needed. They are then read at once. The
@@ -52,13 +52,13 @@ limit is low because few merges change a function. It is doubled in each step.
 
 
 class _CachedHunks(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    pair: Pair
+    pair: BlobPair
     hunks: tuple[Hunk, ...]
 
 
 class _CachedHistory(msgspec.Struct, frozen=True, array_like=True):
     directory: bytes
-    head: Head
+    head: HeadCommit
     is_cut: bool
     commits: tuple[CommitChanges, ...]
     hunks: tuple[_CachedHunks, ...]
@@ -71,7 +71,7 @@ class CommitHistory:
     """
 
     def __init__(
-        self, store: StoreDir, directory: bytes, head: Head, report_phase: PhaseCallback = ignore_phase
+        self, store: StoreDir, directory: bytes, head: HeadCommit, report_phase: PhaseCallback = ignore_phase
     ) -> None:
         """Load the cache and read new commits. Raises GitError."""
         self._report_phase = report_phase
@@ -89,7 +89,7 @@ class CommitHistory:
         self._is_saved = True
         self._hunks = {cached_hunks.pair: cached_hunks.hunks for cached_hunks in cached.hunks}
         if cached.head != head or cached.is_cut:
-            self._read({cached_hunks.name: cached_hunks.changes for cached_hunks in cached.commits})
+            self._read_commits({cached_hunks.name: cached_hunks.changes for cached_hunks in cached.commits})
             self._is_saved = False
             self.save()
 
@@ -110,9 +110,9 @@ class CommitHistory:
 
     def count_changes(
         self,
-        functions: Mapping[Version, Collection[LineRange]],
+        functions: Mapping[FileVersion, Collection[LineRange]],
         edits: CommitChanges,
-        edited: Mapping[Pair, tuple[Hunk, ...]],
+        edited: Mapping[BlobPair, tuple[Hunk, ...]],
     ) -> tuple[dict[FunctionKey, ChangeCount], bool]:
         """Count the commits that changed each function. Return the counts, and whether git ran out of time.
 
@@ -120,7 +120,7 @@ class CommitHistory:
         of these changes. Raises GitError.
         """
         commits, paths = select_changes((edits, *self.commits), functions)
-        merges_ahead = _MERGES_AHEAD
+        merges_ahead = _MERGES_READ_AHEAD
         while True:
             hunks = {**self._hunks, **edited}
             counting = count_changes(
@@ -130,7 +130,9 @@ class CommitHistory:
                 return counting.counts, bool(counting.missing)
             self._report_phase("comparing versions", self._compared, self._compared + len(counting.missing), "versions")
             began_ns = running_ns()
-            read = read_hunks(_git(), self._directory, counting.missing, paths, seconds_max=self._remaining_ns / 1e9)
+            read = read_hunks(
+                _require_git(), self._directory, counting.missing, paths, seconds_max=self._remaining_ns / 1e9
+            )
             self._remaining_ns -= running_ns() - began_ns
             self._hunks |= read.hunks
             self._is_saved = False
@@ -144,10 +146,10 @@ class CommitHistory:
 
         Files that do not exist in this commit are omitted. Raises GitError.
         """
-        return read_committed(_git(), self._directory, self._head, paths) if paths else {}
+        return read_committed_files(_require_git(), self._directory, self._head, paths) if paths else {}
 
-    def _read(self, known: dict[bytes, tuple[FileVersionChange, ...]]) -> None:
-        git = _git()
+    def _read_commits(self, known: dict[bytes, tuple[FileVersionChange, ...]]) -> None:
+        git = _require_git()
         listed = list_commits(git, self._directory, self._head)
         self.is_cut = len(listed) > COMMITS_MAX
         del listed[COMMITS_MAX:]
@@ -198,19 +200,19 @@ def _read_until_unknown(
     return commits
 
 
-def find_newest(directory: bytes) -> Head:
+def find_newest(directory: bytes) -> HeadCommit:
     """Return the commit at HEAD of a work tree. Raises GitError."""
-    return find_head(_git(), directory)
+    return find_head(_require_git(), directory)
 
 
 def find_history(
-    store: StoreDir, directory: bytes, head: Head, report_phase: PhaseCallback = ignore_phase
+    store: StoreDir, directory: bytes, head: HeadCommit, report_phase: PhaseCallback = ignore_phase
 ) -> CommitHistory:
     """Return the history of a work tree in the year before its newest commit. Raises GitError."""
     return CommitHistory(store, directory, head, report_phase)
 
 
-def _git() -> str:
+def _require_git() -> str:
     git = find_git()
     if git is None:
         raise GitError("git is not available")

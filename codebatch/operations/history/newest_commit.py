@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from codebatch.git.history import Head
+from codebatch.git.history import HeadCommit
 
 
-def find_newest_commit(sources: Sequence[bytes]) -> Head | str:
+def find_newest_commit(sources: Sequence[bytes]) -> HeadCommit | str:
     """Return the commit at HEAD of the work tree with a batch's sources, or the reason why it is unknown."""
     if not sources:
         return "change frequency unknown: the files of the batch are not in a git work tree"

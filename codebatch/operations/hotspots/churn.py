@@ -13,7 +13,7 @@ from codebatch.operations.history.history_cache import CommitHistory, GitError, 
 from codebatch.operations.queries.batch_query import BatchQuery
 
 
-class Churn(msgspec.Struct, frozen=True):
+class FileChurn(msgspec.Struct, frozen=True):
     """The number of commits that changed each file in the year before the newest commit.
 
     Files that were not changed have no entry. Renamed files are followed. If there is no history, `changes` and
@@ -31,20 +31,20 @@ class Churn(msgspec.Struct, frozen=True):
         return self.history is not None and self.history.is_cut
 
 
-def churn(question: BatchQuery) -> Churn:
+def read_churn(question: BatchQuery) -> FileChurn:
     """Return the number of changes of each file of a batch, according to its work tree."""
     head = question.newest_commit
     if isinstance(head, str):
-        return Churn(None, head)
+        return FileChurn(None, head)
     try:
         directory = os.path.commonpath(question.batch.about.sources)
         history = find_history(question.store, directory, head, question.on_phase)
     except GitError as error:
-        return Churn(None, f"change frequency unknown: {error}")
+        return FileChurn(None, f"change frequency unknown: {error}")
     note = ""
     commits = count_text(history.changed_commits, "commit")
     if history.is_cut:
         note = f"change frequency covers only the last {commits} instead of a year; the next query reads more"
     elif head.is_shallow:
         note = f"change frequency covers only {commits}: the clone is shallow"
-    return Churn(count_file_changes(history.commits), note, history)
+    return FileChurn(count_file_changes(history.commits), note, history)

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable
 from functools import cached_property
 
 from codebatch.errors import CodebatchError
-from codebatch.git.history import FileVersionChange, Version, blob_hash_prefix
-from codebatch.git.patches import Hunk, Pair
+from codebatch.git.history import FileVersion, FileVersionChange, blob_hash_prefix
+from codebatch.git.patches import BlobPair, Hunk
 from codebatch.operations.history.function_history import ChangeCount, CommitChanges, LineRange
 from codebatch.operations.history.history_cache import CommitHistory
 from codebatch.operations.queries.batch_query import BatchQuery
@@ -33,8 +33,8 @@ class FunctionChanges:
         self._history = history
         self._lines = FunctionLines(question.records)
         self._edits: list[FileVersionChange] = []
-        self._hunks: dict[Pair, tuple[Hunk, ...]] = {}
-        self._versions_found: dict[bytes, Version | None] = {}
+        self._hunks: dict[BlobPair, tuple[Hunk, ...]] = {}
+        self._versions_found: dict[bytes, FileVersion | None] = {}
         self._counts: dict[FunctionLocation, ChangeCount] = {}
         self.is_cut = False
 
@@ -45,13 +45,17 @@ class FunctionChanges:
         """
         uncounted = [location for location in places if location not in self._counts]
         paths = dict.fromkeys(location.path for location in uncounted)
-        self._find_versions([path for path in paths if path in self._paths and path not in self._versions_found])
-        versions: dict[FunctionLocation, tuple[Version, LineRange]] = {}
-        functions: dict[Version, list[LineRange]] = {}
+        self._find_versions(
+            [path for path in paths if path in self._changed_paths and path not in self._versions_found]
+        )
+        versions: dict[FunctionLocation, tuple[FileVersion, LineRange]] = {}
+        functions: dict[FileVersion, list[LineRange]] = {}
         for location in uncounted:
             # If no commit changed the path, the count is 0. It is exact only if the history is complete.
-            self._counts[location] = ChangeCount(0, location.path not in self._paths and self._history.is_complete)
-            if location.path not in self._paths:
+            self._counts[location] = ChangeCount(
+                0, location.path not in self._changed_paths and self._history.is_complete
+            )
+            if location.path not in self._changed_paths:
                 continue
             version, end = self._versions_found[location.path], self._lines.function_end(location)
             if version is not None and end is not None:
@@ -69,12 +73,12 @@ class FunctionChanges:
         self._history.save()
 
     @cached_property
-    def _versions(self) -> frozenset[Version]:
+    def _new_versions(self) -> frozenset[FileVersion]:
         return frozenset(change.new for commit in self._history.commits for change in commit.changes)
 
     @cached_property
-    def _paths(self) -> frozenset[bytes]:
-        return frozenset(version.path for version in self._versions)
+    def _changed_paths(self) -> frozenset[bytes]:
+        return frozenset(version.path for version in self._new_versions)
 
     def _find_versions(self, paths: Collection[bytes]) -> None:
         """Find for each file the version in the history that has the file's content.
@@ -84,27 +88,27 @@ class FunctionChanges:
         """
         edited: dict[bytes, bytes] = {}
         for path in paths:
-            content = self._read(path)
+            content = self._read_content(path)
             self._versions_found[path] = None
             if content is None:
                 continue
             # git may have converted line ends when it wrote the file.
             for variant in (content, content.replace(b"\r\n", b"\n")):
-                version = Version(path, blob_hash_prefix(variant, self._history.commit))
-                if version in self._versions:
+                version = FileVersion(path, blob_hash_prefix(variant, self._history.commit))
+                if version in self._new_versions:
                     self._versions_found[path] = version
                     break
             else:
                 edited[path] = variant
         for path, committed in self._history.read_committed(edited).items():
-            version = Version(path, blob_hash_prefix(edited[path], self._history.commit))
-            old = Version(path, blob_hash_prefix(committed, self._history.commit))
+            version = FileVersion(path, blob_hash_prefix(edited[path], self._history.commit))
+            old = FileVersion(path, blob_hash_prefix(committed, self._history.commit))
             self._versions_found[path] = version
             if old != version:
                 self._edits.append(FileVersionChange(version, (old,)))
                 self._hunks[old.blob, version.blob] = compare_lines(committed, edited[path])
 
-    def _read(self, path: bytes) -> bytes | None:
+    def _read_content(self, path: bytes) -> bytes | None:
         entry = self._question.records.snapshot.entry(path)
         try:
             return None if entry is None else self._question.records.read_object(entry)

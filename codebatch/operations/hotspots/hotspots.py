@@ -22,37 +22,37 @@ from msgspec import UNSET, UnsetType
 
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import PathMembers, path_fields, path_from_fields
-from codebatch.model.task import Json
+from codebatch.model.task import JsonValue
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.query.answers.function_lines import FunctionLocation
-from codebatch.query.answers.hotspot_ranking import FileFacts, HotspotBy, HotspotCandidate, Ranking
+from codebatch.query.answers.hotspot_ranking import FileFacts, HotspotBy, HotspotCandidate, HotspotRanking
 from codebatch.query.answers.import_rules import needs_import
-from codebatch.query.answers.numbers import Number, iter_functions, metric_task, read_file_metrics
+from codebatch.query.answers.numbers import MetricValue, iter_functions, metric_task, read_file_metrics
 from codebatch.query.answers.partial_parses import PartialParseCheck
-from codebatch.query.completeness import completeness
-from codebatch.query.filters.arguments import refuse_below_one, refuse_unknown
+from codebatch.query.completeness import tasks_completeness
+from codebatch.query.filters.arguments import refuse_numbers_below_one, refuse_unknown
 from codebatch.query.filters.filters import path_bytes
-from codebatch.query.filters.paths import PathFilter, Paths
+from codebatch.query.filters.paths import PathFilter, PathPatterns
 from codebatch.query.secondary_files import SecondaryCategory
 from codebatch.query.sources.records import BatchRecords
 
 if TYPE_CHECKING:  # Deferred: the headline of a run imports this module and needs no history.
     from codebatch.operations.history.function_history import ChangeCount
-    from codebatch.operations.hotspots.churn import Churn
+    from codebatch.operations.hotspots.churn import FileChurn
 
-__all__ = ["HOTSPOTS_MAX", "HOTSPOTS_SHOWN", "OF_FUNCTIONS", "Hotspot", "HotspotBy", "Hotspots", "hotspots"]
+__all__ = ["FUNCTION_RANKINGS", "HOTSPOTS_MAX", "HOTSPOTS_SHOWN", "Hotspot", "HotspotBy", "Hotspots", "find_hotspots"]
 
 HOTSPOTS_SHOWN = 10
-FUNCTION_LEAST = 10
+FUNCTION_METRIC_MIN = 10
 """Default minimum complexity of functions in a ranking. McCabe proposed this value."""
 HOTSPOTS_MAX = 1_000
-OF_FUNCTIONS: tuple[HotspotBy, ...] = ("hotspot", "cognitive", "complexity")
+FUNCTION_RANKINGS: tuple[HotspotBy, ...] = ("hotspot", "cognitive", "complexity")
 """Rankings of functions. All other rankings are of files."""
-_METRIC = {"hotspot": "cognitive", "duplication": "duplicated_lines", "churn": "code"}
+_METRIC_BY_RANKING = {"hotspot": "cognitive", "duplication": "duplicated_lines", "churn": "code"}
 """Rankings whose name is not the name of the metric that they need, with this metric."""
-_DEPENDENTS = "dependents"
-_OF_FILES = ("cognitive", "complexity", "code", "duplicated_lines")
-_SPARE = 20
+_DEPENDENTS_METRIC = "dependents"
+_FILE_METRICS_SHOWN = ("cognitive", "complexity", "code", "duplicated_lines")
+_ADDITIONAL_CANDIDATES = 20
 """Number of additional candidates to read. Some are excluded later, as doubtful or because they rarely changed."""
 
 
@@ -99,14 +99,14 @@ class Hotspots(msgspec.Struct, frozen=True, kw_only=True):
     is_history_cut: bool = False
 
 
-def hotspots(
+def find_hotspots(
     question: BatchQuery,
     by: HotspotBy = "hotspot",
     *,
     files: bool = False,
     least: int | None = None,
     limit: int = HOTSPOTS_SHOWN,
-    path: Paths = "",
+    path: PathPatterns = "",
     languages: Collection[str] = (),
     everything: bool = False,
 ) -> Answer[Hotspots]:
@@ -116,29 +116,31 @@ def hotspots(
     FUNCTION_LEAST for functions and 1 for files. With `everything`, nothing is excluded. Raises InvalidInput or
     StoreCorrupt.
     """
-    from codebatch.operations.hotspots.churn import churn
+    from codebatch.operations.hotspots.churn import read_churn
 
     refuse_unknown("ranking", (by,), get_args(HotspotBy))
-    is_of_files = files or by not in OF_FUNCTIONS
-    least = (1 if is_of_files else FUNCTION_LEAST) if least is None else least
-    refuse_below_one(limit=limit, least=least)
+    is_of_files = files or by not in FUNCTION_RANKINGS
+    least = (1 if is_of_files else FUNCTION_METRIC_MIN) if least is None else least
+    refuse_numbers_below_one(limit=limit, least=least)
     if limit > HOTSPOTS_MAX:
         raise InvalidInput(f"`limit` must be at most {HOTSPOTS_MAX:,}", hint="see: codebatch query metrics")
-    records, metric = question.records, _METRIC.get(by, by)
+    records, metric = question.records, _METRIC_BY_RANKING.get(by, by)
     for task in ("analyze", metric_task(metric)):
         if task not in records.task_names:
             raise InvalidInput(
                 f"the batch has no results of the task {task!r}, which this ranking needs",
                 hint="to include this task, run: codebatch run --pipeline full PATH",
             )
-    history = churn(question)
+    history = read_churn(question)
     if history.changes is None and by == "churn":
         raise InvalidInput(history.note)
-    known = FileFacts(history.changes, _dependents(records), None if everything else question.non_production_files)
+    known = FileFacts(
+        history.changes, _count_dependents(records), None if everything else question.non_production_files
+    )
     is_wanted = _path_predicate(records, path, languages)
     note, is_cut = history.note, history.is_cut
     if is_of_files:
-        rows, excluded = _files(records, Ranking(by, known, limit), metric, least, is_wanted)
+        rows, excluded = _rank_files(records, HotspotRanking(by, known, limit), metric, least, is_wanted)
     else:
         doubt = None if everything else PartialParseCheck(records)
         functions = [number for number in iter_functions(records, metric, least) if is_wanted(number.path_bytes)]
@@ -149,11 +151,11 @@ def hotspots(
         note = ", ".join(filter(None, (note, changes.describe_missing_history(best))))
         is_cut |= changes.is_cut
         rows = tuple(
-            _hotspot(known, row, {metric: row.value}, changes.change_count(row), symbol=row.symbol, line=row.line)
+            _make_hotspot(known, row, {metric: row.value}, changes.change_count(row), symbol=row.symbol, line=row.line)
             for row in best
         )
     result = Hotspots(
-        rows=_fix_dependents(records, rows),
+        rows=_recount_dependents(records, rows),
         excluded=excluded,
         churn_note=note,
         is_history_cut=is_cut,
@@ -161,18 +163,18 @@ def hotspots(
     needed = {"analyze", "parse", "dependencies", *(["duplicates"] if is_of_files else [])} & {*records.task_names}
     if not records.source.is_done:
         needed = set().union(*map(records.plan.needed_for, needed))
-    answer_completeness = completeness(records, needed, path=path, lacks_files=bool(question.batch.about.paths))
+    answer_completeness = tasks_completeness(records, needed, path=path, lacks_files=bool(question.batch.about.paths))
     return Answer(question=question, result=result, completeness=answer_completeness)
 
 
-def _dependents(records: BatchRecords) -> Mapping[bytes, int] | None:
+def _count_dependents(records: BatchRecords) -> Mapping[bytes, int] | None:
     """Return the number of files that depend on each file. None if results of `dependencies` are missing."""
     if "dependencies" not in records.task_names:
         return None
 
-    if not completeness(records, records.plan.needed_for("dependencies")).is_complete:
+    if not tasks_completeness(records, records.plan.needed_for("dependencies")).is_complete:
         return None
-    return read_file_metrics(records, (_DEPENDENTS,))[_DEPENDENTS]
+    return read_file_metrics(records, (_DEPENDENTS_METRIC,))[_DEPENDENTS_METRIC]
 
 
 _ExcludedCounts = dict[SecondaryCategory | Literal["doubtful"], int]
@@ -181,7 +183,7 @@ _ExcludedCounts = dict[SecondaryCategory | Literal["doubtful"], int]
 class _FunctionChangeCounts:
     """The number of changes of each function whose history was read with `read`."""
 
-    def __init__(self, question: BatchQuery, history: Churn) -> None:
+    def __init__(self, question: BatchQuery, history: FileChurn) -> None:
         from codebatch.operations.hotspots.function_changes import FunctionChanges
 
         self._changes = None if history.history is None else FunctionChanges(question, history.history)
@@ -196,7 +198,7 @@ class _FunctionChangeCounts:
         from codebatch.operations.history.history_cache import GitError
 
         try:
-            self._counts = self._changes.count(map(_place, candidates))
+            self._counts = self._changes.count(map(_function_location, candidates))
         except GitError as error:
             self._note = f"change frequency of functions unknown: {error}"
         if self._changes.is_cut:
@@ -221,12 +223,12 @@ class _FunctionChangeCounts:
 
     def change_count(self, candidate: HotspotCandidate) -> int | None:
         """Return the exact number of changes of a function, or None if the exact number is unknown."""
-        count = self._counts.get(_place(candidate))
+        count = self._counts.get(_function_location(candidate))
         return count.known if count is not None and count.is_exact else None
 
     def known_change_count(self, candidate: HotspotCandidate) -> int:
         """Return the number of changes of a function that were found so far. The exact number can be higher."""
-        count = self._counts.get(_place(candidate))
+        count = self._counts.get(_function_location(candidate))
         return 0 if count is None else count.known
 
     def save(self) -> None:
@@ -235,47 +237,53 @@ class _FunctionChangeCounts:
             self._changes.save()
 
 
-def _rank_functions(functions: Iterable[Number], by: HotspotBy, known: FileFacts, limit: int) -> Ranking:
-    ranking = Ranking(by, known, limit)
+def _rank_functions(functions: Iterable[MetricValue], by: HotspotBy, known: FileFacts, limit: int) -> HotspotRanking:
+    ranking = HotspotRanking(by, known, limit)
     for function in functions:
         ranking.add(function.path_bytes, function.value, function.symbol, function.line)
     return ranking
 
 
-def _place(candidate: HotspotCandidate) -> FunctionLocation:
+def _function_location(candidate: HotspotCandidate) -> FunctionLocation:
     return FunctionLocation(candidate.path, candidate.symbol, candidate.line)
 
 
 class _FunctionSearch(NamedTuple):
     """A search for the best functions. `rank(n)` returns n candidates, ranked by the changes of their files."""
 
-    rank: Callable[[int], Ranking]
+    rank: Callable[[int], HotspotRanking]
     limit: int
     partial_parse_check: PartialParseCheck | None
     changes: _FunctionChangeCounts
 
     def find(self) -> tuple[list[HotspotCandidate], _ExcludedCounts]:
         """Return the best functions, and how many excluded functions rank before the last of them, by category."""
-        spare = self.limit + _SPARE
+        spare = self.limit + _ADDITIONAL_CANDIDATES
         while True:
             ranking = self.rank(spare)
-            highest, excluded = ranking.best()
-            best, doubtful = self._best(ranking, highest)
+            highest, excluded = ranking.best_candidates()
+            best, doubtful = self._best_candidates(ranking, highest)
             if len(highest) < spare or self._is_settled(best, highest[-1]):
                 break
             spare *= 4
         preceding = [candidate for candidate, _ in excluded if not self._is_settled(best, candidate)]
         preceding = [
-            candidate for candidate in self._score(ranking, preceding) if not self._is_settled(best, candidate)
+            candidate
+            for candidate in self._rank_by_own_changes(ranking, preceding)
+            if not self._is_settled(best, candidate)
         ]
         self.changes.read(best)
-        categories = {_place(candidate): category for candidate, category in excluded}
-        excluded_counts: _ExcludedCounts = dict(Counter(categories[_place(candidate)] for candidate in preceding))
+        categories = {_function_location(candidate): category for candidate, category in excluded}
+        excluded_counts: _ExcludedCounts = dict(
+            Counter(categories[_function_location(candidate)] for candidate in preceding)
+        )
         if doubtful:
             excluded_counts["doubtful"] = doubtful
         return best, excluded_counts
 
-    def _best(self, ranking: Ranking, highest: list[HotspotCandidate]) -> tuple[list[HotspotCandidate], int]:
+    def _best_candidates(
+        self, ranking: HotspotRanking, highest: list[HotspotCandidate]
+    ) -> tuple[list[HotspotCandidate], int]:
         """Return the best candidates, ranked by their own changes, and the number of doubtful ones before the last.
 
         `highest` is ranked by changes of files, an upper bound. So changes are counted only while they may matter.
@@ -286,7 +294,7 @@ class _FunctionSearch(NamedTuple):
         for start in range(0, len(highest), self.limit):
             if self._is_settled(best, highest[start]):
                 break
-            scored = sorted(scored + self._score(ranking, highest[start : start + self.limit]))
+            scored = sorted(scored + self._rank_by_own_changes(ranking, highest[start : start + self.limit]))
             best, doubtful = self._exclude_doubtful(scored)
         return best, doubtful
 
@@ -294,12 +302,14 @@ class _FunctionSearch(NamedTuple):
         """Return whether `best` is full, and neither a candidate nor any candidate ranked after it can enter it."""
         return len(best) == self.limit and best[-1] <= candidate
 
-    def _score(self, ranking: Ranking, candidates: list[HotspotCandidate]) -> list[HotspotCandidate]:
+    def _rank_by_own_changes(
+        self, ranking: HotspotRanking, candidates: list[HotspotCandidate]
+    ) -> list[HotspotCandidate]:
         """Rank candidates for `hotspot` by their own changes, not those of their files. Ignore other rankings."""
-        if ranking.by != "hotspot":
+        if ranking.ranking_metric != "hotspot":
             return candidates
         self.changes.read(candidates)
-        known, changes_of = ranking.known, self.changes.known_change_count
+        known, changes_of = ranking.file_facts, self.changes.known_change_count
         return [
             candidate._replace(rank=-candidate.value * known.complexity_weight(candidate.path, changes_of(candidate)))
             for candidate in candidates
@@ -321,28 +331,28 @@ class _FunctionSearch(NamedTuple):
         return certain, doubtful
 
 
-def _files(
-    records: BatchRecords, ranking: Ranking, metric: str, least: int, is_wanted: Callable[[bytes], bool]
+def _rank_files(
+    records: BatchRecords, ranking: HotspotRanking, metric: str, least: int, is_wanted: Callable[[bytes], bool]
 ) -> tuple[tuple[Hotspot, ...], _ExcludedCounts]:
 
-    by_metric = read_file_metrics(records, (*_OF_FILES, metric))
+    by_metric = read_file_metrics(records, (*_FILE_METRICS_SHOWN, metric))
     values = by_metric[metric]
-    if ranking.by == "churn":
-        values = {path: ranking.known.change_count(path) or 0 for path in values}
+    if ranking.ranking_metric == "churn":
+        values = {path: ranking.file_facts.change_count(path) or 0 for path in values}
     for path, value in values.items():
         if value >= least and is_wanted(path):
             ranking.add(path, value)
-    best, excluded = ranking.best()
+    best, excluded = ranking.best_candidates()
 
     def numbers(path: bytes) -> dict[str, int]:
-        return {name: by_metric[name].get(path, 0) for name in _OF_FILES if name in by_metric}
+        return {name: by_metric[name].get(path, 0) for name in _FILE_METRICS_SHOWN if name in by_metric}
 
-    known = ranking.known
-    rows = tuple(_hotspot(known, row, numbers(row.path), known.change_count(row.path)) for row in best)
+    known = ranking.file_facts
+    rows = tuple(_make_hotspot(known, row, numbers(row.path), known.change_count(row.path)) for row in best)
     return rows, dict(Counter(category for _, category in excluded))
 
 
-def _fix_dependents(records: BatchRecords, rows: tuple[Hotspot, ...]) -> tuple[Hotspot, ...]:
+def _recount_dependents(records: BatchRecords, rows: tuple[Hotspot, ...]) -> tuple[Hotspot, ...]:
     """Return the hotspots with corrected `dependents`.
 
     Some files can be used without an import, so their number of dependents is only a lower bound. If this number is 0,
@@ -362,7 +372,7 @@ def _fix_dependents(records: BatchRecords, rows: tuple[Hotspot, ...]) -> tuple[H
     return tuple(result)
 
 
-def _hotspot(
+def _make_hotspot(
     known: FileFacts,
     candidate: HotspotCandidate,
     numbers: Mapping[str, int],
@@ -384,7 +394,7 @@ def _hotspot(
     return msgspec.structs.replace(hotspot, **numbers)
 
 
-def _path_predicate(records: BatchRecords, path: Paths, languages: Collection[str]) -> Callable[[bytes], bool]:
+def _path_predicate(records: BatchRecords, path: PathPatterns, languages: Collection[str]) -> Callable[[bytes], bool]:
     """Return a predicate that selects files by path and language. Raises InvalidInput."""
 
     paths = PathFilter(path)
@@ -395,6 +405,6 @@ def _path_predicate(records: BatchRecords, path: Paths, languages: Collection[st
     return lambda file: languages_by_path.get(file) in languages and paths.matches(file)
 
 
-def _decode_path(path: Json, path_b64: Json) -> bytes:
+def _decode_path(path: JsonValue, path_b64: JsonValue) -> bytes:
 
     return path_bytes({"path": path} if path_b64 is None else {"path_b64": path_b64})

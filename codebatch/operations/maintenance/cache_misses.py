@@ -11,32 +11,32 @@ from msgspec.structs import replace
 
 from codebatch.errors import InvalidInput, StoreError, UnknownId
 from codebatch.model.analysis.cache_misses import (
-    Differences,
     FieldDifference,
+    FieldDifferences,
+    fewest_differences,
     item_differences,
-    nearest,
     project_differences,
     task_differences,
     uncovered_input_difference,
     without_item_values,
 )
-from codebatch.model.analysis.result_key import Items, result_key, same_items
+from codebatch.model.analysis.result_key import PlanItems, result_key, same_items
 from codebatch.model.entry import path_row
-from codebatch.model.outcome import HolderId, Outcome
+from codebatch.model.outcome import HolderId, TaskOutcome
 from codebatch.model.plan import PlannedTask, visible_contexts
 from codebatch.model.shard import ProjectWork, Shard
-from codebatch.operations import Note
+from codebatch.operations import NoteCallback
 from codebatch.operations.queries.batch_query import find_item
 from codebatch.plugins.catalogue import TaskCatalogue
-from codebatch.query.completeness import Completeness, completeness
+from codebatch.query.completeness import Completeness, tasks_completeness
 from codebatch.query.sources.records import BatchRecords
-from codebatch.scheduling.analysis.chains import Link
-from codebatch.scheduling.analysis.ledger import Ledger
-from codebatch.store.batches.batches import BatchDir
-from codebatch.store.batches.store import StoreDir
+from codebatch.scheduling.analysis.chains import ChainLink
+from codebatch.scheduling.analysis.ledger import OutcomeLedger
+from codebatch.store.batches.batch_directory import BatchDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.results.bases import ReuseBase, open_base
 from codebatch.store.results.ledgers import load_ledger
-from codebatch.store.results.outcomes import Outcomes
+from codebatch.store.results.outcomes import OutcomeRegisters
 from codebatch.store.results.outputs import current_outputs
 from codebatch.store.results.untrusted import untrusted_keys
 
@@ -53,7 +53,7 @@ class MissReason(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     base: str
-    differences: Differences
+    differences: FieldDifferences
     count: int
     paths: tuple[dict[str, str], ...] = ()
 
@@ -91,7 +91,7 @@ def explain_misses(
     *,
     path: str | None = None,
     task: str | None = None,
-    note: Note,
+    note: NoteCallback,
 ) -> tuple[MissesAnswer, Completeness]:
     """Explain why results of a batch were executed. Return the answer and its completeness.
 
@@ -120,7 +120,7 @@ def explain_misses(
                 else explainer.explain_files(planned, item)
             )
             misses_by_task.append(task_misses)
-    batch_completeness = completeness(records, chosen_tasks, tells_failures=True)
+    batch_completeness = tasks_completeness(records, chosen_tasks, reports_failures=True)
     answer = MissesAnswer(
         batch_id=batch.id,
         complete=batch_completeness.is_complete,
@@ -142,7 +142,7 @@ class _ComparedBase:
         self.items = base.items()
 
     @cached_property
-    def places(self) -> dict[bytes, int]:
+    def item_places(self) -> dict[bytes, int]:
         return {entry.path: place for place, entry in enumerate(self.items.entries)}
 
 
@@ -150,27 +150,27 @@ class _Miss(NamedTuple):
     """A result that was executed. `item` is None for a project task, or if the item is unknown."""
 
     base: str
-    differences: Differences
+    differences: FieldDifferences
     item: int | None
 
 
-_REUSE = (FieldDifference(field="reuse", new="false"),)
+_REUSE_IS_OFF = (FieldDifference(field="reuse", new="false"),)
 _NO_BASES = (FieldDifference(field="bases"),)
-_ROUND = (FieldDifference(field="round"),)
-_NOT_TAKEN = (FieldDifference(field="not_taken"),)
-_UNKNOWN = (FieldDifference(field="unknown"),)
-_DAMAGED = (FieldDifference(field="base", old="damaged"),)
-_MISSING = (FieldDifference(field="base", old="gone"),)
+_NEW_ROUND = (FieldDifference(field="round"),)
+_RESULT_NOT_TAKEN = (FieldDifference(field="not_taken"),)
+_UNKNOWN_REASON = (FieldDifference(field="unknown"),)
+_BASE_DAMAGED = (FieldDifference(field="base", old="damaged"),)
+_BASE_MISSING = (FieldDifference(field="base", old="gone"),)
 
 
-_Compared = Sequence[tuple[str, Differences]]
+_BaseDifferences = Sequence[tuple[str, FieldDifferences]]
 """Pairs of a base ID and the inputs in which an item or project differs from this base.
 
 If no inputs differ for a base, that base has the result.
 """
 
 
-def _has_result(compared: _Compared) -> bool:
+def _has_result(compared: _BaseDifferences) -> bool:
     """Return whether at least one base has the result of the compared item or project."""
     return any(not differences for _, differences in compared)
 
@@ -181,22 +181,22 @@ class _MissExplainer:
     def __init__(self, records: BatchRecords, catalogue: TaskCatalogue) -> None:
         self._records = records
         self._plan = records.plan
-        self._items = Items(records.items, records.plan.contexts)
+        self._items = PlanItems(records.items, records.plan.contexts)
         self._never_reused = {name for name, place in catalogue.custom_locations.items() if not place.reuse}
         self._untrusted = untrusted_keys(records.store)
         self._contexts = visible_contexts(self._plan.tasks)
         batch = records.batch
-        self._ledger: Ledger = load_ledger(self._plan, Outcomes(batch.files, batch.root))
+        self._ledger: OutcomeLedger = load_ledger(self._plan, OutcomeRegisters(batch.files, batch.root))
         self._outputs = current_outputs(batch)
         self._bases: list[_ComparedBase] = []
-        self._unusable_bases: list[tuple[str, Differences]] = []
+        self._unusable_bases: list[tuple[str, FieldDifferences]] = []
         for batch_id in batch.about.bases:
             try:
                 self._bases.append(_ComparedBase(batch_id, open_base(records.store, batch_id)))
             except UnknownId:
-                self._unusable_bases.append((batch_id, _MISSING))
+                self._unusable_bases.append((batch_id, _BASE_MISSING))
             except StoreError:
-                self._unusable_bases.append((batch_id, _DAMAGED))
+                self._unusable_bases.append((batch_id, _BASE_DAMAGED))
 
     def explain_files(self, task: PlannedTask, item: int | None) -> TaskMisses:
         """Return the misses of a file task, for all files or one."""
@@ -204,24 +204,26 @@ class _MissExplainer:
         done = 0
         misses: list[_Miss] = []
         for shard in self._plan.shards:
-            for link in self._links(shard, task.name):
+            for link in self._outcome_links(shard, task.name):
                 first, last = shard.start + link.start, shard.start + link.end
                 if link.type == "cancelled" or not (item is None or first <= item < last):
                     continue
                 done += last - first
                 misses += self._outcome_misses(task, first, link, comparison)
         if item is None:
-            return self._make_misses(task.name, done - len(misses), misses)
+            return self._make_task_misses(task.name, done - len(misses), misses)
         item_misses = [miss for miss in misses if miss.item == item] or [miss for miss in misses if miss.item is None][
             :1
         ]
-        task_misses = self._make_misses(task.name, int(done > 0) - len(item_misses), item_misses, is_of_one=True)
+        task_misses = self._make_task_misses(
+            task.name, int(done > 0) - len(item_misses), item_misses, is_single_result=True
+        )
         return task_misses if item_misses and item_misses[0].item == item else replace(task_misses, executed=0)
 
     def explain_project(self, task: PlannedTask) -> TaskMisses:
         """Return the miss of a project task, if it was executed."""
         work = ProjectWork(task.name)
-        links = () if self._ledger.open_units(work.id) else self._links(work, task.name)
+        links = () if self._ledger.open_units(work.id) else self._outcome_links(work, task.name)
         link = next((link for link in links if link.type != "cancelled"), None)
         if link is None:
             return TaskMisses(task=task.name, reused=0, executed=0, reasons=())
@@ -230,24 +232,26 @@ class _MissExplainer:
         base, differences = self._choose_reason(
             task, link, [(old.id, self._base_differences(task, old)) for old in self._bases]
         )
-        return self._make_misses(task.name, 0, [_Miss(base, differences, None)], is_of_one=True)
+        return self._make_task_misses(task.name, 0, [_Miss(base, differences, None)], is_single_result=True)
 
-    def _links(self, work: Shard | ProjectWork, task: str) -> list[Link]:
+    def _outcome_links(self, work: Shard | ProjectWork, task: str) -> list[ChainLink]:
         """Return the existing outcomes of a task for a shard or the project.
 
         A settled batch keeps only merged outputs, no outcomes. For such a batch, one outcome is made from the counts of
         its outputs.
         """
-        links = list(self._ledger.walk(work.id, task))
-        output = self._outputs.manifest.task(task) if self._outputs is not None else None
+        links = list(self._ledger.iter_links(work.id, task))
+        output = self._outputs.manifest.task_output(task) if self._outputs is not None else None
         if not links and output is not None:
             shards = [shard for shard in output.shards if isinstance(work, ProjectWork) or shard.shard == work.id]
             reused = sum(shard.reused for shard in shards)
-            outcome = Outcome(shard=work.id, task=task, start=0, end=work.items, type="result", reused=reused)
-            links = [Link(0, work.items, "result", 1, HolderId(""), outcome)]
+            outcome = TaskOutcome(shard=work.id, task=task, start=0, end=work.items, type="result", reused=reused)
+            links = [ChainLink(0, work.items, "result", 1, HolderId(""), outcome)]
         return links
 
-    def _outcome_misses(self, task: PlannedTask, first: int, link: Link, comparison: _PlanComparison) -> list[_Miss]:
+    def _outcome_misses(
+        self, task: PlannedTask, first: int, link: ChainLink, comparison: _PlanComparison
+    ) -> list[_Miss]:
         """Return the items whose results in an outcome were executed, not reused.
 
         `first` is the index in the plan of the first item of the outcome.
@@ -260,31 +264,33 @@ class _MissExplainer:
         if sum(map(_has_result, comparisons)) != reused:
             comparisons = [comparison.read(item, compared) for item, compared in zip(items, comparisons, strict=True)]
             if reused and sum(map(_has_result, comparisons)) != reused:
-                return [_Miss("", _UNKNOWN, None)] * (len(items) - reused)
+                return [_Miss("", _UNKNOWN_REASON, None)] * (len(items) - reused)
         return [
             _Miss(*self._choose_reason(task, link, compared), item)
             for item, compared in zip(items, comparisons, strict=True)
             if not reused or not _has_result(compared)
         ]
 
-    def _choose_reason(self, task: PlannedTask, link: Link, compared: _Compared) -> tuple[str, Differences]:
+    def _choose_reason(
+        self, task: PlannedTask, link: ChainLink, compared: _BaseDifferences
+    ) -> tuple[str, FieldDifferences]:
         """Return the base and the differing inputs that best explain why a result was executed."""
         if not self._records.batch.about.bases:
             return "", _NO_BASES
         if task.name in self._never_reused:
-            return "", _REUSE
+            return "", _REUSE_IS_OFF
         if link.round > 1:
-            return "", _ROUND
-        base, differences = nearest([*compared, *self._unusable_bases])
-        return base, differences or self._untrusted_differences(task) or _NOT_TAKEN
+            return "", _NEW_ROUND
+        base, differences = fewest_differences([*compared, *self._unusable_bases])
+        return base, differences or self._untrusted_differences(task) or _RESULT_NOT_TAKEN
 
-    def _untrusted_differences(self, task: PlannedTask) -> Differences:
+    def _untrusted_differences(self, task: PlannedTask) -> FieldDifferences:
         needed = self._plan.needed_for(task.name) if task.scope == "project" else {task.name}
         keys = {planned.name: result_key(planned) for planned in self._plan.tasks if planned.name in needed}
         untrusted = sorted(name for name, key in keys.items() if key in self._untrusted)
         return tuple(FieldDifference(field="untrusted", name=name, old=keys[name]) for name in untrusted)
 
-    def _base_differences(self, task: PlannedTask, old: _ComparedBase) -> Differences:
+    def _base_differences(self, task: PlannedTask, old: _ComparedBase) -> FieldDifferences:
         if task.name not in old.tasks:
             return (FieldDifference(field="task"),)
         differences = project_differences(self._plan, old.base.plan, task.name)
@@ -292,7 +298,9 @@ class _MissExplainer:
             return differences
         try:
             needed = sorted(self._plan.needed_for(task.name))
-            missing = [FieldDifference(field="result", name=name) for name in needed if not old.base.has_all(name)]
+            missing = [
+                FieldDifference(field="result", name=name) for name in needed if not old.base.has_all_results(name)
+            ]
             marks = {
                 name: part.uncovered_inputs
                 for name in needed
@@ -300,13 +308,15 @@ class _MissExplainer:
                 if part.uncovered_inputs
             }
         except StoreError:
-            return _DAMAGED
+            return _BASE_DAMAGED
         return (*missing, *(uncovered_input_difference(mark, name) for name, mark in marks.items()))
 
-    def _make_misses(self, task: str, reused: int, misses: Sequence[_Miss], *, is_of_one: bool = False) -> TaskMisses:
-        grouped: dict[tuple[str, Differences], list[int | None]] = {}
+    def _make_task_misses(
+        self, task: str, reused: int, misses: Sequence[_Miss], *, is_single_result: bool = False
+    ) -> TaskMisses:
+        grouped: dict[tuple[str, FieldDifferences], list[int | None]] = {}
         for miss in misses:
-            differences = miss.differences if is_of_one else without_item_values(miss.differences)
+            differences = miss.differences if is_single_result else without_item_values(miss.differences)
             grouped.setdefault((miss.base, differences), []).append(miss.item)
         reasons = [
             MissReason(
@@ -327,7 +337,7 @@ class _PlanComparison:
     """A comparison of the items of a plan with the items of each base, for one task."""
 
     def __init__(
-        self, items: Items, contexts: frozenset[str], task: PlannedTask, bases: Sequence[_ComparedBase]
+        self, items: PlanItems, contexts: frozenset[str], task: PlannedTask, bases: Sequence[_ComparedBase]
     ) -> None:
         self._items = items
         self._contexts = contexts
@@ -339,7 +349,7 @@ class _PlanComparison:
         ]
         self._same_items = [same_items(items, old.items, contexts) for old in bases]
 
-    def compare_item(self, item: int) -> _Compared:
+    def compare_item(self, item: int) -> _BaseDifferences:
         """Compare an item with each base, by cache key and by the state that the base recorded for the item.
 
         No results are read.
@@ -349,7 +359,7 @@ class _PlanComparison:
             for old, plan_differences, same in zip(self._bases, self._task_differences, self._same_items, strict=True)
         ]
 
-    def read(self, item: int, compared: _Compared) -> _Compared:
+    def read(self, item: int, compared: _BaseDifferences) -> _BaseDifferences:
         """Read the result of an item from each base without differences.
 
         If the result cannot be read, add the damage as a difference. Return the completed comparison.
@@ -359,25 +369,30 @@ class _PlanComparison:
             for (base, differences), old, same in zip(compared, self._bases, self._same_items, strict=True)
         ]
 
-    def _compare_item(self, old: _ComparedBase, plan_differences: Differences, same: int, item: int) -> Differences:
+    def _compare_item(
+        self, old: _ComparedBase, plan_differences: FieldDifferences, same: int, item: int
+    ) -> FieldDifferences:
         if same < 0:
-            place = old.places.get(self._items.entries[item].path)
+            place = old.item_places.get(self._items.entries[item].path)
             if place is None:
                 return (*plan_differences, FieldDifference(field="path"))
             return (*plan_differences, *item_differences(self._items, item, old.items, place, self._contexts))
         if plan_differences:
             return plan_differences
         try:
-            state, uncovered = old.base.state(self._task.name, same), old.base.uncovered_inputs(self._task.name, same)
+            state, uncovered = (
+                old.base.item_state(self._task.name, same),
+                old.base.uncovered_inputs(self._task.name, same),
+            )
         except StoreError:
-            return _DAMAGED
+            return _BASE_DAMAGED
         if uncovered:
             return (uncovered_input_difference(uncovered),)
         return () if state == "result" else (FieldDifference(field="result", old=state),)
 
-    def _read_damage(self, old: _ComparedBase, place: int) -> Differences:
+    def _read_damage(self, old: _ComparedBase, place: int) -> FieldDifferences:
         try:
-            old.base.lines(self._task.name, place, place + 1)
+            old.base.read_lines(self._task.name, place, place + 1)
         except StoreError:
-            return _DAMAGED
+            return _BASE_DAMAGED
         return ()

@@ -19,18 +19,18 @@ from codebatch.model.entry import Entry
 from codebatch.model.shard import ShardRule
 from codebatch.model.task import Pipeline, task_name
 from codebatch.operations.project.project_snapshot import rules_for, take_project_snapshot
-from codebatch.operations.project.stores import StorePlace
+from codebatch.operations.project.stores import StoreLocator
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
-from codebatch.operations.runs.planning import Planner, make_planner
+from codebatch.operations.runs.planning import BatchPlanner, make_planner
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.plugins.entry_points import describe_task
 from codebatch.query.sources.records import BatchRecords
 from codebatch.snapshotting.roots import resolve_sources
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 
-_OTHER_SEED = 1
-_OTHER_SHARDS = 8
-_OTHER_FILES_AVERAGE_MAX = 64
+_SECOND_HASH_SEED = 1
+_SECOND_RUN_SHARDS = 8
+_SECOND_RUN_SHARD_FILES_MAX = 64
 
 
 class OutputDifference(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,7 +58,9 @@ class DeterminismResult(msgspec.Struct, frozen=True, kw_only=True):
     signal_status: int = 0
 
 
-def try_task(execution: ExecutionSettings, name: str, paths: Sequence[Path], listener: Listener) -> DeterminismResult:
+def run_task_twice(
+    execution: ExecutionSettings, name: str, paths: Sequence[Path], listener: Listener
+) -> DeterminismResult:
     """Run a task and its dependencies twice over paths, the second time with small shards, another order and hash seed.
 
     The runs use a temporary store. Raises CodebatchError.
@@ -68,7 +70,7 @@ def try_task(execution: ExecutionSettings, name: str, paths: Sequence[Path], lis
     resolve_sources(tuple(paths), None)
     pipeline = task_pipeline(configuration.catalogue, task)
     with tempfile.TemporaryDirectory(prefix="codebatch-") as directory:
-        store = StorePlace(Path(directory) / "store").open_or_create()
+        store = StoreLocator(Path(directory) / "store").open_or_create_store()
         with store.writing():
             frozen = take_project_snapshot(
                 store, paths, rules_for(configuration, (), ()), listener.note, allow_empty=False, phase=listener.phase
@@ -79,16 +81,16 @@ def try_task(execution: ExecutionSettings, name: str, paths: Sequence[Path], lis
             return DeterminismResult(
                 task=task, files=frozen.files, records=0, failures=0, differences=(), signal_status=status
             )
-        average = min(max(frozen.files // _OTHER_SHARDS, 1), _OTHER_FILES_AVERAGE_MAX)
-        other_execution = replace(execution, shuffle_seed=_OTHER_SEED, hash_seed=_OTHER_SEED)
+        average = min(max(frozen.files // _SECOND_RUN_SHARDS, 1), _SECOND_RUN_SHARD_FILES_MAX)
+        other_execution = replace(execution, shuffle_seed=_SECOND_HASH_SEED, hash_seed=_SECOND_HASH_SEED)
         small = ShardRule(files_average=average, files_min=1, files_max=2 * average)
         second, status = run_new_batch(other_execution, replace(planner, shard_rule=small), store, listener)
         return DeterminismResult(
             task=task,
             files=frozen.files,
             records=first.counts(task).records,
-            failures=first.source.tally((task,)).failed,
-            differences=() if status else tuple(_differences(task, first, second)),
+            failures=first.source.count_outcomes((task,)).failed,
+            differences=() if status else tuple(_output_differences(task, first, second)),
             signal_status=status,
         )
 
@@ -124,19 +126,19 @@ def _with_needs(catalogue: TaskCatalogue, task: str) -> tuple[str, ...]:
 
 
 def run_new_batch(
-    execution: ExecutionSettings, planner: Planner, store: StoreDir, listener: Listener
+    execution: ExecutionSettings, planner: BatchPlanner, store: StoreDir, listener: Listener
 ) -> tuple[BatchRecords, int]:
     """Create a new batch of a plan and execute it without reuse.
 
     Return its records and the exit status of a signal, or 0.
     """
     with store.writing() as lock:
-        batch = planner.make(planner.plan(), reuses=False)
+        batch = planner.make_batch(planner.plan(), reuses=False)
         executed = execution.execute(store, lock, batch, RunScope(), listener)
     return BatchRecords(store, batch), executed.signal_status
 
 
-def _differences(task: str, first: BatchRecords, second: BatchRecords) -> Iterator[OutputDifference]:
+def _output_differences(task: str, first: BatchRecords, second: BatchRecords) -> Iterator[OutputDifference]:
     for item, entry in enumerate(first.items):
         first_lines, second_lines = (records.source.item_lines(task, item) or b"" for records in (first, second))
         if first_lines != second_lines:

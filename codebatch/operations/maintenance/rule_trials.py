@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from codebatch.model.task import Json
+from codebatch.model.task import JsonValue
 from codebatch.plugins.worker_services import language_services
 from codebatch.query.fields import JsonRecord
 from codebatch.system.processes.forks import ForkFailure, map_forked
 
 
 def test_rules(
-    settings: Mapping[str, Json], files: Sequence[tuple[bytes, bytes]], *, seconds: float
+    settings: Mapping[str, JsonValue], files: Sequence[tuple[bytes, bytes]], *, seconds: float
 ) -> dict[str, list[JsonRecord]]:
     """Return the findings of rules in files, and the results of the rules' examples.
 

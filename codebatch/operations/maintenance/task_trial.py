@@ -13,16 +13,16 @@ from codebatch.model.task import task_name
 from codebatch.operations import ignore_note
 from codebatch.operations.maintenance.determinism_check import run_new_batch, task_pipeline
 from codebatch.operations.project.project_snapshot import ProjectSnapshot, rules_for, take_project_snapshot
-from codebatch.operations.project.stores import StorePlace
+from codebatch.operations.project.stores import StoreLocator
 from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.operations.queries.records import find_errors
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.operations.runs.planning import make_planner
 from codebatch.query.fields import JsonRecord
-from codebatch.snapshotting.roots import resolve_sources, select
-from codebatch.store.batches.store import StoreDir
+from codebatch.snapshotting.roots import resolve_sources, select_project
+from codebatch.store.batches.store_directory import StoreDir
 
-_SPECIAL = str.maketrans({character: f"\\{character}" for character in "\\*?[]!# "})
+_GITIGNORE_ESCAPES = str.maketrans({character: f"\\{character}" for character in "\\*?[]!# "})
 
 
 class FileTrialResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,9 +49,9 @@ def try_file(execution: ExecutionSettings, name: str, path: Path, listener: List
         )
     resolve_sources((path,), None)
     with tempfile.TemporaryDirectory(prefix="codebatch-") as directory:
-        store = StorePlace(Path(directory) / "store").open_or_create()
+        store = StoreLocator(Path(directory) / "store").open_or_create_store()
         with store.writing():
-            frozen = _freeze(execution, store, path)
+            frozen = _freeze_file(execution, store, path)
         planner = make_planner(configuration, store, frozen, pipeline, listener.note)
         records, status = run_new_batch(execution, planner, store, listener)
         question = BatchQuery(store, records.batch, is_named=True, note=listener.note)
@@ -69,7 +69,7 @@ def try_file(execution: ExecutionSettings, name: str, path: Path, listener: List
         )
 
 
-def _freeze(execution: ExecutionSettings, store: StoreDir, path: Path) -> ProjectSnapshot:
+def _freeze_file(execution: ExecutionSettings, store: StoreDir, path: Path) -> ProjectSnapshot:
     """Take a snapshot of one file, under its path in its project.
 
     Outside a project, or if the project excludes the file, the file itself is the tree.
@@ -78,8 +78,8 @@ def _freeze(execution: ExecutionSettings, store: StoreDir, path: Path) -> Projec
     real_path = Path(os.path.realpath(path.parent), path.name)
     root = None if configuration.file is None else configuration.file.parent.resolve()
     if root is not None and real_path.is_relative_to(root):
-        base = Path(os.fsdecode(select([root], store.root).sources.base))
-        pattern = "/" + str(real_path.relative_to(base)).translate(_SPECIAL)
+        base = Path(os.fsdecode(select_project([root], store.root).sources.base))
+        pattern = "/" + str(real_path.relative_to(base)).translate(_GITIGNORE_ESCAPES)
         rules = msgspec.structs.replace(rules_for(configuration, (), ()), include=(pattern,))
         frozen = take_project_snapshot(store, [base], rules, ignore_note, allow_empty=True)
         if frozen.files == 1:

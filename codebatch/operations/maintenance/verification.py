@@ -24,10 +24,10 @@ from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.query.sources.records import BatchRecords
 from codebatch.query.status.batch_status import read_current_state
-from codebatch.store.batches.batches import BatchDir, hidden_batch
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.batch_directory import BatchDir, hidden_batch
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.results.bases import ReuseBase
-from codebatch.store.results.untrusted import UntrustedKey, distrust, load_untrusted
+from codebatch.store.results.untrusted import UntrustedKey, distrust_keys, load_untrusted
 from codebatch.system.clock import wall_ns
 
 
@@ -46,7 +46,7 @@ class VerificationResult(msgspec.Struct, frozen=True, kw_only=True):
     signal_status: int = 0
 
 
-def verify(
+def verify_batch(
     execution: ExecutionSettings, store: StoreDir, batch: BatchDir, share: float, listener: Listener
 ) -> VerificationResult:
     """Execute a sample of a batch's files again in new workers, without reuse, and compare the results.
@@ -63,7 +63,7 @@ def verify(
             hint = f"resume it with: codebatch run --batch {batch.id}"
             raise BatchIncomplete(f"batch {batch.id} has not ended", hint=hint)
         original = BatchRecords(store, batch)
-        sampled = sample(original.items, original.plan.digest, share)
+        sampled = sample_items(original.items, original.plan.digest, share)
         if not sampled:
             return VerificationResult(files=0)
         paths = batch.about.paths if share >= 1 else tuple(entry.path for entry in sampled)
@@ -72,12 +72,12 @@ def verify(
             executed = execution.execute(store, lock, rerun, RunScope(), listener)
             if executed.signal_status:
                 return VerificationResult(files=len(sampled), signal_status=executed.signal_status)
-            verified = _compare(original, BatchRecords(store, rerun), len(sampled))
-        distrust(store, verified.untrusted)
+            verified = _compare_runs(original, BatchRecords(store, rerun), len(sampled))
+        distrust_keys(store, verified.untrusted)
         return verified
 
 
-def sample(items: Sequence[Entry], plan: Digest, share: float) -> list[Entry]:
+def sample_items(items: Sequence[Entry], plan: Digest, share: float) -> list[Entry]:
     """Return a sample of the items of a plan in path order.
 
     It has a `share` of the items, but at least one item if there are any. The items with the smallest hashes of plan
@@ -104,7 +104,7 @@ def _restricted_rerun(
     return hidden_batch(store, restricted, sources=sources, at_ns=wall_ns())
 
 
-def _compare(original: BatchRecords, rerun: BatchRecords, files: int) -> VerificationResult:
+def _compare_runs(original: BatchRecords, rerun: BatchRecords, files: int) -> VerificationResult:
     indexes = {entry.path: item for item, entry in enumerate(original.items)}
     old, new = ReuseBase(original.store, original.batch), ReuseBase(rerun.store, rerun.batch)
     results = failed = 0
@@ -112,9 +112,9 @@ def _compare(original: BatchRecords, rerun: BatchRecords, files: int) -> Verific
     for task in rerun.task_names:
         for item, entry in enumerate(rerun.items):
             index = indexes[entry.path]
-            if old.state(task, index) != "result":
+            if old.item_state(task, index) != "result":
                 continue
-            if new.state(task, item) != "result":
+            if new.item_state(task, item) != "result":
                 failed += 1
                 continue
             results += 1

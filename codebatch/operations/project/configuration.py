@@ -17,18 +17,18 @@ from msgspec.structs import replace
 
 from codebatch.errors import InvalidConfiguration
 from codebatch.model.shard import ShardRule
-from codebatch.model.task import Json
-from codebatch.model.text.suggestions import did_you_mean
-from codebatch.model.text.toml import BYTES_MAX, TomlError, parse_toml
+from codebatch.model.task import JsonValue
+from codebatch.model.text.suggestions import did_you_mean_text
+from codebatch.model.text.toml import TOML_BYTES_MAX, TomlError, parse_toml
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.plugins.isolated_tasks import isolated_catalogue
-from codebatch.plugins.user_tasks import SETTINGS as OWN_SETTINGS
+from codebatch.plugins.user_tasks import LOCATION_SETTINGS as OWN_SETTINGS
 from codebatch.plugins.user_tasks import custom_task_location
 from codebatch.snapshotting.projects import iter_project_directories
 from codebatch.system.files.regular_files import read_regular
 from codebatch.system.host import usable_cores
 
-FILE_NAMES = ("codebatch.toml", "pyproject.toml")
+CONFIGURATION_FILE_NAMES = ("codebatch.toml", "pyproject.toml")
 PYPROJECT_BYTES_MAX = 64 << 20
 """Maximum size of a pyproject.toml. The file is read completely to find out whether it configures codebatch."""
 
@@ -65,8 +65,8 @@ class ProjectSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     shard: ShardRule = msgspec.field(default_factory=ShardRule)
     store: StoreSettings = msgspec.field(default_factory=StoreSettings)
     index: IndexSettings = msgspec.field(default_factory=IndexSettings)
-    tasks: dict[str, dict[str, Json]] = {}
-    work: dict[str, Json] = {}
+    tasks: dict[str, dict[str, JsonValue]] = {}
+    work: dict[str, JsonValue] = {}
 
     def __post_init__(self) -> None:
         if self.jobs is not None and self.jobs < 1:
@@ -91,21 +91,21 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
         """The number of worker processes: the configured number, or the usable cores."""
         return self.settings.jobs or usable_cores()
 
-    def with_task_setting(self, task: str, key: str, value: Json) -> Configuration:
+    def with_task_setting(self, task: str, key: str, value: JsonValue) -> Configuration:
         """Return a copy with one setting of a task replaced, as given on the command line."""
         tasks = self.settings.tasks
         changed = {**tasks, task: {**tasks.get(task, {}), key: value}}
         return replace(self, settings=msgspec.structs.replace(self.settings, tasks=changed))
 
-    def rows(self, memory_bytes: int) -> list[tuple[str, Json, str]]:
+    def setting_rows(self, memory_bytes: int) -> list[tuple[str, JsonValue, str]]:
         """Return (name, value, origin) of every setting, by name.
 
         `memory_bytes` is the default memory limit of a worker.
         """
-        document: dict[str, Json] = msgspec.to_builtins(self.settings)
+        document: dict[str, JsonValue] = msgspec.to_builtins(self.settings)
         if not self.settings.work:
             del document["work"]
-        rows: list[tuple[str, Json, str]] = []
+        rows: list[tuple[str, JsonValue, str]] = []
         for name, place in self.catalogue.custom_locations.items():
             options = {"python": place.python, "tools": list(place.tools or ()), "files": list(place.files)}
             values_set = {key: value for key, value in options.items() if value} | (
@@ -125,30 +125,32 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
 def load_configuration(start: Path) -> Configuration:
     """Return the settings and tasks of the project that contains `start`. Raises InvalidConfiguration."""
     for directory in iter_project_directories(os.path.realpath(os.fsencode(start))):
-        for name in FILE_NAMES:
+        for name in CONFIGURATION_FILE_NAMES:
             path = Path(os.fsdecode(directory), name)
-            table = _read(path)
+            table = _read_settings(path)
             if table is not None:
-                return _decode(path, table)
+                return _decode_settings(path, table)
     return Configuration(settings=ProjectSettings(), file=None, set_in_file=frozenset(), catalogue=isolated_catalogue())
 
 
 def has_settings(directory: Path) -> bool:
     """Return whether a directory has a configuration file. An invalid configuration file counts too."""
     try:
-        return any(_read(directory / name) is not None for name in FILE_NAMES)
+        return any(_read_settings(directory / name) is not None for name in CONFIGURATION_FILE_NAMES)
     except InvalidConfiguration:
         return True
 
 
-def _read(path: Path) -> dict[str, object] | None:
+def _read_settings(path: Path) -> dict[str, object] | None:
     """Return the settings in a file, or None if it does not exist or is a pyproject.toml without `[tool.codebatch]`.
 
     An invalid pyproject.toml is ignored unless it mentions codebatch. Raises InvalidConfiguration.
     """
     is_own_file = path.name == "codebatch.toml"
     try:
-        data = read_regular(path, bytes_max=BYTES_MAX if is_own_file else PYPROJECT_BYTES_MAX, is_link_followed=True)
+        data = read_regular(
+            path, bytes_max=TOML_BYTES_MAX if is_own_file else PYPROJECT_BYTES_MAX, is_link_followed=True
+        )
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -174,11 +176,11 @@ def _refuse_unknown(path: Path, table: Iterable[str], type_: type[msgspec.Struct
     known = type_.__struct_fields__
     for name in table:
         if name not in known:
-            hint = did_you_mean(name, known)
+            hint = did_you_mean_text(name, known)
             raise InvalidConfiguration(f"unknown setting {above + name!r} in {path}", hint=hint)
 
 
-def _decode(path: Path, table: dict[str, object]) -> Configuration:
+def _decode_settings(path: Path, table: dict[str, object]) -> Configuration:
     _refuse_unknown(path, table, ProjectSettings, "")
     for name, type_ in (("shard", ShardRule), ("store", StoreSettings)):
         if isinstance(subtable := table.get(name), dict):

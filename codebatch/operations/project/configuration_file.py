@@ -12,12 +12,12 @@ from typing import Any
 import msgspec
 
 from codebatch.errors import InvalidInput
-from codebatch.model.task import Json
-from codebatch.model.text.toml import BYTES_MAX, TomlError, parse_toml
+from codebatch.model.task import JsonValue
+from codebatch.model.text.toml import TOML_BYTES_MAX, TomlError, parse_toml
 from codebatch.operations.project.configuration import Configuration
 from codebatch.system.files.regular_files import read_regular
 
-NEW_NAME = "codebatch.toml"
+NEW_FILE_NAME = "codebatch.toml"
 _OWN_TABLE = ("tool", "codebatch")
 
 
@@ -25,18 +25,23 @@ class ConfigurationFile:
     """The configuration file of the project. If the project has none, the file that would be created."""
 
     def __init__(self, configuration: Configuration, start: Path) -> None:
-        self.path = configuration.file or start / NEW_NAME
+        self.path = configuration.file or start / NEW_FILE_NAME
         self._exists = configuration.file is not None
-        self._prefix = () if self.path.name == NEW_NAME else _OWN_TABLE
+        self._prefix = () if self.path.name == NEW_FILE_NAME else _OWN_TABLE
 
-    def table(self, words: tuple[str, ...], values: Mapping[str, Json], *, is_array: bool, comment: str) -> str:
+    def table_text(
+        self, words: tuple[str, ...], values: Mapping[str, JsonValue], *, is_array: bool, comment: str
+    ) -> str:
         """Return a table as TOML text.
 
         `words` is the name of the table below the codebatch settings, for example `("tasks", "lint", "rules")`.
         """
         name = ".".join((*self._prefix, *words))
         head = f"[[{name}]]" if is_array else f"[{name}]"
-        return "\n".join([f"# {comment}", head, *(f"{key} = {_toml(value)}" for key, value in values.items())]) + "\n"
+        return (
+            "\n".join([f"# {comment}", head, *(f"{key} = {_toml_value(value)}" for key, value in values.items())])
+            + "\n"
+        )
 
     def append(self, text: str, change: Callable[[dict[str, Any]], None]) -> None:
         """Append TOML text to the file, with the file's line ends.
@@ -47,7 +52,7 @@ class ConfigurationFile:
         if self.path.is_symlink():
             hint = f"run the command in the directory of the file that the link points to: {self.path.resolve()}"
             raise InvalidInput(f"{self.path} is a symbolic link", hint=hint)
-        before = read_regular(self.path, bytes_max=BYTES_MAX, is_link_followed=False) if self._exists else b""
+        before = read_regular(self.path, bytes_max=TOML_BYTES_MAX, is_link_followed=False) if self._exists else b""
         ending = b"\r\n" if b"\r\n" in before else b"\n"
         gap = ending if before else b""
         if before and not before.endswith(b"\n"):
@@ -69,9 +74,9 @@ class ConfigurationFile:
             head = text.split("\n")[1]
             message = f"cannot add {head} to {self.path}: the file has inline tables or dotted keys"
             raise InvalidInput(message, hint=f"write tables with headers such as {head} instead, or add {head} by hand")
-        self._write(added)
+        self._append_atomically(added)
 
-    def _write(self, added: bytes) -> None:
+    def _append_atomically(self, added: bytes) -> None:
         """Append all bytes or none.
 
         After a partial write, for example because the disk is full, the file is restored.
@@ -93,8 +98,8 @@ class ConfigurationFile:
             os.close(descriptor)
 
 
-def _toml(value: Json) -> str:
+def _toml_value(value: JsonValue) -> str:
     """Return a text or a list of texts as TOML. A TOML string is written as JSON, except that DEL is escaped too."""
     if isinstance(value, list):
-        return f"[{', '.join(map(_toml, value))}]"
+        return f"[{', '.join(map(_toml_value, value))}]"
     return msgspec.json.encode(value).decode().replace("\x7f", "\\u007f")

@@ -8,17 +8,17 @@ from pathlib import Path
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.operations.project.projects import find_project
-from codebatch.operations.project.stores import StorePlace
+from codebatch.operations.project.stores import StoreLocator
 from codebatch.snapshotting.path_explanation import PathExplanation, explain_path
 from codebatch.snapshotting.selection import SourceRules
 
 
-def explain(path: Path, rules: SourceRules, place: StorePlace) -> PathExplanation:
+def explain_path_selection(path: Path, rules: SourceRules, place: StoreLocator) -> PathExplanation:
     """Return whether the source tree includes a path, and the rule that decides this.
 
     Raises InvalidInput if the path is neither in the current directory nor in the project.
     """
-    return explain_path([_tree_with(path)], path, rules, store_root=place.root())
+    return explain_path([_tree_with(path)], path, rules, store_root=place.store_root())
 
 
 def _tree_with(path: Path) -> Path:

@@ -13,16 +13,16 @@ from codebatch.errors import InvalidConfiguration, InvalidInput, NothingToDo
 from codebatch.model.entry import display_path
 from codebatch.model.plan import plan_items
 from codebatch.model.project import ProjectRoot
-from codebatch.operations import Note, PhaseCallback, ignore_phase
+from codebatch.operations import NoteCallback, PhaseCallback, ignore_phase
 from codebatch.operations.project.configuration import Configuration
 from codebatch.operations.project.projects import find_project
-from codebatch.snapshotting.roots import Selection, select
+from codebatch.snapshotting.roots import ProjectSelection, select_project
 from codebatch.snapshotting.selection import SourceRules, find_pattern_mistake
 from codebatch.snapshotting.snapshot import SnapshotProgress, SnapshotResult, take_snapshot
 from codebatch.snapshotting.staleness import find_stat_cache
-from codebatch.store.batches.batches import iter_batches
+from codebatch.store.batches.batch_directory import iter_batches
 from codebatch.store.batches.snapshot_references import resolve_snapshot
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.snapshots.snapshots import Snapshot, load_snapshot
 from codebatch.system.clock import wall_ns
 
@@ -85,7 +85,7 @@ def take_project_snapshot(
     store: StoreDir,
     paths: Sequence[Path],
     rules: SourceRules,
-    note: Note,
+    note: NoteCallback,
     *,
     projects: Mapping[bytes, ProjectRoot] = MappingProxyType({}),
     allow_empty: bool,
@@ -99,17 +99,17 @@ def take_project_snapshot(
     """
     batches = iter_batches(store, kind="any")
     known = {batch.about.project_root for batch in batches if len(batch.about.sources) == 1}
-    selection = select(
+    selection = select_project(
         paths, store.root, lambda path: _project_root(path, projects.get(path) or find_project(path), known)
     )
-    result, snapshot, files, size = _take_selected(store, selection, rules, phase)
+    result, snapshot, files, size = _take_selected_snapshot(store, selection, rules, phase)
     for text in result.notes:
         note(text)
     if selection.paths:
         project, parts = (", ".join(map(display_path, group)) for group in (selection.projects, selection.paths))
         note(f"analysing only a part of project {project}: {parts}")
     if files == 0 and not allow_empty:
-        raise nothing_to_do(paths)
+        raise nothing_to_do_error(paths)
     return ProjectSnapshot(
         snapshot=snapshot,
         sources=selection.projects,
@@ -137,7 +137,7 @@ def _project_root(path: bytes, project: ProjectRoot, known: Collection[bytes]) -
     return root if root in known or project.kind in ("git", "ignored", "settings") else None
 
 
-def load_project_snapshot(store: StoreDir, reference: str, note: Note) -> ProjectSnapshot:
+def load_project_snapshot(store: StoreDir, reference: str, note: NoteCallback) -> ProjectSnapshot:
     """Return an older snapshot by its ID, without a restriction. Raises InvalidId, UnknownId or AmbiguousId."""
     snapshot = resolve_snapshot(store, reference, note)
     document = snapshot.document
@@ -150,7 +150,7 @@ def load_project_snapshot(store: StoreDir, reference: str, note: Note) -> Projec
     )
 
 
-def nothing_to_do(paths: Sequence[Path]) -> NothingToDo:
+def nothing_to_do_error(paths: Sequence[Path]) -> NothingToDo:
     """Return the error for paths without any selected file."""
     return NothingToDo(
         f"no files to analyse in {', '.join(map(str, paths))}",
@@ -158,8 +158,8 @@ def nothing_to_do(paths: Sequence[Path]) -> NothingToDo:
     )
 
 
-def _take_selected(
-    store: StoreDir, selection: Selection, rules: SourceRules, phase: PhaseCallback
+def _take_selected_snapshot(
+    store: StoreDir, selection: ProjectSelection, rules: SourceRules, phase: PhaseCallback
 ) -> tuple[SnapshotResult, Snapshot, int, int]:
     """Take a snapshot. Return its result, the snapshot, and the number and total size in bytes of the files to analyse.
 

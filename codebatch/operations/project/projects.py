@@ -14,7 +14,7 @@ from codebatch.snapshotting.projects import (
     work_tree_around,
 )
 from codebatch.store import layout
-from codebatch.store.batches.store import looks_like_store
+from codebatch.store.batches.store_directory import looks_like_store
 
 
 def find_project(start: Path | bytes) -> ProjectRoot:

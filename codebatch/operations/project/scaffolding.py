@@ -17,14 +17,14 @@ from codebatch.errors import InvalidInput
 from codebatch.model.task import TASK_NAME_PATTERN
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.project.configuration_file import ConfigurationFile
-from codebatch.operations.project.task_example import TASK, TEST
+from codebatch.operations.project.task_example import TASK_EXAMPLE, TEST_EXAMPLE
 from codebatch.plugins.worker_services import language_services
 
 FILES_SAMPLED_MAX = 20_000
 """Maximum number of file names that are read to find the most frequent language."""
 
 
-class NewRule(msgspec.Struct, frozen=True, kw_only=True):
+class RuleScaffold(msgspec.Struct, frozen=True, kw_only=True):
     """A custom rule that was added to the file `file`. `text` is the added text."""
 
     id: str
@@ -33,7 +33,7 @@ class NewRule(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
-class NewTask(msgspec.Struct, frozen=True, kw_only=True):
+class TaskScaffold(msgspec.Struct, frozen=True, kw_only=True):
     """A custom task that was created: its file, its test, and the text that was added to the configuration file."""
 
     name: str
@@ -43,7 +43,7 @@ class NewTask(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
-def new_rule(start: Path, rule_id: str, language: str | None) -> NewRule:
+def scaffold_rule(start: Path, rule_id: str, language: str | None) -> RuleScaffold:
     """Add an example of a custom rule to the configuration, by default for the most frequent language below `start`.
 
     Raises InvalidInput, InvalidConfiguration or OSError; then nothing is written.
@@ -59,17 +59,17 @@ def new_rule(start: Path, rule_id: str, language: str | None) -> NewRule:
         "In `pattern`, $X matches one syntax node, $$$ any number of nodes. "
         "Test `bad` and `good` with: codebatch rules test"
     )
-    text = file.table(words, rule, is_array=True, comment=comment)
+    text = file.table_text(words, rule, is_array=True, comment=comment)
 
     def change(document: dict[str, Any]) -> None:
         lint = document.setdefault("tasks", {}).setdefault("lint", {})
         lint["rules"] = [*lint.get("rules", []), rule]
 
     file.append(text, change)
-    return NewRule(id=rule_id, language=str(rule["language"]), file=str(file.path), text=text)
+    return RuleScaffold(id=rule_id, language=str(rule["language"]), file=str(file.path), text=text)
 
 
-def new_task(start: Path, name: str) -> NewTask:
+def scaffold_task(start: Path, name: str) -> TaskScaffold:
     """Write an example of a custom task, its test, and the table that configures it.
 
     Raises InvalidInput, InvalidConfiguration or OSError; then created files are removed.
@@ -88,12 +88,12 @@ def new_task(start: Path, name: str) -> NewTask:
     code, test = f"tools/{stem}.py", f"{tests}/test_{stem}.py"
     table = {"python": f"{code}:task"}
     comment = f"Try it on a file with: codebatch task try {name} FILE"
-    text = file.table(("tasks", name), table, is_array=False, comment=comment)
+    text = file.table_text(("tasks", name), table, is_array=False, comment=comment)
     created: list[Path] = []
     is_first = not (root / "tools").exists()
     try:
-        for path, content in ((code, TASK), (test, TEST.replace("NAME", stem).replace("CODE", code))):
-            created.append(_make(root, path, content))
+        for path, content in ((code, TASK_EXAMPLE), (test, TEST_EXAMPLE.replace("NAME", stem).replace("CODE", code))):
+            created.append(_make_file(root, path, content))
         file.append(text, lambda document: document.setdefault("tasks", {}).update({name: table}))
     except BaseException:
         for created_path in created:
@@ -102,10 +102,12 @@ def new_task(start: Path, name: str) -> NewTask:
             with contextlib.suppress(OSError):
                 (root / "tools").rmdir()
         raise
-    return NewTask(name=name, file=str(root / code), test=str(root / test), configuration=str(file.path), text=text)
+    return TaskScaffold(
+        name=name, file=str(root / code), test=str(root / test), configuration=str(file.path), text=text
+    )
 
 
-def _make(root: Path, path: str, content: str) -> Path:
+def _make_file(root: Path, path: str, content: str) -> Path:
     """Create a new file below the project root. Raises InvalidInput or OSError."""
     target = root / path
     if not target.parent.resolve().is_relative_to(root.resolve()):
@@ -124,7 +126,7 @@ def most_frequent_language(start: Path) -> str:
 
     Raises InvalidInput if there is none.
     """
-    languages = language_services().path_languages(islice(_names(start), FILES_SAMPLED_MAX))
+    languages = language_services().path_languages(islice(_iter_file_names(start), FILES_SAMPLED_MAX))
     counts = Counter(languages)
     if not counts:
         raise InvalidInput(
@@ -133,7 +135,7 @@ def most_frequent_language(start: Path) -> str:
     return min(counts, key=lambda language: (-counts[language], language))
 
 
-def _names(start: Path) -> Iterator[bytes]:
+def _iter_file_names(start: Path) -> Iterator[bytes]:
     for directory, subdirectories, names in os.walk(os.fsencode(start)):
         subdirectories[:] = sorted(
             name for name in subdirectories if not name.startswith(b".") and name != b"node_modules"

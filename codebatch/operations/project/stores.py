@@ -12,24 +12,26 @@ from msgspec.structs import replace
 
 from codebatch.errors import InvalidInput, StoreNotFound, StoreUnwritable, UnsafeStoreLocation
 from codebatch.model.entry import display_path
-from codebatch.model.project import REMOVED, ProjectRoot
-from codebatch.operations import Note, ignore_note
+from codebatch.model.project import REMOVED_PROJECT, ProjectRoot
+from codebatch.operations import NoteCallback, ignore_note
 from codebatch.operations.project.projects import find_project, find_store, find_store_above, new_store_place
 from codebatch.query.filters.arguments import path_argument
 from codebatch.snapshotting.projects import is_shared_place
 from codebatch.store import layout
-from codebatch.store.batches.store import StoreDir, create_store, looks_like_store
-from codebatch.store.batches.store import open_store as open_store_at
-from codebatch.system.files.files import Files, RealFiles
+from codebatch.store.batches.store_directory import StoreDir, create_store, looks_like_store
+from codebatch.store.batches.store_directory import open_store as open_store_at
+from codebatch.system.files.files import RealFiles, StoreFiles
 
 
-class StorePlace:
+class StoreLocator:
     """The location of a store: a path that the user named, otherwise the store of the project.
 
     A named store does not change the project. The project is that of `start`, by default the current directory.
     """
 
-    def __init__(self, named: Path | None = None, files: Files | None = None, *, start: Path | None = None) -> None:
+    def __init__(
+        self, named: Path | None = None, files: StoreFiles | None = None, *, start: Path | None = None
+    ) -> None:
         self.named = named
         self._files = files or RealFiles()
         self._start = start
@@ -42,7 +44,7 @@ class StorePlace:
         except FileNotFoundError:
             return None
 
-    def for_projects(self, projects: Iterable[ProjectRoot]) -> StorePlace:
+    def for_projects(self, projects: Iterable[ProjectRoot]) -> StoreLocator:
         """Return the location of the store for work on paths of some projects: the store of their common project.
 
         The current project is used instead in two cases: the paths are in several projects, or they have no project and
@@ -55,11 +57,11 @@ class StorePlace:
             return self
         return self.for_directory(Path(os.fsdecode(first.start)))
 
-    def for_directory(self, start: Path) -> StorePlace:
+    def for_directory(self, start: Path) -> StoreLocator:
         """Return the location of the store for work in the project of a directory."""
-        return StorePlace(self.named, self._files, start=start)
+        return StoreLocator(self.named, self._files, start=start)
 
-    def root(self) -> Path | None:
+    def store_root(self) -> Path | None:
         """Return the path of the store. Return None if no store was named and the project has none.
 
         A named store may not exist.
@@ -68,24 +70,24 @@ class StorePlace:
             return self.named
         return None if self.project is None else find_store(self.project)
 
-    def exists(self) -> bool:
+    def has_store(self) -> bool:
         """Return whether the store exists. If not, `open_or_create` creates it."""
-        path = self.root()
+        path = self.store_root()
         return path is not None and path.exists()
 
     def open(self) -> StoreDir:
         """Return the store, which must exist. Raises StoreNotFound or StoreUntrusted."""
-        path = self.root()
+        path = self.store_root()
         if path is None:
             raise self._not_found_error()
         return self._with_project(open_store_at(self._files, path, is_named=self.named is not None))
 
-    def open_or_create(self, note: Note = ignore_note) -> StoreDir:
+    def open_or_create_store(self, note: NoteCallback = ignore_note) -> StoreDir:
         """Return the store. If it does not exist, create it at the named path, else at the top of the project.
 
         Raises StoreUntrusted, UnsafeStoreLocation or StoreUnwritable.
         """
-        path = self.root() or self.new_place()
+        path = self.store_root() or self.new_store_path()
         try:
             store, is_new = create_store(self._files, path, is_named=self.named is not None)
         except StoreUnwritable as error:
@@ -97,7 +99,7 @@ class StorePlace:
                 note(f"the store {above} above this project is not used; to use that store, add --store {above}")
         return self._with_project(store)
 
-    def new_place(self, *, is_asked: bool = False) -> Path:
+    def new_store_path(self, *, is_asked: bool = False) -> Path:
         """Return the path at which a new store is created if the user named no path.
 
         `is_asked` is set if the user explicitly asked for a store. Outside git, this makes the current directory a
@@ -109,10 +111,10 @@ class StorePlace:
         if is_asked and self.project.kind != "git":
             path = Path(os.fsdecode(self.project.start), layout.STORE_DIRECTORY)
         if is_shared_place(os.fsencode(path.parent)):
-            raise self._unsafe_place(path)
+            raise self._unsafe_location_error(path)
         return path
 
-    def _unsafe_place(self, path: Path) -> UnsafeStoreLocation:
+    def _unsafe_location_error(self, path: Path) -> UnsafeStoreLocation:
         error = UnsafeStoreLocation(str(path.parent))
         if self.project is not None and self.project.kind == "git":
             error.hint = f"give a location: --store {shlex.quote(str(path))}"
@@ -139,7 +141,7 @@ class StorePlace:
         return StoreNotFound(f"no store in the project {os.fsdecode(self.project.root)}", hint=hint)
 
     def _with_project(self, store: StoreDir) -> StoreDir:
-        return replace(store, project=self.project or REMOVED)
+        return replace(store, project=self.project or REMOVED_PROJECT)
 
 
 def open_store(path: str | Path | None = None, project: str | Path | None = None) -> StoreDir:
@@ -151,4 +153,4 @@ def open_store(path: str | Path | None = None, project: str | Path | None = None
     start = None if project is None else path_argument(project)
     if start is not None and not start.exists():
         raise InvalidInput(f"no such directory: {display_path(os.fsencode(start))}")
-    return StorePlace(None if path is None else path_argument(path), start=start).open()
+    return StoreLocator(None if path is None else path_argument(path), start=start).open()

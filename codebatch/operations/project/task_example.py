@@ -1,6 +1,6 @@
 """The files that `task new` writes: an example task that searches each line for a word, and its test."""
 
-TASK = '''"""A custom task of codebatch: its findings are cached, and can be queried like all other findings."""
+TASK_EXAMPLE = '''"""A custom task of codebatch: its findings are cached, and can be queried like all other findings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def task(file: SourceFile) -> Iterator[Diagnostic]:
             yield file.report(number, f"`{WORD}` is here", column=line.index(WORD) + 1)
 '''
 
-TEST = '''"""Test the task in CODE: run pytest in the directory of codebatch.toml."""
+TEST_EXAMPLE = '''"""Test the task in CODE: run pytest in the directory of codebatch.toml."""
 
 from __future__ import annotations
 

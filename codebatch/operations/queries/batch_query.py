@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from codebatch.errors import BatchIncomplete, InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.model.text.displayed_paths import paths_displayed_as
-from codebatch.model.text.suggestions import closest
-from codebatch.operations import Note, PhaseCallback, ignore_note, ignore_phase
+from codebatch.model.text.suggestions import closest_word
+from codebatch.operations import NoteCallback, PhaseCallback, ignore_note, ignore_phase
 from codebatch.query.filters.arguments import path_argument
-from codebatch.store.batches.batches import BatchDir, iter_batches
+from codebatch.store.batches.batch_directory import BatchDir, iter_batches
 from codebatch.store.batches.resolution import resolve_batch
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.ids import latest_offset
 
 if TYPE_CHECKING:
-    from codebatch.git.history import Head
+    from codebatch.git.history import HeadCommit
     from codebatch.plugins.catalogue import TaskCatalogue
     from codebatch.query.completeness import Completeness
     from codebatch.query.secondary_files import SecondaryFiles
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Found = TypeVar("Found", covariant=True)
 
-NEAR_SHOWN_MAX = 5
+SIMILAR_PATHS_SHOWN_MAX = 5
 """Maximum number of similar paths in the hint for an unknown path."""
 
 
@@ -43,7 +43,7 @@ class BatchQuery:
     batch stale.
     """
 
-    def __init__(self, store: StoreDir, batch: BatchDir, *, is_named: bool, note: Note) -> None:
+    def __init__(self, store: StoreDir, batch: BatchDir, *, is_named: bool, note: NoteCallback) -> None:
         self.store = store
         self.batch = batch
         self.is_named = is_named
@@ -98,13 +98,15 @@ class BatchQuery:
 
         about = self.batch.about
         if self.is_named:
-            batches = (batch for batch in iter_batches(self.store) if batch.about.place == about.place)
+            batches = (
+                batch for batch in iter_batches(self.store) if batch.about.sources_and_paths == about.sources_and_paths
+            )
             if next(batches, self.batch).id != self.batch.id:
                 return None
         return changes_since(self.store.files, self.store.root, about.stat_cache, about.snapshot_id, self.ignored_paths)
 
     @cached_property
-    def newest_commit(self) -> Head | str:
+    def newest_commit(self) -> HeadCommit | str:
         """The commit at HEAD of the batch's work tree, or the reason why it is unknown, as text for people."""
         from codebatch.operations.history.newest_commit import find_newest_commit
 
@@ -118,7 +120,9 @@ class BatchQuery:
     def find_snapshot_batch(self, snapshot_id: str | None) -> BatchDir | None:
         """Return the latest batch of a snapshot that has the sources and paths of this batch, or None."""
         batches = (batch for batch in iter_batches(self.store) if batch.about.snapshot_id == snapshot_id)
-        return next((batch for batch in batches if batch.about.place == self.batch.about.place), None)
+        return next(
+            (batch for batch in batches if batch.about.sources_and_paths == self.batch.about.sources_and_paths), None
+        )
 
 
 class Answer(Generic[Found]):
@@ -177,7 +181,10 @@ class Answer(Generic[Found]):
 
 
 def open_batch_query(
-    store: StoreDir, reference: str | None = None, note: Note = ignore_note, on_skipped: Note | None = None
+    store: StoreDir,
+    reference: str | None = None,
+    note: NoteCallback = ignore_note,
+    on_skipped: NoteCallback | None = None,
 ) -> BatchQuery:
     """Return a query of a batch. The default is the latest batch that covers the whole project, if there is one.
 
@@ -196,7 +203,7 @@ def check_reference(reference: object) -> None:
         raise InvalidInput(f"a batch must be given as str, not as {reference!r}", hint=hint)
 
 
-def find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, int]:
+def find_item(records: BatchRecords, path: str, note: NoteCallback) -> tuple[bytes, int]:
     """Return the path and number of the item that `path` names, relative to the project or the current directory.
 
     If there is no such item, raises InvalidInput. The hint suggests files whose paths end with `path`, or with the most
@@ -204,22 +211,22 @@ def find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, int]
     """
     found_item = try_find_item(records, path, note)
     if found_item is None:
-        raise unknown_path(records, path, "no file")
+        raise unknown_path_error(records, path, "no file")
     return found_item
 
 
-def unknown_path(records: BatchRecords, path: str, noun: str) -> InvalidInput:
+def unknown_path_error(records: BatchRecords, path: str, noun: str) -> InvalidInput:
     """Return the error for a path that the batch does not have, with similar paths as a hint.
 
     `noun` is the beginning of the message, for example "no file".
     """
     hint = f"see: codebatch files --batch {records.batch.id}"
-    similar = _near([entry.path for entry in records.items], os.path.normpath(os.fsencode(path)))
+    similar = _similar_paths([entry.path for entry in records.items], os.path.normpath(os.fsencode(path)))
     if len(similar) == 1:
         hint = f"did you mean {display_path(similar[0])!r}? {hint}"
     elif similar:
-        similar_text = ", ".join(map(display_path, similar[:NEAR_SHOWN_MAX]))
-        more = f" and {len(similar) - NEAR_SHOWN_MAX:,} more" if len(similar) > NEAR_SHOWN_MAX else ""
+        similar_text = ", ".join(map(display_path, similar[:SIMILAR_PATHS_SHOWN_MAX]))
+        more = f" and {len(similar) - SIMILAR_PATHS_SHOWN_MAX:,} more" if len(similar) > SIMILAR_PATHS_SHOWN_MAX else ""
         hint = f"{len(similar):,} files match: {similar_text}{more}; {hint}"
     restriction = (
         f", restricted to {', '.join(displayed_restriction(records.batch))}," if records.batch.about.paths else ""
@@ -227,7 +234,7 @@ def unknown_path(records: BatchRecords, path: str, noun: str) -> InvalidInput:
     return InvalidInput(f"the batch{restriction} has {noun} {path!r}", hint=hint)
 
 
-def _near(paths: list[bytes], target: bytes) -> list[bytes]:
+def _similar_paths(paths: list[bytes], target: bytes) -> list[bytes]:
     """Return the paths that end with `target`.
 
     If there are none, return the paths with the file name most similar to it.
@@ -237,7 +244,7 @@ def _near(paths: list[bytes], target: bytes) -> list[bytes]:
     if similar or not name:
         return similar
     names = {os.path.basename(path) for path in paths if os.path.basename(path)[:1] == name[:1]}
-    closest_name = closest(display_path(name), [display_path(name) for name in names])
+    closest_name = closest_word(display_path(name), [display_path(name) for name in names])
     similar = [path for path in paths if display_path(os.path.basename(path)) == closest_name]
     return sorted(similar, key=lambda path: _shared_directories(path, target), reverse=True)
 
@@ -248,7 +255,7 @@ def _shared_directories(path: bytes, other: bytes) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
-def try_find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, int] | None:
+def try_find_item(records: BatchRecords, path: str, note: NoteCallback) -> tuple[bytes, int] | None:
     """Like `find_item`, but return None if no item matches.
 
     A path that starts with `./` or `../` is first taken as relative to the current directory, any other path as

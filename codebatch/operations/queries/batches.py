@@ -10,14 +10,14 @@ import msgspec
 
 from codebatch.errors import BatchIncomplete, InvalidInput, StoreError, UnknownId
 from codebatch.model.shard import ShardId
-from codebatch.operations import Note, ignore_note
+from codebatch.operations import NoteCallback, ignore_note
 from codebatch.query.sources.records import BatchRecords
 from codebatch.query.status.batch_status import CurrentState, read_current_state
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.scheduling.outcome_counts import OutcomeCounts
-from codebatch.store.batches.batches import BatchDir, batch_ids, is_work, open_batch
+from codebatch.store.batches.batch_directory import BatchDir, batch_ids, is_work, open_batch
 from codebatch.store.batches.holders import LeaseReader
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.results.outputs import current_outputs
 
 ShardState = Literal["open", "running", "done", "failed"]
@@ -79,7 +79,9 @@ class ShardStatus(msgspec.Struct, frozen=True, kw_only=True):
     first_path: str
 
 
-def list_batches(store: StoreDir, note: Note = ignore_note, *, pipeline: str | None = None) -> Iterator[ListedBatch]:
+def list_batches(
+    store: StoreDir, note: NoteCallback = ignore_note, *, pipeline: str | None = None
+) -> Iterator[ListedBatch]:
     """Yield the batches, oldest first. If `pipeline` is given, yield only its batches.
 
     A damaged batch is yielded with the state DAMAGED, and a note has the reason.
@@ -115,7 +117,7 @@ def read_batch_state(store: StoreDir, batch: BatchDir) -> tuple[str, bool]:
     return work.state.value, is_asking or is_at_work or not work.state.is_final
 
 
-def status(store: StoreDir, batch: BatchDir) -> BatchStatus:
+def read_batch_status(store: StoreDir, batch: BatchDir) -> BatchStatus:
     """Return the state of a batch with its live processes, and the progress of each task. Raises StoreCorrupt."""
     return BatchStatus(batch=batch, standing=read_current_state(batch), tasks=tuple(task_states(store, batch)))
 
@@ -128,8 +130,8 @@ def task_states(store: StoreDir, batch: BatchDir) -> list[TaskStatus]:
     records = BatchRecords(store, batch)
     rows: list[TaskStatus] = []
     for task in records.plan.tasks:
-        tally = records.source.tally((task.name,))
-        shards = [_shard_status(1 - tally.open, 1, tally.failed)]
+        tally = records.source.count_outcomes((task.name,))
+        shards = [_shard_status(1 - tally.open_count, 1, tally.failed)]
         if task.scope == "file":
             shard_counts = zip(records.plan.shards, records.source.iter_shards(task.name), strict=True)
             shards = [_shard_status(so_far.items, shard.items, so_far.failed) for shard, so_far in shard_counts]
@@ -137,7 +139,7 @@ def task_states(store: StoreDir, batch: BatchDir) -> list[TaskStatus]:
             TaskStatus(
                 task_id=task.name,
                 type=task.scope,
-                status=_status(tally),
+                status=_task_status(tally),
                 depends_on=task.needs,
                 files_total=tally.planned,
                 files_done=tally.results,
@@ -150,9 +152,9 @@ def task_states(store: StoreDir, batch: BatchDir) -> list[TaskStatus]:
     return rows
 
 
-def _status(tally: OutcomeCounts) -> str:
-    if tally.open:
-        return "running" if tally.open < tally.planned else "pending"
+def _task_status(tally: OutcomeCounts) -> str:
+    if tally.open_count:
+        return "running" if tally.open_count < tally.planned else "pending"
     return "done" if tally.results == tally.planned else "failed"
 
 
@@ -168,7 +170,7 @@ def shard_states(store: StoreDir, batch: BatchDir, task: str) -> Iterator[ShardS
     (name,) = records.choose_tasks(task)
     if name in records.plan.project_tasks:
         raise InvalidInput(f"the task {name} runs once per project and has no shards", hint="see: codebatch tasks")
-    leases = LeaseReader(batch.files, batch.root).leases().values()
+    leases = LeaseReader(batch.files, batch.root).read_leases().values()
     leased = {lease.shard for lease in leases if lease.is_live}
     for shard, so_far in zip(records.plan.shards, records.source.iter_shards(name), strict=True):
         yield ShardStatus(

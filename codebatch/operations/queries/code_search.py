@@ -12,18 +12,18 @@ from codebatch.model.analysis.search_result import FileSearchResult
 from codebatch.model.entry import display_path, path_row
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
-from codebatch.operations.queries.references import Progress
+from codebatch.operations.queries.references import SearchProgress
 from codebatch.plugins.worker_services import language_services
 from codebatch.query.completeness import Completeness
 from codebatch.query.fields import NO_LANGUAGES, JsonRecord, path_key
-from codebatch.query.filters.arguments import refuse_below_one
-from codebatch.query.filters.paths import PathFilter, Paths
+from codebatch.query.filters.arguments import refuse_numbers_below_one
+from codebatch.query.filters.paths import PathFilter, PathPatterns
 from codebatch.query.sources.records import BatchRecords
 from codebatch.system.processes.forks import ForkFailure, map_forked
 
 FORKED_FILES_MIN = 64
 """Number of files for each search process: another process is started only for this many additional files."""
-FOUND_MAX = 1_000_000
+MATCHES_MAX = 1_000_000
 """Maximum number of rows of an answer. They are kept in memory."""
 _SKIPS_NOTED_MAX = 5
 FILE_SECONDS_MAX = 30.0
@@ -40,7 +40,7 @@ class CodeSearch(msgspec.Struct, frozen=True, kw_only=True):
     language: str
     query: str | None = None
     pattern: str | None = None
-    path: Paths = ""
+    path: PathPatterns = ""
     limit: int | None = None
     by_file: bool = False
     jobs: int = 1
@@ -76,9 +76,9 @@ class _SearchNotes:
             self._question.note(f"syntax errors in {files}: matches near the errors may be missing")
 
 
-def find(question: BatchQuery, search_options: CodeSearch, progress: Progress) -> Answer[list[JsonRecord]]:
+def find_code(question: BatchQuery, search_options: CodeSearch, progress: SearchProgress) -> Answer[list[JsonRecord]]:
     """Return the matches of a search, sorted by path and position. Raises InvalidInput or StoreCorrupt."""
-    refuse_below_one(limit=search_options.limit, jobs=search_options.jobs)
+    refuse_numbers_below_one(limit=search_options.limit, jobs=search_options.jobs)
     if not search_options.file_seconds > 0:
         raise InvalidInput(f"`file_seconds` must be more than 0, not {search_options.file_seconds}")
     if (search_options.query is None) == (search_options.pattern is None):
@@ -86,10 +86,10 @@ def find(question: BatchQuery, search_options: CodeSearch, progress: Progress) -
     kind = "query" if search_options.pattern is None else "pattern"
     text = search_options.query or search_options.pattern or ""
     services = language_services()
-    language = services.named_language(search_options.language)
-    finder = services.finder(kind, text, language)
+    language = services.resolve_language(search_options.language)
+    finder = services.make_finder(kind, text, language)
     records = question.records
-    items = list(_items(records, language, search_options.path))
+    items = list(_matching_items(records, language, search_options.path))
     entries, plan = records.items, records.plan
 
     def search(item: int) -> FileSearchResult:
@@ -103,7 +103,7 @@ def find(question: BatchQuery, search_options: CodeSearch, progress: Progress) -
 
     notes = _SearchNotes(question)
     rows: list[JsonRecord] = []
-    done, rows_max = 0, min(search_options.limit or FOUND_MAX, FOUND_MAX)
+    done, rows_max = 0, min(search_options.limit or MATCHES_MAX, MATCHES_MAX)
     jobs = min(search_options.jobs, max(len(items) // FORKED_FILES_MIN, 1))
     with map_forked(search, items, jobs, FileSearchResult, seconds=search_options.file_seconds) as answers:
         for item, answer in zip(items, answers, strict=False):
@@ -123,7 +123,7 @@ def find(question: BatchQuery, search_options: CodeSearch, progress: Progress) -
     return Answer(question=question, result=rows[:rows_max], completeness=answer_completeness)
 
 
-def _items(records: BatchRecords, language: str, path: Paths) -> Iterator[int]:
+def _matching_items(records: BatchRecords, language: str, path: PathPatterns) -> Iterator[int]:
     """Yield the item numbers of files in a language that match `path`. Files of unknown language are included."""
     paths = PathFilter(path)
     languages = records.languages if "parse" in records.task_names else NO_LANGUAGES

@@ -7,17 +7,19 @@ from collections.abc import Iterable
 from itertools import islice
 
 from codebatch.model.plan import plan_items
-from codebatch.store.batches.batches import BatchDir, batch_ids, load_batch_snapshot, read_batch_names
+from codebatch.store.batches.batch_directory import BatchDir, batch_ids, load_batch_snapshot, read_batch_names
 from codebatch.store.batches.resolution import resolve_batch
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 
-IDS_MAX = 50
+COMPLETED_IDS_MAX = 50
 """Maximum number of batch IDs to suggest. The newest batches are suggested."""
 
 
 def batches_beginning(store: StoreDir, word: str) -> list[str]:
     """Return the batch references that begin with a word: `latest`, `@NAME`s, then IDs, newest first."""
-    ids = islice((reference for reference in reversed(batch_ids(store)) if reference.startswith(word)), IDS_MAX)
+    ids = islice(
+        (reference for reference in reversed(batch_ids(store)) if reference.startswith(word)), COMPLETED_IDS_MAX
+    )
     references = ("latest", *(f"@{name}" for name in sorted(read_batch_names(store))))
     return [*(reference for reference in references if reference.startswith(word)), *ids]
 
@@ -32,9 +34,11 @@ def files_beginning(store: StoreDir, reference: str | None, word: str) -> list[s
     batch = resolve_batch(store, reference, is_unrestricted=True)
     current_directory = _current_directory_in(batch)
     candidates = (
-        _next_parts(_paths(store, batch, current_directory + word), len(current_directory)) if current_directory else []
+        _next_parts(_completed_paths(store, batch, current_directory + word), len(current_directory))
+        if current_directory
+        else []
     )
-    return candidates or _next_parts(_paths(store, batch, word), 0)
+    return candidates or _next_parts(_completed_paths(store, batch, word), 0)
 
 
 def _current_directory_in(batch: BatchDir) -> str:
@@ -52,13 +56,13 @@ def _current_directory_in(batch: BatchDir) -> str:
     return "" if directory == os.curdir or directory.split(os.sep)[0] == os.pardir else directory + os.sep
 
 
-def _paths(store: StoreDir, batch: BatchDir, beginning: str) -> list[str]:
+def _completed_paths(store: StoreDir, batch: BatchDir, beginning: str) -> list[str]:
     snapshot = load_batch_snapshot(store, batch).entries_beginning(os.fsencode(beginning))
     texts = (entry.path for entry in plan_items(snapshot, batch.about.paths))
-    return [path.decode() for path in texts if _is_text(path)]
+    return [path.decode() for path in texts if _is_utf8_path(path)]
 
 
-def _is_text(path: bytes) -> bool:
+def _is_utf8_path(path: bytes) -> bool:
     try:
         path.decode()
     except UnicodeDecodeError:

@@ -11,21 +11,21 @@ from codebatch.model.entry import display_path
 from codebatch.operations.queries.batch_query import Answer, BatchQuery, find_item
 from codebatch.operations.queries.impact import Impact
 from codebatch.operations.queries.mentions import find_mentions
-from codebatch.query.answers.dependencies import Cycle, FileImport, Imports, find_cycles, needed_tasks
-from codebatch.query.answers.dependencies import impact as dependents_of
-from codebatch.query.completeness import completeness
-from codebatch.query.filters.arguments import refuse_below_one
-from codebatch.query.filters.paths import PathFilter, Paths
+from codebatch.query.answers.dependencies import BatchImports, Cycle, FileImport, find_cycles, tasks_for_dependencies
+from codebatch.query.answers.dependencies import find_dependents as dependents_of
+from codebatch.query.completeness import tasks_completeness
+from codebatch.query.filters.arguments import refuse_numbers_below_one
+from codebatch.query.filters.paths import PathFilter, PathPatterns
 from codebatch.query.sources.parsed_files import file_states
 
 
-def impact(question: BatchQuery, path: str, depth: int | None = None) -> Answer[Impact]:
+def find_impact(question: BatchQuery, path: str, depth: int | None = None) -> Answer[Impact]:
     """Return the dependents of the file that `path` names.
 
     With `depth`, only dependents at most this number of import steps away are returned. If other files may use the file
     without an import, the answer is incomplete. Raises InvalidInput or StoreCorrupt.
     """
-    refuse_below_one(depth=depth)
+    refuse_numbers_below_one(depth=depth)
     records = question.records
     name, item = find_item(records, path, question.note)
     try:
@@ -34,9 +34,11 @@ def impact(question: BatchQuery, path: str, depth: int | None = None) -> Answer[
         raise InvalidInput(
             f"{display_path(name)} is not valid UTF-8; imports that refer to such a path are not resolved"
         ) from error
-    importers_of = Imports(records).importers_of
+    importers_of = BatchImports(records).importers_of
     dependents = dependents_of(importers_of, text, depth)
-    answer_completeness = completeness(records, needed_tasks(records), lacks_files=bool(question.batch.about.paths))
+    answer_completeness = tasks_completeness(
+        records, tasks_for_dependencies(records), lacks_files=bool(question.batch.about.paths)
+    )
     mentions = None
     if answer_completeness.is_complete:
         known = dependents if depth is None else dependents_of(importers_of, text)
@@ -50,7 +52,7 @@ def impact(question: BatchQuery, path: str, depth: int | None = None) -> Answer[
     )
 
 
-def imports(question: BatchQuery, path: Paths = "") -> Answer[list[FileImport]]:
+def find_imports(question: BatchQuery, path: PathPatterns = "") -> Answer[list[FileImport]]:
     """Return imports between files, sorted by path. With `path`, only imports from or to a matching file.
 
     Raises InvalidInput or StoreCorrupt.
@@ -58,14 +60,16 @@ def imports(question: BatchQuery, path: Paths = "") -> Answer[list[FileImport]]:
     is_requested = PathFilter(path).matches
     matching_imports = [
         file_import
-        for file_import in Imports(question.records)
+        for file_import in BatchImports(question.records)
         if not path or is_requested(os.fsencode(file_import.source)) or is_requested(os.fsencode(file_import.target))
     ]
-    answer_completeness = completeness(question.records, needed_tasks(question.records))
+    answer_completeness = tasks_completeness(question.records, tasks_for_dependencies(question.records))
     return Answer(question=question, result=matching_imports, completeness=answer_completeness)
 
 
-def import_cycles(question: BatchQuery, path: Paths = "", *, everything: bool = False) -> Answer[list[Cycle]]:
+def find_import_cycles(
+    question: BatchQuery, path: PathPatterns = "", *, everything: bool = False
+) -> Answer[list[Cycle]]:
     """Return import cycles, smallest first. With `path`, return only cycles with a matching file.
 
     `everything` includes two more kinds of cycles: those that consist only of tests, vendored and generated files, and
@@ -74,21 +78,21 @@ def import_cycles(question: BatchQuery, path: Paths = "", *, everything: bool = 
     is_requested = PathFilter(path).matches
     matching_cycles = [
         cycle
-        for cycle in (every_cycle(question) if everything else relevant_cycles(question))
+        for cycle in (list_all_cycles(question) if everything else list_relevant_cycles(question))
         if not path or any(is_requested(os.fsencode(file)) for file in cycle.files)
     ]
-    answer_completeness = completeness(
-        question.records, needed_tasks(question.records), lacks_files=bool(question.batch.about.paths)
+    answer_completeness = tasks_completeness(
+        question.records, tasks_for_dependencies(question.records), lacks_files=bool(question.batch.about.paths)
     )
     return Answer(question=question, result=matching_cycles, completeness=answer_completeness)
 
 
-def every_cycle(question: BatchQuery) -> list[Cycle]:
+def list_all_cycles(question: BatchQuery) -> list[Cycle]:
     """Return all import cycles of a batch. Raises InvalidInput or StoreCorrupt."""
     return find_cycles(question.records, everything=True)
 
 
-def relevant_cycles(question: BatchQuery) -> list[Cycle]:
+def list_relevant_cycles(question: BatchQuery) -> list[Cycle]:
     """Return the import cycles of a batch, without cycles that consist only of tests, vendored and generated files.
 
     If the project consists only of such files, all cycles are returned. Raises InvalidInput or StoreCorrupt.

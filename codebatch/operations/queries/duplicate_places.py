@@ -40,12 +40,12 @@ class _CodeLines(NamedTuple):
     lines: Sequence[bytes]
     numbers: Sequence[int]
 
-    def group(self, start: int, lines: int) -> str:
+    def block_group(self, start: int, lines: int) -> str:
         """Return the group ID of the block of `lines` code lines that begins at the index `start` in `self.lines`."""
         digest = hashlib.sha256(b"\n".join(self.lines[start : start + lines])).hexdigest()
         return digest[:_GROUP_DIGITS]
 
-    def head(self, start: int) -> bytes:
+    def block_head(self, start: int) -> bytes:
         """Return the first _LINES_MIN code lines from the index `start` on, joined by newlines."""
         return b"\n".join(self.lines[start : start + _LINES_MIN])
 
@@ -78,8 +78,8 @@ def complete_places(question: BatchQuery, blocks: Sequence[DuplicateBlock]) -> l
         first, *_ = block.complete_locations
         code = files.read(first.path_bytes)
         start = bisect_left(code.numbers, first.line)
-        if code.group(start, block.lines) == block.group:
-            heads[code.head(start)].append(block)
+        if code.block_group(start, block.lines) == block.group:
+            heads[code.block_head(start)].append(block)
     new_locations: defaultdict[str, list[DuplicateLocation]] = defaultdict(list)
     for path in _files_with_lines(question.records, min(block.lines for block in incomplete)):
         for block, place in _iter_places(path, files.read(path), heads):
@@ -139,15 +139,15 @@ class _CodeReader:
 
     def __init__(self, question: BatchQuery) -> None:
         self._question = question
-        self._find_code_lines = source_services().code_lines_of
+        self._find_code_lines = source_services().file_code_lines
         self._lost = 0
-        self._last: tuple[bytes, _CodeLines] = (b"", _CodeLines((), ()))
+        self._last_read: tuple[bytes, _CodeLines] = (b"", _CodeLines((), ()))
 
     def read(self, path: bytes) -> _CodeLines:
         """Return the code lines of a file. Return no lines if its content or its fingerprints are missing."""
-        if self._last[0] != path:
-            self._last = path, self._read(path)
-        return self._last[1]
+        if self._last_read[0] != path:
+            self._last_read = path, self._read_code_lines(path)
+        return self._last_read[1]
 
     def note_unreadable(self) -> None:
         """Add a note with the number of files that could not be read."""
@@ -158,7 +158,7 @@ class _CodeReader:
                 "codebatch diagnose"
             )
 
-    def _read(self, path: bytes) -> _CodeLines:
+    def _read_code_lines(self, path: bytes) -> _CodeLines:
         records = self._question.records
         entry, item = records.snapshot.entry(path), records.find_items([path]).get(path)
         lines = None if item is None else records.source.item_lines("analyze", item)
@@ -198,8 +198,8 @@ def _iter_places(
     """
     ends: dict[str, int] = {}
     for start in range(len(code.lines) - _LINES_MIN + 1):
-        for block in heads.get(code.head(start), ()):
-            if start >= ends.get(block.group, 0) and code.group(start, block.lines) == block.group:
+        for block in heads.get(code.block_head(start), ()):
+            if start >= ends.get(block.group, 0) and code.block_group(start, block.lines) == block.group:
                 ends[block.group] = end = start + block.lines
                 yield block, make_place(path, code.numbers[start], code.numbers[end - 1] + 1)
 

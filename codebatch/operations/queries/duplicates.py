@@ -20,13 +20,13 @@ from codebatch.operations.queries.duplicate_blocks import (
 )
 from codebatch.operations.queries.duplicate_places import complete_places, join_blocks
 from codebatch.operations.queries.source_line import SourceLine, read_lines
-from codebatch.query.completeness import completeness
-from codebatch.query.filters.arguments import refuse_below_one
-from codebatch.query.filters.paths import PathFilter, Paths
+from codebatch.query.completeness import tasks_completeness
+from codebatch.query.filters.arguments import refuse_numbers_below_one
+from codebatch.query.filters.paths import PathFilter, PathPatterns
 
 PLACES_WITH_SOURCE_MAX = 2
 SOURCE_LINES_SHOWN_MAX = 200
-_SPARE = 10
+_ADDITIONAL_BLOCKS = 10
 """Number of blocks to read beyond the requested number. Some blocks may turn out to be parts of others."""
 
 
@@ -50,7 +50,7 @@ def find_copies(
     least: int = 1,
     first: int = 1,
     limit: int | None = None,
-    path: Paths = "",
+    path: PathPatterns = "",
     everything: bool = False,
 ) -> Answer[DuplicateBlocks]:
     """Return the duplicate blocks of at least `least` code lines with a location in `path`.
@@ -59,9 +59,9 @@ def find_copies(
     is joined with it before they are counted. Blocks with fewer than two locations in production code are excluded,
     unless `everything` is set. Raises InvalidInput or StoreCorrupt.
     """
-    refuse_below_one(limit=limit, least=least, first=first)
+    refuse_numbers_below_one(limit=limit, least=least, first=first)
     end = None if limit is None else first - 1 + limit
-    number = None if end is None else end + _SPARE
+    number = None if end is None else end + _ADDITIONAL_BLOCKS
     while True:
         best = _longest_blocks(question, least=least, number=number, path=path, everything=everything)
         blocks = best.blocks()
@@ -71,15 +71,15 @@ def find_copies(
         number *= 4
     records = question.records
     needed = {"parse", "analyze", "duplicates"} & {*records.task_names}
-    answer_completeness = completeness(records, needed, lacks_files=bool(question.batch.about.paths))
-    count = len(best.groups) - (len(blocks) - len(joined))
+    answer_completeness = tasks_completeness(records, needed, lacks_files=bool(question.batch.about.paths))
+    count = len(best.relevant_groups) - (len(blocks) - len(joined))
     duplicates = DuplicateBlocks(blocks=tuple(joined[first - 1 : end]), count=count, excluded=best.excluded_count)
     return Answer(question=question, result=duplicates, completeness=answer_completeness)
 
 
 def _longest_blocks(
-    question: BatchQuery, *, least: int = 1, number: int | None, path: Paths = "", everything: bool = False
-) -> MostLines:
+    question: BatchQuery, *, least: int = 1, number: int | None, path: PathPatterns = "", everything: bool = False
+) -> LongestBlocks:
     """Return a collector with the longest blocks, with only those locations that records have.
 
     Raises InvalidInput or StoreCorrupt.
@@ -91,7 +91,7 @@ def _longest_blocks(
             hint="to include this task, run: codebatch run --pipeline full PATH",
         )
     secondary = None if everything else question.non_production_files
-    best = MostLines(
+    best = LongestBlocks(
         number,
         PathFilter(path).matches if path else lambda _: True,
         lambda name: secondary is not None and secondary.category_of(name) is not None,
@@ -122,7 +122,7 @@ def read_copies(question: BatchQuery, block: DuplicateBlock) -> list[tuple[Dupli
 
 
 _REQUESTED, _PLAIN = 1, 2
-_RELEVANT = _REQUESTED | _PLAIN
+_RELEVANT_FLAGS = _REQUESTED | _PLAIN
 """The two flags of a relevant path or group.
 
 For a path: it is requested, and it is production code. For a group of duplicates: at least one of its paths is
@@ -130,7 +130,7 @@ requested, and at least two of its locations are in production code.
 """
 
 
-class MostLines:
+class LongestBlocks:
     """A collector of the groups of duplicates with the most lines.
 
     Only records of these groups are kept. For all other groups, which can be 100,000, only IDs and flags are kept.
@@ -155,9 +155,9 @@ class MostLines:
         self._records_by_group: dict[str, list[DuplicateRecord]] = {}
 
     @property
-    def groups(self) -> set[str]:
+    def relevant_groups(self) -> set[str]:
         """The groups that are requested and have two locations in production code."""
-        return {group for group, flags in self._group_flags.items() if flags == _RELEVANT}
+        return {group for group, flags in self._group_flags.items() if flags == _RELEVANT_FLAGS}
 
     @property
     def excluded_count(self) -> int:
@@ -175,7 +175,7 @@ class MostLines:
         for record in records:
             group, lines = record.group, record.lines
             previous_flags = group_flags.get(group, 0)
-            if previous_flags != _RELEVANT:
+            if previous_flags != _RELEVANT_FLAGS:
                 flags = path_flags.get(record.path) or flags_of_path(record.path, record.path_b64)
                 other_flags = path_flags.get(record.other_path) or flags_of_path(
                     record.other_path, record.other_path_b64
@@ -189,7 +189,7 @@ class MostLines:
                     )
                     previous_flags |= _PLAIN if plain_places.setdefault(group, place) != place else 0
                 group_flags[group] = previous_flags
-                if previous_flags == _RELEVANT and number is not None:
+                if previous_flags == _RELEVANT_FLAGS and number is not None:
                     if len(most_lines) < number:
                         heapq.heappush(most_lines, lines)
                     elif lines > most_lines[0]:
@@ -200,11 +200,11 @@ class MostLines:
     def blocks(self) -> list[DuplicateBlock]:
         """Return the blocks: those with the most lines first, then those with the most copies, then by location."""
         blocks = (
-            _block(group, records)
+            _make_block(group, records)
             for group, records in self._records_by_group.items()
-            if self._group_flags[group] == _RELEVANT
+            if self._group_flags[group] == _RELEVANT_FLAGS
         )
-        return sorted(blocks, key=lambda block: (-block.lines, -block.copies, *_first_place(block)))[: self._number]
+        return sorted(blocks, key=lambda block: (-block.lines, -block.copies, *_first_location(block)))[: self._number]
 
     def _path_flags_for(self, path: str | UnsetType, encoded: str | UnsetType) -> int:
         key = path if encoded is UNSET else (encoded,)
@@ -216,7 +216,7 @@ class MostLines:
         return cached_flags
 
 
-def _block(group: str, records: Sequence[DuplicateRecord]) -> DuplicateBlock:
+def _make_block(group: str, records: Sequence[DuplicateRecord]) -> DuplicateBlock:
     ends: dict[tuple[bytes, int], int | None] = {
         (record.path_bytes, record.line): record.end_line for record in records
     }
@@ -231,5 +231,5 @@ def _block(group: str, records: Sequence[DuplicateRecord]) -> DuplicateBlock:
     )
 
 
-def _first_place(block: DuplicateBlock) -> tuple[bytes, int]:
+def _first_location(block: DuplicateBlock) -> tuple[bytes, int]:
     return block.locations[0].path_bytes, block.locations[0].line

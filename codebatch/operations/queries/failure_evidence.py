@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from codebatch.query.fields import JsonRecord
 
-_FRAME = '  File "'
+_FRAME_PREFIX = '  File "'
 _INTERNAL_PATHS = ("/codebatch/", "/codebatch_workers/", "/msgspec/")
 
 
@@ -24,7 +24,7 @@ class ParsedTraceback(NamedTuple):
 def parse_traceback(evidence: str) -> ParsedTraceback:
     """Parse a traceback. If the text is not a traceback, return all its lines as the exception, without frames."""
     lines = evidence.strip().splitlines()
-    starts = [index for index, line in enumerate(lines) if line.startswith(_FRAME)]
+    starts = [index for index, line in enumerate(lines) if line.startswith(_FRAME_PREFIX)]
     if not starts:
         return ParsedTraceback(tuple(lines), ())
     end = next((index for index in range(starts[-1] + 1, len(lines)) if not lines[index].startswith(" ")), len(lines))

@@ -11,20 +11,20 @@ from codebatch.errors import ObjectMissing
 from codebatch.model.entry import display_path
 from codebatch.model.record import SEVERITIES
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
-from codebatch.operations.queries.records import FileRecords, inspect
+from codebatch.operations.queries.records import FileRecords, inspect_file
 from codebatch.operations.queries.source_line import SourceLine, read_lines
-from codebatch.query.answers.dependencies import Imports, impact
+from codebatch.query.answers.dependencies import BatchImports, find_dependents
 from codebatch.query.answers.import_rules import may_be_used_without_import
 from codebatch.query.answers.numbers import read_file_metrics
-from codebatch.query.completeness import completeness
+from codebatch.query.completeness import tasks_completeness
 from codebatch.query.fields import JsonRecord
 from codebatch.query.filters.filters import RecordFilter
 from codebatch.query.filters.record_options import KINDS_FOR_PEOPLE
 from codebatch.query.sources.records import BatchRecords
 
-HARDEST_SHOWN = 3
-FINDINGS_SHOWN = 3
-_COGNITIVE = "cognitive"
+HARDEST_SHOWN_MAX = 3
+FINDINGS_SHOWN_MAX = 3
+_COGNITIVE_METRIC = "cognitive"
 
 
 class ComplexFunction(msgspec.Struct, frozen=True):
@@ -64,27 +64,29 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     kinds: dict[str, int]
 
 
-def overview(question: BatchQuery, path: str) -> Answer[Overview]:
+def read_overview(question: BatchQuery, path: str) -> Answer[Overview]:
     """Return the overview of a file. Raises InvalidInput or StoreCorrupt."""
-    answer = inspect(question, path, RecordFilter(kinds=KINDS_FOR_PEOPLE))
+    answer = inspect_file(question, path, RecordFilter(kinds=KINDS_FOR_PEOPLE))
     file = answer.result
     by_kind: dict[str, list[JsonRecord]] = {}
     for record in file.records:
         by_kind.setdefault(str(record["kind"]), []).append(record)
     metrics, diagnostics = by_kind.get("metric", ()), by_kind.get("diagnostic", ())
-    numbers = {str(metric["metric"]): _number(metric["value"]) for metric in metrics if "symbol" not in metric}
+    numbers = {str(metric["metric"]): _int_or_zero(metric["value"]) for metric in metrics if "symbol" not in metric}
     file_record = next(iter(by_kind.get("file", ())), None)
     severities = Counter(str(diagnostic["severity"]) for diagnostic in diagnostics)
     result = Overview(
         path=file.path,
         about=file_record,
         numbers=numbers,
-        rank=_rank(question, file_record, numbers) if _covers_project(question, {"parse", "analyze"}) else None,
-        dependents_in_all=_dependents(question.records, file.path)
+        rank=_complexity_rank(question, file_record, numbers)
+        if _covers_project(question, {"parse", "analyze"})
+        else None,
+        dependents_in_all=_dependent_count(question.records, file.path)
         if _covers_project(question, {"dependencies"})
         else None,
         dependents_partial=may_be_used_without_import(str((file_record or {}).get("lang", "")), file.path),
-        hardest=_hardest(metrics),
+        hardest=_hardest_functions(metrics),
         severities={severity: severities[severity] for severity in SEVERITIES if severities[severity]},
         findings=_with_source(question, file, diagnostics),
         kinds={kind: len(records) for kind, records in by_kind.items()},
@@ -100,47 +102,49 @@ def _covers_project(question: BatchQuery, tasks: Collection[str]) -> bool:
     if records.source.is_done:
         return True
     needed = frozenset[str]().union(*map(records.plan.needed_for, tasks))
-    return completeness(records, needed).is_complete
+    return tasks_completeness(records, needed).is_complete
 
 
-def _rank(question: BatchQuery, file_record: JsonRecord | None, numbers: dict[str, int]) -> int | None:
+def _complexity_rank(question: BatchQuery, file_record: JsonRecord | None, numbers: dict[str, int]) -> int | None:
     """Return the rank of a file by complexity among files of its language, or None if its complexity is 0."""
-    if file_record is None or not numbers.get(_COGNITIVE):
+    if file_record is None or not numbers.get(_COGNITIVE_METRIC):
         return None
-    values = read_file_metrics(question.records, (_COGNITIVE,))[_COGNITIVE]
+    values = read_file_metrics(question.records, (_COGNITIVE_METRIC,))[_COGNITIVE_METRIC]
     same_language = (file for file in question.records.files if file.lang == file_record["lang"])
-    return 1 + sum(values.get(file.path_bytes, 0) > numbers[_COGNITIVE] for file in same_language)
+    return 1 + sum(values.get(file.path_bytes, 0) > numbers[_COGNITIVE_METRIC] for file in same_language)
 
 
-def _dependents(records: BatchRecords, path: bytes) -> int | None:
+def _dependent_count(records: BatchRecords, path: bytes) -> int | None:
     """Return the number of files that depend on a file, directly or indirectly.
 
     Return None if the path is not UTF-8, because no import can name such a file.
     """
     try:
-        return len(impact(Imports(records).importers_of, path.decode()))
+        return len(find_dependents(BatchImports(records).importers_of, path.decode()))
     except UnicodeDecodeError:
         return None
 
 
-def _hardest(metrics: Collection[JsonRecord]) -> tuple[ComplexFunction, ...]:
+def _hardest_functions(metrics: Collection[JsonRecord]) -> tuple[ComplexFunction, ...]:
     functions = [
-        ComplexFunction(_number(metric["value"]), str(metric["symbol"]), _number(metric.get("line", 1)))
+        ComplexFunction(_int_or_zero(metric["value"]), str(metric["symbol"]), _int_or_zero(metric.get("line", 1)))
         for metric in metrics
-        if metric["metric"] == _COGNITIVE and "symbol" in metric
+        if metric["metric"] == _COGNITIVE_METRIC and "symbol" in metric
     ]
     functions.sort(key=lambda metric: (-metric.cognitive, metric.line))
-    return tuple(functions[:HARDEST_SHOWN])
+    return tuple(functions[:HARDEST_SHOWN_MAX])
 
 
 def _with_source(
     question: BatchQuery, file: FileRecords, diagnostics: Sequence[JsonRecord]
 ) -> tuple[OverviewFinding, ...]:
     """Return the most severe findings, each with its source line. They are sorted by severity, then by location."""
-    most_severe = sorted(diagnostics, key=lambda finding: SEVERITIES.index(str(finding["severity"])))[:FINDINGS_SHOWN]
+    most_severe = sorted(diagnostics, key=lambda finding: SEVERITIES.index(str(finding["severity"])))[
+        :FINDINGS_SHOWN_MAX
+    ]
     findings_with_source = []
     for finding in most_severe:
-        line = _number(finding["line"])
+        line = _int_or_zero(finding["line"])
         source: tuple[SourceLine, ...] = ()
         try:
             _, source = read_lines(question, file.path, file.item, line, line)
@@ -150,5 +154,5 @@ def _with_source(
     return tuple(findings_with_source)
 
 
-def _number(value: object) -> int:
+def _int_or_zero(value: object) -> int:
     return value if isinstance(value, int) else 0

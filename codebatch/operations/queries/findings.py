@@ -9,16 +9,16 @@ import msgspec
 
 from codebatch.model.record import SEVERITIES, Diagnostic, Severity
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
-from codebatch.operations.queries.records import count_by, search
-from codebatch.query.fields import JsonRecord, path_key, typed
+from codebatch.operations.queries.records import count_by, search_records
+from codebatch.query.fields import JsonRecord, as_typed_record, path_key
 from codebatch.query.filters.filters import RecordFilter, path_bytes
 from codebatch.query.secondary_files import SecondaryFiles
 
-SHOWN: tuple[Severity, ...] = tuple(severity for severity in SEVERITIES if severity != "hint")
+SEVERITIES_SHOWN: tuple[Severity, ...] = tuple(severity for severity in SEVERITIES if severity != "hint")
 """Severities that are shown by default. Hints must be requested."""
 
 
-FEW = 3
+FINDINGS_PER_FILE_FEW = 3
 """If a file has more findings of a rule than this number, they probably have one cause."""
 
 
@@ -59,7 +59,7 @@ class FindingsByRule(msgspec.Struct, frozen=True, kw_only=True):
         return sum(rule.count for rule in self.rules)
 
 
-def find(question: BatchQuery, record_filter: RecordFilter, task: str | None = None) -> Answer[FindingsByRule]:
+def find_findings(question: BatchQuery, record_filter: RecordFilter, task: str | None = None) -> Answer[FindingsByRule]:
     """Return the diagnostics that pass a filter, by rule. If the filter has no severities, hints are left out.
 
     Raises InvalidInput or StoreCorrupt.
@@ -68,8 +68,8 @@ def find(question: BatchQuery, record_filter: RecordFilter, task: str | None = N
     if not record_filter.severities:
         hidden = msgspec.structs.replace(record_filter, severities=("hint",))
         hints = count_by(question, hidden, "severity", task=task).result.total
-        record_filter = msgspec.structs.replace(record_filter, severities=SHOWN)
-    answer = search(question, record_filter, task=task)
+        record_filter = msgspec.structs.replace(record_filter, severities=SEVERITIES_SHOWN)
+    answer = search_records(question, record_filter, task=task)
     diagnostics = list(answer.result)
     rules = tuple(group_by_rule(diagnostics, question.non_production_files)) if diagnostics else ()
     return Answer(
@@ -81,7 +81,7 @@ def group_by_rule(diagnostics: Iterable[JsonRecord], secondary: SecondaryFiles) 
     """Group diagnostics by rule and severity. Return the groups in the order of FindingsByRule."""
     by_rule: dict[tuple[Severity, str, str], list[JsonRecord]] = {}
     for record in diagnostics:
-        diagnostic = typed(record, Diagnostic)
+        diagnostic = as_typed_record(record, Diagnostic)
         by_rule.setdefault((diagnostic.severity, diagnostic.code, diagnostic.tool), []).append(record)
     rules = [
         RuleFindings(
@@ -109,14 +109,14 @@ def _sort_production_first(diagnostics: Sequence[JsonRecord], secondary: Seconda
         diagnostics,
         key=lambda diagnostic: (
             secondary.category_of(path_bytes(diagnostic)) is not None,
-            in_file[path_bytes(diagnostic)] > FEW,
+            in_file[path_bytes(diagnostic)] > FINDINGS_PER_FILE_FEW,
         ),
     )
 
 
 def _sort_key(rule: RuleFindings) -> tuple[int, bool, int, str]:
     """Return the sort key of a rule, for the order of FindingsByRule."""
-    return _RANKS[rule.severity], rule.non_production == rule.count, rule.count, rule.code
+    return _SEVERITY_RANKS[rule.severity], rule.non_production == rule.count, rule.count, rule.code
 
 
-_RANKS = {severity: rank for rank, severity in enumerate(SEVERITIES)}
+_SEVERITY_RANKS = {severity: rank for rank, severity in enumerate(SEVERITIES)}

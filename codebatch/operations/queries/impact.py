@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from codebatch.operations.queries.mentions import Mentions
+from codebatch.operations.queries.mentions import NameMentions
 from codebatch.query.answers.dependencies import Dependent
 from codebatch.query.answers.test_names import is_test_file
 
@@ -18,7 +18,7 @@ class Impact(msgspec.Struct, frozen=True, kw_only=True):
 
     path: bytes
     dependents: list[Dependent]
-    mentions: Mentions | None = None
+    mentions: NameMentions | None = None
 
     @property
     def tests(self) -> list[str]:

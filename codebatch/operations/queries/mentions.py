@@ -16,7 +16,7 @@ from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.query.answers.import_rules import HEADER_ENDINGS, USERS_WITHOUT_IMPORT, may_be_used_without_import
 from codebatch.query.fields import JsonRecord
 
-_NAMES = {
+_LANGUAGE_NAMES = {
     "c": "C",
     "cpp": "C++",
     "csharp": "C#",
@@ -29,16 +29,16 @@ _NAMES = {
     "scala": "Scala",
     "swift": "Swift",
 }
-_PACKAGED = ("java", "kotlin", "scala")
-_USABLE = frozenset(
+_PACKAGE_LANGUAGES = ("java", "kotlin", "scala")
+_USABLE_SYMBOL_TYPES = frozenset(
     {"class", "constant", "enum", "function", "interface", "struct", "trait", "type", "union", "variable"}
 )
-_NAMESPACES = frozenset({"module", "namespace"})
+_NAMESPACE_SYMBOL_TYPES = frozenset({"module", "namespace"})
 # Names that many programs or packages define. Occurrences of such a name do not show which file is used.
-_SPECIAL = frozenset({"_", "init", "main"})
+_UNSPECIFIC_NAMES = frozenset({"_", "init", "main"})
 
 
-class Mentions(msgspec.Struct, frozen=True, kw_only=True):
+class NameMentions(msgspec.Struct, frozen=True, kw_only=True):
     """The number of files that mention names defined in the requested file, but have no known import of it.
 
     `name` is the mentioned name that most likely refers to the requested file.
@@ -58,7 +58,7 @@ class Mentions(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def find_mentions(question: BatchQuery, path: bytes, item: int, known: Collection[bytes]) -> Mentions | None:
+def find_mentions(question: BatchQuery, path: bytes, item: int, known: Collection[bytes]) -> NameMentions | None:
     """Return the number of files that may use the file at `path` without an import, except the files in `known`.
 
     Return None if there are no such files, or if the language needs an import for each use. Raises StoreCorrupt.
@@ -69,11 +69,11 @@ def find_mentions(question: BatchQuery, path: bytes, item: int, known: Collectio
     if not may_be_used_without_import(language, path):
         return None
     defined = [symbol for symbol in records.item_records("symbols", item) or () if symbol["kind"] == "symbol"]
-    names = list(dict.fromkeys(_outermost(language, defined)))
+    names = list(dict.fromkeys(_outermost_names(language, defined)))
     if not names:
         return None
-    pattern = _mention(language, path, names)
-    is_near = _nearness(language, path, defined)
+    pattern = _mention_pattern(language, path, names)
+    is_near = _can_use_without_import(language, path, defined)
     counts: Counter[bytes] = Counter()
     files = 0
     for entry in records.items:
@@ -91,10 +91,10 @@ def find_mentions(question: BatchQuery, path: bytes, item: int, known: Collectio
     if not files:
         return None
     likeliest = max(names, key=lambda name: counts[name.encode()])
-    return Mentions(language=_NAMES[language], files=files, name=likeliest)
+    return NameMentions(language=_LANGUAGE_NAMES[language], files=files, name=likeliest)
 
 
-def _mention(language: str, path: bytes, names: Sequence[str]) -> re.Pattern[bytes]:
+def _mention_pattern(language: str, path: bytes, names: Sequence[str]) -> re.Pattern[bytes]:
     """Return a regular expression that finds the names of a file in code that may use them. Its group is the name.
 
     In Rust, code without `use` must qualify the name with its module, as in `module::name`.
@@ -104,33 +104,35 @@ def _mention(language: str, path: bytes, names: Sequence[str]) -> re.Pattern[byt
         directory, _, file = path.rpartition(b"/")
         stem = file.removesuffix(b".rs")
         if stem in (b"lib", b"main"):
-            return re.compile(rb"(?<![\w:])crate\s*::\s*(%b)(?!\w)" % _either(names))
+            return re.compile(rb"(?<![\w:])crate\s*::\s*(%b)(?!\w)" % _alternatives_pattern(names))
         module = directory.rpartition(b"/")[2] if stem == b"mod" else stem
         before = rb"(?<!\w)%b\s*::\s*" % re.escape(module)
-    return re.compile(before + rb"(%b)(?!\w)" % _either(names))
+    return re.compile(before + rb"(%b)(?!\w)" % _alternatives_pattern(names))
 
 
-def _either(names: Sequence[str]) -> bytes:
+def _alternatives_pattern(names: Sequence[str]) -> bytes:
     return b"|".join(re.escape(name.encode()) for name in names)
 
 
-def _outermost(language: str, symbols: Sequence[JsonRecord]) -> Iterator[str]:
+def _outermost_names(language: str, symbols: Sequence[JsonRecord]) -> Iterator[str]:
     """Yield the names that a file defines in its outermost scope, in source order. Other files can use these names."""
-    scopes = {symbol["qualified"] for symbol in symbols if symbol["symbol_type"] not in _NAMESPACES}
-    scopes_with_symbols = {symbol.get("scope", "") for symbol in symbols if symbol["symbol_type"] in _USABLE}
+    scopes = {symbol["qualified"] for symbol in symbols if symbol["symbol_type"] not in _NAMESPACE_SYMBOL_TYPES}
+    scopes_with_symbols = {
+        symbol.get("scope", "") for symbol in symbols if symbol["symbol_type"] in _USABLE_SYMBOL_TYPES
+    }
     for symbol in symbols:
-        is_usable = symbol["symbol_type"] in _USABLE
+        is_usable = symbol["symbol_type"] in _USABLE_SYMBOL_TYPES
         if language == "ruby" and symbol["symbol_type"] == "module":
             is_usable = symbol["qualified"] not in scopes_with_symbols
         # In Go, `private` names belong to the package: other files of its directory can use them.
         is_visible = language == "go" or symbol.get("visibility") != "private"
         is_visible = is_visible and symbol.get("scope", "") not in scopes
         name = str(symbol["name"]).rpartition(".")[2]
-        if is_usable and is_visible and name not in _SPECIAL:
+        if is_usable and is_visible and name not in _UNSPECIFIC_NAMES:
             yield name
 
 
-def _nearness(language: str, path: bytes, symbols: Sequence[JsonRecord]) -> Callable[[bytes], bool]:
+def _can_use_without_import(language: str, path: bytes, symbols: Sequence[JsonRecord]) -> Callable[[bytes], bool]:
     """Return a predicate that is true for files from which a file at `path` can be used without an import.
 
     In Go, they are in the directory of the file. In Java, Kotlin and Scala, they are in directories of the same
@@ -139,7 +141,7 @@ def _nearness(language: str, path: bytes, symbols: Sequence[JsonRecord]) -> Call
     directory = path.rpartition(b"/")[0]
     if language == "go":
         return lambda other: other == directory
-    if language not in _PACKAGED:
+    if language not in _PACKAGE_LANGUAGES:
         return lambda _: True
     package = next((str(symbol["name"]) for symbol in symbols if symbol["symbol_type"] == "module"), "")
     below = b"/" + package.replace(".", "/").encode()

@@ -9,7 +9,7 @@ from codebatch.errors import ObjectMissing
 from codebatch.model.entry import display_path
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.queries.batch_query import BatchQuery
-from codebatch.query.sources.parsed_files import IN_PART
+from codebatch.query.sources.parsed_files import PARTIAL_PARSE_STATES
 
 _PATHS_SHOWN_MAX = 3
 # Maximum number of partially parsed files that are searched for a name. If there are more, the note has only their
@@ -26,9 +26,9 @@ def note_partial_file(question: BatchQuery, path: bytes, item: int) -> tuple[str
     if "parse" not in records.task_names:
         return ()
     states = (record.get("parse") for record in records.item_records("parse", item) or ())
-    if not any(state in IN_PART for state in states):
+    if not any(state in PARTIAL_PARSE_STATES for state in states):
         return ()
-    return _note(question, f"{display_path(path)} is partially parsed: definitions may be missing")
+    return _note_once(question, f"{display_path(path)} is partially parsed: definitions may be missing")
 
 
 def note_partial_files(
@@ -42,27 +42,27 @@ def note_partial_files(
     paths = [path for path in _partial_paths(question) if is_wanted(path)]
     if len(paths) > _FILES_READ_MAX:
         number = count_text(len(paths), "file")
-        return _note(question, f"{number} are partially parsed: {missing} of {name} may be missing there")
+        return _note_once(question, f"{number} are partially parsed: {missing} of {name} may be missing there")
     word = re.compile(rb"(?<![A-Za-z0-9_])%s(?![A-Za-z0-9_])" % re.escape(name.encode()))
-    matches = [path for path, content in _contents(question, paths) if word.search(content)]
+    matches = [path for path, content in _read_contents(question, paths) if word.search(content)]
     if not matches:
         return ()
     paths_text = ", ".join(map(display_path, matches[:_PATHS_SHOWN_MAX]))
     more = f" and {len(matches) - _PATHS_SHOWN_MAX:,} more" if len(matches) > _PATHS_SHOWN_MAX else ""
     verb = "is" if len(matches) == 1 else "are"
-    return _note(question, f"{paths_text}{more} {verb} partially parsed: {missing} of {name} may be missing there")
+    return _note_once(question, f"{paths_text}{more} {verb} partially parsed: {missing} of {name} may be missing there")
 
 
-def _note(question: BatchQuery, note: str) -> tuple[str, ...]:
+def _note_once(question: BatchQuery, note: str) -> tuple[str, ...]:
     question.note(note)
     return (note,)
 
 
 def _partial_paths(question: BatchQuery) -> list[bytes]:
-    return sorted(file.path_bytes for file in question.records.files if file.parse in IN_PART)
+    return sorted(file.path_bytes for file in question.records.files if file.parse in PARTIAL_PARSE_STATES)
 
 
-def _contents(question: BatchQuery, paths: list[bytes]) -> list[tuple[bytes, bytes]]:
+def _read_contents(question: BatchQuery, paths: list[bytes]) -> list[tuple[bytes, bytes]]:
     records = question.records
     contents = []
     for path, item in records.find_items(paths).items():

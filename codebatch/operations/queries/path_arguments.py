@@ -6,13 +6,13 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 from codebatch.model.text.displayed_paths import paths_displayed_as
-from codebatch.operations import Note
-from codebatch.operations.queries.batch_query import path_candidates, try_find_item, unknown_path
+from codebatch.operations import NoteCallback
+from codebatch.operations.queries.batch_query import path_candidates, try_find_item, unknown_path_error
 from codebatch.query.filters.paths import exact_path_pattern, is_pattern
 from codebatch.query.sources.records import BatchRecords
 
 
-def find_paths(records: BatchRecords, arguments: Sequence[str], note: Note) -> tuple[str, ...]:
+def find_paths(records: BatchRecords, arguments: Sequence[str], note: NoteCallback) -> tuple[str, ...]:
     """Return path filters that select the named files and directories.
 
     A path is relative to the current directory or to the project, as in `find_item`. A pattern that names no file is
@@ -21,7 +21,7 @@ def find_paths(records: BatchRecords, arguments: Sequence[str], note: Note) -> t
     return tuple(_find_path(records, path, note) for path in arguments)
 
 
-def _find_path(records: BatchRecords, path: str, note: Note) -> str:
+def _find_path(records: BatchRecords, path: str, note: NoteCallback) -> str:
     file = try_find_item(records, path, note)
     if file is not None:
         return exact_path_pattern(file[0])
@@ -30,7 +30,7 @@ def _find_path(records: BatchRecords, path: str, note: Note) -> str:
         return exact_path_pattern(directory)
     if is_pattern(path):
         return path
-    raise unknown_path(records, path, "no file in")
+    raise unknown_path_error(records, path, "no file in")
 
 
 def _find_directory(records: BatchRecords, path: str) -> bytes | None:

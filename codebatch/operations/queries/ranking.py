@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-Ranking = Literal["kind", "code", "severity", "lang", "path", "file", "dir"]
-METRIC = "metric:"
+RankingField = Literal["kind", "code", "severity", "lang", "path", "file", "dir"]
+METRIC_PREFIX = "metric:"
 """The prefix of a metric name in a ranking."""

@@ -11,27 +11,27 @@ import msgspec
 
 from codebatch.errors import InvalidInput, StoreCorrupt
 from codebatch.model.entry import Entry, path_row
-from codebatch.model.record import KINDS, SEVERITIES, FileClass, ParseState
+from codebatch.model.record import RECORD_KINDS, SEVERITIES, FileClass, ParseState
 from codebatch.model.record_counts import add_counts
 from codebatch.model.shard import work_item_path
 from codebatch.model.text.quantities import human_bytes
-from codebatch.model.text.suggestions import did_you_mean
+from codebatch.model.text.suggestions import did_you_mean_text
 from codebatch.operations.queries.batch_query import Answer, BatchQuery, find_item
-from codebatch.operations.queries.ranking import METRIC, Ranking
+from codebatch.operations.queries.ranking import METRIC_PREFIX, RankingField
 from codebatch.query.answers.counting import count_records
 from codebatch.query.completeness import (
     Completeness,
     check_kinds,
-    completeness,
-    completeness_at,
     emitting_tasks,
     misses_required_files,
+    path_completeness,
+    tasks_completeness,
 )
 from codebatch.query.fields import NO_LANGUAGES, JsonRecord, field_value, record_fields, record_path
-from codebatch.query.filters.arguments import refuse_below_one, refuse_text, refuse_unknown
+from codebatch.query.filters.arguments import refuse_invalid_texts, refuse_numbers_below_one, refuse_unknown
 from codebatch.query.filters.filters import RecordFilter, path_bytes
 from codebatch.query.filters.record_options import KINDS_FOR_PEOPLE
-from codebatch.query.filters.shaping import AS_FOUND, Groups, Shape, refuse_unknown_fields
+from codebatch.query.filters.shaping import DEFAULT_SHAPE, AnswerShape, Groups, refuse_unknown_fields
 from codebatch.query.sources.records import BatchRecords
 
 if TYPE_CHECKING:
@@ -71,17 +71,17 @@ def summarise(question: BatchQuery, task: str | None = None) -> Answer[Summary]:
     summary = summary_of(records, task)
     if task is None:
         summary = msgspec.structs.replace(summary, lines=count_language_lines(records))
-    answer_completeness = completeness(records, records.choose_tasks(task), tells_failures=True)
+    answer_completeness = tasks_completeness(records, records.choose_tasks(task), reports_failures=True)
     return Answer(question=question, result=summary, completeness=answer_completeness)
 
 
-def search(
+def search_records(
     question: BatchQuery,
     record_filter: RecordFilter,
     *,
     task: str | None = None,
     kinds: Collection[str] | None = None,
-    shape: Shape = AS_FOUND,
+    shape: AnswerShape = DEFAULT_SHAPE,
 ) -> Answer[Iterator[JsonRecord]]:
     """Return the records that pass a filter, sorted by path, task and location, in the requested `shape`.
 
@@ -98,8 +98,8 @@ def search(
         check_kinds(lambda: question.catalogue, records, kinds)
         _note_unknown_languages(question, record_filter)
     matching_records = () if first is None else chain((first,), records_by_path)
-    answer_completeness = _completeness(question, record_filter, task, kinds, shape.needed)
-    arranged = shape.arrange(matching_records, records.languages_for(record_filter, shape.needed))
+    answer_completeness = _answer_completeness(question, record_filter, task, kinds, shape.needed_fields)
+    arranged = shape.arrange_records(matching_records, records.languages_for(record_filter, shape.needed_fields))
     return Answer(question=question, result=arranged, completeness=answer_completeness)
 
 
@@ -113,7 +113,8 @@ def count_by(
 ) -> Answer[Groups]:
     """Return the number of records that pass a filter, for each value of a field.
 
-    If the stored counts suffice, no records are read. `kinds` is as in `search`. Raises InvalidInput or StoreCorrupt.
+    If the stored counts suffice, no records are read. `kinds` is as in `search_records`. Raises InvalidInput or
+    StoreCorrupt.
     """
     refuse_unknown_fields((field,), record_filter.check().possible_kinds)
     records = question.records
@@ -124,7 +125,9 @@ def count_by(
         check_kinds(lambda: question.catalogue, records, kinds)
         _note_unknown_languages(question, record_filter)
     return Answer(
-        question=question, result=counts, completeness=_completeness(question, record_filter, task, kinds, (field,))
+        question=question,
+        result=counts,
+        completeness=_answer_completeness(question, record_filter, task, kinds, (field,)),
     )
 
 
@@ -141,13 +144,15 @@ def find_errors(question: BatchQuery, task: str | None = None) -> Answer[list[Js
     record_filter = RecordFilter(kinds=("diagnostic",), severities=("error",))
     errors = [{**record, "task_id": name} for name in names for record in records.iter_records(name, record_filter)]
     journal = read_journal(question.store.files, question.batch.root, question.note) if failures else []
-    evidence = _evidence(records, journal)
+    evidence = _read_evidence(records, journal)
     failures_with_evidence = [
         {**record, **evidence.get((path_bytes(record), str(record["task"])), {})} for record in failures
     ]
-    answer_completeness = completeness(records, names, tells_failures=True)
+    answer_completeness = tasks_completeness(records, names, reports_failures=True)
     return Answer(
-        question=question, result=failures_with_evidence + sorted(errors, key=_place), completeness=answer_completeness
+        question=question,
+        result=failures_with_evidence + sorted(errors, key=_record_place),
+        completeness=answer_completeness,
     )
 
 
@@ -155,13 +160,13 @@ def find_worst(question: BatchQuery, limit: int) -> Answer[list[JsonRecord]]:
     """Return at most `limit` diagnostics, most severe first. Raises InvalidInput or StoreCorrupt."""
     from codebatch.query.answers.summary import worst_findings
 
-    refuse_below_one(limit=limit)
+    refuse_numbers_below_one(limit=limit)
     records = question.records
     findings = worst_findings(records, limit)
-    return Answer(question=question, result=findings, completeness=completeness(records, records.task_names))
+    return Answer(question=question, result=findings, completeness=tasks_completeness(records, records.task_names))
 
 
-def rank(
+def rank_values(
     question: BatchQuery, by: str, *, limit: int | None = None, task: str | None = None
 ) -> Answer[list[tuple[str, int]]]:
     """Return the most frequent values of `by`, each with its count. At most `limit` values are returned.
@@ -172,11 +177,15 @@ def rank(
     If `by` is METRIC and the name of a metric, return the greatest values of the metric. Each has a path, or for a
     function a path, line and name. Raises InvalidInput, also if the batch does not have the metric, or StoreCorrupt.
     """
-    refuse_below_one(limit=limit)
-    if by.startswith(METRIC):
-        return _rank_metric(question, by.removeprefix(METRIC), limit=limit, task=task)
-    if by not in get_args(Ranking):
-        refuse_unknown("ranking", (by,), dict.fromkeys((*get_args(Ranking), f"{METRIC}NAME", *record_fields(KINDS))))
+    refuse_numbers_below_one(limit=limit)
+    if by.startswith(METRIC_PREFIX):
+        return _rank_metric(question, by.removeprefix(METRIC_PREFIX), limit=limit, task=task)
+    if by not in get_args(RankingField):
+        refuse_unknown(
+            "ranking",
+            (by,),
+            dict.fromkeys((*get_args(RankingField), f"{METRIC_PREFIX}NAME", *record_fields(RECORD_KINDS))),
+        )
         having = tuple(kind for kind in KINDS_FOR_PEOPLE if by in record_fields((kind,))) or KINDS_FOR_PEOPLE
         answer = count_by(question, RecordFilter(kinds=having), by, task=task, kinds=())
         return Answer(question=question, result=list(answer.result.counts[:limit]), completeness=answer.completeness)
@@ -193,7 +202,7 @@ def rank(
             {"kind": counts.kinds, "code": counts.codes, "severity": counts.severities, "lang": counts.languages}[by]
         )
     ranked = sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
-    answer_completeness = completeness(records, names, tells_failures=by == "kind")
+    answer_completeness = tasks_completeness(records, names, reports_failures=by == "kind")
     return Answer(question=question, result=ranked, completeness=answer_completeness)
 
 
@@ -204,7 +213,7 @@ def describe_codes(
 
     Raises InvalidInput or StoreCorrupt.
     """
-    refuse_text(codes=codes)
+    refuse_invalid_texts(codes=codes)
     record_filter = RecordFilter(kinds=("diagnostic",), codes=tuple(codes))
     records = question.records
     names = records.choose_tasks(task)
@@ -216,14 +225,14 @@ def describe_codes(
         messages.setdefault(code, str(record.get("message")))
     ordered = {code: ", ".join(severity for severity in SEVERITIES if (code, severity) in pairs) for code in codes}
     severity_and_message = {code: (ordered[code], messages.get(code, "")) for code in codes}
-    return Answer(question=question, result=severity_and_message, completeness=completeness(records, names))
+    return Answer(question=question, result=severity_and_message, completeness=tasks_completeness(records, names))
 
 
 def _rank_metric(
     question: BatchQuery, metric: str, *, limit: int | None, task: str | None
 ) -> Answer[list[tuple[str, int]]]:
     record_filter = RecordFilter(kinds=("metric",), metrics=(metric,))
-    answer = search(question, record_filter, task=task, shape=Shape(sort="-value", limit=limit))
+    answer = search_records(question, record_filter, task=task, shape=AnswerShape(sort="-value", limit=limit))
     values: list[tuple[str, int]] = []
     for record in answer.result:
         place, value = record_path(record), record.get("value")
@@ -235,11 +244,11 @@ def _rank_metric(
     if not values:
         metrics = count_by(question, RecordFilter(kinds=("metric",)), "metric", task=task)
         if known := [name for name, _ in metrics.result.counts]:
-            raise InvalidInput(f"the batch has no metric {metric!r}", hint=did_you_mean(metric, known))
+            raise InvalidInput(f"the batch has no metric {metric!r}", hint=did_you_mean_text(metric, known))
     return Answer(question=question, result=values, completeness=answer.completeness)
 
 
-def inspect(
+def inspect_file(
     question: BatchQuery, path: str, record_filter: RecordFilter | None = None, *, kinds: tuple[str, ...] = ()
 ) -> Answer[FileRecords]:
     """Return the records of one file that pass a filter. `kinds` are the requested record types, by default all.
@@ -263,7 +272,7 @@ def inspect(
     ]
     records.reading.matched += len(matches)
     lacks = misses_required_files(lambda: catalogue, records, tasks, kinds)
-    answer_completeness = completeness_at(records, by_task, matches, lacks_files=lacks)
+    answer_completeness = path_completeness(records, by_task, matches, lacks_files=lacks)
     inspected = FileRecords(path=name, item=item, records=matches, tasks=tasks)
     return Answer(question=question, result=inspected, completeness=answer_completeness)
 
@@ -286,8 +295,8 @@ def list_files(
 
     `parse` and `classes` restrict the files to parse states and file classes. Raises InvalidInput or StoreCorrupt.
     """
-    refuse_below_one(limit=limit)
-    refuse_text(parse=parse, classes=classes)
+    refuse_numbers_below_one(limit=limit)
+    refuse_invalid_texts(parse=parse, classes=classes)
     refuse_unknown("state", parse, get_args(ParseState))
     refuse_unknown("class", classes, get_args(FileClass))
     records = question.records
@@ -303,18 +312,20 @@ def list_files(
         if _has_value(record, "parse", parse) and _has_value(record, "class", classes)
     )
     rows = list(islice(selected, limit))
-    return Answer(question=question, result=rows, completeness=completeness(records, needed, tells_failures=True))
+    return Answer(
+        question=question, result=rows, completeness=tasks_completeness(records, needed, reports_failures=True)
+    )
 
 
 def _has_value(record: JsonRecord | None, field: str, values: Collection[str]) -> bool:
     return not values or (record is not None and record.get(field) in values)
 
 
-def _evidence(records: BatchRecords, lines: list[JournalLine]) -> dict[tuple[bytes, str], dict[str, str]]:
+def _read_evidence(records: BatchRecords, lines: list[JournalLine]) -> dict[tuple[bytes, str], dict[str, str]]:
     """Return the evidence of failed tasks by path and task, from the journal. A later event replaces an earlier one."""
     from codebatch.store.batches.journal import Failed, Lost
 
-    work = records.plan.work()
+    work = records.plan.work_by_id()
     evidence: dict[tuple[bytes, str], dict[str, str]] = {}
     deaths: dict[tuple[bytes, str | None], str] = {}
     for event in (line.event for line in lines):
@@ -340,12 +351,12 @@ def _requested_kinds(record_filter: RecordFilter, kinds: Collection[str] | None)
     """Return the record types in `kinds`, or those that the filter selects. Raises InvalidInput for an unknown type."""
     if kinds is None:
         return record_filter.named_kinds
-    refuse_text(kinds=kinds)
-    refuse_unknown("kind", kinds, KINDS)
+    refuse_invalid_texts(kinds=kinds)
+    refuse_unknown("kind", kinds, RECORD_KINDS)
     return kinds
 
 
-def _completeness(
+def _answer_completeness(
     question: BatchQuery, record_filter: RecordFilter, task: str | None, kinds: Collection[str], fields: Collection[str]
 ) -> Completeness:
     """Return the completeness of an answer about some record types and fields.
@@ -359,8 +370,8 @@ def _completeness(
     if record_filter.needs_languages(fields):
         needed = tuple(dict.fromkeys(("parse", *needed)))
     lacks = misses_required_files(lambda: question.catalogue, records, names, kinds)
-    return completeness(
-        records, needed, tells_failures=record_filter.covers_failures, path=record_filter.path, lacks_files=lacks
+    return tasks_completeness(
+        records, needed, reports_failures=record_filter.covers_failures, path=record_filter.path, lacks_files=lacks
     )
 
 
@@ -371,7 +382,7 @@ def _note_unknown_languages(question: BatchQuery, record_filter: RecordFilter) -
             question.note(f"no {language} files in the batch; its languages: {', '.join(known)}")
 
 
-def _place(record: JsonRecord) -> tuple[bytes, int, int, str]:
+def _record_place(record: JsonRecord) -> tuple[bytes, int, int, str]:
     line, column = record["line"], record["column"]
     assert isinstance(line, int)
     assert isinstance(column, int)

@@ -13,16 +13,16 @@ from codebatch.operations.queries.partial_files import note_partial_files
 from codebatch.plugins.worker_services import language_services
 from codebatch.query.completeness import Completeness
 from codebatch.query.fields import JsonRecord
-from codebatch.query.filters.arguments import refuse_text, refuse_unknown
+from codebatch.query.filters.arguments import refuse_invalid_texts, refuse_unknown
 from codebatch.query.filters.filters import RecordFilter, path_bytes
-from codebatch.query.filters.paths import PathFilter, Paths
+from codebatch.query.filters.paths import PathFilter, PathPatterns
 from codebatch.query.sources.narrowing import index_lookups
 from codebatch.query.sources.records import BatchRecords
 
-_TASK = "symbols"
-ROLES = ("definition", "import", "call", "reference")
+_SYMBOLS_TASK = "symbols"
+REFERENCE_ROLES = ("definition", "import", "call", "reference")
 
-Progress = Callable[[int, int], None]
+SearchProgress = Callable[[int, int], None]
 """A callback with the number of files searched and the number of all files."""
 
 
@@ -30,13 +30,13 @@ def ignore_progress(_: int, __: int) -> None:
     pass
 
 
-def references(
+def find_references(
     question: BatchQuery,
     name: str,
     *,
     roles: Collection[str] = (),
-    path: Paths = "",
-    progress: Progress = ignore_progress,
+    path: PathPatterns = "",
+    progress: SearchProgress = ignore_progress,
 ) -> Answer[list[JsonRecord]]:
     """Return every occurrence of a name in files that match `path`, by default in all roles.
 
@@ -45,8 +45,8 @@ def references(
     """
     if not name or any(character.isspace() for character in name):
         raise InvalidInput(f"{name!r} is not an identifier", hint="give one identifier without spaces")
-    refuse_text(roles=roles)
-    refuse_unknown("role", roles, ROLES)
+    refuse_invalid_texts(roles=roles)
+    refuse_unknown("role", roles, REFERENCE_ROLES)
     missing: list[bytes] = []
     rows = [
         row for row in _iter_references(question, name, path, missing, progress) if not roles or row["role"] in roles
@@ -58,7 +58,7 @@ def references(
 
 
 def _iter_references(
-    question: BatchQuery, name: str, path: Paths, missing: list[bytes], progress: Progress
+    question: BatchQuery, name: str, path: PathPatterns, missing: list[bytes], progress: SearchProgress
 ) -> Iterator[JsonRecord]:
     """Yield the rows file by file. Paths of files whose content is missing are appended to `missing`."""
     find = language_services().references_in
@@ -79,7 +79,7 @@ def _iter_references(
             yield {**path_row(entry.path), "name": name, **row}
 
 
-class _Call(msgspec.Struct, frozen=True):
+class _CallEdge(msgspec.Struct, frozen=True):
     """The needed fields of a `calls` edge."""
 
     line: int
@@ -94,13 +94,13 @@ def _recorded_calls(question: BatchQuery, name: str) -> dict[bytes, list[tuple[i
     then faster than reading all records.
     """
     records = question.records
-    if _TASK not in records.task_names or name.endswith("*"):  # In a filter, `*` would match any suffix.
+    if _SYMBOLS_TASK not in records.task_names or name.endswith("*"):  # In a filter, `*` would match any suffix.
         return {}
     calls = RecordFilter(kinds=("edge",), targets=(name,), where='edge_type == "calls"')
     known: dict[bytes, list[tuple[int, str, str]]] = {}
     try:
         for row in _read_indexed(records, calls) or ():
-            known.setdefault(path_bytes(row), []).append(msgspec.structs.astuple(msgspec.convert(row, _Call)))
+            known.setdefault(path_bytes(row), []).append(msgspec.structs.astuple(msgspec.convert(row, _CallEdge)))
         defining = _read_indexed(records, RecordFilter(names=(name,))) if known else None
         if defining is None:
             return {}
@@ -114,7 +114,7 @@ def _recorded_calls(question: BatchQuery, name: str) -> dict[bytes, list[tuple[i
 
 def _read_indexed(records: BatchRecords, record_filter: RecordFilter) -> list[JsonRecord] | None:
     """Return the records that pass a filter, read through the index. Return None if no index can locate them."""
-    pieces = records.pieces(_TASK, record_filter, index_lookups(record_filter))
+    pieces = records.pieces(_SYMBOLS_TASK, record_filter, index_lookups(record_filter))
     if any(piece.frames is None for piece in pieces):
         return None
     return [record for piece in pieces for record in record_filter.iter_matching(records.read(piece))]

@@ -22,7 +22,7 @@ from codebatch.query.filters.filters import RecordFilter
 SOURCE_LINES_AROUND = 3
 SOURCE_CHARACTERS_MAX = 400
 
-_NUMBERED = re.compile(r"(.+):([0-9]{1,9}):?\Z", re.DOTALL)
+_PATH_WITH_LINE = re.compile(r"(.+):([0-9]{1,9}):?\Z", re.DOTALL)
 _KINDS_SHOWN = ("symbol", "diagnostic", "edge", "metric", "duplicate", "failure")
 """Record types about a line, in output order."""
 
@@ -53,7 +53,7 @@ def split_place(question: BatchQuery, argument: str) -> tuple[str, int | None]:
     """
     path, line = argument, None
     for _ in range(2):
-        match = _NUMBERED.match(path)
+        match = _PATH_WITH_LINE.match(path)
         if match is None or _is_file(question, path):
             break
         path, line = match[1], int(match[2])
@@ -79,11 +79,11 @@ def inspect_line(question: BatchQuery, path: str, line: int, *, kinds: tuple[str
 
     Raises InvalidInput, also if the file has fewer lines, or StoreCorrupt.
     """
-    answer = questions.inspect(question, path, RecordFilter(), kinds=kinds)
+    answer = questions.inspect_file(question, path, RecordFilter(), kinds=kinds)
     file_records, whole = answer.result, answer.completeness
     source: tuple[SourceLine, ...] = ()
     try:
-        source = _source(question, file_records, line)
+        source = _source_around(question, file_records, line)
     except ObjectMissing as error:
         question.note(f"source of {display_path(file_records.path)} not shown: {error.message}")
         whole = msgspec.structs.replace(whole, lost=1)
@@ -93,7 +93,7 @@ def inspect_line(question: BatchQuery, path: str, line: int, *, kinds: tuple[str
     return Answer(question=question, result=InspectedLine(line_records, line, source), completeness=whole)
 
 
-def _source(question: BatchQuery, file_records: FileRecords, line: int) -> tuple[SourceLine, ...]:
+def _source_around(question: BatchQuery, file_records: FileRecords, line: int) -> tuple[SourceLine, ...]:
     """Return the source lines around a line. Raises ObjectMissing, and InvalidInput if the file has fewer lines."""
     displayed_path = display_path(file_records.path)
     if line < 1:
@@ -132,20 +132,22 @@ def read_lines(
 
 def _records_at_line(records: Collection[JsonRecord], line: int, kinds: Collection[str]) -> Iterable[JsonRecord]:
     """Yield the records of a file that are about a line, grouped by record type."""
-    enclosing = [record for record in records if record["kind"] == "symbol" and _first(record) <= line <= _last(record)]
-    enclosing.sort(key=lambda record: (_first(record), -_last(record)))
+    enclosing = [
+        record for record in records if record["kind"] == "symbol" and _first_line(record) <= line <= _last_line(record)
+    ]
+    enclosing.sort(key=lambda record: (_first_line(record), -_last_line(record)))
     functions = {(record["qualified"], record["line"]) for record in enclosing}
 
     def concerns_line(record: JsonRecord) -> bool:
         match record["kind"]:
             case "symbol" | "diagnostic" | "duplicate":
-                return _first(record) <= line <= _last(record)
+                return _first_line(record) <= line <= _last_line(record)
             case "metric":
                 return (record.get("symbol"), record.get("line", 1)) in functions
             case "failure":
                 return True
             case _:
-                return _first(record) == line
+                return _first_line(record) == line
 
     for kind in _KINDS_SHOWN:
         if not kinds or kind in kinds:
@@ -155,18 +157,18 @@ def _records_at_line(records: Collection[JsonRecord], line: int, kinds: Collecti
             yield from (record for record in records_of_kind if concerns_line(record))
 
 
-def _first(record: JsonRecord) -> int:
+def _first_line(record: JsonRecord) -> int:
     line = record.get("line", 1)
     return line if isinstance(line, int) else 1
 
 
-def _last(record: JsonRecord) -> int:
+def _last_line(record: JsonRecord) -> int:
     """Return the last line of a record.
 
     The end of a record is exclusive. So if the end is in column 1, the last line is the line before.
     """
     end = record.get("end_line")
     if not isinstance(end, int):
-        return _first(record)
+        return _first_line(record)
     ends_at_line_start = record.get("end_column", 1) == 1
-    return max(end - ends_at_line_start, _first(record))
+    return max(end - ends_at_line_start, _first_line(record))

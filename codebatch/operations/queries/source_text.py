@@ -14,7 +14,7 @@ from codebatch.errors import ObjectMissing, StoreCorrupt
 from codebatch.model.record import Diagnostic
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.queries.batch_query import BatchQuery
-from codebatch.query.fields import JsonRecord, typed
+from codebatch.query.fields import JsonRecord, as_typed_record
 from codebatch.query.filters.filters import path_bytes
 from codebatch.query.sources.records import BatchRecords
 
@@ -36,9 +36,9 @@ def source_texts(question: BatchQuery, records: Iterable[JsonRecord]) -> list[So
     An element is None if the file is not UTF-8 or its content is missing. Missing content is noted. Raises StoreCorrupt
     if a record is not a diagnostic.
     """
-    diagnostics = [(path_bytes(record), typed(record, Diagnostic)) for record in records]
+    diagnostics = [(path_bytes(record), as_typed_record(record, Diagnostic)) for record in records]
     paths = sorted({path for path, _ in diagnostics})
-    content = dict(_contents(question.records, paths))
+    content = dict(_iter_contents(question.records, paths))
     if len(content) < len(paths):
         lost = count_text(len(paths) - len(content), "file")
         question.note(f"the source of {lost} is missing or damaged in the store; check it with: codebatch diagnose")
@@ -47,14 +47,14 @@ def source_texts(question: BatchQuery, records: Iterable[JsonRecord]) -> list[So
     return [
         None
         if path not in content
-        else _line(content[path], diagnostic)
+        else _source_line(content[path], diagnostic)
         if path not in cells
         else _cell_line(cells[path], diagnostic)
         for path, diagnostic in diagnostics
     ]
 
 
-def _contents(records: BatchRecords, paths: list[bytes]) -> Iterator[tuple[bytes, bytes]]:
+def _iter_contents(records: BatchRecords, paths: list[bytes]) -> Iterator[tuple[bytes, bytes]]:
     """Yield the path and content of each readable file. Missing and damaged files are skipped."""
     for path in paths:
         with contextlib.suppress(ObjectMissing, StoreCorrupt):
@@ -63,7 +63,7 @@ def _contents(records: BatchRecords, paths: list[bytes]) -> Iterator[tuple[bytes
                 yield path, records.read_object(entry)
 
 
-def _line(content: bytes, diagnostic: Diagnostic) -> SourceText | None:
+def _source_line(content: bytes, diagnostic: Diagnostic) -> SourceText | None:
     if diagnostic.line < 1:
         return None
     try:

@@ -21,19 +21,19 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
-from codebatch.model.text.suggestions import did_you_mean
+from codebatch.model.text.suggestions import did_you_mean_text
 from codebatch.operations.queries.batch_query import Answer, BatchQuery
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.query.answers.sql_views import (
-    VIEWS,
+    SQL_VIEWS,
     ViewColumn,
-    create_empty,
-    create_kind,
-    create_pivoted,
+    create_empty_view_sql,
+    create_kind_view_sql,
+    create_pivoted_view_sql,
     sql_literal,
     views_in_statement,
 )
-from codebatch.query.completeness import Completeness, completeness, emitting_tasks, misses_required_files
+from codebatch.query.completeness import Completeness, emitting_tasks, misses_required_files, tasks_completeness
 from codebatch.query.sources.records import BatchRecords
 from codebatch.store.results.outputs import current_outputs
 
@@ -44,9 +44,9 @@ T = TypeVar("T")
 
 SQL_MEMORY_BYTES_MAX = 2 * 1024**3
 SQL_SPILLED_BYTES_MAX = 16 * 1024**3
-ROWS_AT_ONCE = 1000
+ROWS_PER_FETCH = 1000
 
-_SETTINGS = {
+_DUCKDB_SETTINGS = {
     "allow_community_extensions": "false",
     "allow_persistent_secrets": "false",
     "autoinstall_known_extensions": "false",
@@ -60,13 +60,13 @@ _QUERY_TYPES = ("SELECT", "MULTI")
 
 MULTI is the type of statements with PIVOT. Such a statement is a query only if it matches _FIRST.
 """
-_FIRST = re.compile(
+_QUERY_KEYWORD = re.compile(
     r"(\s|\(|--[^\n]*\n|/\*.*?\*/)*(describe|from|pivot|pivot_wider|select|show|summarize|table|unpivot|values|with)\b",
     re.DOTALL | re.IGNORECASE,
 )
 
 
-class Rows(NamedTuple):
+class SqlResult(NamedTuple):
     """The result of an SQL query: columns with unique names, and rows of Python values.
 
     Iteration over the rows can raise InvalidInput.
@@ -77,23 +77,23 @@ class Rows(NamedTuple):
 
 
 @contextlib.contextmanager
-def execute_sql(question: BatchQuery, statement: str) -> Iterator[Answer[Rows]]:
+def execute_sql(question: BatchQuery, statement: str) -> Iterator[Answer[SqlResult]]:
     """Execute one query over the views in VIEWS. Its rows are available until the context ends.
 
     Raises InvalidInput in these cases: the statement is not a query, DuckDB rejects it or is not installed, or the
     query needs more than SQL_MEMORY_BYTES_MAX. Raises StoreCorrupt.
     """
-    _load()
+    _load_duckdb()
     views = views_in_statement(statement)
     kinds = tuple(dict.fromkeys(kind for view in views.values() for kind in view.kinds))
-    with tempfile.TemporaryDirectory(prefix="codebatch-sql-") as directory, _Session(Path(directory)) as session:
+    with tempfile.TemporaryDirectory(prefix="codebatch-sql-") as directory, _SqlSession(Path(directory)) as session:
         session.check(statement)
         session.make_views(question.records, kinds, views)
-        answer_completeness = _completeness(question, kinds)
+        answer_completeness = _views_completeness(question, kinds)
         yield Answer(question=question, result=session.run_query(statement), completeness=answer_completeness)
 
 
-def _load() -> None:
+def _load_duckdb() -> None:
     try:
         import duckdb  # noqa: F401 - an optional dependency, slow to import
     except ImportError as error:
@@ -102,7 +102,7 @@ def _load() -> None:
         ) from error
 
 
-class _Session:
+class _SqlSession:
     """An in-memory DuckDB connection with its thread. All its files are in one directory."""
 
     def __init__(self, directory: Path) -> None:
@@ -110,11 +110,11 @@ class _Session:
 
         self._directory = directory
         self._connection = duckdb.connect(
-            ":memory:", config={**_SETTINGS, "temp_directory": str(directory / "spilled")}
+            ":memory:", config={**_DUCKDB_SETTINGS, "temp_directory": str(directory / "spilled")}
         )
         self._thread = ThreadPoolExecutor(1)
 
-    def __enter__(self) -> _Session:
+    def __enter__(self) -> _SqlSession:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -126,14 +126,14 @@ class _Session:
         """Raise InvalidInput if the text is not exactly one query."""
         if not statement.isascii() and statement.encode("utf-8", "replace").decode() != statement:
             raise InvalidInput("the statement is not valid UTF-8")
-        statements = self._run(lambda: self._connection.extract_statements(statement))
+        statements = self._run_in_thread(lambda: self._connection.extract_statements(statement))
         if len(statements) != 1:
             raise InvalidInput(
                 f"expected one statement, got {len(statements)}" if statements else "the statement is empty",
                 hint="for example: codebatch sql 'select lang, count(*) from file group by lang'",
             )
         name = statements[0].type.name
-        if name not in _QUERY_TYPES or (name == "MULTI" and not _FIRST.match(statement)):
+        if name not in _QUERY_TYPES or (name == "MULTI" and not _QUERY_KEYWORD.match(statement)):
             raise InvalidInput(f"only queries are allowed, not {name}", hint="start the statement with SELECT")
 
     def make_views(self, records: BatchRecords, kinds: Sequence[str], named: Collection[str]) -> None:
@@ -142,38 +142,40 @@ class _Session:
         A view that the statement does not name has no rows. If the statement uses such a view nevertheless, the query
         fails.
         """
-        frame_paths = _copy(records, kinds, self._directory)
+        frame_paths = _copy_frames(records, kinds, self._directory)
         undecodable_paths = _undecodable_paths(records) if kinds else []
-        statements = [create_kind(kind, [str(path) for path in frame_paths[kind]], undecodable_paths) for kind in kinds]
-        for name, view in VIEWS.items():
+        statements = [
+            create_kind_view_sql(kind, [str(path) for path in frame_paths[kind]], undecodable_paths) for kind in kinds
+        ]
+        for name, view in SQL_VIEWS.items():
             if name in kinds:
                 continue
             is_queried = name in named and len(view.kinds) > 1
             refusal = f"write the name of the view in the statement itself: {name}"
-            statements.append(create_pivoted(name) if is_queried else create_empty(name, refusal))
+            statements.append(create_pivoted_view_sql(name) if is_queried else create_empty_view_sql(name, refusal))
         statements += (
             f"SET allowed_directories = [{sql_literal(str(self._directory))}]",
             "SET enable_external_access = false",
             "SET lock_configuration = true",
         )
         for statement in statements:
-            self._run(partial(self._connection.execute, statement))
+            self._run_in_thread(partial(self._connection.execute, statement))
 
-    def run_query(self, statement: str) -> Rows:
+    def run_query(self, statement: str) -> SqlResult:
         """Execute a query and return its rows. Raises InvalidInput."""
-        self._run(lambda: self._connection.execute(statement))
+        self._run_in_thread(lambda: self._connection.execute(statement))
         described = self._connection.description or []
         names = _unique_names([str(description[0]) for description in described])
         columns = tuple(
             ViewColumn(name, str(description[1])) for name, description in zip(names, described, strict=True)
         )
-        return Rows(columns, self._rows())
+        return SqlResult(columns, self._iter_rows())
 
-    def _rows(self) -> Iterator[tuple[object, ...]]:
-        while rows := self._run(lambda: self._connection.fetchmany(ROWS_AT_ONCE)):
+    def _iter_rows(self) -> Iterator[tuple[object, ...]]:
+        while rows := self._run_in_thread(lambda: self._connection.fetchmany(ROWS_PER_FETCH)):
             yield from rows
 
-    def _run(self, work: Callable[[], T]) -> T:
+    def _run_in_thread(self, work: Callable[[], T]) -> T:
         """Run a function in the thread.
 
         DuckDB errors become InvalidInput. An interruption of the caller interrupts DuckDB.
@@ -184,14 +186,14 @@ class _Session:
         try:
             return future.result()
         except duckdb.Error as error:
-            raise _refused(error) from error
+            raise _query_error(error) from error
         except BaseException:
             self._connection.interrupt()
             wait([future])
             raise
 
 
-def _copy(records: BatchRecords, kinds: Sequence[str], directory: Path) -> dict[str, list[Path]]:
+def _copy_frames(records: BatchRecords, kinds: Sequence[str], directory: Path) -> dict[str, list[Path]]:
     """Copy the shards' frames with records of the given types. Return the paths of the copies by record type."""
     paths: dict[str, list[Path]] = {kind: [] for kind in kinds}
     for number, (present_kinds, frames) in enumerate(_iter_frames(records, frozenset(kinds))):
@@ -232,7 +234,7 @@ def _is_undecodable(path: bytes) -> bool:
     return False
 
 
-def _completeness(question: BatchQuery, kinds: Sequence[str]) -> Completeness:
+def _views_completeness(question: BatchQuery, kinds: Sequence[str]) -> Completeness:
     """Return the completeness of the views of some record types.
 
     If no task of the batch produces a type, a note names this type.
@@ -245,7 +247,7 @@ def _completeness(question: BatchQuery, kinds: Sequence[str]) -> Completeness:
             question.note(f"no task of the batch produces records of kind {kind!r}")
     needed = emitting_tasks(catalogue, records.task_names, kinds)
     lacks = misses_required_files(lambda: catalogue, records, needed, kinds)
-    return completeness(records, needed, tells_failures=kinds == ("failure",), lacks_files=lacks)
+    return tasks_completeness(records, needed, reports_failures=kinds == ("failure",), lacks_files=lacks)
 
 
 def _unique_names(names: Sequence[str]) -> list[str]:
@@ -259,7 +261,7 @@ def _unique_names(names: Sequence[str]) -> list[str]:
     return unique
 
 
-def _refused(error: duckdb.Error) -> InvalidInput:
+def _query_error(error: duckdb.Error) -> InvalidInput:
     """Return the error for a DuckDB error: its first line, with a hint."""
     message, *more = [line.strip() for line in str(error).splitlines() if line.strip()] or [
         "DuckDB rejected the statement"
@@ -267,9 +269,9 @@ def _refused(error: duckdb.Error) -> InvalidInput:
     hint = next((line for line in more if line.startswith(("Did you mean", "Candidate"))), None)
     if message.startswith("Catalog Error: Table with name "):
         name = message.removeprefix("Catalog Error: Table with name ").partition(" ")[0]
-        hint = did_you_mean(name, list(VIEWS))
+        hint = did_you_mean_text(name, list(SQL_VIEWS))
     elif message.startswith("Permission Error"):
-        hint = f"only these views can be read: {', '.join(VIEWS)}"
+        hint = f"only these views can be read: {', '.join(SQL_VIEWS)}"
     elif message.startswith("Invalid Input Error: Required module 'pytz'"):  # pytz is not a dependency of codebatch
         message, hint = (
             "times with a time zone cannot be returned",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codebatch.compare.rules import LINT
+from codebatch.compare.rules import LINT_TASK
 from codebatch.model.analysis.imports import imported_objects
 from codebatch.model.task import PIPELINES
 from codebatch.operations.queries.batch_query import BatchQuery
@@ -10,11 +10,11 @@ from codebatch.query.completeness import emitting_tasks
 from codebatch.query.filters.filters import RecordFilter
 from codebatch.query.sources.records import BatchRecords
 
-OURS = "codebatch"
-RUFF = "ruff"
+OWN_TOOL = "codebatch"
+RUFF_TOOL = "ruff"
 
-_OUR_TASKS = frozenset(task for pipeline in PIPELINES.values() for task in pipeline.tasks)
-_FINDINGS = RecordFilter(kinds=("diagnostic",))
+_OWN_TASKS = frozenset(task for pipeline in PIPELINES.values() for task in pipeline.tasks)
+_FINDINGS_FILTER = RecordFilter(kinds=("diagnostic",))
 
 
 def task_tools(records: BatchRecords, task: str) -> frozenset[str]:
@@ -23,15 +23,15 @@ def task_tools(records: BatchRecords, task: str) -> frozenset[str]:
     For a custom task, these are the task's own name and all tools that its findings name, but the task may report other
     tools too. For an import, these are only the tools that its findings name.
     """
-    if task in _OUR_TASKS:
-        return frozenset((OURS, RUFF) if task == LINT else (OURS,))
+    if task in _OWN_TASKS:
+        return frozenset((OWN_TOOL, RUFF_TOOL) if task == LINT_TASK else (OWN_TOOL,))
     itself = () if task in imported_objects(records.plan.tasks) else (task,)
     return frozenset((*itself, *tools_in_findings(records, task)))
 
 
 def tools_in_findings(records: BatchRecords, task: str) -> frozenset[str]:
     """Return the tools that the findings of a task name. Raises StoreCorrupt."""
-    return frozenset(str(record["tool"]) for record in records.iter_records(task, _FINDINGS, is_auxiliary=True))
+    return frozenset(str(record["tool"]) for record in records.iter_records(task, _FINDINGS_FILTER, is_auxiliary=True))
 
 
 class ToolTasks:
@@ -54,4 +54,4 @@ class ToolTasks:
         if task not in self._tools:
             self._tools[task] = task_tools(self._records, task)
         known = self._tools[task]
-        return tool in known or (task not in _OUR_TASKS and tool not in (OURS, RUFF) and known <= {task})
+        return tool in known or (task not in _OWN_TASKS and tool not in (OWN_TOOL, RUFF_TOOL) and known <= {task})

@@ -10,15 +10,15 @@ from pathlib import Path
 import msgspec
 
 from codebatch.errors import StoreError, StoreInUse, StoreUnwritable, UnknownId
-from codebatch.operations import Note, ignore_note
+from codebatch.operations import NoteCallback, ignore_note
 from codebatch.scheduling.lifecycle import BatchState, CommandState
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir, batch_ids, iter_batches, read_batch_names
+from codebatch.store.batches.batch_directory import BatchDir, batch_ids, iter_batches, read_batch_names
 from codebatch.store.batches.holders import has_live_holder
 from codebatch.store.batches.pins import pinned_ids
-from codebatch.store.batches.store import StoreDir
-from codebatch.store.maintenance.collection import CollectionPlan, choose, collect
-from codebatch.store.results.compaction import UNSETTLED
+from codebatch.store.batches.store_directory import StoreDir
+from codebatch.store.maintenance.collection import CollectionPlan, execute_collection, plan_collection
+from codebatch.store.results.compaction import REMOVED_DIRECTORIES
 from codebatch.store.snapshots.snapshots import snapshot_ids
 from codebatch.system.clock import wall_ns
 from codebatch.system.files.disk_usage import iter_files, reclaimable_bytes
@@ -66,7 +66,9 @@ class StoreStats(msgspec.Struct, frozen=True, kw_only=True):
     batch_names: dict[str, str]
 
 
-def collect_garbage(store: StoreDir, *, keep: int, is_dry: bool = False, note: Note = ignore_note) -> CollectionResult:
+def collect_garbage(
+    store: StoreDir, *, keep: int, is_dry: bool = False, note: NoteCallback = ignore_note
+) -> CollectionResult:
     """Remove old batches and unreferenced data, and replace equal shard files by hard links.
 
     `keep` is the number of COMPLETED batches to keep for each combination of source, paths and pipeline. With `is_dry`,
@@ -76,23 +78,23 @@ def collect_garbage(store: StoreDir, *, keep: int, is_dry: bool = False, note: N
     StoreUnwritable.
     """
     if is_dry:
-        return _summarize(_choose_all(store, keep, note))
+        return _summarize_plan(_choose_all(store, keep, note))
     with store.exclusive_lock():
-        return _collect(store, _choose_all(store, keep, note), note)
+        return _collect_planned(store, _choose_all(store, keep, note), note)
 
 
-def _choose_all(store: StoreDir, keep: int, note: Note) -> CollectionPlan:
-    return choose(
+def _choose_all(store: StoreDir, keep: int, note: NoteCallback) -> CollectionPlan:
+    return plan_collection(
         store,
         keep=keep,
         now_ns=wall_ns(),
         on_skipped=note,
         with_copies=True,
-        work_ended=partial(_work_ended, store),
+        work_ended=partial(_read_end_state, store),
     )
 
 
-def _work_ended(store: StoreDir, batch: BatchDir) -> BatchState | None:
+def _read_end_state(store: StoreDir, batch: BatchDir) -> BatchState | None:
     """Return the final state of a work batch that has no open tasks or questions and no live process.
 
     Return None for all other batches, including batches whose state cannot be read.
@@ -122,7 +124,7 @@ def collect_garbage_after_run(store: StoreDir, *, keep: int, ran: BatchDir) -> C
             stack.enter_context(store.exclusive_lock())
         except (StoreInUse, StoreUnwritable):
             return None
-        plan = choose(
+        plan = plan_collection(
             store,
             keep=keep,
             now_ns=wall_ns(),
@@ -130,20 +132,20 @@ def collect_garbage_after_run(store: StoreDir, *, keep: int, ran: BatchDir) -> C
             spared={ran.id, *(batch.id for batch in islice(iter_batches(store), 1)), *batch_ids(store)[-1:]},
             source_filter=ran.about.sources,
             with_objects=None,
-            work_ended=partial(_work_ended, store),
+            work_ended=partial(_read_end_state, store),
         )
-        return _collect(store, plan, ignore_note)
+        return _collect_planned(store, plan, ignore_note)
 
 
-def _collect(store: StoreDir, plan: CollectionPlan, note: Note) -> CollectionResult:
-    collected = _summarize(plan)
-    collect(store, plan, note)
+def _collect_planned(store: StoreDir, plan: CollectionPlan, note: NoteCallback) -> CollectionResult:
+    collected = _summarize_plan(plan)
+    execute_collection(store, plan, note)
     return collected
 
 
-def _summarize(plan: CollectionPlan) -> CollectionResult:
+def _summarize_plan(plan: CollectionPlan) -> CollectionResult:
     packs = plan.packs
-    unsettled = [batch.root / name for batch, _ in plan.to_settle for name in UNSETTLED]
+    unsettled = [batch.root / name for batch, _ in plan.to_settle for name in REMOVED_DIRECTORIES]
     roots = [*plan.batches, *plan.snapshots, *plan.indexes, *unsettled]
     copies = [name for copy in plan.copies for name in copy.names]
     freed_bytes, relinked_bytes = reclaimable_bytes(roots, copies)

@@ -16,21 +16,21 @@ import msgspec
 
 from codebatch.errors import BatchIncomplete, StoreError
 from codebatch.model.work import event as events
-from codebatch.model.work.event import Cursor
-from codebatch.operations.runs.run_result import cancelled
+from codebatch.model.work.event import EventCursor
+from codebatch.operations.runs.run_result import cancelled_error
 from codebatch.query.status.batch_status import CurrentState, read_current_state
 from codebatch.scheduling.lifecycle import BatchState
 from codebatch.store import layout
 from codebatch.store.batches import journal
-from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.system.clock import running_ns, wall_ns
 from codebatch.system.host import is_this_machine
-from codebatch.system.processes.progress_cell import NO_TASK, ProgressCell, Step
+from codebatch.system.processes.progress_cell import NO_TASK, ProgressCell, WorkerStep
 
 PROGRESS_SECONDS = 5.0
-_SHARE = 20
+_READING_TIME_SHARE = 20
 """Reading the batch takes at most 1/_SHARE of the time of a follower."""
-_SPREAD = (0.75, 1.0, 1.25)
+_ETA_FACTORS = (0.75, 1.0, 1.25)
 
 
 E = TypeVar("E", bound=events.BatchEvent)
@@ -65,7 +65,7 @@ class _CoordinatorLifetime:
 class AnalysisFollower:
     """A follower of an analysis. It returns the events after a cursor."""
 
-    def __init__(self, batch: BatchDir, since: Cursor, *, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, batch: BatchDir, since: EventCursor, *, now: Callable[[], float] = time.monotonic) -> None:
         """Open the batch. `now` is a monotonic clock in seconds."""
         self._batch = batch
         self._plan = batch.plan()
@@ -81,23 +81,23 @@ class AnalysisFollower:
         """Return the new events: at most one of each kind, and progress at most every 5 seconds."""
         if self._now() < self._next_look:
             return []
-        self._refresh()
+        self._refresh_state()
         state, tally = self._state, self._state.tally
-        ended = tally.planned - tally.open
+        ended = tally.planned - tally.open_count
         epoch = max(1, len(self._lifetimes))
         generated: list[events.AnyEvent] = []
         if state.state is not BatchState.PENDING:
             if (started := self._started_event(epoch)) is not None:
                 generated.append(started)
             if not state.state.is_final or state.holders:
-                generated.append(self._progress_event(Cursor(epoch, 2 + ended)))
+                generated.append(self._progress_event(EventCursor(epoch, 2 + ended)))
             else:
-                end: Callable[..., events.AnyEvent] = events.ENDS[state.state.value]
-                place = Cursor(epoch, 3 + tally.planned)
+                end: Callable[..., events.AnyEvent] = events.END_EVENT_TYPES[state.state.value]
+                place = EventCursor(epoch, 3 + tally.planned)
                 last_ns = self._last_ns or wall_ns()
-                seconds, total_seconds = self._seconds(last_ns), self._all_seconds(last_ns)
+                seconds, total_seconds = self._current_run_seconds(last_ns), self._all_runs_seconds(last_ns)
                 generated.append(
-                    self._make(
+                    self._make_event(
                         end,
                         place,
                         at_ns=last_ns,
@@ -125,18 +125,18 @@ class AnalysisFollower:
             shortfall=find_shortfall(self._batch, state),
         )
 
-    def _refresh(self) -> None:
+    def _refresh_state(self) -> None:
         started_at = self._now()
         self._state = read_current_state(self._batch)
         with contextlib.suppress(StoreError):
             for line in self._journals.read():
                 self._last_ns = max(self._last_ns, line.at_ns)
-                self._note(line)
-        self._next_look = self._now() + max(PROGRESS_SECONDS, _SHARE * (self._now() - started_at))
+                self._note_line(line)
+        self._next_look = self._now() + max(PROGRESS_SECONDS, _READING_TIME_SHARE * (self._now() - started_at))
         if not self._state.holders:
             self._next_look = self._now() + 1.0
 
-    def _note(self, line: journal.JournalLine) -> None:
+    def _note_line(self, line: journal.JournalLine) -> None:
         match line.event:
             case journal.Started():
                 self._lifetimes.append(_CoordinatorLifetime(line.at_ns))
@@ -155,14 +155,14 @@ class AnalysisFollower:
         self._lifetimes[-1].last_ns = line.at_ns
 
     def _started_event(self, epoch: int) -> events.AnyEvent | None:
-        place = Cursor(epoch, 1)
+        place = EventCursor(epoch, 1)
         if place <= self._since:
             return None
         at_ns = self._lifetimes[-1].began_ns if self._lifetimes else wall_ns()
         if epoch > 1:
             after = self._lifetimes[-2].left_by
-            return self._make(events.BatchResumed, place, at_ns=at_ns, after=after, reopened=(), adopted=())
-        return self._make(
+            return self._make_event(events.BatchResumed, place, at_ns=at_ns, after=after, reopened=(), adopted=())
+        return self._make_event(
             events.BatchStarted,
             place,
             at_ns=at_ns,
@@ -175,26 +175,26 @@ class AnalysisFollower:
             edges={"file": sum(len(task.needs) for task in self._plan.tasks)},
         )
 
-    def _progress_event(self, place: Cursor) -> events.BatchProgress:
+    def _progress_event(self, place: EventCursor) -> events.BatchProgress:
         now_ns = wall_ns()
-        tally, seconds = self._state.tally, self._seconds(now_ns)
+        tally, seconds = self._state.tally, self._current_run_seconds(now_ns)
         done = self._lifetimes[-1].results if self._lifetimes else 0
-        eta = tuple(round(seconds * tally.open / done * factor, 1) for factor in _SPREAD) if done else None
-        return self._make(
+        eta = tuple(round(seconds * tally.open_count / done * factor, 1) for factor in _ETA_FACTORS) if done else None
+        return self._make_event(
             events.BatchProgress, place, at_ns=now_ns, eta_seconds=eta, running=tuple(self._running_tasks())
         )
 
-    def _running_tasks(self) -> list[events.TaskAtWork]:
-        running: list[events.TaskAtWork] = []
+    def _running_tasks(self) -> list[events.RunningTask]:
+        running: list[events.RunningTask] = []
         for holder in self._state.holders:
-            step = self._step(holder.holder) if holder.role == "worker" and is_this_machine(holder.host) else None
+            step = self._read_step(holder.holder) if holder.role == "worker" and is_this_machine(holder.host) else None
             if step is not None and step.items is not None:
                 name = self._plan.task_names[step.task] if step.task < len(self._plan.tasks) else "-"
                 seconds = round(max(0, running_ns() - step.since_ns) / 1e9, 1)
-                running.append(events.TaskAtWork(task=name if step.task != NO_TASK else "-", seconds=seconds))
+                running.append(events.RunningTask(task=name if step.task != NO_TASK else "-", seconds=seconds))
         return running
 
-    def _step(self, holder: str) -> Step | None:
+    def _read_step(self, holder: str) -> WorkerStep | None:
         try:
             cell = ProgressCell(
                 self._batch.files, self._batch.root / layout.HOLDERS / layout.cell_name(holder), create=False
@@ -206,16 +206,16 @@ class AnalysisFollower:
         finally:
             cell.close()
 
-    def _seconds(self, until_ns: int) -> float:
+    def _current_run_seconds(self, until_ns: int) -> float:
         """Return the seconds from the start of the current coordinator until `until_ns`. Journals record the start."""
         return round(max(0, until_ns - self._lifetimes[-1].began_ns) / 1e9, 3) if self._lifetimes else 0.0
 
-    def _all_seconds(self, until_ns: int) -> float:
+    def _all_runs_seconds(self, until_ns: int) -> float:
         """Return the total seconds during which a coordinator was running."""
         before = sum(max(0, lifetime.last_ns - lifetime.began_ns) for lifetime in self._lifetimes[:-1])
-        return round(before / 1e9 + self._seconds(until_ns), 3)
+        return round(before / 1e9 + self._current_run_seconds(until_ns), 3)
 
-    def _make(self, event_type: Callable[..., E], place: Cursor, *, at_ns: int, **fields: object) -> E:
+    def _make_event(self, event_type: Callable[..., E], place: EventCursor, *, at_ns: int, **fields: object) -> E:
         return event_type(
             cursor=str(place),
             seq=place.seq,
@@ -232,7 +232,7 @@ def count_pair_states(state: CurrentState) -> dict[str, int]:
     Zeros are omitted.
     """
     tally = state.tally
-    counts = {"DONE": tally.results, "FAILED": tally.failed, "CANCELLED": tally.cancelled, "PENDING": tally.open}
+    counts = {"DONE": tally.results, "FAILED": tally.failed, "CANCELLED": tally.cancelled, "PENDING": tally.open_count}
     return {name: count for name, count in counts.items() if count}
 
 
@@ -245,11 +245,11 @@ def find_shortfall(batch: BatchDir, state: CurrentState) -> BatchIncomplete | No
         return None
     tally, resume = state.tally, f"codebatch resume --batch {batch.id}"
     if state.state is BatchState.CANCELLED:
-        return cancelled(batch)
+        return cancelled_error(batch)
     if not state.state.is_final:
         return BatchIncomplete(
             (
-                f"{tally.open:,} of {tally.planned:,} results of batch {batch.id} are missing, and no process "
+                f"{tally.open_count:,} of {tally.planned:,} results of batch {batch.id} are missing, and no process "
                 "is running it"
             ),
             hint=f"resume it with: {resume}",

@@ -8,23 +8,23 @@ import msgspec
 from msgspec.structs import replace
 
 from codebatch.coordinator.analysis.execution import RunOutcome, execute
-from codebatch.coordinator.analysis.progress_counter import Phase, RunProgress, RunScope
+from codebatch.coordinator.analysis.progress_counter import RunPhase, RunProgress, RunScope
 from codebatch.coordinator.processes.limits import ResourceLimits, default_memory_bytes
 from codebatch.errors import InvalidInput
 from codebatch.operations.project.configuration import Configuration
 from codebatch.operations.runs.collection import CollectionResult
 from codebatch.protocol.launch import WorkerSettings
-from codebatch.query.filters.arguments import refuse_below_one
-from codebatch.store.batches.batches import BatchDir
+from codebatch.query.filters.arguments import refuse_numbers_below_one
+from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.holders import new_holder_id
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.snapshots.snapshots import Snapshot
-from codebatch.system.files.files import Lock
+from codebatch.system.files.files import FileLock
 
 if TYPE_CHECKING:
     from codebatch.operations.project.project_snapshot import ProjectSnapshot
 
-Action = Literal["new", "resumed", "joined", "up to date", "already ended"]
+RunAction = Literal["new", "resumed", "joined", "up to date", "already ended"]
 """The action of a run.
 
 - `joined`: another process is already running the batch.
@@ -41,13 +41,13 @@ class Listener:
     def note(self, text: str) -> None:
         """Receive a note."""
 
-    def phase(self, phase: Phase, done: int = 0, planned: int = 0, unit: str = "files") -> None:
+    def phase(self, phase: RunPhase, done: int = 0, planned: int = 0, unit: str = "files") -> None:
         """Receive the phase and its progress: `done` of `planned` steps. Both numbers are 0 if unknown."""
 
     def frozen(self, frozen: ProjectSnapshot) -> None:
         """Receive the snapshot that was taken."""
 
-    def chosen(self, batch: BatchDir, action: Action) -> None:
+    def chosen(self, batch: BatchDir, action: RunAction) -> None:
         """Receive the batch that the run uses, and what the run does with it."""
 
     def update(self, progress: RunProgress) -> None:
@@ -79,14 +79,14 @@ class ExecutionSettings(msgspec.Struct, frozen=True, kw_only=True):
     hash_seed: int = 0
 
     def __post_init__(self) -> None:
-        refuse_below_one(jobs=self.jobs, memory_mb=self.memory_mb)
+        refuse_numbers_below_one(jobs=self.jobs, memory_mb=self.memory_mb)
         if self.file_seconds is not None and not self.file_seconds > 0:
             raise InvalidInput(f"`file_seconds` must be more than 0, not {self.file_seconds}")
 
     def execute(
         self,
         store: StoreDir,
-        lock: Lock,
+        lock: FileLock,
         batch: BatchDir,
         scope: RunScope,
         listener: Listener,

@@ -8,9 +8,9 @@ import msgspec
 
 from codebatch.model.record import SEVERITIES
 from codebatch.model.record_counts import add_counts
-from codebatch.operations.hotspots.hotspots import Hotspot, hotspots
+from codebatch.operations.hotspots.hotspots import Hotspot, find_hotspots
 from codebatch.operations.queries.batch_query import BatchQuery
-from codebatch.operations.queries.dependencies import relevant_cycles
+from codebatch.operations.queries.dependencies import list_relevant_cycles
 from codebatch.operations.queries.duplicate_blocks import DuplicateBlock
 from codebatch.operations.queries.duplicates import DuplicateBlocks, find_copies
 from codebatch.operations.queries.findings import RuleFindings, group_by_rule
@@ -24,12 +24,12 @@ COMPLEXITY_MIN = 15
 In languages without cognitive complexity, it is applied to cyclomatic complexity. For this, McCabe's limit is 10, or 15
 with a justification.
 """
-EACH_MAX = 8
+ROWS_PER_SECTION_MAX = 8
 """Maximum number of rows of each kind in a headline."""
-_COPIES_MAX = 8 * EACH_MAX
+_DUPLICATES_READ_MAX = 8 * ROWS_PER_SECTION_MAX
 """Number of duplicate blocks to read, because several blocks can be in the same two files."""
 
-_LIKELY_BUGS = ("error", "warning")
+_LIKELY_BUG_SEVERITIES = ("error", "warning")
 
 
 class Headline(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +60,7 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
     history_note: str = ""
 
 
-def headline(question: BatchQuery) -> Headline:
+def make_headline(question: BatchQuery) -> Headline:
     """Return the headline of a batch from the results that exist so far. Raises StoreCorrupt.
 
     Non-production files are left out. But if the project consists only of such files, for example of tests, they are
@@ -72,27 +72,30 @@ def headline(question: BatchQuery) -> Headline:
     def is_secondary(path: bytes) -> bool:
         return states.plain > 0 and secondary.category_of(path) is not None
 
-    likely_bugs = RecordFilter(kinds=("diagnostic",), severities=_LIKELY_BUGS)
+    likely_bugs = RecordFilter(kinds=("diagnostic",), severities=_LIKELY_BUG_SEVERITIES)
     bugs = group_by_rule(records.iter_by_path(records.task_names, likely_bugs), secondary)
     severities = add_counts(map(records.counts, records.task_names)).severities
     copies = DuplicateBlocks(blocks=(), count=0, excluded=0)
     if "duplicates" in records.task_names:
-        copies = find_copies(question, limit=_COPIES_MAX, everything=not states.plain).result
-    cycles = relevant_cycles(question) if "dependencies" in records.task_names else []
-    hard_functions, history_note = _hard_functions(question, everything=not states.plain)
+        copies = find_copies(question, limit=_DUPLICATES_READ_MAX, everything=not states.plain).result
+    cycles = list_relevant_cycles(question) if "dependencies" in records.task_names else []
+    hard_functions, history_note = _find_hard_functions(question, everything=not states.plain)
     return Headline(
-        findings=tuple(msgspec.structs.replace(rule, findings=rule.findings[:EACH_MAX]) for rule in bugs[:EACH_MAX]),
+        findings=tuple(
+            msgspec.structs.replace(rule, findings=rule.findings[:ROWS_PER_SECTION_MAX])
+            for rule in bugs[:ROWS_PER_SECTION_MAX]
+        ),
         findings_count=sum(rule.count for rule in bugs),
         minor_findings={
             severity: severities[severity]
             for severity in SEVERITIES
-            if severity not in _LIKELY_BUGS and severity in severities
+            if severity not in _LIKELY_BUG_SEVERITIES and severity in severities
         },
         hotspots=hard_functions,
         history_note=history_note,
-        duplicates=tuple(_one_for_each_pair(copies.blocks)[:EACH_MAX]),
+        duplicates=tuple(_one_for_each_pair(copies.blocks)[:ROWS_PER_SECTION_MAX]),
         duplicates_count=copies.count,
-        cycles=tuple(cycles[:EACH_MAX]),
+        cycles=tuple(cycles[:ROWS_PER_SECTION_MAX]),
         cycles_count=len(cycles),
         partially_parsed=states.partial,
         with_syntax_errors=states.broken,
@@ -100,16 +103,18 @@ def headline(question: BatchQuery) -> Headline:
     )
 
 
-def _hard_functions(question: BatchQuery, *, everything: bool) -> tuple[tuple[Hotspot, ...], str]:
+def _find_hard_functions(question: BatchQuery, *, everything: bool) -> tuple[tuple[Hotspot, ...], str]:
     """Return the functions that are complex and often changed, and a note about missing git history.
 
     If no language of the batch has cognitive complexity, return the functions with the highest cyclomatic complexity.
     """
     if "analyze" not in question.records.task_names:
         return (), ""
-    ranking = hotspots(question, least=COMPLEXITY_MIN, limit=EACH_MAX, everything=everything).result
+    ranking = find_hotspots(question, least=COMPLEXITY_MIN, limit=ROWS_PER_SECTION_MAX, everything=everything).result
     if not (ranking.rows or ranking.excluded):
-        ranking = hotspots(question, "complexity", least=COMPLEXITY_MIN, limit=EACH_MAX, everything=everything).result
+        ranking = find_hotspots(
+            question, "complexity", least=COMPLEXITY_MIN, limit=ROWS_PER_SECTION_MAX, everything=everything
+        ).result
     return ranking.rows, ranking.churn_note if ranking.is_history_cut else ""
 
 

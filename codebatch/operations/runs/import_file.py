@@ -14,9 +14,9 @@ from codebatch.operations.project.stores import open_store
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.operations.runs.imports import ImportResult, InvalidImport, import_into
 from codebatch.query.filters.arguments import path_argument
-from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.resolution import resolve_batch
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.system.files.regular_files import read_regular
 
 STANDARD_INPUT = "-"
@@ -88,7 +88,7 @@ def import_files(
     if not names or names.count(STANDARD_INPUT) > 1:
         problem = "standard input was given twice" if names else "no file given"
         raise InvalidInput(problem, hint=f"for example: codebatch import {form} FILE FILE --as {task}")
-    files = _read_all(names)
+    files = _read_imports(names)
     joined_names = ", ".join(names)
     first = start = resolve_batch(store, reference, listener.note, is_unrestricted=True)
     for _ in range(_ATTEMPTS_MAX):
@@ -122,20 +122,20 @@ def import_files(
     )
 
 
-def _read_all(names: Sequence[str]) -> list[bytes]:
+def _read_imports(names: Sequence[str]) -> list[bytes]:
     """Return the content of files or standard input.
 
     Reading stops as soon as the total size exceeds the import limit. Raises InvalidInput.
     """
     files: list[bytes] = []
     for name in names:
-        files.append(_read(name))
+        files.append(_read_import(name))
         if sum(map(len, files)) > IMPORT_BYTES_MAX:
             break
     return files
 
 
-def _read(file: str) -> bytes:
+def _read_import(file: str) -> bytes:
     try:
         if file == STANDARD_INPUT:
             return sys.stdin.buffer.read(IMPORT_BYTES_MAX + 1)

@@ -18,8 +18,8 @@ from codebatch.coordinator.analysis.progress_counter import RunScope
 from codebatch.errors import BatchIncomplete, InvalidInput, StoreError
 from codebatch.interchange.reports import UnreadableReport
 from codebatch.model.analysis.imports import (
-    FORMATS,
     IMPORT_BYTES_MAX,
+    IMPORT_FORMATS,
     ExcludedRecords,
     ImportConfig,
     ImportFormat,
@@ -29,18 +29,18 @@ from codebatch.model.task import TASK_NAME_PATTERN
 from codebatch.operations.project.project_snapshot import ProjectSnapshot
 from codebatch.operations.queries.failure_evidence import parse_traceback
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
-from codebatch.operations.runs.planning import PlanMatch, Planner
+from codebatch.operations.runs.planning import BatchPlanner, PlanMatch
 from codebatch.query.status.batch_status import CurrentState, read_current_state
 from codebatch.scheduling.lifecycle import BatchState
-from codebatch.store.batches.batches import BatchDir, Checkout, hidden_batch, iter_batches, load_batch_snapshot
+from codebatch.store.batches.batch_directory import BatchDir, Checkout, hidden_batch, iter_batches, load_batch_snapshot
 from codebatch.store.batches.journal import Committed, Failed, read_journal
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.objects.pack_writer import PackWriter
 from codebatch.store.results.bases import BASES_MAX, find_bases
 from codebatch.system.clock import wall_ns
 
-_UNREADABLE = f"{UnreadableReport.__name__}: "
-_HINTS = {
+_UNREADABLE_PREFIX = f"{UnreadableReport.__name__}: "
+_HINT_BY_REASON = {
     "memory": "nothing was imported; raise the limit with --memory-mb",
     "timeout": "nothing was imported; raise `project_seconds_max` in the configuration",
 }
@@ -106,10 +106,10 @@ def import_into(
     On return the batch is durable. Raises InvalidInput (InvalidImport if caused by a file), ToolMismatch,
     BatchIncomplete or StoreError.
     """
-    _check(execution, files, form, task)
+    _check_arguments(execution, files, form, task)
     with store.writing() as lock:
-        config = _config(store, start, join_files(files), form, root)
-        planner = _planner(execution, store, start, config, task, listener)
+        config = _store_config(store, start, join_files(files), form, root)
+        planner = _make_import_planner(execution, store, start, config, task, listener)
         existing = planner.find(listener.note)
         if existing is not None and existing[1].is_settled:
             return _import_result(store, _current_batch(planner, *existing, start, check), "up to date", task)
@@ -125,11 +125,11 @@ def import_into(
                 check()
                 batch = planner.adopt(hidden, _read_checkout(start))
         if execution.configuration.settings.index.build == "run":
-            _index(store, batch, listener)
+            _index_batch(store, batch, listener)
         return _import_result(store, batch, "new", task)
 
 
-def _index(store: StoreDir, batch: BatchDir, listener: Listener) -> None:
+def _index_batch(store: StoreDir, batch: BatchDir, listener: Listener) -> None:
     from codebatch.operations.runs.indexing import build_index  # Deferred: LMDB is only needed for an index.
 
     listener.phase("indexing")
@@ -140,14 +140,14 @@ def _index(store: StoreDir, batch: BatchDir, listener: Listener) -> None:
 
 
 def _current_batch(
-    planner: Planner, batch: BatchDir, match: PlanMatch, start: BatchDir, check: Callable[[], None]
+    planner: BatchPlanner, batch: BatchDir, match: PlanMatch, start: BatchDir, check: Callable[[], None]
 ) -> BatchDir:
     """Return the batch to use for the plan of an import.
 
     It is `batch` if queries about the snapshot already use it and its commit is that of `start`. Otherwise, it is a new
     batch that adopts the results of `batch`.
     """
-    if match.answers and _read_checkout(batch) == _read_checkout(start):
+    if match.has_same_plan and _read_checkout(batch) == _read_checkout(start):
         return batch
     with planner.store.making_batch():
         check()
@@ -158,11 +158,11 @@ def _read_checkout(batch: BatchDir) -> Checkout:
     return Checkout(batch.about.commit, batch.about.is_clean)
 
 
-def _check(execution: ExecutionSettings, files: Sequence[bytes], form: str, task: str) -> None:
+def _check_arguments(execution: ExecutionSettings, files: Sequence[bytes], form: str, task: str) -> None:
     """Check the arguments of an import before anything is written. Raises InvalidInput."""
     catalogue = execution.configuration.catalogue
-    if form not in FORMATS:
-        raise InvalidInput(f"unknown format {form!r}", hint=f"one of: {', '.join(FORMATS)}")
+    if form not in IMPORT_FORMATS:
+        raise InvalidInput(f"unknown format {form!r}", hint=f"one of: {', '.join(IMPORT_FORMATS)}")
     if not TASK_NAME_PATTERN.match(task):
         raise InvalidInput(
             f"{task!r} is not a valid task name",
@@ -175,23 +175,25 @@ def _check(execution: ExecutionSettings, files: Sequence[bytes], form: str, task
         raise InvalidImport(f"{subject} more than {IMPORT_BYTES_MAX:,} bytes, the limit for imports")
 
 
-def _config(store: StoreDir, start: BatchDir, data: bytes, form: ImportFormat, root: bytes | None) -> ImportConfig:
+def _store_config(
+    store: StoreDir, start: BatchDir, data: bytes, form: ImportFormat, root: bytes | None
+) -> ImportConfig:
     """Store the file as an object. Return the configuration of the import task, which names the object.
 
     On return the object is durable.
     """
     with PackWriter(store.objects()) as objects:
         digest = objects.add(data)
-        objects.seal()
+        objects.seal_packs()
     sources = start.about.sources
     if root is None:
         root = os.path.commonpath(sources) if sources else b""
     return ImportConfig(format=form, object=digest, root=root)
 
 
-def _planner(
+def _make_import_planner(
     execution: ExecutionSettings, store: StoreDir, start: BatchDir, config: ImportConfig, task: str, listener: Listener
-) -> Planner:
+) -> BatchPlanner:
     """Return the planner of the new batch. Its tasks are those of `start`, followed by all imports sorted by name.
 
     Raises ToolMismatch.
@@ -207,12 +209,12 @@ def _planner(
     frozen = ProjectSnapshot(
         snapshot=load_batch_snapshot(store, start),
         sources=about.sources,
-        files=plan.items,
+        files=plan.item_count,
         size_bytes=sum(shard.bytes for shard in plan.shards),
         paths=plan.paths,
         stat_cache=about.stat_cache,
     )
-    return Planner(
+    return BatchPlanner(
         store=store,
         frozen=frozen,
         pipeline=plan.pipeline,
@@ -233,10 +235,12 @@ def _refuse_failed(batch: BatchDir, task: str, form: ImportFormat, *, allow_fail
     failed = [event for event in events if isinstance(event, Failed) and event.task == task]
     if failed:
         exception_text = " ".join(parse_traceback(failed[-1].evidence or "").exception_lines)
-        if _UNREADABLE in exception_text:
-            raise InvalidImport(f"cannot read the findings as {form}: {exception_text.partition(_UNREADABLE)[2]}")
+        if _UNREADABLE_PREFIX in exception_text:
+            raise InvalidImport(
+                f"cannot read the findings as {form}: {exception_text.partition(_UNREADABLE_PREFIX)[2]}"
+            )
         reason = f"reading it as {form} failed ({failed[-1].reason})"
-        hint = _HINTS.get(failed[-1].reason or "", "nothing was imported")
+        hint = _HINT_BY_REASON.get(failed[-1].reason or "", "nothing was imported")
         raise BatchIncomplete(f"{reason}: {exception_text}" if exception_text else reason, hint=hint)
     excluded = _read_excluded(batch, task)
     if excluded is not None and excluded.tool_failed and not allow_failed:
@@ -248,7 +252,7 @@ def _refuse_failed(batch: BatchDir, task: str, form: ImportFormat, *, allow_fail
 
 def _import_result(store: StoreDir, batch: BatchDir, action: Literal["new", "up to date"], task: str) -> ImportResult:
     state = read_current_state(batch)
-    output = state.outputs.manifest.task(task) if state.outputs is not None else None
+    output = state.outputs.manifest.task_output(task) if state.outputs is not None else None
     return ImportResult(
         batch=batch,
         action=action,

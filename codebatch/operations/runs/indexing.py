@@ -5,13 +5,13 @@ from __future__ import annotations
 import msgspec
 
 from codebatch.errors import BatchIncomplete, StoreCorrupt, UnknownId
-from codebatch.index.build import build, decode_shard_terms
+from codebatch.index.build import build_generation, decode_shard_terms
 from codebatch.index.generations import index_hint
 from codebatch.index.read import open_index
-from codebatch.operations import Note, ignore_note
-from codebatch.store.batches.batches import BatchDir
-from codebatch.store.batches.store import StoreDir
-from codebatch.store.results.outputs import Outputs, current_outputs
+from codebatch.operations import NoteCallback, ignore_note
+from codebatch.store.batches.batch_directory import BatchDir
+from codebatch.store.batches.store_directory import StoreDir
+from codebatch.store.results.outputs import MergedOutputs, current_outputs
 from codebatch.store.results.shard_files import DAMAGE_HINT
 
 
@@ -37,18 +37,20 @@ class IndexAnswer(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
 
 
-def build_index(store: StoreDir, batch: BatchDir, *, rebuilds: bool = False, note: Note = ignore_note) -> IndexAnswer:
+def build_index(
+    store: StoreDir, batch: BatchDir, *, rebuilds: bool = False, note: NoteCallback = ignore_note
+) -> IndexAnswer:
     """Build the index of a merged batch. It replaces an older index. On return it is durable.
 
     With `rebuilds`, cached data of older indexes is not reused. `note` receives notes about damaged shard files. Raises
     BatchIncomplete if the batch has no merged results, StoreCorrupt or StoreUnwritable.
     """
     with store.writing():
-        built = build(store, batch, _outputs(batch), note, rebuilds=rebuilds)
+        built = build_generation(store, batch, _require_outputs(batch), note, rebuilds=rebuilds)
     return IndexAnswer(batch_id=batch.id, **built._asdict())
 
 
-def verify_index(store: StoreDir, batch: BatchDir, note: Note = ignore_note) -> IndexAnswer:
+def verify_index(store: StoreDir, batch: BatchDir, note: NoteCallback = ignore_note) -> IndexAnswer:
     """Compare the index of a batch with its records. The index is not changed.
 
     Raises UnknownId if there is no index, and StoreCorrupt if the index is damaged or differs.
@@ -58,11 +60,11 @@ def verify_index(store: StoreDir, batch: BatchDir, note: Note = ignore_note) -> 
         raise UnknownId(
             f"batch {batch.id} has no index", hint=f"build it with: codebatch index build --batch {batch.id}"
         )
-    rebuilt, damaged = decode_shard_terms(store, _outputs(batch), note)
+    rebuilt, damaged = decode_shard_terms(store, _require_outputs(batch), note)
     if damaged:
         raise StoreCorrupt(f"the index cannot be verified: batch {batch.id} is damaged", hint=DAMAGE_HINT)
-    posted = index.posted()
-    expected = {digest: terms.by_key() for digest, terms in rebuilt.items()}
+    posted = index.read_postings()
+    expected = {digest: terms.frames_by_key() for digest, terms in rebuilt.items()}
     if any(posted.get(digest) != terms for digest, terms in expected.items()):
         raise StoreCorrupt(f"the index of batch {batch.id} does not match its records", hint=index_hint(batch.id))
     return IndexAnswer(
@@ -77,7 +79,7 @@ def verify_index(store: StoreDir, batch: BatchDir, note: Note = ignore_note) -> 
     )
 
 
-def _outputs(batch: BatchDir) -> Outputs:
+def _require_outputs(batch: BatchDir) -> MergedOutputs:
     outputs = current_outputs(batch)
     if outputs is None:
         raise BatchIncomplete(

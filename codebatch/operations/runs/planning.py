@@ -19,51 +19,51 @@ from codebatch.model.digest import Digest
 from codebatch.model.plan import Plan, PlannedTask, plan_digest
 from codebatch.model.shard import ShardRule
 from codebatch.model.task import Pipeline
-from codebatch.operations import Note, ignore_note
+from codebatch.operations import NoteCallback, ignore_note
 from codebatch.operations.history.checkouts import comparing_checkout
 from codebatch.operations.project.configuration import Configuration
 from codebatch.operations.project.project_snapshot import ProjectSnapshot, load_project_snapshot
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.query.status.batch_status import read_current_state
-from codebatch.store.batches.batches import NO_CHECKOUT, BatchDir, Checkout, create_batch, iter_batches
-from codebatch.store.batches.resolution import default_batch, iter_source_batches
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.batch_directory import NO_CHECKOUT, BatchDir, Checkout, create_batch, iter_batches
+from codebatch.store.batches.resolution import find_default_batch, iter_source_batches
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.results.adoption import adopt_batch, is_adoptable
 from codebatch.store.results.bases import find_bases
 from codebatch.system.clock import wall_ns
 
-Decision = Literal["use", "adopt", "ignore"]
+MatchDecision = Literal["use", "adopt", "ignore"]
 """The action for an existing batch of a plan. `adopt`: create a new batch with its results."""
 
 
 class PlanMatch(msgspec.Struct, frozen=True, kw_only=True):
     """Facts about an existing batch of a plan.
 
-    - `answers`: queries about the snapshot use this batch.
+    - `has_same_plan`: queries about the snapshot use this batch.
     - `has_commit`: it records the commit of the snapshot, or the commit is unknown.
     - `is_settled`: it has ended and is merged, and no process works on it.
     - `is_adoptable`: cache keys cover all its results. For custom tasks this is known once the batch has ended.
     """
 
-    answers: bool
+    has_same_plan: bool
     has_commit: bool
     is_settled: bool
     is_adoptable: bool
 
 
-def decide(match: PlanMatch) -> Decision:
+def decide_match(match: PlanMatch) -> MatchDecision:
     """Return the action for an existing batch of a plan.
 
     Equal trees have equal results, unless tasks have inputs that are not covered by their cache keys.
     """
-    if not (match.answers or match.is_adoptable):
+    if not (match.has_same_plan or match.is_adoptable):
         return "ignore"
-    if match.answers and (match.has_commit or not match.is_adoptable):
+    if match.has_same_plan and (match.has_commit or not match.is_adoptable):
         return "use"
     return "adopt" if match.is_settled else "use"
 
 
-class Planner(msgspec.Struct, frozen=True, kw_only=True):
+class BatchPlanner(msgspec.Struct, frozen=True, kw_only=True):
     """The inputs of a plan. Its digest is computed from these inputs, before the plan itself is created."""
 
     store: StoreDir
@@ -72,7 +72,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
     tasks: tuple[PlannedTask, ...]
     shard_rule: ShardRule
     catalogue: TaskCatalogue
-    note: Note
+    note: NoteCallback
     commit: str = ""
 
     @property
@@ -85,7 +85,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
         frozen = self.frozen
         return make_plan(self.catalogue, frozen.snapshot, self.pipeline, self.tasks, self.shard_rule, frozen.paths)
 
-    def make(self, plan: Plan, checkout: Checkout = NO_CHECKOUT, *, reuses: bool = True) -> BatchDir:
+    def make_batch(self, plan: Plan, checkout: Checkout = NO_CHECKOUT, *, reuses: bool = True) -> BatchDir:
         """Create a new batch of the plan.
 
         With `reuses`, it reuses results of older batches. On return the batch is durable.
@@ -115,13 +115,13 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
             return False
         if next(iter_source_batches(self.store, about.sources), batch).id != batch.id:
             return False
-        default = default_batch(self.store, about.sources) or batch
+        default = find_default_batch(self.store, about.sources) or batch
         return default.id == batch.id or (bool(about.paths) and not default.about.paths)
 
-    def latest(self) -> BatchDir | None:
+    def latest_batch(self) -> BatchDir | None:
         """Return the latest batch in the store with the sources and paths of the planned snapshot, or None."""
         place = self.frozen.sources, self.frozen.paths
-        return next((batch for batch in iter_batches(self.store) if batch.about.place == place), None)
+        return next((batch for batch in iter_batches(self.store) if batch.about.sources_and_paths == place), None)
 
     def adopt(self, batch: BatchDir, checkout: Checkout = NO_CHECKOUT) -> BatchDir:
         """Create a new batch for the snapshot that adopts all results of a batch of the same plan.
@@ -137,7 +137,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
             at_ns=wall_ns(),
         )
 
-    def find(self, note: Note = ignore_note) -> tuple[BatchDir, PlanMatch] | None:
+    def find(self, note: NoteCallback = ignore_note) -> tuple[BatchDir, PlanMatch] | None:
         """Return a batch of the same plan that can be used or adopted, with facts about it, or None.
 
         The batch that queries about the snapshot use is preferred. Otherwise, the latest batch of the plan is returned,
@@ -152,17 +152,17 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
             if latest is not None and not answers:
                 continue
             try:
-                match = self._match(batch, answers=answers)
+                match = self._match_batch(batch, answers=answers)
             except (StoreError, UnknownId) as error:
                 note(f"{batch.id} skipped: {error.message}")
                 continue
             if answers:
                 return batch, match
-            if decide(match) != "ignore":
+            if decide_match(match) != "ignore":
                 latest = batch, match
         return latest
 
-    def _match(self, batch: BatchDir, *, answers: bool) -> PlanMatch:
+    def _match_batch(self, batch: BatchDir, *, answers: bool) -> PlanMatch:
         batch.plan()  # Merged outputs can be read without the plan, but adoption needs it.
         state = read_current_state(batch)
         if state.outputs is not None and state.is_settled_and_merged:
@@ -170,7 +170,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
         else:
             is_covered = self.catalogue.custom_locations.keys().isdisjoint(task.name for task in self.tasks)
         return PlanMatch(
-            answers=answers,
+            has_same_plan=answers,
             has_commit=self._has_commit(batch),
             is_settled=state.is_settled_and_merged and not state.holders,
             is_adoptable=is_covered,
@@ -179,7 +179,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
     def _has_commit(self, batch: BatchDir) -> bool:
         return self.commit in ("", batch.about.commit)
 
-    def find_or_make(self, *, forces_new: bool, reuses: bool = True) -> tuple[BatchDir, bool]:
+    def find_or_make_batch(self, *, forces_new: bool, reuses: bool = True) -> tuple[BatchDir, bool]:
         """Return the batch of this plan, or a new one, and whether it is new.
 
         With `forces_new`, always create a new batch. `reuses` is as in `make`. Existing batches are searched twice:
@@ -194,10 +194,10 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
             with self.store.making_batch():
                 existing = None if forces_new else self.find()
                 if existing is None:
-                    return self.make(plan, checkout_read, reuses=reuses and not forces_new), True
-        return self.answering_one(existing[0]), False
+                    return self.make_batch(plan, checkout_read, reuses=reuses and not forces_new), True
+        return self.find_answering(existing[0]), False
 
-    def answering_one(self, batch: BatchDir) -> BatchDir:
+    def find_answering(self, batch: BatchDir) -> BatchDir:
         """Return the batch that queries about the snapshot will use.
 
         It is the given batch, or a new batch that adopts its results. A batch that has not ended, or that cannot be
@@ -210,7 +210,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
             if existing is None:
                 return batch
             found, match = existing
-            return self.adopt(found, checkout()) if decide(match) == "adopt" else found
+            return self.adopt(found, checkout()) if decide_match(match) == "adopt" else found
 
 
 def choose_pipeline(configuration: Configuration, name: str | None) -> Pipeline:
@@ -229,16 +229,16 @@ def make_planner(
     store: StoreDir,
     frozen: ProjectSnapshot,
     pipeline: Pipeline,
-    note: Note,
+    note: NoteCallback,
     commit: str = "",
-) -> Planner:
+) -> BatchPlanner:
     """Return the planner of a pipeline over a snapshot. Raises InvalidInput or InvalidConfiguration."""
     settings, file, catalogue = configuration.settings, configuration.file, configuration.catalogue
     is_same_project = file is not None and (os.fsencode(file.parent.resolve()),) == frozen.sources
     prepared, notes = prepare_tasks(catalogue, pipeline.tasks, settings.tasks, is_project=is_same_project)
     for problem in notes:
         note(f"{problem}: the analysed directory is not in the project of {file}")
-    return Planner(
+    return BatchPlanner(
         store=store,
         frozen=frozen,
         pipeline=pipeline.name,
@@ -251,7 +251,7 @@ def make_planner(
 
 
 def plan_snapshot(
-    configuration: Configuration, store: StoreDir, reference: str, pipeline: str | None, note: Note
+    configuration: Configuration, store: StoreDir, reference: str, pipeline: str | None, note: NoteCallback
 ) -> tuple[BatchDir, Plan]:
     """Create a new batch over a snapshot without executing it. On return it is durable.
 
@@ -263,4 +263,4 @@ def plan_snapshot(
             configuration, store, load_project_snapshot(store, reference, note), chosen_pipeline, note
         )
         plan = planner.plan()
-        return planner.make(plan), plan
+        return planner.make_batch(plan), plan

@@ -30,16 +30,22 @@ from codebatch.model.plan import Plan
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.runs.execution import ExecutionSettings, Listener
 from codebatch.protocol.record_frames import FrameWriter
-from codebatch.scheduling.analysis.chains import Link
+from codebatch.scheduling.analysis.chains import ChainLink
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir, hidden_batch, hidden_directory, iter_batches
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.batch_directory import BatchDir, hidden_batch, hidden_directory, iter_batches
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.results.ledgers import load_ledger
-from codebatch.store.results.outcomes import Outcomes
-from codebatch.store.results.shard_survey import ShardFileSurvey, ShardName, iter_shard_names, shard_names, survey
+from codebatch.store.results.outcomes import OutcomeRegisters
+from codebatch.store.results.shard_survey import (
+    ShardFileSurvey,
+    ShardName,
+    iter_shard_names,
+    shard_names,
+    survey_shard_files,
+)
 from codebatch.store.sharing import hardlink_or_copy, ignoring_link_refusals
 from codebatch.system.clock import wall_ns
-from codebatch.system.files.files import Lock
+from codebatch.system.files.files import FileLock
 
 T = TypeVar("T")
 
@@ -73,7 +79,7 @@ class RepairFailures(NamedTuple):
 
 
 def repair_shard_files(
-    execution: ExecutionSettings, store: StoreDir, lock: Lock, shard_survey: ShardFileSurvey, listener: Listener
+    execution: ExecutionSettings, store: StoreDir, lock: FileLock, shard_survey: ShardFileSurvey, listener: Listener
 ) -> RepairFailures:
     """Repair the damaged files that a full survey found: replace them by intact files, or execute their tasks again.
 
@@ -138,21 +144,21 @@ def _replace_with_equal(
 
 
 def repair_batch(
-    execution: ExecutionSettings, store: StoreDir, lock: Lock, listener: Listener, batch: BatchDir
+    execution: ExecutionSettings, store: StoreDir, lock: FileLock, listener: Listener, batch: BatchDir
 ) -> bool:
     """Repair the shard files of a batch, under all their names. Return True if a file was damaged and is repaired now.
 
     Raises StoreCorrupt if a file cannot be repaired, Stopped if a signal ended the repair, or StoreUnwritable.
     """
-    faults = survey(store.files, shard_names(batch), is_full=True).faults
+    faults = survey_shard_files(store.files, shard_names(batch), is_full=True).faults
     if not faults:
         return False
     digests = {fault.digest for fault in faults}
-    survey_of_all = survey(store.files, iter_matching_names(iter_batches(store), digests), is_full=True)
+    survey_of_all = survey_shard_files(store.files, iter_matching_names(iter_batches(store), digests), is_full=True)
     failures = repair_shard_files(execution, store, lock, survey_of_all, listener)
     if failures.signal_status:
         raise Stopped("stopped while repairing damage", hint=_CONTINUE_HINT, exit_status=failures.signal_status)
-    for fault in survey(store.files, shard_names(batch), is_full=True).faults:
+    for fault in survey_shard_files(store.files, shard_names(batch), is_full=True).faults:
         reason = failures.reason(fault.digest)
         message = f"{fault.names[0].path} is damaged ({fault.problem}) and could not be repaired: {reason.message}"
         raise StoreCorrupt(message, hint=reason.hint)
@@ -168,7 +174,7 @@ class RepairSession(NamedTuple):
 
     execution: ExecutionSettings
     store: StoreDir
-    lock: Lock
+    lock: FileLock
     listener: Listener
 
     def __call__(self, batch: BatchDir, act: Callable[[], T], signal_status: int = 0) -> T:
@@ -240,7 +246,7 @@ def _recording_failure(reasons: dict[Digest, RepairFailure], digests: Iterable[D
 def _reexecuting_tasks(
     execution: ExecutionSettings,
     store: StoreDir,
-    lock: Lock,
+    lock: FileLock,
     batch: BatchDir,
     requested: Mapping[Digest, ShardName],
     listener: Listener,
@@ -261,13 +267,13 @@ def _reexecuting_tasks(
 
 
 def _equal_files(rerun: BatchDir, plan: Plan, requested: Mapping[Digest, ShardName]) -> dict[Digest, Path]:
-    outcomes = Outcomes(rerun.files, rerun.root)
+    outcomes = OutcomeRegisters(rerun.files, rerun.root)
     ledger = load_ledger(plan, outcomes)
     frame_writer = FrameWriter()
     places = {(name.task, name.shard) for name in requested.values()}
     replacements: dict[Digest, Path] = {}
     for task in sorted({task for task, _ in places}):
-        for shard, items, links in ledger.pieces(task):
+        for shard, items, links in ledger.iter_shard_results(task):
             if (task, shard) in places and _is_contiguous(links):
                 data, trailer = make_shard_file(outcomes, frame_writer, items, links)
                 if trailer.digest in requested and trailer.digest not in replacements:
@@ -276,5 +282,5 @@ def _equal_files(rerun: BatchDir, plan: Plan, requested: Mapping[Digest, ShardNa
     return replacements
 
 
-def _is_contiguous(links: list[Link]) -> bool:
+def _is_contiguous(links: list[ChainLink]) -> bool:
     return not links or (links[0].start == 0 and all(left.end == right.start for left, right in pairwise(links)))

@@ -6,21 +6,21 @@ import os
 import pwd
 
 from codebatch.model.work.request import Open, Request, RequestBody
-from codebatch.store.batches.batches import BatchDir
-from codebatch.store.work.requests import Requests, is_cancelled
+from codebatch.store.batches.batch_directory import BatchDir
+from codebatch.store.work.requests import RequestStore, is_cancelled
 from codebatch.system.clock import wall_ns
 from codebatch.system.host import this_host
 
 
-def request(batch: BatchDir, body: RequestBody) -> Request:
+def append_request(batch: BatchDir, body: RequestBody) -> Request:
     """Append a request to a batch. On return it is durable. Raises StoreUnwritable or StoreCorrupt."""
-    return Requests(batch.files, batch.root).append(body, by=_requester(), at_ns=wall_ns())
+    return RequestStore(batch.files, batch.root).append(body, by=_requester(), at_ns=wall_ns())
 
 
-def lift_cancel(batch: BatchDir) -> None:
-    """Reopen the cancelled work of an analysis that is resumed. Raises the errors of `request`."""
+def append_cancel_lift(batch: BatchDir) -> None:
+    """Reopen the cancelled work of an analysis that is resumed. Raises the errors of `append_request`."""
     if is_cancelled(batch.files, batch.root):
-        request(batch, Open())
+        append_request(batch, Open())
 
 
 def _requester() -> str:

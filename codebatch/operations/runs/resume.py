@@ -19,23 +19,23 @@ from codebatch.model.task import task_name
 from codebatch.operations import PhaseCallback, ignore_note
 from codebatch.operations.queries.batch_query import BatchQuery
 from codebatch.operations.runs.collection import collect_garbage_after_run
-from codebatch.operations.runs.execution import Action, ExecutionSettings, Listener
-from codebatch.operations.runs.headline import headline
+from codebatch.operations.runs.execution import ExecutionSettings, Listener, RunAction
+from codebatch.operations.runs.headline import make_headline
 from codebatch.operations.runs.headline_cache import find_headline
 from codebatch.operations.runs.repair import RepairSession
-from codebatch.operations.runs.requests import lift_cancel
+from codebatch.operations.runs.requests import append_cancel_lift
 from codebatch.operations.runs.run_result import RunResult, ShardRunResult
-from codebatch.query.answers.summary import failures, summarise
+from codebatch.query.answers.summary import read_failures, summarise
 from codebatch.query.status.batch_status import CurrentState, read_current_state
 from codebatch.scheduling.lifecycle import BatchState
-from codebatch.store.batches.batches import BatchDir, check_name
+from codebatch.store.batches.batch_directory import BatchDir, check_name
 from codebatch.store.batches.pins import assign_name
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.results.ledgers import load_ledger
-from codebatch.store.results.outcomes import Outcomes
+from codebatch.store.results.outcomes import OutcomeRegisters
 from codebatch.store.snapshots.snapshots import Snapshot
 
-FAILURES_MAX = 20
+FAILURES_READ_MAX = 20
 
 
 def run_batch(
@@ -56,7 +56,7 @@ def run_batch(
     with store.writing() as lock:
         state = read_current_state(batch)
         scope = make_run_scope(batch, task)
-        action: Action = "new" if state.state is BatchState.PENDING else existing_batch_action(state)
+        action: RunAction = "new" if state.state is BatchState.PENDING else existing_batch_action(state)
         work = BatchRun(RepairSession(execution, store, lock, listener), action, started, task, name)
         result = work.do(batch, None if state.is_settled_and_merged else scope)
     return finish_run(execution, result, listener)
@@ -97,13 +97,13 @@ def run_shards(
         state = read_current_state(batch)
         if state.state is BatchState.COMPLETED and state.is_settled_and_merged:
             return ShardRunResult(states=dict.fromkeys(sorted(shard_ids), "done"), open=())
-        lift_cancel(batch)
+        append_cancel_lift(batch)
         executed = execution.execute(store, lock, batch, replace(scope, shards=shard_ids), Listener())
-        ledger = load_ledger(plan, Outcomes(batch.files, batch.root))
+        ledger = load_ledger(plan, OutcomeRegisters(batch.files, batch.root))
     states: dict[ShardId, Literal["done", "failed"]] = {
-        shard: "failed" if ledger.unsuccessful(shard, name) else "done"
+        shard: "failed" if ledger.unsuccessful_links(shard, name) else "done"
         for shard in sorted(shard_ids)
-        if not ledger.holes(shard, name)
+        if not ledger.list_holes(shard, name)
     }
     return ShardRunResult(
         states=states, open=tuple(sorted(shard_ids - set(states))), signal_status=executed.signal_status
@@ -114,7 +114,7 @@ class BatchRun(msgspec.Struct, frozen=True):
     """The execution of a batch and the making of its RunResult."""
 
     repairing: RepairSession
-    action: Action
+    action: RunAction
     started: float
     task: str | None = None
     name: str | None = None
@@ -133,7 +133,7 @@ class BatchRun(msgspec.Struct, frozen=True):
         execution, store, lock, listener = self.repairing
         executed = NOTHING_EXECUTED
         if scope is not None:
-            lift_cancel(batch)
+            append_cancel_lift(batch)
             execute = partial(execution.execute, store, lock, batch, scope, listener, snapshot)
             executed = self.repairing(batch, execute)
             batch = answering_one(batch)
@@ -163,7 +163,7 @@ def finish_run(execution: ExecutionSettings, result: RunResult, listener: Listen
     if result.executed.signal_status:
         return result
     if execution.configuration.settings.index.build == "run":
-        _index(result, listener)
+        _index_merged(result, listener)
     listener.phase("collecting")
     try:
         collected = collect_garbage_after_run(
@@ -177,12 +177,12 @@ def finish_run(execution: ExecutionSettings, result: RunResult, listener: Listen
     return result
 
 
-def _index(result: RunResult, listener: Listener) -> None:
+def _index_merged(result: RunResult, listener: Listener) -> None:
     """Build the index of a merged batch. Do nothing if nothing was executed and the batch already has an index."""
-    from codebatch.index.generations import generations
+    from codebatch.index.generations import list_generations
     from codebatch.operations.runs.indexing import build_index  # Deferred: LMDB is only needed for an index.
 
-    is_known = result.executed is NOTHING_EXECUTED and generations(result.store, result.batch.id)
+    is_known = result.executed is NOTHING_EXECUTED and list_generations(result.store, result.batch.id)
     if result.standing.outputs is None or is_known:
         return
     listener.phase("indexing")
@@ -206,7 +206,7 @@ def make_run_scope(batch: BatchDir, task: str | None) -> RunScope:
     return RunScope(tasks=plan.needed_for(name) if name in plan.project_tasks else frozenset({name}))
 
 
-def existing_batch_action(state: CurrentState) -> Action:
+def existing_batch_action(state: CurrentState) -> RunAction:
     """Return the action that a run takes for an existing batch."""
     if state.is_settled_and_merged:
         return "up to date" if state.state is BatchState.COMPLETED else "already ended"
@@ -217,7 +217,7 @@ def _make_result(
     execution: ExecutionSettings,
     store: StoreDir,
     batch: BatchDir,
-    action: Action,
+    action: RunAction,
     started: float,
     *,
     executed: RunOutcome,
@@ -245,8 +245,8 @@ def _make_result(
         seconds=round(time.monotonic() - started, 3),
         standing=state,
         summary=summary,
-        headline=headline(question) if state.outputs is None else find_headline(question, state.outputs),
-        failures=tuple(failures(records, FAILURES_MAX)) if summary.failures else (),
+        headline=make_headline(question) if state.outputs is None else find_headline(question, state.outputs),
+        failures=tuple(read_failures(records, FAILURES_READ_MAX)) if summary.failures else (),
         missing_grammars={language: summary.languages[language] for language in sorted(missing)},
         executed=executed,
         inputs_outside_key={name: mark for name in custom_tasks if (mark := records.uncovered_inputs(name))},

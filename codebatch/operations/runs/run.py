@@ -10,19 +10,19 @@ from codebatch.errors import InvalidInput
 from codebatch.model.task import task_name
 from codebatch.operations.history.checkouts import find_commit
 from codebatch.operations.project.configuration import load_configuration
-from codebatch.operations.project.project_snapshot import nothing_to_do, rules_for, take_project_snapshot
+from codebatch.operations.project.project_snapshot import nothing_to_do_error, rules_for, take_project_snapshot
 from codebatch.operations.project.projects import find_project
-from codebatch.operations.project.stores import StorePlace
-from codebatch.operations.runs.execution import Action, ExecutionSettings, Listener
+from codebatch.operations.project.stores import StoreLocator
+from codebatch.operations.runs.execution import ExecutionSettings, Listener, RunAction
 from codebatch.operations.runs.planning import choose_pipeline, make_planner
 from codebatch.operations.runs.repair import RepairSession
 from codebatch.operations.runs.resume import BatchRun, existing_batch_action, finish_run, make_run_scope
 from codebatch.operations.runs.run_result import RunResult
-from codebatch.query.filters.arguments import path_argument, refuse_text
+from codebatch.query.filters.arguments import path_argument, refuse_invalid_texts
 from codebatch.query.status.batch_status import read_current_state
 from codebatch.snapshotting.roots import resolve_sources
 from codebatch.snapshotting.snapshot import selects_any_file
-from codebatch.store.batches.batches import check_name
+from codebatch.store.batches.batch_directory import check_name
 
 
 def run(
@@ -54,10 +54,10 @@ def run(
         ran = codebatch.run("src", store="/tmp/store")
         print(ran.batch.id, ran.is_complete)
     """
-    refuse_text(include=include, exclude=exclude)
+    refuse_invalid_texts(include=include, exclude=exclude)
     return run_paths(
         tuple(map(path_argument, paths)),
-        StorePlace(None if store is None else path_argument(store)),
+        StoreLocator(None if store is None else path_argument(store)),
         ExecutionSettings(configuration=load_configuration(Path.cwd()), jobs=jobs),
         pipeline=pipeline,
         include=tuple(include),
@@ -69,7 +69,7 @@ def run(
 
 def run_paths(
     paths: tuple[Path, ...],
-    place: StorePlace,
+    place: StoreLocator,
     execution: ExecutionSettings,
     *,
     pipeline: str | None = None,
@@ -100,9 +100,9 @@ def run_paths(
             f"pipeline {chosen_pipeline.name} has no task {task!r}", hint=f"one of: {', '.join(chosen_pipeline.tasks)}"
         )
     rules = rules_for(configuration, include, exclude)
-    if not (allow_empty or place.exists() or selects_any_file(paths, rules)):
-        raise nothing_to_do(paths)
-    store = place.open_or_create(listener.note)
+    if not (allow_empty or place.has_store() or selects_any_file(paths, rules)):
+        raise nothing_to_do_error(paths)
+    store = place.open_or_create_store(listener.note)
     with store.writing() as lock:
         frozen = take_project_snapshot(
             store,
@@ -118,17 +118,17 @@ def run_paths(
         planner = make_planner(
             configuration, store, frozen, chosen_pipeline, listener.note, find_commit(frozen.sources)
         )
-        before = planner.latest()
-        batch, is_new = planner.find_or_make(forces_new=forces_rerun, reuses=execution.reuses)
+        before = planner.latest_batch()
+        batch, is_new = planner.find_or_make_batch(forces_new=forces_rerun, reuses=execution.reuses)
         if before is not None and (missing_imports := sorted(before.about.imports.keys() - batch.about.imports.keys())):
             listener.note(
                 f"imported findings of {', '.join(missing_imports)} are only in batch {before.id}; "
                 "to add them to the new batch, import the reports again"
             )
         state = read_current_state(batch)
-        action: Action = "new" if is_new else existing_batch_action(state)
+        action: RunAction = "new" if is_new else existing_batch_action(state)
         listener.chosen(batch, action)
         work = BatchRun(RepairSession(execution, store, lock, listener), action, started, task, name)
         scope = None if state.is_settled_and_merged else make_run_scope(batch, task)
-        result = work.do(batch, scope, frozen.snapshot, planner.answering_one)
+        result = work.do(batch, scope, frozen.snapshot, planner.find_answering)
     return finish_run(execution, result, listener)

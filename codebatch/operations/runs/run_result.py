@@ -11,14 +11,14 @@ from codebatch.coordinator.analysis.execution import RunOutcome
 from codebatch.errors import BatchCancelled, BatchIncomplete
 from codebatch.model.shard import ShardId
 from codebatch.model.text.quantities import count_text
-from codebatch.operations.runs.execution import Action
+from codebatch.operations.runs.execution import RunAction
 from codebatch.operations.runs.headline import Headline
 from codebatch.query.answers.summary import Summary
 from codebatch.query.filters.filters import JsonRecord
 from codebatch.query.status.batch_status import CurrentState
 from codebatch.scheduling.lifecycle import BatchState
-from codebatch.store.batches.batches import BatchDir
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.batch_directory import BatchDir
+from codebatch.store.batches.store_directory import StoreDir
 
 
 class RunResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
 
     store: StoreDir
     batch: BatchDir
-    action: Action
+    action: RunAction
     seconds: float
     standing: CurrentState
     summary: Summary
@@ -78,13 +78,13 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
             if self.task is not None:
                 return None
             return BatchIncomplete(
-                f"{tally.open:,} of {tally.planned:,} results are missing",
+                f"{tally.open_count:,} of {tally.planned:,} results are missing",
                 hint=f"resume with: codebatch run --batch {batch.id}",
             )
         if self.is_complete:
             return None
-        if self.standing.state is BatchState.CANCELLED and tally.open:
-            return cancelled(batch)
+        if self.standing.state is BatchState.CANCELLED and tally.open_count:
+            return cancelled_error(batch)
         hint = f"see: codebatch errors --batch {batch.id}; retry them with: codebatch resume --batch {batch.id}"
         if any(record["reason"] == "object" for record in self.failures):
             hint += "; restore content that is missing from the store with: codebatch snapshot PATH"
@@ -92,7 +92,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
         return BatchIncomplete(failed, hint=hint)
 
 
-def cancelled(batch: BatchDir) -> BatchCancelled:
+def cancelled_error(batch: BatchDir) -> BatchCancelled:
     """Return the error for a cancelled batch."""
     return BatchCancelled(
         f"batch {batch.id} was cancelled", hint=f"resume it with: codebatch resume --batch {batch.id}"

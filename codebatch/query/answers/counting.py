@@ -11,14 +11,14 @@ from itertools import chain
 
 import msgspec
 
-from codebatch.model.record_counts import Counts
-from codebatch.query.filters.decoding import make_tally
+from codebatch.model.record_counts import RecordCounts
+from codebatch.query.filters.decoding import make_record_counter
 from codebatch.query.filters.filters import RecordFilter
-from codebatch.query.filters.shaping import Groups, group, group_records
+from codebatch.query.filters.shaping import Groups, group_counts, group_records
 from codebatch.query.sources.narrowing import index_lookups
 from codebatch.query.sources.records import BatchRecords
 
-_COUNTED = frozenset(("kind", "severity", "code", "lang"))
+_PRECOUNTED_FIELDS = frozenset(("kind", "severity", "code", "lang"))
 
 
 class ShardCounts(msgspec.Struct, frozen=True):
@@ -54,12 +54,12 @@ def count_records(records: BatchRecords, tasks: Iterable[str], record_filter: Re
             decoded = _count_decoded(records, task, undecided, record_filter, field)
             counted.update(dict(decoded.counts))
             absent += decoded.absent
-    groups = group(+counted, absent)
+    groups = group_counts(+counted, absent)
     records.reading.matched += groups.total
     return groups
 
 
-def count_from_totals(record_filter: RecordFilter, field: str, counts: Counts) -> ShardCounts | None:
+def count_from_totals(record_filter: RecordFilter, field: str, counts: RecordCounts) -> ShardCounts | None:
     """Return the number of records that pass a filter, by value of a field. `counts` are the stored counts of a shard.
 
     Return None if the numbers cannot be computed from `counts` only.
@@ -70,14 +70,14 @@ def count_from_totals(record_filter: RecordFilter, field: str, counts: Counts) -
         codes=record_filter.codes,
         languages=record_filter.languages,
     )
-    if field not in _COUNTED or record_filter != counted:
+    if field not in _PRECOUNTED_FIELDS or record_filter != counted:
         return None
     kinds = {kind: number for kind, number in counts.kinds.items() if kind in record_filter.possible_kinds}
     if field == "lang" or record_filter.languages:
         return _count_files(record_filter, field, counts) if record_filter.possible_kinds == {"file"} else None
     if not kinds.pop("diagnostic", 0):
         return ShardCounts(kinds) if field == "kind" else ShardCounts({}, sum(kinds.values()))
-    passing = Counts(
+    passing = RecordCounts(
         diagnostics={
             severity: record_filter.passing_codes(severity, codes) for severity, codes in counts.diagnostics.items()
         }
@@ -87,15 +87,15 @@ def count_from_totals(record_filter: RecordFilter, field: str, counts: Counts) -
     return ShardCounts(passing.severities if field == "severity" else passing.codes, sum(kinds.values()))
 
 
-def _count_files(record_filter: RecordFilter, field: str, counts: Counts) -> ShardCounts:
-    languages = _select(counts.languages, record_filter.languages)
+def _count_files(record_filter: RecordFilter, field: str, counts: RecordCounts) -> ShardCounts:
+    languages = _select_counts(counts.languages, record_filter.languages)
     passed = sum(languages.values())
     if field == "lang":
         return ShardCounts(languages)
     return ShardCounts({"file": passed}) if field == "kind" else ShardCounts({}, passed)
 
 
-def _select(counts: Mapping[str, int], values: Collection[str]) -> Mapping[str, int]:
+def _select_counts(counts: Mapping[str, int], values: Collection[str]) -> Mapping[str, int]:
     return {value: number for value, number in counts.items() if not values or value in values}
 
 
@@ -106,7 +106,7 @@ def _count_decoded(
 
     Members of record lines that are not needed are not decoded.
     """
-    tally = make_tally(record_filter.fields_needed((field,)))
+    tally = make_record_counter(record_filter.fields_needed((field,)))
     languages = records.languages_for(record_filter, (field,))
     pieces = enumerate(records.source.iter_pieces(task, index_lookups(record_filter)))
     blocks = chain.from_iterable(records.read(piece) for index, piece in pieces if index in indexes)

@@ -9,9 +9,9 @@ from itertools import chain, pairwise
 import msgspec
 
 from codebatch.errors import InvalidInput
-from codebatch.index.keys import DEPENDENCY, Lookup, make_key
+from codebatch.index.keys import DEPENDENCY_TAG, TermLookup, make_key
 from codebatch.model.entry import display_path
-from codebatch.model.graph import can_close_cycle, components
+from codebatch.model.graph import can_close_cycle, strong_components
 from codebatch.model.record import Resolution
 from codebatch.protocol.record_frames import FRAME_BYTES
 from codebatch.query.answers.numbers import read_file_metrics
@@ -20,10 +20,10 @@ from codebatch.query.filters.filters import RecordFilter
 from codebatch.query.sources.records import BatchRecords
 from codebatch.query.sources.sources import ShardRecords
 
-TARGETS_LOOKED_UP_MAX = 100
+TARGET_LOOKUPS_MAX = 100
 """The maximum number of targets that are looked up in the index. For more targets, all edges are read once."""
 
-_LOOKED_UP_OF = 5
+_LOOKUP_SHARE_DIVISOR = 5
 """Frames are looked up one by one only if the index names at most 1/_LOOKED_UP_OF of all frames.
 
 To look up a frame takes 1.5 times as long as to read it in sequence. The next import step may also need as many
@@ -72,29 +72,33 @@ class Cycle(msgspec.Struct, frozen=True, kw_only=True):
     cut: FileImport
 
 
-class Imports:
+class BatchImports:
     """The imports of a batch between files of its snapshot. Files whose names are not UTF-8 are left out."""
 
     def __init__(self, records: BatchRecords) -> None:
         """Wrap the records of a batch. Raises InvalidInput if the batch did not run the task `dependencies`."""
-        if _TASK not in records.task_names:
+        if _DEPENDENCIES_TASK not in records.task_names:
             raise InvalidInput(
                 "the batch did not run the task dependencies",
                 hint="to include this task, run: codebatch run --pipeline full PATH",
             )
         self._records = records
-        self.every: Mapping[str, Sequence[FileImport]] | None = None
+        self.all_imports: Mapping[str, Sequence[FileImport]] | None = None
         """All imports by imported file, if all edges were read. Otherwise None."""
 
     def __iter__(self) -> Iterator[FileImport]:
         """Yield all imports, in path order. Raises StoreCorrupt."""
-        return map(_as_import, self._read(self._pieces()))
+        return map(_as_import, self._read_imports(self._edge_pieces()))
 
-    def between(self, files: Collection[str]) -> Iterator[FileImport]:
+    def imports_between(self, files: Collection[str]) -> Iterator[FileImport]:
         """Yield the imports whose source and target are both in `files`, in path order. Raises StoreCorrupt."""
         file_set = set(files)
-        pieces = self._pieces() if file_set else ()
-        return (_as_import(edge) for edge in self._read(pieces) if edge.source in file_set and edge.target in file_set)
+        pieces = self._edge_pieces() if file_set else ()
+        return (
+            _as_import(edge)
+            for edge in self._read_imports(pieces)
+            if edge.source in file_set and edge.target in file_set
+        )
 
     def importers_of(self, targets: Sequence[str]) -> Mapping[str, Sequence[FileImport]]:
         """Return the imports of some files, by imported file. The imports of a file are in path order.
@@ -102,14 +106,14 @@ class Imports:
         If an index lists the frames with these imports, only these frames are read. Otherwise, all imports are read and
         returned, including those of other files. Raises StoreCorrupt.
         """
-        if self.every is None and len(targets) <= TARGETS_LOOKED_UP_MAX:
-            lookups = [Lookup(make_key(DEPENDENCY, target.encode()), is_prefix=False) for target in targets]
-            pieces = self._pieces(lookups)
+        if self.all_imports is None and len(targets) <= TARGET_LOOKUPS_MAX:
+            lookups = [TermLookup(make_key(DEPENDENCY_TAG, target.encode()), is_prefix=False) for target in targets]
+            pieces = self._edge_pieces(lookups)
             if self._is_lookup_cheap(pieces):
-                return _group_by_target(self._read(pieces))
-        if self.every is None:
-            self.every = _group_by_target(self._read(self._pieces()))
-        return self.every
+                return _group_by_target(self._read_imports(pieces))
+        if self.all_imports is None:
+            self.all_imports = _group_by_target(self._read_imports(self._edge_pieces()))
+        return self.all_imports
 
     def _is_lookup_cheap(self, pieces: Sequence[ShardRecords]) -> bool:
         """Return whether the index lists the frames to read, and looking them up is faster than reading all frames."""
@@ -117,21 +121,21 @@ class Imports:
         outputs = self._records.source.outputs
         if None in named or outputs is None:
             return False
-        output = outputs.manifest.task(_TASK)
+        output = outputs.manifest.task_output(_DEPENDENCIES_TASK)
         assert output is not None, "it is a task of the batch"
         every = sum(shard.bytes // FRAME_BYTES + 1 for shard in output.shards)
-        return _LOOKED_UP_OF * sum(filter(None, named)) <= every
+        return _LOOKUP_SHARE_DIVISOR * sum(filter(None, named)) <= every
 
-    def _pieces(self, lookups: Sequence[Lookup] = ()) -> list[ShardRecords]:
-        return self._records.pieces(_TASK, RecordFilter(kinds=("edge",)), lookups)
+    def _edge_pieces(self, lookups: Sequence[TermLookup] = ()) -> list[ShardRecords]:
+        return self._records.pieces(_DEPENDENCIES_TASK, RecordFilter(kinds=("edge",)), lookups)
 
-    def _read(self, pieces: Iterable[ShardRecords]) -> Iterator[FileImport]:
-        return chain.from_iterable(self._blocks(pieces))
+    def _read_imports(self, pieces: Iterable[ShardRecords]) -> Iterator[FileImport]:
+        return chain.from_iterable(self._import_blocks(pieces))
 
-    def _blocks(self, pieces: Iterable[ShardRecords]) -> Iterator[Sequence[FileImport]]:
+    def _import_blocks(self, pieces: Iterable[ShardRecords]) -> Iterator[Sequence[FileImport]]:
         for piece in pieces:
             for block in self._records.read(piece):
-                edges = [edge for edge in decode_lines(_decoder(), block) if isinstance(edge, _DependsEdge)]
+                edges = [edge for edge in decode_lines(_edge_decoder(), block) if isinstance(edge, _DependsEdge)]
                 self._records.reading.matched += len(edges)
                 yield [edge for edge in edges if edge.resolution != "external" and edge.source]
 
@@ -148,24 +152,24 @@ def _as_import(edge: FileImport) -> FileImport:
     return FileImport(edge.source, edge.target, edge.line, edge.resolution, edge.type_only, edge.deferred)
 
 
-class _Metric(msgspec.Struct, gc=False, tag_field="kind", tag="metric"):
+class _SkippedMetric(msgspec.Struct, gc=False, tag_field="kind", tag="metric"):
     """The type as which metric records are decoded. They are then skipped.
 
     The task emits both edges and metrics. To decode all its records is faster than to search their lines for edges.
     """
 
 
-class _Failure(msgspec.Struct, gc=False, tag_field="kind", tag="failure"):
+class _SkippedFailure(msgspec.Struct, gc=False, tag_field="kind", tag="failure"):
     pass
 
 
 # The decoder is created on first use, because most queries do not need it.
 @cache
-def _decoder() -> msgspec.json.Decoder[_DependsEdge | _Metric | _Failure]:
-    return msgspec.json.Decoder(_DependsEdge | _Metric | _Failure)
+def _edge_decoder() -> msgspec.json.Decoder[_DependsEdge | _SkippedMetric | _SkippedFailure]:
+    return msgspec.json.Decoder(_DependsEdge | _SkippedMetric | _SkippedFailure)
 
 
-_TASK = "dependencies"
+_DEPENDENCIES_TASK = "dependencies"
 
 
 def _group_by_target(imports: Iterable[FileImport]) -> Mapping[str, Sequence[FileImport]]:
@@ -175,12 +179,12 @@ def _group_by_target(imports: Iterable[FileImport]) -> Mapping[str, Sequence[Fil
     return importers
 
 
-def needed_tasks(records: BatchRecords) -> frozenset[str]:
+def tasks_for_dependencies(records: BatchRecords) -> frozenset[str]:
     """Return the names of `dependencies` and of all tasks that it needs."""
     return records.plan.needed_for("dependencies")
 
 
-def impact(
+def find_dependents(
     importers_of: Callable[[Sequence[str]], Mapping[str, Sequence[FileImport]]], path: str, depth: int | None = None
 ) -> list[Dependent]:
     """Return the files that depend on a file, each once: the nearest first, then by path.
@@ -194,7 +198,7 @@ def impact(
     distance = 0
     while nearest and distance != depth:
         distance += 1
-        reached = _importers_of(nearest, importers_of(nearest), known)
+        reached = _nearest_importers(nearest, importers_of(nearest), known)
         nearest = sorted(reached)
         known.update(nearest)
         for source in nearest:
@@ -210,20 +214,20 @@ def impact(
 
 
 def find_cycles(records: BatchRecords, *, everything: bool = False) -> list[Cycle]:
-    """Return the import cycles of a batch, in the order of the function `cycles`.
+    """Return the import cycles of a batch, in the order of the function `find_cycles_in`.
 
-    `everything` is as in `cycles`. Raises InvalidInput if the batch has no dependencies, or StoreCorrupt.
+    `everything` is as in `find_cycles_in`. Raises InvalidInput if the batch has no dependencies, or StoreCorrupt.
     """
-    imports = Imports(records)
+    imports = BatchImports(records)
     if everything:
-        return cycles(imports, everything=True)
+        return find_cycles_in(imports, everything=True)
     if records.batch.about.paths:  # The metric `cycle` exists only for batches that are not restricted to paths.
-        return cycles(imports)
+        return find_cycles_in(imports)
     in_cycles = read_file_metrics(records, ("cycle",))["cycle"]
-    return cycles(imports.between([display_path(path) for path in in_cycles]))
+    return find_cycles_in(imports.imports_between([display_path(path) for path in in_cycles]))
 
 
-def cycles(imports: Iterable[FileImport], *, everything: bool = False) -> list[Cycle]:
+def find_cycles_in(imports: Iterable[FileImport], *, everything: bool = False) -> list[Cycle]:
     """Return the import cycles, smallest first.
 
     Imports with the resolution `name` are ignored, because they are uncertain. If `everything` is not set, imports that
@@ -236,11 +240,11 @@ def cycles(imports: Iterable[FileImport], *, everything: bool = False) -> list[C
             graph.setdefault(edge.source, {}).setdefault(edge.target, []).append(edge)
             graph.setdefault(edge.target, {})
     ordered = {path: sorted(targets) for path, targets in graph.items()}
-    circular = [sorted(component) for component in components(ordered) if len(component) > 1]
-    return [_cycle(graph, ordered, files) for files in sorted(circular, key=lambda files: (len(files), files))]
+    circular = [sorted(component) for component in strong_components(ordered) if len(component) > 1]
+    return [_make_cycle(graph, ordered, files) for files in sorted(circular, key=lambda files: (len(files), files))]
 
 
-def _cycle(
+def _make_cycle(
     graph: Mapping[str, Mapping[str, list[FileImport]]], ordered: Mapping[str, Sequence[str]], files: list[str]
 ) -> Cycle:
     shortest = _shortest_way_back(ordered, files)
@@ -250,7 +254,7 @@ def _cycle(
     def cost(step: tuple[str, str]) -> tuple[int, int, tuple[str, str]]:
         source, target = step
         remaining_edges = {**within, source: [edge for edge in within[source] if edge != target]}
-        cyclic = sum(len(edge) for edge in components(remaining_edges) if len(edge) > 1)
+        cyclic = sum(len(edge) for edge in strong_components(remaining_edges) if len(edge) > 1)
         return cyclic, len(graph[source][target]), step
 
     source, target = min(pairwise(shortest), key=cost)
@@ -276,7 +280,7 @@ def _shortest_way_back(graph: Mapping[str, Iterable[str]], files: list[str]) -> 
     return tuple(reversed(cycle))
 
 
-def _importers_of(
+def _nearest_importers(
     targets: Iterable[str], importers: Mapping[str, Sequence[FileImport]], known: Collection[str]
 ) -> dict[str, FileImport]:
     """Return the files that import one of `targets`. Map each to the first of these imports.

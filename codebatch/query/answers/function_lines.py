@@ -28,10 +28,10 @@ class FunctionLines:
     def function_end(self, place: FunctionLocation) -> int | None:
         """Return the number of the line after the end of a function, or None if it is unknown. Raises StoreCorrupt."""
         if place.path not in self._ends:
-            self._ends[place.path] = self._read(place.path)
+            self._ends[place.path] = self._read_function_ends(place.path)
         return self._ends[place.path].get((place.symbol, place.line))
 
-    def _read(self, path: bytes) -> dict[tuple[object, object], int]:
+    def _read_function_ends(self, path: bytes) -> dict[tuple[object, object], int]:
         ends: dict[tuple[object, object], int] = {}
         item = self._records.find_items([path]).get(path)
         for task in {"analyze", "symbols"} & {*self._records.task_names}:

@@ -42,18 +42,18 @@ class FileFacts(msgspec.Struct, frozen=True):
 
     def complexity_weight(self, path: bytes, changes: int | None) -> float:
         """Return the factor that multiplies the complexity of a file or function that was changed `changes` times."""
-        return _weight(changes or 0, self.dependent_count(path) or 0)
+        return _change_weight(changes or 0, self.dependent_count(path) or 0)
 
 
-class Ranking:
+class HotspotRanking:
     """The `limit` candidates with the highest scores. Non-production candidates are kept separately.
 
     A non-production candidate is kept only if it ranks before the last of the `limit` candidates.
     """
 
     def __init__(self, by: HotspotBy, known: FileFacts, limit: int) -> None:
-        self.by = by
-        self.known = known
+        self.ranking_metric = by
+        self.file_facts = known
         self.limit = limit
         self._ranked: list[HotspotCandidate] = []
         self._secondary: list[tuple[HotspotCandidate, SecondaryCategory]] = []
@@ -64,13 +64,15 @@ class Ranking:
         if score < self._least_score:
             return
         candidate = HotspotCandidate(-score, path, line, symbol, value)
-        category = None if self.known.secondary_files is None else self.known.secondary_files.category_of(path)
+        category = (
+            None if self.file_facts.secondary_files is None else self.file_facts.secondary_files.category_of(path)
+        )
         if category is not None:
             self._secondary.append((candidate, category))
             return
         self._ranked.append(candidate)
         if len(self._ranked) > 2 * self.limit:
-            self._prune()
+            self._prune_candidates()
 
     def score(self, path: bytes, value: int) -> float:
         """Return the score of a file or function with a metric value.
@@ -78,19 +80,21 @@ class Ranking:
         A function is scored as if it changed as often as its file.
         """
         return (
-            value * self.known.complexity_weight(path, self.known.change_count(path)) if self.by == "hotspot" else value
+            value * self.file_facts.complexity_weight(path, self.file_facts.change_count(path))
+            if self.ranking_metric == "hotspot"
+            else value
         )
 
-    def best(self) -> tuple[list[HotspotCandidate], list[tuple[HotspotCandidate, SecondaryCategory]]]:
+    def best_candidates(self) -> tuple[list[HotspotCandidate], list[tuple[HotspotCandidate, SecondaryCategory]]]:
         """Return the ranked candidates, and the non-production candidates that rank before the last of them.
 
         Both lists are sorted by descending score. If there are fewer than `limit` candidates, all non-production
         candidates are returned.
         """
-        self._prune()
+        self._prune_candidates()
         return self._ranked, sorted(self._secondary)
 
-    def _prune(self) -> None:
+    def _prune_candidates(self) -> None:
         self._ranked.sort()
         if len(self._ranked) >= self.limit:
             del self._ranked[self.limit :]
@@ -99,5 +103,5 @@ class Ranking:
             self._secondary = [entry for entry in self._secondary if entry[0] < last]
 
 
-def _weight(changes: int, dependents: int) -> float:
+def _change_weight(changes: int, dependents: int) -> float:
     return (1 + changes) * math.log2(2 + dependents)

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_JVM = ("java", "kotlin", "scala")
+_JVM_LANGUAGES = ("java", "kotlin", "scala")
 USERS_WITHOUT_IMPORT: Mapping[str, tuple[str, ...]] = {
     "c": ("c", "cpp"),
     "cpp": ("c", "cpp"),
     "csharp": ("csharp",),
     "go": ("go",),
-    "java": _JVM,
-    "kotlin": _JVM,
+    "java": _JVM_LANGUAGES,
+    "kotlin": _JVM_LANGUAGES,
     "php": ("php",),
     "ruby": ("ruby",),
     "rust": ("rust",),
-    "scala": _JVM,
+    "scala": _JVM_LANGUAGES,
     "swift": ("swift",),
 }
 """For the language of a file, the languages from which its definitions can be used without an import."""
-_IMPORT_ALL = frozenset(("python", "javascript", "typescript", "tsx", "lua", "bash", "zsh"))
+_LANGUAGES_IMPORTING_ALL = frozenset(("python", "javascript", "typescript", "tsx", "lua", "bash", "zsh"))
 """Languages in which every use of another file needs an import, and in which imports are resolved."""
 HEADER_ENDINGS = (b".h", b".hh", b".hpp", b".hxx", b".inl", b".ipp")
 
@@ -29,7 +29,7 @@ def needs_import(language: str, path: bytes) -> bool:
 
     In C and C++, this is true only for headers.
     """
-    return language in _IMPORT_ALL or (language in ("c", "cpp") and path.endswith(HEADER_ENDINGS))
+    return language in _LANGUAGES_IMPORTING_ALL or (language in ("c", "cpp") and path.endswith(HEADER_ENDINGS))
 
 
 def may_be_used_without_import(language: str, path: bytes) -> bool:

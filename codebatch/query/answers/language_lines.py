@@ -7,8 +7,8 @@ import msgspec
 from codebatch.query.answers.numbers import metric_task, read_file_metrics
 from codebatch.query.sources.records import BatchRecords
 
-_BINARY = "binary"
-_METRICS = ("code", "comment", "blank")
+_BINARY_LANGUAGE = "binary"
+_LINE_METRICS = ("code", "comment", "blank")
 
 
 class LanguageLines(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,15 +25,15 @@ def count_language_lines(records: BatchRecords) -> dict[str, LanguageLines] | No
 
     Raises StoreCorrupt.
     """
-    if not {"parse", *map(metric_task, _METRICS)}.issubset(records.task_names):
+    if not {"parse", *map(metric_task, _LINE_METRICS)}.issubset(records.task_names):
         return None
-    numbers = read_file_metrics(records, _METRICS)
+    numbers = read_file_metrics(records, _LINE_METRICS)
     sums_by_language: dict[str, list[int]] = {}
     for file in records.files:
-        if file.lang != _BINARY:
-            sums = sums_by_language.setdefault(file.lang, [0] * (1 + len(_METRICS)))
+        if file.lang != _BINARY_LANGUAGE:
+            sums = sums_by_language.setdefault(file.lang, [0] * (1 + len(_LINE_METRICS)))
             sums[0] += 1
-            for index, metric in enumerate(_METRICS, 1):
+            for index, metric in enumerate(_LINE_METRICS, 1):
                 sums[index] += numbers[metric].get(file.path_bytes, 0)
     return {
         language: LanguageLines(files=files, code=code, comment=comment, blank=blank)

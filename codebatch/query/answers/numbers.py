@@ -11,15 +11,15 @@ import msgspec
 
 from codebatch.query.filters.decoding import RecordPath, decode_lines
 from codebatch.query.filters.filters import RecordFilter
-from codebatch.query.filters.line_prefilter import lines_with
+from codebatch.query.filters.line_prefilter import lines_with_marks
 from codebatch.query.sources.records import BatchRecords
 
-IN_TASKS = {"dependents": "dependencies", "cycle": "dependencies", "duplicated_lines": "duplicates"}
+TASK_BY_METRIC = {"dependents": "dependencies", "cycle": "dependencies", "duplicated_lines": "duplicates"}
 """For each metric that `analyze` does not compute, the task that computes it."""
-_ANALYZE = "analyze"
+_ANALYZE_TASK = "analyze"
 
 
-class Number(RecordPath, frozen=True, kw_only=True, gc=False):
+class MetricValue(RecordPath, frozen=True, kw_only=True, gc=False):
     """A metric of a file, or of a function, which is identified by its qualified name and its first line.
 
     Records of other types are decoded as this type too; their `metric` is empty.
@@ -32,13 +32,13 @@ class Number(RecordPath, frozen=True, kw_only=True, gc=False):
 
 
 @cache
-def _decoder() -> msgspec.json.Decoder[Number]:
-    return msgspec.json.Decoder(Number)
+def _metric_decoder() -> msgspec.json.Decoder[MetricValue]:
+    return msgspec.json.Decoder(MetricValue)
 
 
 def metric_task(metric: str) -> str:
     """Return the name of the task that computes a metric."""
-    return IN_TASKS.get(metric, _ANALYZE)
+    return TASK_BY_METRIC.get(metric, _ANALYZE_TASK)
 
 
 def read_file_metrics(records: BatchRecords, metrics: Collection[str]) -> dict[str, dict[bytes, int]]:
@@ -52,22 +52,24 @@ def read_file_metrics(records: BatchRecords, metrics: Collection[str]) -> dict[s
     for task in dict.fromkeys(map(metric_task, values)):
         wanted = {metric: by_path for metric, by_path in values.items() if metric_task(metric) == task}
         marks = re.compile(b'"metric":"(?:%b)","value":[0-9]+}' % "|".join(wanted).encode())
-        for block in _blocks(records, task):
-            for number in decode_lines(_decoder(), lines_with(marks, block)):
+        for block in _metric_blocks(records, task):
+            for number in decode_lines(_metric_decoder(), lines_with_marks(marks, block)):
                 if not number.symbol and number.metric in wanted:
                     wanted[number.metric][number.path_bytes] = number.value
     return values
 
 
-def iter_functions(records: BatchRecords, metric: str, least: int) -> Iterator[Number]:
+def iter_functions(records: BatchRecords, metric: str, least: int) -> Iterator[MetricValue]:
     """Yield the metric records of functions for one metric, if the value is at least `least`. Raises StoreCorrupt."""
-    for block in _blocks(records, metric_task(metric)):
-        numbers = (number for number in decode_lines(_decoder(), block) if number.symbol and number.metric == metric)
+    for block in _metric_blocks(records, metric_task(metric)):
+        numbers = (
+            number for number in decode_lines(_metric_decoder(), block) if number.symbol and number.metric == metric
+        )
         matching = [number for number in numbers if number.value >= least]
         records.reading.matched += len(matching)
         yield from matching
 
 
-def _blocks(records: BatchRecords, task: str) -> Iterator[bytes]:
+def _metric_blocks(records: BatchRecords, task: str) -> Iterator[bytes]:
     pieces = records.pieces(task, RecordFilter(kinds=("metric",)), ())
     return chain.from_iterable(map(records.read, pieces))

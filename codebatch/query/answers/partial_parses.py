@@ -14,11 +14,11 @@ import msgspec
 
 from codebatch.errors import CodebatchError
 from codebatch.query.fields import JsonRecord
-from codebatch.query.sources.parsed_files import IN_PART
+from codebatch.query.sources.parsed_files import PARTIAL_PARSE_STATES
 from codebatch.query.sources.records import BatchRecords
 
 
-class _Definitions(msgspec.Struct, frozen=True):
+class _FileDefinitions(msgspec.Struct, frozen=True):
     """The definitions in a partially parsed file.
 
     `ends` maps name and line to the end line. `lines` is the number of lines of the file.
@@ -36,7 +36,7 @@ class PartialParseCheck:
 
     def __init__(self, records: BatchRecords) -> None:
         self._records = records
-        self._definitions: dict[bytes, _Definitions | None] = {}
+        self._definitions: dict[bytes, _FileDefinitions | None] = {}
 
     def is_doubtful(self, path: bytes, symbol: str, line: int) -> bool:
         """Return whether the metrics of a function may include other code. Raises StoreCorrupt."""
@@ -66,7 +66,7 @@ class PartialParseCheck:
             >= 0
         )
 
-    def _read_definitions(self, path: bytes) -> _Definitions | None:
+    def _read_definitions(self, path: bytes) -> _FileDefinitions | None:
         """Return the definitions of a file. Return None if it is fully parsed, or if its parse state is unknown."""
         if not {"parse", "symbols"} <= {*self._records.task_names}:
             return None
@@ -74,7 +74,7 @@ class PartialParseCheck:
         if item is None:
             return None
         files = [record for record in self._item_records("parse", item) if record["kind"] == "file"]
-        if not files or files[0].get("parse") not in IN_PART:
+        if not files or files[0].get("parse") not in PARTIAL_PARSE_STATES:
             return None
         ends: dict[tuple[object, object], int] = {}
         for record in self._item_records("symbols", item):
@@ -82,7 +82,7 @@ class PartialParseCheck:
             if record["kind"] == "symbol" and record.get("symbol_type") != "macro" and isinstance(end, int):
                 ends[record.get("qualified"), record.get("line")] = end
         lines = files[0].get("lines")
-        return _Definitions(ends, lines if isinstance(lines, int) else 0)
+        return _FileDefinitions(ends, lines if isinstance(lines, int) else 0)
 
     def _item_records(self, task: str, item: int) -> list[JsonRecord]:
         return self._records.item_records(task, item) or []

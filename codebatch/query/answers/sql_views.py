@@ -14,7 +14,7 @@ from typing import NamedTuple, Union, get_args, get_origin
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from codebatch.model.record import KINDS, RECORD_TYPES, SEVERITIES, TAGS, Record
+from codebatch.model.record import RECORD_KINDS, RECORD_TYPES, SEVERITIES, TAG_BY_TYPE, Record
 
 FILE_METRICS = (
     "bytes", "code", "comment", "blank", "functions", "classes", "imports", "complexity", "max_complexity",
@@ -22,10 +22,10 @@ FILE_METRICS = (
 )  # fmt: skip
 """The metrics of a file from `analyze`. The column `lines` is from the `file` record."""
 FUNCTION_METRICS = ("complexity", "cognitive", "nesting", "parameters")
-_OF_FUNCTIONS = "('function', 'method', 'constructor', 'property')"
+_FUNCTION_TYPES_SQL = "('function', 'method', 'constructor', 'property')"
 _ANONYMOUS = "<anonymous>"
-_IS_ANONYMOUS = f"m.symbol LIKE '%{_ANONYMOUS}'"
-_OMITTED_IF_0 = ("cognitive", "max_cognitive", "max_nesting", "max_parameters", "nesting", "parameters")
+_ANONYMOUS_CONDITION = f"m.symbol LIKE '%{_ANONYMOUS}'"
+_METRICS_OMITTED_IF_0 = ("cognitive", "max_cognitive", "max_nesting", "max_parameters", "nesting", "parameters")
 """Metrics that `analyze` omits if they are 0. A file or function without them counts as 0 if it has `complexity`."""
 
 
@@ -36,7 +36,7 @@ class ViewColumn(NamedTuple):
     type: str
 
 
-class View(NamedTuple):
+class SqlView(NamedTuple):
     """A view. `row` describes what a row stands for, and `kinds` are the kinds of records that the view reads."""
 
     row: str
@@ -45,10 +45,10 @@ class View(NamedTuple):
     select: str = ""
 
 
-def views_in_statement(statement: str) -> dict[str, View]:
+def views_in_statement(statement: str) -> dict[str, SqlView]:
     """Return the views whose names occur as words in a statement."""
     words = {word.lower() for word in re.findall(r"[A-Za-z]+", statement)}
-    return {name: view for name, view in VIEWS.items() if name in words}
+    return {name: view for name, view in SQL_VIEWS.items() if name in words}
 
 
 def sql_literal(text: str) -> str:
@@ -56,14 +56,14 @@ def sql_literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def create_kind(kind: str, paths: Sequence[str], escaped_paths: Sequence[tuple[str, str]]) -> str:
+def create_kind_view_sql(kind: str, paths: Sequence[str], escaped_paths: Sequence[tuple[str, str]]) -> str:
     """Return the statement that creates the view of a record kind. The view reads `paths`, files with frames.
 
     `escaped_paths` are the paths that are not valid UTF-8, as pairs of `path_b64` and display form.
     """
     if not paths:
-        return create_empty(kind, "")
-    written = ", ".join(f"{sql_literal(name)}: {sql_literal(type_)}" for name, type_ in _COLUMNS[kind])
+        return create_empty_view_sql(kind, "")
+    written = ", ".join(f"{sql_literal(name)}: {sql_literal(type_)}" for name, type_ in _COLUMNS_BY_KIND[kind])
     # If a file name has wildcards, DuckDB uses it as a pattern, unless a file with exactly this name exists. Here, it
     # always exists.
     listed = ", ".join(map(sql_literal, paths))
@@ -73,7 +73,7 @@ def create_kind(kind: str, paths: Sequence[str], escaped_paths: Sequence[tuple[s
     }
     columns = ", ".join(
         f'{path_expressions.get(column.name) or _value_or_default(kind, column)} AS "{column.name}"'
-        for column in VIEWS[kind].columns
+        for column in SQL_VIEWS[kind].columns
     )
     return (
         f"CREATE VIEW {kind} AS SELECT {columns} FROM read_json([{listed}], format = 'newline_delimited', "
@@ -82,15 +82,15 @@ def create_kind(kind: str, paths: Sequence[str], escaped_paths: Sequence[tuple[s
     )
 
 
-def create_pivoted(name: str) -> str:
+def create_pivoted_view_sql(name: str) -> str:
     """Return the statement that creates a view whose rows combine rows of other views."""
-    columns = ", ".join(f'"{column.name}"' for column in VIEWS[name].columns)
-    return f"CREATE VIEW {name} AS SELECT {columns} FROM ({VIEWS[name].select})"
+    columns = ", ".join(f'"{column.name}"' for column in SQL_VIEWS[name].columns)
+    return f"CREATE VIEW {name} AS SELECT {columns} FROM ({SQL_VIEWS[name].select})"
 
 
-def create_empty(name: str, refusal: str) -> str:
+def create_empty_view_sql(name: str, refusal: str) -> str:
     """Return the statement that creates a view without rows. If `refusal` is not empty, queries fail with it."""
-    columns = ", ".join(f'CAST(NULL AS {column.type}) AS "{column.name}"' for column in VIEWS[name].columns)
+    columns = ", ".join(f'CAST(NULL AS {column.type}) AS "{column.name}"' for column in SQL_VIEWS[name].columns)
     return f"CREATE VIEW {name} AS SELECT {columns} WHERE {f'error({sql_literal(refusal)})' if refusal else 'false'}"
 
 
@@ -100,19 +100,19 @@ def _path_expression(field: str, escaped_paths: Sequence[tuple[str, str]]) -> st
 
 
 def _value_or_default(kind: str, column: ViewColumn) -> str:
-    default = _DEFAULTS[kind].get(column.name)
+    default = _DEFAULTS_BY_KIND[kind].get(column.name)
     if default is None:
         return f'"{column.name}"'
     return f'coalesce("{column.name}", {default})'
 
 
-def _fields(type_: type[Record]) -> Iterable[msgspec.structs.FieldInfo]:
+def _record_fields(type_: type[Record]) -> Iterable[msgspec.structs.FieldInfo]:
     """Return the fields of a record type. The fields with paths come first."""
     fields = msgspec.structs.fields(type_)
     return sorted(fields, key=lambda field: field.encode_name not in ("path", "path_b64"))
 
 
-def _type(type_: object) -> str:
+def _sql_type(type_: object) -> str:
     if get_origin(type_) in (Union, UnionType):
         (type_,) = (member_type for member_type in get_args(type_) if member_type is not UnsetType)
     if get_origin(type_) is tuple:
@@ -120,7 +120,7 @@ def _type(type_: object) -> str:
     return {int: "BIGINT", bool: "BOOLEAN"}.get(type_, "VARCHAR") if isinstance(type_, type) else "VARCHAR"
 
 
-def _literal(field: msgspec.structs.FieldInfo) -> str | None:
+def _default_literal(field: msgspec.structs.FieldInfo) -> str | None:
     """Return the default of a field as SQL, or None if the field has no default."""
     match field.default:
         case str(text):
@@ -138,17 +138,21 @@ def _literal(field: msgspec.structs.FieldInfo) -> str | None:
             return None
 
 
-_COLUMNS = {
-    TAGS[type_]: tuple(ViewColumn(field.encode_name, _type(field.type)) for field in _fields(type_))
+_COLUMNS_BY_KIND = {
+    TAG_BY_TYPE[type_]: tuple(ViewColumn(field.encode_name, _sql_type(field.type)) for field in _record_fields(type_))
     for type_ in RECORD_TYPES
 }
-_DEFAULTS = {
-    TAGS[type_]: {field.encode_name: default for field in _fields(type_) if (default := _literal(field)) is not None}
+_DEFAULTS_BY_KIND = {
+    TAG_BY_TYPE[type_]: {
+        field.encode_name: default
+        for field in _record_fields(type_)
+        if (default := _default_literal(field)) is not None
+    }
     for type_ in RECORD_TYPES
 }
 
 
-def _numbers(names: Iterable[str]) -> tuple[ViewColumn, ...]:
+def _number_columns(names: Iterable[str]) -> tuple[ViewColumn, ...]:
     return tuple(ViewColumn(name, "BIGINT") for name in names)
 
 
@@ -157,10 +161,10 @@ def _displayed_columns(kind: str) -> tuple[ViewColumn, ...]:
 
     They are used in views that combine kinds. There, `path` is always set: a path that is not UTF-8 is in display form.
     """
-    return tuple(column for column in _COLUMNS[kind] if not column.name.endswith("_b64"))
+    return tuple(column for column in _COLUMNS_BY_KIND[kind] if not column.name.endswith("_b64"))
 
 
-def _greatest(names: Iterable[str]) -> str:
+def _greatest_values_sql(names: Iterable[str]) -> str:
     """Return SQL that selects, for each metric, the greatest value in a group of rows."""
     expressions = {name: f"max(value) FILTER (WHERE metric = '{name}')" for name in names}
     expressions_or_0 = {
@@ -168,54 +172,59 @@ def _greatest(names: Iterable[str]) -> str:
         for name in expressions
     }
     return ", ".join(
-        f"{(expressions_or_0 if name in _OMITTED_IF_0 else expressions)[name]} AS {name}" for name in expressions
+        f"{(expressions_or_0 if name in _METRICS_OMITTED_IF_0 else expressions)[name]} AS {name}"
+        for name in expressions
     )
 
 
-_PIVOTED = {
-    "files": View(
+_PIVOTED_VIEWS = {
+    "files": SqlView(
         row="a file: its record, its metrics, and its number of findings of each severity",
-        columns=(*_displayed_columns("file"), *_numbers(FILE_METRICS), *_numbers(f"{each}s" for each in SEVERITIES)),
+        columns=(
+            *_displayed_columns("file"),
+            *_number_columns(FILE_METRICS),
+            *_number_columns(f"{each}s" for each in SEVERITIES),
+        ),
         kinds=("file", "metric", "diagnostic"),
         select=(
             f"SELECT file.*, {', '.join(f'm.{name}' for name in FILE_METRICS)}, "
             + ", ".join(f"coalesce(d.{each}s, 0) AS {each}s" for each in SEVERITIES)
-            + f" FROM file LEFT JOIN (SELECT path, {_greatest(FILE_METRICS)} "
+            + f" FROM file LEFT JOIN (SELECT path, {_greatest_values_sql(FILE_METRICS)} "
             + "FROM metric WHERE symbol = '' GROUP BY path) m USING (path) LEFT JOIN (SELECT path, "
             + ", ".join(f"count(*) FILTER (WHERE severity = '{each}') AS {each}s" for each in SEVERITIES)
             + " FROM diagnostic GROUP BY path) d USING (path)"
         ),
     ),
-    "functions": View(
+    "functions": SqlView(
         row="a function with its metrics; functions with the same name on the same line share a row, "
         "which has their highest values, and `count` is the number of these functions",
         columns=(
             ViewColumn("path", "VARCHAR"),
             ViewColumn("symbol", "VARCHAR"),
-            *_numbers(("line", "end_line")),
+            *_number_columns(("line", "end_line")),
             ViewColumn("name", "VARCHAR"),
             ViewColumn("symbol_type", "VARCHAR"),
             ViewColumn("visibility", "VARCHAR"),
-            *_numbers(FUNCTION_METRICS),
+            *_number_columns(FUNCTION_METRICS),
             ViewColumn("count", "BIGINT"),
         ),
         kinds=("metric", "symbol"),
         select=(
             "SELECT m.* EXCLUDE (last_line), coalesce(s.end_line, m.last_line) AS end_line, "
-            f"coalesce(s.name, CASE WHEN {_IS_ANONYMOUS} THEN '{_ANONYMOUS}' "
+            f"coalesce(s.name, CASE WHEN {_ANONYMOUS_CONDITION} THEN '{_ANONYMOUS}' "
             "WHEN m.last_line IS NOT NULL THEN regexp_extract(m.symbol, '[^.:]+$') END) AS name, "
             "coalesce(s.symbol_type, CASE WHEN m.last_line IS NOT NULL THEN 'function' END) AS symbol_type, "
             "s.visibility "
             "FROM (SELECT path, symbol, line, "
-            f"max(end_line) AS last_line, {_greatest(FUNCTION_METRICS)}, "
+            f"max(end_line) AS last_line, {_greatest_values_sql(FUNCTION_METRICS)}, "
             "count(*) FILTER (WHERE metric = 'complexity') AS count FROM metric WHERE symbol <> '' "
             "GROUP BY path, symbol, line) m LEFT JOIN (SELECT path, qualified AS symbol, line, "
             "max(end_line) AS end_line, min(name) AS name, min(symbol_type) AS symbol_type, "
-            f"min(visibility) AS visibility FROM symbol WHERE symbol_type IN {_OF_FUNCTIONS} "
+            f"min(visibility) AS visibility FROM symbol WHERE symbol_type IN {_FUNCTION_TYPES_SQL} "
             "GROUP BY path, qualified, line) s USING (path, symbol, line)"
         ),
     ),
-    "findings": View(
+    "findings": SqlView(
         row="a finding, with the language and the class of its file, and the innermost function or property that "
         "encloses the finding",
         columns=(
@@ -231,12 +240,12 @@ _PIVOTED = {
             "f.class, e.found.qualified AS symbol, e.found.line AS symbol_line FROM d LEFT JOIN (SELECT path, "
             "any_value(lang) AS lang, any_value(class) AS class FROM file GROUP BY path) f USING (path) LEFT JOIN "
             "(SELECT d.number, arg_max({'qualified': s.qualified, 'line': s.line}, (s.line, s.column)) AS found FROM d "
-            f"JOIN symbol s ON s.path = d.path AND s.symbol_type IN {_OF_FUNCTIONS} "
+            f"JOIN symbol s ON s.path = d.path AND s.symbol_type IN {_FUNCTION_TYPES_SQL} "
             "AND s.line <= d.line AND d.line <= s.end_line GROUP BY d.number) e USING (number)"
         ),
     ),
 }
-_OF_KIND = {
+_ROW_MEANING_BY_KIND = {
     "file": "a file",
     "diagnostic": "a finding",
     "metric": "a metric of a file or, if `symbol` is not empty, of a function",
@@ -247,8 +256,11 @@ _OF_KIND = {
     "fingerprints": "hashes of the code of a file, used to find duplicate blocks",
     "duplicate": "a location of a duplicate block",
 }
-VIEWS: dict[str, View] = {
-    **{kind: View(row=_OF_KIND[kind], columns=_COLUMNS[kind], kinds=(kind,)) for kind in KINDS},
-    **_PIVOTED,
+SQL_VIEWS: dict[str, SqlView] = {
+    **{
+        kind: SqlView(row=_ROW_MEANING_BY_KIND[kind], columns=_COLUMNS_BY_KIND[kind], kinds=(kind,))
+        for kind in RECORD_KINDS
+    },
+    **_PIVOTED_VIEWS,
 }
 """All views by name: a view of each kind of record, then the views that combine several kinds."""

@@ -7,7 +7,7 @@ import itertools
 import msgspec
 
 from codebatch.model.record import SEVERITIES
-from codebatch.model.record_counts import Counts, add_counts
+from codebatch.model.record_counts import RecordCounts, add_counts
 from codebatch.query.answers.language_lines import LanguageLines
 from codebatch.query.filters.filters import JsonRecord, RecordFilter
 from codebatch.query.sources.records import BatchRecords
@@ -21,7 +21,7 @@ class TaskSummary(msgspec.Struct, frozen=True, kw_only=True):
     total_outputs: int
 
 
-class Totals(msgspec.Struct, frozen=True, kw_only=True):
+class SummaryTotals(msgspec.Struct, frozen=True, kw_only=True):
     """The total numbers of records and of findings. Errors and warnings are also counted separately."""
 
     outputs: int
@@ -46,7 +46,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     severities: dict[str, int]
     codes: dict[str, int]
     languages: dict[str, int]
-    totals: Totals
+    totals: SummaryTotals
     lines: dict[str, LanguageLines] | None = None
 
     @property
@@ -62,7 +62,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
 def summarise(records: BatchRecords, task: str | None = None) -> Summary:
     """Return the counts of a batch, for one task or for all tasks."""
-    by_task: dict[str, Counts] = {name: records.counts(name) for name in records.choose_tasks(task)}
+    by_task: dict[str, RecordCounts] = {name: records.counts(name) for name in records.choose_tasks(task)}
     total = add_counts(by_task.values())
     return Summary(
         batch_id=records.batch.id,
@@ -81,7 +81,7 @@ def summarise(records: BatchRecords, task: str | None = None) -> Summary:
         severities=total.severities,
         codes=total.codes,
         languages=total.languages,
-        totals=Totals(
+        totals=SummaryTotals(
             outputs=sum(total.kinds.values()),
             diagnostics=total.kinds.get("diagnostic", 0),
             errors=total.severities.get("error", 0),
@@ -101,7 +101,7 @@ def worst_findings(records: BatchRecords, limit: int) -> list[JsonRecord]:
     return findings
 
 
-def failures(records: BatchRecords, limit: int) -> list[JsonRecord]:
+def read_failures(records: BatchRecords, limit: int) -> list[JsonRecord]:
     """Return at most `limit` failures, sorted by task and path.
 
     If a task failed only because a task that it needs failed, its failure comes last.

@@ -7,24 +7,24 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from codebatch.errors import InvalidInput
-from codebatch.model.text.suggestions import did_you_mean
+from codebatch.model.text.suggestions import did_you_mean_text
 
 
 def refuse_unknown(noun: str, values: Iterable[str], known: Collection[str]) -> None:
     """Raise InvalidInput if a value is not in `known`. The hint suggests the most similar known value."""
     for value in values:
         if value not in known:
-            raise InvalidInput(f"unknown {noun} {value!r}", hint=did_you_mean(value, known))
+            raise InvalidInput(f"unknown {noun} {value!r}", hint=did_you_mean_text(value, known))
 
 
-def refuse_below_one(**arguments: int | None) -> None:
+def refuse_numbers_below_one(**arguments: int | None) -> None:
     """Raise InvalidInput for a number less than 1. None is accepted; it selects the default."""
     for name, value in arguments.items():
         if value is not None and value < 1:
             raise InvalidInput(f"`{name}` must be at least 1, not {value}")
 
 
-def refuse_text(**arguments: Iterable[str]) -> None:
+def refuse_invalid_texts(**arguments: Iterable[str]) -> None:
     """Raise InvalidInput if an argument for several texts is a single text.
 
     A single text would be iterated character by character.

@@ -11,15 +11,15 @@ from msgspec import UNSET, UnsetType
 
 from codebatch.errors import StoreCorrupt
 from codebatch.model.entry import path_from_fields
-from codebatch.model.task import Json
+from codebatch.model.task import JsonValue
 from codebatch.query.fields import JsonRecord
 
 T = TypeVar("T")
 
-_Value = str | int | float | bool | tuple[str, ...] | None
+_FieldValue = str | int | float | bool | tuple[str, ...] | None
 """The types of values in records. Lists are decoded as tuples, which are hashable."""
 
-Tally = Callable[[bytes], Iterable[tuple[JsonRecord, int]]]
+RecordCounter = Callable[[bytes], Iterable[tuple[JsonRecord, int]]]
 """A function that decodes some members of record lines. It returns each distinct combination with its number of lines.
 
 The returned records have only these members. Raises StoreCorrupt.
@@ -48,22 +48,22 @@ def decode_records(lines: bytes) -> list[JsonRecord]:
     return decode_lines(_decoder, lines)
 
 
-def make_tally(members: Iterable[str]) -> Tally:
+def make_record_counter(members: Iterable[str]) -> RecordCounter:
     """Return a function that counts record lines with equal values of some members. No other members are decoded."""
     names = tuple(members)
-    fields = [(f"at_{place}", _Value, None) for place in range(len(names))]
+    fields = [(f"at_{place}", _FieldValue, None) for place in range(len(names))]
     renamed = {field: name for (field, *_), name in zip(fields, names, strict=True)}
     decoder = msgspec.json.Decoder(msgspec.defstruct("Some", fields, rename=renamed, frozen=True, gc=False))
 
     def tally(lines: bytes) -> Iterator[tuple[JsonRecord, int]]:
         for partial_record, number in Counter(decode_lines(decoder, lines)).items():
             values = zip(names, msgspec.structs.astuple(partial_record), strict=True)
-            yield {name: _as_json(value) for name, value in values if value is not None}, number
+            yield {name: _list_as_json(value) for name, value in values if value is not None}, number
 
     return tally
 
 
-def _as_json(value: _Value) -> Json:
+def _list_as_json(value: _FieldValue) -> JsonValue:
     return list(value) if isinstance(value, tuple) else value
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 
-def marks_of(field: str, wanted: Iterable[str]) -> Iterator[bytes]:
+def field_marks(field: str, wanted: Iterable[str]) -> Iterator[bytes]:
     """Yield a mark for each text in `wanted`. A line contains it if the field equals the text.
 
     If the text ends with `*`, a line contains the mark if the field begins with the text. Texts that are not valid
@@ -26,7 +26,7 @@ def marks_of(field: str, wanted: Iterable[str]) -> Iterator[bytes]:
         yield b'"%b":%b' % (field.encode(), encoded[:-1] if text.endswith("*") else encoded)
 
 
-def lines_with(marks: re.Pattern[bytes], block: bytes) -> bytes:
+def lines_with_marks(marks: re.Pattern[bytes], block: bytes) -> bytes:
     """Return the lines of a block that contain a mark, in their order.
 
     The block consists of whole lines. The pattern `marks` matches neither an empty text nor a line end.

@@ -14,11 +14,11 @@ from codebatch.model.gitignore import parse_pattern, pattern_mistake
 from codebatch.model.globs import GlobSet
 from codebatch.model.text.displayed_paths import paths_displayed_as
 
-Paths = str | Sequence[str]
+PathPatterns = str | Sequence[str]
 """One text or several. A path matches if it matches any of them."""
 
 _WILDCARDS = frozenset("*?[")
-_ESCAPED = str.maketrans({character: f"\\{character}" for character in "*?[\\"})
+_ESCAPED_WILDCARDS = str.maketrans({character: f"\\{character}" for character in "*?[\\"})
 
 
 def is_pattern(text: str) -> bool:
@@ -29,7 +29,7 @@ def is_pattern(text: str) -> bool:
 def exact_path_pattern(path: bytes) -> str:
     """Return the filter text that matches only a file, or only a directory and everything below it."""
     text = "/" + path.decode("utf-8", "surrogateescape")
-    return text.translate(_ESCAPED) if is_pattern(text) else text
+    return text.translate(_ESCAPED_WILDCARDS) if is_pattern(text) else text
 
 
 class PathFilter:
@@ -42,13 +42,13 @@ class PathFilter:
     Raises InvalidInput for a pattern that matches nothing or contains only exclusions.
     """
 
-    def __init__(self, paths: Paths) -> None:
+    def __init__(self, paths: PathPatterns) -> None:
         self._texts = (paths,) if isinstance(paths, str) else tuple(paths)
         self._tests = tuple(map(_make_test, self._texts))
         self._last = (b"", False)
 
     @property
-    def root(self) -> str:
+    def common_root(self) -> str:
         """The file or directory such that all matching paths are at or below it. Empty if no such path is known."""
         if len(self._texts) != 1 or not self._texts[0].startswith("/") or is_pattern(self._texts[0]):
             return ""
@@ -64,7 +64,7 @@ class PathFilter:
 
 def _make_test(pattern: str) -> Callable[[bytes], bool]:
     if is_pattern(pattern):
-        return _Pattern(pattern).matches
+        return _PathPattern(pattern).matches
     if pattern.startswith("/"):
         return _is_at_or_below(pattern)
     # The text may be the path itself or the path in display form, so both are matched.
@@ -84,7 +84,7 @@ def _is_at_or_below(pattern: str) -> Callable[[bytes], bool]:
     return lambda path: path in roots or path.startswith(directories)
 
 
-class _Pattern:
+class _PathPattern:
     def __init__(self, text: str) -> None:
         if text.startswith("!"):
             hint = f"use: --where 'not glob(path, \"{text[1:]}\")'"

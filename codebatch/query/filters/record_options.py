@@ -11,20 +11,20 @@ from typing import TypedDict, TypeVar
 import msgspec
 
 from codebatch.errors import InvalidInput
-from codebatch.model.record import KINDS, Severity, SymbolType
+from codebatch.model.record import RECORD_KINDS, Severity, SymbolType
 from codebatch.query.filters.arguments import refuse_unknown
 from codebatch.query.filters.filters import RecordFilter
-from codebatch.query.filters.paths import Paths
-from codebatch.query.filters.shaping import Shape
+from codebatch.query.filters.paths import PathPatterns
+from codebatch.query.filters.shaping import AnswerShape
 
 T = TypeVar("T")
 
 OneOrMany = str | Collection[str] | None
 
-KINDS_FOR_PEOPLE = tuple(kind for kind in KINDS if kind != "fingerprints")
+KINDS_FOR_PEOPLE = tuple(kind for kind in RECORD_KINDS if kind != "fingerprints")
 """The kinds of records that are meant for people."""
 
-_FIELDS = {
+_FILTER_FIELDS = {
     "kind": "kinds",
     "severity": "severities",
     "code": "codes",
@@ -37,10 +37,10 @@ _FIELDS = {
 }
 """Keyword arguments that accept several values, with their names in RecordFilter and Shape."""
 
-_NONE: Mapping[str, OneOrMany] = {}
+_NO_FIELDS: Mapping[str, OneOrMany] = {}
 
 
-class Filters(TypedDict, total=False):
+class CommonFilters(TypedDict, total=False):
     """Filters of every kind of records: the language and path of the file, a condition, and the task.
 
     `path` is one or more of: a part of the path, case ignored; a pattern as in gitignore(5), if it contains one of
@@ -49,12 +49,12 @@ class Filters(TypedDict, total=False):
     """
 
     lang: OneOrMany
-    path: Paths
+    path: PathPatterns
     where: str
     task: str | None
 
 
-class RecordOptions(Filters, total=False):
+class RecordOptions(CommonFilters, total=False):
     """Filters, and the order and range of the returned records.
 
     `sort` is a field; a `-` before it selects descending order. After sorting, the first `offset` records are skipped,
@@ -67,7 +67,7 @@ class RecordOptions(Filters, total=False):
     fields: OneOrMany
 
 
-class OutputFilters(Filters, total=False):
+class OutputFilters(CommonFilters, total=False):
     """Filters of records of any kind. `code` and `name` match exactly, or by prefix if they end with `*`."""
 
     kind: OneOrMany
@@ -84,7 +84,9 @@ class OutputRecordOptions(OutputFilters, RecordOptions, total=False):
 
 
 def make_filter(
-    chosen_options: Filters, options_type: type = OutputFilters, further_fields: Mapping[str, OneOrMany] = _NONE
+    chosen_options: CommonFilters,
+    options_type: type = OutputFilters,
+    further_fields: Mapping[str, OneOrMany] = _NO_FIELDS,
 ) -> RecordFilter:
     """Return the filter that keyword arguments describe.
 
@@ -95,26 +97,26 @@ def make_filter(
     task = chosen_options.get("task")
     if not isinstance(task, str | None):
         raise InvalidInput(f"`task` must be one name, not {type(task).__name__}")
-    record_filter = _convert({**_to_fields(chosen_options), **_to_fields(further_fields)}, RecordFilter).check()
+    record_filter = _convert_fields({**_to_fields(chosen_options), **_to_fields(further_fields)}, RecordFilter).check()
     record_filter.refuse_impossible()
     return record_filter
 
 
-def make_shape(chosen_options: Filters) -> Shape:
+def make_shape(chosen_options: CommonFilters) -> AnswerShape:
     """Return the order and range of records that keyword arguments describe. Raises InvalidInput for wrong types."""
-    return _convert(_to_fields(chosen_options), Shape)
+    return _convert_fields(_to_fields(chosen_options), AnswerShape)
 
 
 def _to_fields(filters: Mapping[str, object]) -> dict[str, object]:
     """Return the options that are set, renamed to the attributes of RecordFilter and Shape."""
     converted: dict[str, object] = {}
     for name, value in filters.items():
-        if isinstance(value, Iterable) and (name in _FIELDS or (name == "path" and not isinstance(value, str))):
+        if isinstance(value, Iterable) and (name in _FILTER_FIELDS or (name == "path" and not isinstance(value, str))):
             value = as_tuple(name, value)
         for text in value if isinstance(value, tuple) else (value,):
             _refuse_invalid_text(name, text)
         if value is not None:
-            converted[_FIELDS.get(name, name)] = value
+            converted[_FILTER_FIELDS.get(name, name)] = value
     return converted
 
 
@@ -141,7 +143,7 @@ def as_tuple(name: str, value: Iterable[str]) -> tuple[str, ...]:
     return values
 
 
-def _convert(fields: Mapping[str, object], type_: type[T]) -> T:
+def _convert_fields(fields: Mapping[str, object], type_: type[T]) -> T:
     try:
         return msgspec.convert(fields, type_)
     except msgspec.ValidationError as error:

@@ -12,7 +12,7 @@ import msgspec
 
 Comparison = Literal["==", "<", "<=", ">", ">="]
 
-_COMPARISONS: dict[type[ast.cmpop], Comparison] = {
+_OPERATORS_BY_NODE: dict[type[ast.cmpop], Comparison] = {
     ast.Eq: "==",
     ast.Lt: "<",
     ast.LtE: "<=",
@@ -21,7 +21,7 @@ _COMPARISONS: dict[type[ast.cmpop], Comparison] = {
 }
 
 
-class Required(msgspec.Struct, frozen=True):
+class RequiredComparison(msgspec.Struct, frozen=True):
     """A comparison of a field with a text or a finite number, which must be true if the condition is true."""
 
     field: str
@@ -29,7 +29,7 @@ class Required(msgspec.Struct, frozen=True):
     value: str | int | float
 
 
-def required_comparisons(condition: str) -> tuple[Required, ...]:
+def required_comparisons(condition: str) -> tuple[RequiredComparison, ...]:
     """Return the comparisons that must all be true if a condition is true.
 
     For a condition with `and`, these are the comparisons that `and` joins. For a single comparison, it is the
@@ -43,15 +43,15 @@ def required_comparisons(condition: str) -> tuple[Required, ...]:
         return ()
 
 
-def _iter_required(node: ast.expr) -> Iterator[Required]:
+def _iter_required(node: ast.expr) -> Iterator[RequiredComparison]:
     match node:
         case ast.BoolOp(op=ast.And(), values=values):
             for value in values:
                 yield from _iter_required(value)
         case ast.Compare(left=ast.Name(id=field), ops=[op], comparators=[ast.Constant(value=value)]):
             is_plain = isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
-            if type(op) in _COMPARISONS and is_plain:
+            if type(op) in _OPERATORS_BY_NODE and is_plain:
                 assert isinstance(value, str | int | float), "it is plain"
-                yield Required(field, _COMPARISONS[type(op)], value)
+                yield RequiredComparison(field, _OPERATORS_BY_NODE[type(op)], value)
         case _:
             pass

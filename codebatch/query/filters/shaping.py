@@ -11,15 +11,15 @@ import msgspec
 
 from codebatch.errors import InvalidInput
 from codebatch.model.record import SEVERITIES
-from codebatch.model.task import Json
-from codebatch.model.text.suggestions import did_you_mean
-from codebatch.query.fields import JsonRecord, Languages, field_value, record_fields
-from codebatch.query.filters.arguments import refuse_below_one
+from codebatch.model.task import JsonValue
+from codebatch.model.text.suggestions import did_you_mean_text
+from codebatch.query.fields import FileLanguages, JsonRecord, field_value, record_fields
+from codebatch.query.filters.arguments import refuse_numbers_below_one
 
-_SortKey = tuple[bool, int, Json]
+_SortKey = tuple[bool, int, JsonValue]
 
 
-class Shape(msgspec.Struct, frozen=True, kw_only=True):
+class AnswerShape(msgspec.Struct, frozen=True, kw_only=True):
     """The requested order, range and fields of an answer.
 
     `sort` is a field; a `-` before it selects descending order. The sort is stable, and records without the field come
@@ -38,19 +38,19 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
         return self.sort.removeprefix("-")
 
     @property
-    def needed(self) -> frozenset[str]:
+    def needed_fields(self) -> frozenset[str]:
         """The fields whose values are needed to sort records and to select fields."""
         return frozenset((*self.fields, *([self.sort_field] if self.sort else [])))
 
-    def check(self, kinds: Collection[str]) -> Shape:
+    def check(self, kinds: Collection[str]) -> AnswerShape:
         """Return this shape if it is valid. Raises InvalidInput for an unknown field or a number out of range."""
-        refuse_below_one(limit=self.limit)
+        refuse_numbers_below_one(limit=self.limit)
         if self.offset < 0:
             raise InvalidInput(f"`offset` must be at least 0, not {self.offset}")
         refuse_unknown_fields((*self.fields, *([self.sort_field] if self.sort else [])), kinds)
         return self
 
-    def arrange(self, records: Iterable[JsonRecord], languages: Languages) -> Iterator[JsonRecord]:
+    def arrange_records(self, records: Iterable[JsonRecord], languages: FileLanguages) -> Iterator[JsonRecord]:
         """Yield the selected records in the requested order.
 
         With a limit, only the records that will be returned or skipped are held in memory.
@@ -69,7 +69,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
         return islice(records, offset, end)
 
 
-AS_FOUND = Shape()
+DEFAULT_SHAPE = AnswerShape()
 """The shape that returns all records and fields in their given order."""
 
 
@@ -89,12 +89,12 @@ class Groups(msgspec.Struct, frozen=True):
         return self.absent + sum(count for _, count in self.counts)
 
 
-def group(counted: Counter[str], absent: int) -> Groups:
+def group_counts(counted: Counter[str], absent: int) -> Groups:
     """Return counts as Groups, sorted by descending count, then by value."""
     return Groups(tuple(sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))), absent)
 
 
-def group_records(records: Iterable[tuple[JsonRecord, int]], field: str, languages: Languages) -> Groups:
+def group_records(records: Iterable[tuple[JsonRecord, int]], field: str, languages: FileLanguages) -> Groups:
     """Count records by the value of a field. Each record comes with its number of occurrences."""
     counted: Counter[str] = Counter()
     absent = 0
@@ -103,11 +103,11 @@ def group_records(records: Iterable[tuple[JsonRecord, int]], field: str, languag
         if value is None:
             absent += number
         else:
-            counted[cell(value)] += number
-    return group(counted, absent)
+            counted[cell_text(value)] += number
+    return group_counts(counted, absent)
 
 
-def cell(value: Json) -> str:
+def cell_text(value: JsonValue) -> str:
     """Return a value as text. None is empty, and elements of a list are separated by commas."""
     match value:
         case None:
@@ -115,7 +115,7 @@ def cell(value: Json) -> str:
         case bool():
             return "true" if value else "false"
         case list():
-            return ", ".join(map(cell, value))
+            return ", ".join(map(cell_text, value))
         case _:
             return str(value)
 
@@ -126,10 +126,10 @@ def refuse_unknown_fields(fields: Collection[str], kinds: Collection[str]) -> No
     known = record_fields(kinds) if fields else ()
     for field in fields:
         if field not in known:
-            raise InvalidInput(f"unknown field {field!r}", hint=did_you_mean(field, known))
+            raise InvalidInput(f"unknown field {field!r}", hint=did_you_mean_text(field, known))
 
 
-def _make_sort_key(field: str, languages: Languages, is_descending: bool) -> Callable[[JsonRecord], _SortKey]:
+def _make_sort_key(field: str, languages: FileLanguages, is_descending: bool) -> Callable[[JsonRecord], _SortKey]:
     """Return a function for the sort key of a record. The most severe severity sorts first.
 
     Records without the field come last.
@@ -143,6 +143,6 @@ def _make_sort_key(field: str, languages: Languages, is_descending: bool) -> Cal
             return is_descending, 0, SEVERITIES.index(value)
         if isinstance(value, int | float):
             return is_descending, 0, value
-        return is_descending, 1, cell(value)
+        return is_descending, 1, cell_text(value)
 
     return key

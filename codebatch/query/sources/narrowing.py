@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 
 from codebatch.errors import CorruptFile, StoreError
 from codebatch.index import keys
-from codebatch.index.keys import Lookup
+from codebatch.index.keys import TermLookup
 from codebatch.query.filters.filters import RecordFilter
 from codebatch.store import layout
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.results.outputs import TaskOutput
 
 if TYPE_CHECKING:
     from codebatch.index.read import BatchIndex
-    from codebatch.query.filters.required import Required
+    from codebatch.query.filters.required import RequiredComparison
 
 
-def index_lookups(record_filter: RecordFilter) -> tuple[Lookup, ...]:
+def index_lookups(record_filter: RecordFilter) -> tuple[TermLookup, ...]:
     """Return index lookups for a filter, such that each matching record satisfies at least one of them.
 
     Return an empty tuple if no lookups follow from the filter.
@@ -30,7 +30,7 @@ def index_lookups(record_filter: RecordFilter) -> tuple[Lookup, ...]:
     if "*" in (*record_filter.names, *record_filter.codes):
         return ()
     if record_filter.names:
-        return tuple(keys.make_lookup(keys.SYMBOL, name) for name in record_filter.names)
+        return tuple(keys.make_lookup(keys.SYMBOL_TAG, name) for name in record_filter.names)
     if record_filter.codes:
         return tuple(map(keys.make_code_lookup, record_filter.codes))
     if not record_filter.where:
@@ -45,19 +45,19 @@ def index_lookups(record_filter: RecordFilter) -> tuple[Lookup, ...]:
         if comparison.comparison == "==" and isinstance(comparison.value, str)
     }
     if "name" in texts:
-        return (Lookup(keys.make_key(keys.SYMBOL, _bytes(texts["name"])), is_prefix=False),)
+        return (TermLookup(keys.make_key(keys.SYMBOL_TAG, _encode_text(texts["name"])), is_prefix=False),)
     if "code" in texts:
-        return (keys.make_prefix_lookup(keys.CODE, _bytes(texts["code"]) + b"\0"),)
+        return (keys.make_prefix_lookup(keys.CODE_TAG, _encode_text(texts["code"]) + b"\0"),)
     return _edge_lookups(record_filter, texts) or _metric_lookups(record_filter, texts, required)
 
 
-def _edge_lookups(record_filter: RecordFilter, texts: Mapping[str, str]) -> tuple[Lookup, ...]:
+def _edge_lookups(record_filter: RecordFilter, texts: Mapping[str, str]) -> tuple[TermLookup, ...]:
     """Return lookups for targets of edges.
 
     The index has the last name of each target; only for `depends` edges, it has the whole target.
     """
     if "target" in texts:
-        depends = Lookup(keys.make_key(keys.DEPENDENCY, _bytes(texts["target"])), is_prefix=False)
+        depends = TermLookup(keys.make_key(keys.DEPENDENCY_TAG, _encode_text(texts["target"])), is_prefix=False)
         return (keys.make_reference_lookup(texts["target"]), depends)
     is_known = texts.get("edge_type", "depends") != "depends" and not any(
         name.endswith("*") for name in record_filter.targets
@@ -66,8 +66,8 @@ def _edge_lookups(record_filter: RecordFilter, texts: Mapping[str, str]) -> tupl
 
 
 def _metric_lookups(
-    record_filter: RecordFilter, texts: Mapping[str, str], required: Sequence[Required]
-) -> tuple[Lookup, ...]:
+    record_filter: RecordFilter, texts: Mapping[str, str], required: Sequence[RequiredComparison]
+) -> tuple[TermLookup, ...]:
     """Return lookups for conditions on metric values, such as `value > 10`.
 
     If the condition does not limit the value, there is no lookup: most files have the metric, so it would not help.
@@ -85,11 +85,11 @@ def _metric_lookups(
     return tuple(keys.make_metric_lookup(metric, least, most) for metric in metrics)
 
 
-def _bytes(text: str) -> bytes:
+def _encode_text(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-class Narrowing:
+class IndexNarrowing:
     """The index of a batch, opened on first use. If there is no valid index, callers read all records."""
 
     def __init__(self, store: StoreDir, batch_id: str, warn: Callable[[str], None]) -> None:
@@ -100,14 +100,14 @@ class Narrowing:
         self._is_open = False
         self._index: BatchIndex | None = None
 
-    def narrow(self, output: TaskOutput, lookups: Sequence[Lookup]) -> Sequence[Sequence[int] | None]:
+    def narrow(self, output: TaskOutput, lookups: Sequence[TermLookup]) -> Sequence[Sequence[int] | None]:
         """Return for each shard the frames to read, like `BatchIndex.narrow`.
 
         If there is no valid index, return an empty sequence. The caller then reads all records of the task.
         """
         try:
             index = self._open_once()
-            return () if index is None else index.narrow(output, lookups)
+            return () if index is None else index.narrow_frames(output, lookups)
         except StoreError as error:
             self._index = None
             hint = f"; {error.hint}" if isinstance(error, CorruptFile) else ""

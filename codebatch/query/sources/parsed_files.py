@@ -12,12 +12,12 @@ from codebatch.model.record import NON_PRODUCTION_CLASSES
 from codebatch.query.filters.decoding import RecordPath, decode_lines
 from codebatch.query.secondary_files import SecondaryCategory
 
-IN_PART = ("errors", "partial")
+PARTIAL_PARSE_STATES = ("errors", "partial")
 """The parse states of partially parsed files and of files with syntax errors."""
 
 _TEST_CLASSES = frozenset(("documentation", "fixture", "test", "example"))
 _UNPARSED_CLASSES = ("binary", "huge", "minified")
-_NO_CODE = ("gitattributes", "gitignore", "markdown")
+_LANGUAGES_WITHOUT_CODE = ("gitattributes", "gitignore", "markdown")
 """Languages without code that is compiled or run. Their files do not count as `FileStates.plain`."""
 
 
@@ -33,13 +33,13 @@ class ParsedFile(RecordPath, frozen=True, kw_only=True, gc=False):
 
 
 @cache
-def _decoder() -> msgspec.json.Decoder[ParsedFile]:
+def _file_decoder() -> msgspec.json.Decoder[ParsedFile]:
     return msgspec.json.Decoder(ParsedFile)
 
 
 def decode_files(blocks: Iterable[bytes]) -> list[ParsedFile]:
     """Return the files that record lines of the task `parse` describe. Raises StoreCorrupt."""
-    return [file for block in blocks for file in decode_lines(_decoder(), block) if file.class_]
+    return [file for block in blocks for file in decode_lines(_file_decoder(), block) if file.class_]
 
 
 def secondary_categories(files: Iterable[ParsedFile]) -> dict[bytes, SecondaryCategory]:
@@ -76,6 +76,6 @@ def file_states(files: Iterable[ParsedFile]) -> FileStates:
     plain = sum(
         number
         for (parse, class_, language), number in by_state.items()
-        if (parse, class_) == ("ok", "text") and language not in _NO_CODE
+        if (parse, class_) == ("ok", "text") and language not in _LANGUAGES_WITHOUT_CODE
     )
     return FileStates(parsed["partial"], parsed["errors"], plain, unparsed)

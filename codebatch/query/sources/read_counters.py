@@ -9,7 +9,7 @@ import msgspec
 from codebatch.query.fields import JsonRecord
 
 
-class Reading(msgspec.Struct, kw_only=True):
+class ReadCounters(msgspec.Struct, kw_only=True):
     """The amount of data that was read for an answer.
 
     - `shards`: all shards of the queried tasks.
@@ -30,7 +30,7 @@ class Reading(msgspec.Struct, kw_only=True):
         """The number of shards that an index excluded."""
         return self.shards - self.answered_from_counts - self.shards_read
 
-    def note(self, parts: int | None) -> None:
+    def count_shard(self, parts: int | None) -> None:
         """Count a shard as read completely or in part.
 
         `parts` is the number of frames or items of the shard that are read, or None for all. If it is 0, the shard is

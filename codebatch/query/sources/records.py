@@ -13,30 +13,30 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET
 
 from codebatch.errors import InvalidInput, StoreCorrupt
-from codebatch.index.keys import Lookup
+from codebatch.index.keys import TermLookup
 from codebatch.model.entry import Entry
 from codebatch.model.plan import Plan, plan_items
-from codebatch.model.record_counts import Counts, add_counts
+from codebatch.model.record_counts import RecordCounts, add_counts
 from codebatch.model.task import task_name
-from codebatch.model.text.suggestions import did_you_mean
-from codebatch.query.fields import NO_LANGUAGES, JsonRecord, Languages
+from codebatch.model.text.suggestions import did_you_mean_text
+from codebatch.query.fields import NO_LANGUAGES, FileLanguages, JsonRecord
 from codebatch.query.filters.filters import RecordFilter, decode_records, path_bytes
-from codebatch.query.sources.narrowing import Narrowing, index_lookups
-from codebatch.query.sources.read_counters import Reading
+from codebatch.query.sources.narrowing import IndexNarrowing, index_lookups
+from codebatch.query.sources.read_counters import ReadCounters
 from codebatch.query.sources.source_choice import find_source
 from codebatch.query.sources.sources import RecordSource, ShardRecords
-from codebatch.store.batches.batches import BatchDir, check_batch_exists, load_batch_snapshot
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.batch_directory import BatchDir, check_batch_exists, load_batch_snapshot
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.snapshots.snapshots import Snapshot
 
 if TYPE_CHECKING:
     from codebatch.query.sources.parsed_files import ParsedFile
 
 # Maximum number of paths that are looked up one by one. For more paths, all entries are read.
-_FEW_PATHS = 500
+_FEW_PATHS_MAX = 500
 
 
-def _merged(sorted_records: Sequence[Iterable[JsonRecord]]) -> Iterable[JsonRecord]:
+def _merge_by_path(sorted_records: Sequence[Iterable[JsonRecord]]) -> Iterable[JsonRecord]:
     """Merge iterables of records that are each in path order. The result is in path order."""
     if len(sorted_records) <= 1:
         return itertools.chain(*sorted_records)
@@ -61,11 +61,11 @@ class BatchRecords:
         """
         self.store = store
         self.batch = batch
-        self.reading = Reading()
+        self.reading = ReadCounters()
         self._last_object: tuple[str, bytes] | None = None
         self._files: Sequence[ParsedFile] | None = None
         self._objects = functools.cache(store.objects)
-        narrow = None if note is None else Narrowing(store, batch.id, note).narrow
+        narrow = None if note is None else IndexNarrowing(store, batch.id, note).narrow
         # The source must not hold a reference to this object. Without a reference cycle, all memory is freed with the
         # last reference.
         self._plan = functools.cache(batch.plan)
@@ -100,10 +100,10 @@ class BatchRecords:
         if name is None:
             return self.task_names
         if task_name(name) not in self.task_names:
-            raise InvalidInput(f"the batch has no task {name!r}", hint=did_you_mean(name, self.task_names))
+            raise InvalidInput(f"the batch has no task {name!r}", hint=did_you_mean_text(name, self.task_names))
         return (task_name(name),)
 
-    def counts(self, task: str) -> Counts:
+    def counts(self, task: str) -> RecordCounts:
         """Return the counts of the existing records of a task."""
         return add_counts(piece.counts for piece in self.source.iter_pieces(task))
 
@@ -137,9 +137,9 @@ class BatchRecords:
             matching_pieces = list(self._possibly_matching(pieces, record_filter))
             languages = self.languages_for(record_filter) if matching_pieces else NO_LANGUAGES
             matching = [record_filter.iter_matching(self.read(piece), languages) for piece in matching_pieces]
-            yield from self.reading.count_matched(_merged(matching))
+            yield from self.reading.count_matched(_merge_by_path(matching))
 
-    def pieces(self, task: str, record_filter: RecordFilter, lookups: Sequence[Lookup]) -> list[ShardRecords]:
+    def pieces(self, task: str, record_filter: RecordFilter, lookups: Sequence[TermLookup]) -> list[ShardRecords]:
         """Return the shards of a task, without those that cannot contain matching records.
 
         With `lookups`, and if there is an index, only frames that match one of the lookups are read.
@@ -148,7 +148,7 @@ class BatchRecords:
 
     def read(self, piece: ShardRecords) -> Iterator[bytes]:
         """Yield the record lines of a piece in blocks, and count the piece as read."""
-        self.reading.note(piece.frames)
+        self.reading.count_shard(piece.frames)
         return piece.read()
 
     def _possibly_matching(self, pieces: Iterable[ShardRecords], record_filter: RecordFilter) -> Iterator[ShardRecords]:
@@ -160,7 +160,7 @@ class BatchRecords:
                 self.reading.answered_from_counts += 1
 
     @cached_property
-    def languages(self) -> Languages:
+    def languages(self) -> FileLanguages:
         """The language of each file with a result of `parse`. Raises InvalidInput if the batch did not run `parse`."""
         if "parse" not in self.task_names:
             raise InvalidInput(
@@ -194,13 +194,13 @@ class BatchRecords:
         lines = self.source.item_lines(task, item)
         if lines is None:
             return None
-        self.reading.note(1)
+        self.reading.count_shard(1)
         return decode_records(lines)
 
     def find_items(self, paths: Iterable[bytes]) -> dict[bytes, int]:
         """Return the item number of each path that is an item. Other paths are left out. Raises StoreCorrupt."""
         path_list = list(paths)
-        if not self.batch.about.paths and len(path_list) <= _FEW_PATHS:
+        if not self.batch.about.paths and len(path_list) <= _FEW_PATHS_MAX:
             with self._checking_presence():
                 return self.snapshot.find_items(path_list)
         items = {entry.path: item for item, entry in enumerate(self.items)}
@@ -216,7 +216,7 @@ class BatchRecords:
                 self._last_object = entry.object, self._objects().read(entry.object, entry.size)
         return self._last_object[1]
 
-    def languages_for(self, record_filter: RecordFilter, fields: Collection[str] = ()) -> Languages:
+    def languages_for(self, record_filter: RecordFilter, fields: Collection[str] = ()) -> FileLanguages:
         """Return the languages of files if the filter or a field needs them, otherwise an empty mapping.
 
         Raises InvalidInput or StoreCorrupt.

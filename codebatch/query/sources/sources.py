@@ -12,14 +12,14 @@ from typing import Protocol
 
 import msgspec
 
-from codebatch.index.keys import Lookup
+from codebatch.index.keys import TermLookup
 from codebatch.model.plan import Plan
-from codebatch.model.record_counts import Counts
+from codebatch.model.record_counts import RecordCounts
 from codebatch.scheduling.outcome_counts import OutcomeCounts
 from codebatch.store.results.outputs import (
-    FramesRead,
-    Outputs,
+    MergedOutputs,
     OutputShard,
+    ReadFrameCounts,
     TaskOutput,
 )
 
@@ -33,7 +33,7 @@ class ShardRecords(msgspec.Struct, frozen=True):
     - `frames`: the number of frames that are read if an index excluded others, otherwise None.
     """
 
-    counts: Counts
+    counts: RecordCounts
     read: Callable[[], Iterator[bytes]]
     uncovered_inputs: str
     frames: int | None = None
@@ -48,7 +48,7 @@ class PartialShardCounts(msgspec.Struct, frozen=True):
 
     items: int
     failed: int
-    counts: Counts
+    counts: RecordCounts
 
 
 class RecordSource(Protocol):
@@ -58,11 +58,11 @@ class RecordSource(Protocol):
     """
 
     @property
-    def place(self) -> str:
+    def description(self) -> str:
         """A description of the files that the records are read from, for display."""
 
     @property
-    def outputs(self) -> Outputs | None:
+    def outputs(self) -> MergedOutputs | None:
         """The merged outputs, or None before the merge."""
 
     @property
@@ -81,10 +81,10 @@ class RecordSource(Protocol):
         """
 
     @property
-    def frames_read(self) -> FramesRead:
+    def frames_read(self) -> ReadFrameCounts:
         """The amount of data that was read so far. Frames are counted only for merged outputs."""
 
-    def tally(self, tasks: Collection[str]) -> OutcomeCounts:
+    def count_outcomes(self, tasks: Collection[str]) -> OutcomeCounts:
         """Count the outcomes of some tasks by type."""
 
     def files_done(self, tasks: Collection[str]) -> int | None:
@@ -96,7 +96,7 @@ class RecordSource(Protocol):
     def iter_shards(self, task: str) -> Iterator[PartialShardCounts]:
         """Yield the progress of a file task in each shard, in path order."""
 
-    def iter_pieces(self, task: str, lookups: Sequence[Lookup] = ()) -> Iterator[ShardRecords]:
+    def iter_pieces(self, task: str, lookups: Sequence[TermLookup] = ()) -> Iterator[ShardRecords]:
         """Yield the records of a task, shard by shard in path order. A shard is read only when its `read` is called.
 
         With `lookups` and an index that lists the matching frames, frames that match none of the lookups may be left
@@ -107,7 +107,7 @@ class RecordSource(Protocol):
         """Return the record lines of an item, or None if the task has no outcome for it yet."""
 
 
-Narrow = Callable[[TaskOutput, Sequence[Lookup]], Sequence[Sequence[int] | None]]
+FrameNarrower = Callable[[TaskOutput, Sequence[TermLookup]], Sequence[Sequence[int] | None]]
 """A function that returns for each shard of a task the frames to read, in ascending order.
 
 A frame must be read if it can contain a record that matches one of the lookups. None stands for all frames of the
@@ -118,15 +118,15 @@ shard.
 class EmptySource:
     """A source without records, for a tree on which no task has run."""
 
-    def __init__(self, place: str) -> None:
-        self.place = place
-        self.outputs: Outputs | None = None
+    def __init__(self, description: str) -> None:
+        self.description = description
+        self.outputs: MergedOutputs | None = None
         self.task_names: tuple[str, ...] = ()
         self.project_tasks: tuple[str, ...] = ()
         self.is_done = True
-        self.frames_read = FramesRead()
+        self.frames_read = ReadFrameCounts()
 
-    def tally(self, tasks: Collection[str]) -> OutcomeCounts:
+    def count_outcomes(self, tasks: Collection[str]) -> OutcomeCounts:
         return OutcomeCounts(planned=0)
 
     def files_done(self, tasks: Collection[str]) -> int | None:
@@ -135,7 +135,7 @@ class EmptySource:
     def iter_shards(self, task: str) -> Iterator[PartialShardCounts]:
         return iter(())
 
-    def iter_pieces(self, task: str, lookups: Sequence[Lookup] = ()) -> Iterator[ShardRecords]:
+    def iter_pieces(self, task: str, lookups: Sequence[TermLookup] = ()) -> Iterator[ShardRecords]:
         return iter(())
 
     def item_lines(self, task: str, item: int) -> bytes | None:
@@ -145,18 +145,18 @@ class EmptySource:
 class MergedSource:
     """A source that reads merged outputs."""
 
-    def __init__(self, outputs: Outputs, plan: Callable[[], Plan], narrow: Narrow | None = None) -> None:
+    def __init__(self, outputs: MergedOutputs, plan: Callable[[], Plan], narrow: FrameNarrower | None = None) -> None:
         self._outputs = outputs
         self._manifest = outputs.manifest
         self._plan = plan
         self._narrow = narrow
 
     @property
-    def place(self) -> str:
+    def description(self) -> str:
         return str(self._outputs.root)
 
     @property
-    def outputs(self) -> Outputs:
+    def outputs(self) -> MergedOutputs:
         return self._outputs
 
     @property
@@ -172,38 +172,40 @@ class MergedSource:
         return not any(task.failed + task.cancelled for task in self._manifest.tasks)
 
     @property
-    def frames_read(self) -> FramesRead:
+    def frames_read(self) -> ReadFrameCounts:
         return self._outputs.read
 
-    def tally(self, tasks: Collection[str]) -> OutcomeCounts:
-        return self._manifest.tally(tasks)
+    def count_outcomes(self, tasks: Collection[str]) -> OutcomeCounts:
+        return self._manifest.count_outcomes(tasks)
 
     def files_done(self, tasks: Collection[str]) -> None:
         return None
 
     def iter_shards(self, task: str) -> Iterator[PartialShardCounts]:
-        for planned, shard in zip(self._plan().shards, self._output(task).shards, strict=False):
+        for planned, shard in zip(self._plan().shards, self._task_output(task).shards, strict=False):
             yield PartialShardCounts(planned.items, shard.failed, shard.counts)
 
-    def iter_pieces(self, task: str, lookups: Sequence[Lookup] = ()) -> Iterator[ShardRecords]:
-        output = self._output(task)
+    def iter_pieces(self, task: str, lookups: Sequence[TermLookup] = ()) -> Iterator[ShardRecords]:
+        output = self._task_output(task)
         narrowed: Sequence[Sequence[int] | None] = ()
         if lookups and self._narrow is not None:
             narrowed = self._narrow(output, lookups)
         pieces = zip_longest(enumerate(output.shards), narrowed)
-        return (self._piece(output, index, shard, frames) for (index, shard), frames in pieces)
+        return (self._make_piece(output, index, shard, frames) for (index, shard), frames in pieces)
 
     def item_lines(self, task: str, item: int) -> bytes:
-        return self._outputs.item_records(self._output(task), item, self._shard_starts)
+        return self._outputs.item_records(self._task_output(task), item, self._shard_starts)
 
     @cached_property
     def _shard_starts(self) -> list[int]:
         return [shard.start for shard in self._plan().shards]
 
-    def _output(self, task: str) -> TaskOutput:
-        return self._outputs.task(task)
+    def _task_output(self, task: str) -> TaskOutput:
+        return self._outputs.task_output(task)
 
-    def _piece(self, output: TaskOutput, index: int, shard: OutputShard, frames: Sequence[int] | None) -> ShardRecords:
+    def _make_piece(
+        self, output: TaskOutput, index: int, shard: OutputShard, frames: Sequence[int] | None
+    ) -> ShardRecords:
         def read() -> Iterator[bytes]:
             outputs = self._outputs
             return outputs.iter_shard(output, index) if frames is None else outputs.iter_frames(output, index, frames)

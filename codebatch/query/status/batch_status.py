@@ -6,11 +6,11 @@ import msgspec
 
 from codebatch.scheduling.lifecycle import BatchState, batch_state, is_stalled
 from codebatch.scheduling.outcome_counts import OutcomeCounts
-from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.holders import HolderFile, LeaseReader
 from codebatch.store.results.ledgers import count_ledger_outcomes, load_ledger
-from codebatch.store.results.outcomes import Outcomes
-from codebatch.store.results.outputs import Outputs, current_outputs, outputs_if_settled_since
+from codebatch.store.results.outcomes import OutcomeRegisters
+from codebatch.store.results.outputs import MergedOutputs, current_outputs, outputs_if_settled_since
 from codebatch.store.work.requests import is_cancelled
 
 
@@ -20,7 +20,7 @@ class CurrentState(msgspec.Struct, frozen=True, kw_only=True):
     state: BatchState
     tally: OutcomeCounts
     holders: tuple[HolderFile, ...]
-    outputs: Outputs | None
+    outputs: MergedOutputs | None
 
     @property
     def is_settled_and_merged(self) -> bool:
@@ -38,12 +38,12 @@ def read_current_state(batch: BatchDir) -> CurrentState:
 
     Raises StoreCorrupt.
     """
-    holders = LeaseReader(batch.files, batch.root).holders()
+    holders = LeaseReader(batch.files, batch.root).read_holders()
     live = tuple(holder for holder, is_live in holders if is_live)
     outputs = current_outputs(batch)
     if outputs is not None and not live:
         return _as_merged(outputs)
-    ledger = load_ledger(batch.plan(), Outcomes(batch.files, batch.root))
+    ledger = load_ledger(batch.plan(), OutcomeRegisters(batch.files, batch.root))
     if (settled := outputs_if_settled_since(batch)) is not None:
         return _as_merged(settled)
     tally = count_ledger_outcomes(ledger)
@@ -53,6 +53,6 @@ def read_current_state(batch: BatchDir) -> CurrentState:
     return CurrentState(state=state, tally=tally, holders=live, outputs=outputs)
 
 
-def _as_merged(outputs: Outputs) -> CurrentState:
-    tally = outputs.manifest.tally()
+def _as_merged(outputs: MergedOutputs) -> CurrentState:
+    tally = outputs.manifest.count_outcomes()
     return CurrentState(state=batch_state(tally, is_started=True), tally=tally, holders=(), outputs=outputs)

@@ -17,18 +17,18 @@ from codebatch.model.work.command import CommandId
 from codebatch.model.work.question import Question
 from codebatch.model.work.work_batch import Work
 from codebatch.scheduling.lifecycle import BatchState, CommandState
-from codebatch.scheduling.work.command_plan import SLOTS, make_command_plan
+from codebatch.scheduling.work.command_plan import SLOTS_POOL, make_command_plan
 from codebatch.scheduling.work.conductor import Conductor
 from codebatch.scheduling.work.events import QuestionAsked
 from codebatch.scheduling.work.request_log import AttemptStop
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.holders import HolderFile, LeaseReader
-from codebatch.store.batches.store import StoreDir
-from codebatch.store.results.outcomes import Outcomes
-from codebatch.store.work.attempts import Attempts, read_leases, unreadable_last
-from codebatch.store.work.questions import Questions
-from codebatch.store.work.requests import Requests
+from codebatch.store.batches.store_directory import StoreDir
+from codebatch.store.results.outcomes import OutcomeRegisters
+from codebatch.store.work.attempts import AttemptReader, read_leases, unreadable_last
+from codebatch.store.work.questions import QuestionStore
+from codebatch.store.work.requests import RequestStore
 from codebatch.store.work.work_batches import read_command_ids, read_work
 from codebatch.system.processes.garbage_collector import collector_paused
 
@@ -108,7 +108,7 @@ class WorkBatchStatus(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def max_parallel(self) -> int:
         """The current maximum number of tasks that run at once."""
-        return self.capacity.get(SLOTS, self.work.max_parallel)
+        return self.capacity.get(SLOTS_POOL, self.work.max_parallel)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -122,36 +122,36 @@ class WorkBatchStatus(msgspec.Struct, frozen=True, kw_only=True):
         return self.state is BatchState.RUNNING and self.coordinator is None and not self.workers
 
 
-def read_work_status(store: StoreDir, batch: BatchDir, attempts: Attempts | None = None) -> WorkBatchStatus:
+def read_work_status(store: StoreDir, batch: BatchDir, attempts: AttemptReader | None = None) -> WorkBatchStatus:
     """Read the state of a work batch. Raises WrongBatchKind if the batch is an analysis, or StoreCorrupt.
 
     `attempts` are outcomes that the caller has read already; they are not read again.
     """
     with batch.files.keeping_open(batch.root / layout.OUTCOMES), collector_paused():
-        known = attempts or Attempts(batch.plan(), Outcomes(batch.files, batch.root))
+        known = attempts or AttemptReader(batch.plan(), OutcomeRegisters(batch.files, batch.root))
         return _read_status(store, batch, known)
 
 
-def _read_status(store: StoreDir, batch: BatchDir, attempts: Attempts) -> WorkBatchStatus:
+def _read_status(store: StoreDir, batch: BatchDir, attempts: AttemptReader) -> WorkBatchStatus:
     work = read_work(batch)
     commands = read_command_ids(store, batch, work)
     reader = LeaseReader(batch.files, batch.root)
-    listed = reader.current_names()
-    _, coordinator = reader.leader(listed)
+    listed = reader.lease_names()
+    _, coordinator = reader.read_leader(listed)
     leased = read_leases(reader, attempts.places, listed)
     # Outcomes are read after leases. So if a holder is seen as dead, all outcomes that it published are read.
     concluded = attempts.read_all()
     question_entries = [
         (item, place, question)
-        for place, question in Questions(batch.files, batch.root).read()
-        if (item := attempts.places.item(place.shard, place.item)) is not None
+        for place, question in QuestionStore(batch.files, batch.root).read()
+        if (item := attempts.places.item_at_place(place.shard, place.item)) is not None
     ]
     conductor = Conductor(
         make_command_plan(work, commands, batch.id),
         concluded=concluded,
-        epochs=leased.epochs,
-        foreign=leased.live,
-        requests=Requests(batch.files, batch.root).read(),
+        epochs=leased.epoch_by_item,
+        foreign=leased.live_items,
+        requests=RequestStore(batch.files, batch.root).read(),
         live_questions=[
             QuestionAsked(item, place.round, place.epoch, place.number, question.digest)
             for item, place, question in question_entries
@@ -165,9 +165,9 @@ def _read_status(store: StoreDir, batch: BatchDir, attempts: Attempts) -> WorkBa
         if conclusion.said is not None and conclusion.said.cost is not None
     ]
     states = conductor.states()
-    holders = {item: leased.leases[item].holder for item in conductor.running}
+    holders = {item: leased.leases[item].holder for item in conductor.running_items}
     return WorkBatchStatus(
-        state=conductor.verdict(states),
+        state=conductor.batch_state(states),
         work=work,
         commands=tuple(
             _command_status(conductor, states[item], attempts, item, holders.get(item))
@@ -186,14 +186,14 @@ def _read_status(store: StoreDir, batch: BatchDir, attempts: Attempts) -> WorkBa
 
 
 def _command_status(
-    conductor: Conductor, state: CommandState, attempts: Attempts, item: int, holder: HolderFile | None
+    conductor: Conductor, state: CommandState, attempts: AttemptReader, item: int, holder: HolderFile | None
 ) -> CommandStatus:
     """Return the state of a command. `holder` is the process that runs the command, or None."""
     commands = conductor.agenda.ids
-    round_, epoch = conductor.attempt(item)
-    last = conductor.conclusion(item)
+    round_, epoch = conductor.last_attempt(item)
+    last = conductor.last_outcome(item)
     is_unbegun = last is not None and last.reason == "unbegun" and last.round == round_
-    failed_tries, is_decided = conductor.state_rule.failures(item)
+    failed_tries, is_decided = conductor.state_rule.failure_count(item)
     return CommandStatus(
         id=commands[item],
         item=item,
@@ -207,10 +207,10 @@ def _command_status(
         reason=last.reason if last and not is_unbegun else None,
         exit_status=last.exit_status if last else None,
         report=last.said if last else None,
-        stops=conductor.stops(item),
+        stops=conductor.stops_by_epoch(item),
         until_ns=conductor.until_ns(item) if state is CommandState.WAITING else 0,
-        cause=commands[conductor.cause(item)] if state is CommandState.SKIPPED else None,
+        cause=commands[conductor.skip_cause(item)] if state is CommandState.SKIPPED else None,
         question=(conductor.question(item) or "") if state is CommandState.BLOCKED else "",
-        log=layout.log_name(*attempts.places.place(item), round_, epoch) if round_ and not is_unbegun else "",
+        log=layout.log_name(*attempts.places.place_of_item(item), round_, epoch) if round_ and not is_unbegun else "",
         holder=None if holder is None else holder.holder,
     )

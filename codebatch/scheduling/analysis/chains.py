@@ -19,11 +19,11 @@ from itertools import pairwise
 
 import msgspec
 
-from codebatch.model.outcome import Commit, HolderId, Outcome, OutcomeType, Register
+from codebatch.model.outcome import Commit, HolderId, OutcomeRegister, OutcomeType, TaskOutcome
 from codebatch.model.shard import ShardId
 
 
-class Link(msgspec.Struct, frozen=True):
+class ChainLink(msgspec.Struct, frozen=True):
     """One outcome on a chain: it covers the items [start, end), which were executed in a round."""
 
     start: int
@@ -31,38 +31,40 @@ class Link(msgspec.Struct, frozen=True):
     type: OutcomeType
     round: int
     segment: HolderId
-    outcome: Outcome
+    outcome: TaskOutcome
 
 
-class Chains:
+class OutcomeChains:
     """All known outcomes by shard and task. Outcomes are only added, never removed."""
 
     def __init__(self, items: Mapping[ShardId, int]) -> None:
         """Start without outcomes. `items` maps each shard to its number of items."""
         self._items = items
-        self._links: dict[ShardId, dict[str, dict[int, Link]]] = {}
+        self._links: dict[ShardId, dict[str, dict[int, ChainLink]]] = {}
         self._unreadable: dict[tuple[ShardId, str, int], int] = {}
         self._retried: dict[tuple[ShardId, str, int], int] = {}
 
-    def add(self, outcome: Outcome, commit: Commit) -> bool:
+    def add(self, outcome: TaskOutcome, commit: Commit) -> bool:
         """Add an outcome of a commit. Return whether the outcome was not known before."""
         links = self._links.setdefault(outcome.shard, {}).setdefault(outcome.task, {})
         known = links.get(outcome.start)
         if known is not None and known.round >= commit.round:
             return False
-        links[outcome.start] = Link(outcome.start, outcome.end, outcome.type, commit.round, commit.segment, outcome)
+        links[outcome.start] = ChainLink(
+            outcome.start, outcome.end, outcome.type, commit.round, commit.segment, outcome
+        )
         return True
 
-    def link_at(self, shard: ShardId, task: str, start: int) -> Link | None:
+    def link_at(self, shard: ShardId, task: str, start: int) -> ChainLink | None:
         """Return the outcome of a task whose first item is `start`, or None. The outcome may be garbage (rule 3)."""
         return self._links.get(shard, {}).get(task, {}).get(start)
 
-    def mark_unreadable(self, register: Register) -> None:
+    def mark_unreadable(self, register: OutcomeRegister) -> None:
         """Record that a register exists but has invalid content."""
         key = (register.shard, register.task, register.start)
         self._unreadable[key] = max(register.round, self._unreadable.get(key, 0))
 
-    def steps(self, shard: ShardId, task: str) -> Iterator[Link | tuple[int, int]]:
+    def iter_steps(self, shard: ShardId, task: str) -> Iterator[ChainLink | tuple[int, int]]:
         """Yield the chain of a task in item order: a Link for each outcome, and (start, end) for each hole."""
         links = self._links.get(shard, {}).get(task, {})
         items = self._items[shard]
@@ -77,24 +79,24 @@ class Chains:
                 yield (at, end)
                 at = end
 
-    def walk(self, shard: ShardId, task: str) -> Iterator[Link]:
+    def iter_links(self, shard: ShardId, task: str) -> Iterator[ChainLink]:
         """Return the outcomes of a chain in order, without holes."""
-        return (step for step in self.steps(shard, task) if isinstance(step, Link))
+        return (step for step in self.iter_steps(shard, task) if isinstance(step, ChainLink))
 
-    def holes(self, shard: ShardId, task: str) -> list[tuple[int, int]]:
+    def list_holes(self, shard: ShardId, task: str) -> list[tuple[int, int]]:
         """Return the item ranges without an outcome, in order."""
-        return [step for step in self.steps(shard, task) if not isinstance(step, Link)]
+        return [step for step in self.iter_steps(shard, task) if not isinstance(step, ChainLink)]
 
-    def unsuccessful(self, shard: ShardId, task: str) -> list[Link]:
+    def unsuccessful_links(self, shard: ShardId, task: str) -> list[ChainLink]:
         """Return the outcomes on a chain that are not results, in order."""
-        return [link for link in self.walk(shard, task) if link.type != "result"]
+        return [link for link in self.iter_links(shard, task) if link.type != "result"]
 
     def retry_unsuccessful(self, shard: ShardId, task: str) -> None:
         """Mark the known outcomes that are not results for a retry: their items become pending in the next round."""
-        for link in self.unsuccessful(shard, task):
+        for link in self.unsuccessful_links(shard, task):
             self._retried[shard, task, link.start] = link.round
 
-    def pending(self, shard: ShardId, task: str) -> list[tuple[int, int, int]]:
+    def pending_ranges(self, shard: ShardId, task: str) -> list[tuple[int, int, int]]:
         """Return the pending work as (start, end, round): holes, and outcomes to retry.
 
         A hole is split at each item that has a register with invalid content. From this item on, work must use a higher
@@ -102,11 +104,11 @@ class Chains:
         """
         unreadable = sorted(start for other, name, start in self._unreadable if (other, name) == (shard, task))
         ranges: list[tuple[int, int]] = []
-        for start, end in self.holes(shard, task):
+        for start, end in self.list_holes(shard, task):
             ranges += pairwise([start, *(at for at in unreadable if start < at < end), end])
         ranges += [
             (link.start, link.end)
-            for link in self.unsuccessful(shard, task)
+            for link in self.unsuccessful_links(shard, task)
             if self._retried.get((shard, task, link.start)) == link.round
         ]
         return [(start, end, self.last_round(shard, task, start) + 1) for start, end in ranges]

@@ -7,19 +7,19 @@ from collections.abc import Callable
 
 from codebatch.scheduling.actions import (
     AssignUnit,
-    Break,
-    Complete,
-    Drained,
-    Fail,
-    Retire,
+    CommitFailure,
+    CompleteSession,
+    EndBroken,
+    EndDrained,
+    RetireWorker,
     ShrinkUnit,
-    Spawn,
+    SpawnWorker,
     SurveyWorker,
 )
-from codebatch.scheduling.analysis.session import Session
-from codebatch.scheduling.events import Event, OutcomesCommitted
+from codebatch.scheduling.analysis.session import AnalysisSession
+from codebatch.scheduling.events import OutcomesCommitted, SessionEvent
 
-Deed = Spawn | AssignUnit | SurveyWorker | ShrinkUnit | Fail | Retire
+ExecutableAction = SpawnWorker | AssignUnit | SurveyWorker | ShrinkUnit | CommitFailure | RetireWorker
 """An action that the event loop must execute."""
 
 
@@ -30,19 +30,22 @@ class SessionDriver:
     """
 
     def __init__(
-        self, session: Session, do: Callable[[Deed], None], note: Callable[[Event], None] | None = None
+        self,
+        session: AnalysisSession,
+        do: Callable[[ExecutableAction], None],
+        note: Callable[[SessionEvent], None] | None = None,
     ) -> None:
         """Set up the driver.
 
         `do` executes an action. `note` is called with every event before the session gets this event.
         """
-        self.end: Complete | Drained | Break | None = None
+        self.end: CompleteSession | EndDrained | EndBroken | None = None
         self._session = session
-        self._do = do
-        self._note = note
-        self._events: deque[Event] = deque()
+        self._execute_action = do
+        self._on_handled = note
+        self._events: deque[SessionEvent] = deque()
 
-    def handle(self, event: Event) -> None:
+    def handle(self, event: SessionEvent) -> None:
         """Pass an event to the session and execute the resulting actions.
 
         If an action causes further events, they are handled after all actions of this event. After the end of the
@@ -53,12 +56,12 @@ class SessionDriver:
             return
         while self._events:
             event = self._events[0]
-            if self._note is not None:
-                self._note(event)
+            if self._on_handled is not None:
+                self._on_handled(event)
             if self.end is None or isinstance(event, OutcomesCommitted):
                 for action in self._session.handle(event):
-                    if isinstance(action, Complete | Drained | Break):
+                    if isinstance(action, CompleteSession | EndDrained | EndBroken):
                         self.end = action
                     else:
-                        self._do(action)
+                        self._execute_action(action)
             self._events.popleft()

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from codebatch.model.outcome import Commit, Register, Unit
+from codebatch.model.outcome import Commit, OutcomeRegister, WorkUnit
 from codebatch.model.record import FailureReason
 from codebatch.model.shard import Shard, ShardId
-from codebatch.scheduling.actions import Action, Fail
-from codebatch.scheduling.analysis.ledger import Ledger
+from codebatch.scheduling.actions import CommitFailure, SessionAction
+from codebatch.scheduling.analysis.ledger import OutcomeLedger
 from codebatch.scheduling.analysis.unit_queue import QueuePosition, UnitQueue
 from codebatch.scheduling.analysis.worker_pool import WorkerPool
 from codebatch.scheduling.events import UnitKey
@@ -28,7 +28,7 @@ class OpenUnits:
 
     def __init__(
         self,
-        ledger: Ledger,
+        ledger: OutcomeLedger,
         pool: WorkerPool,
         *,
         costs: Mapping[ShardId, Sequence[float]],
@@ -50,19 +50,19 @@ class OpenUnits:
         self._open: set[ShardId] = set()
         self._open_of_files = 0
         self._isolated: dict[ShardId, set[int]] = {}
-        self._failing: dict[ShardId, set[tuple[int, str]]] = {}
-        self._foreign: dict[ShardId, set[int]] = {}
+        self._failing_tasks: dict[ShardId, set[tuple[int, str]]] = {}
+        self._units_leased_elsewhere: dict[ShardId, set[int]] = {}
 
     def __bool__(self) -> bool:
         """Return whether any work is open, including running work and work leased by other processes."""
         return bool(self._open)
 
     @property
-    def foreign(self) -> frozenset[UnitKey]:
+    def units_leased_elsewhere(self) -> frozenset[UnitKey]:
         """Open units that other processes have leased."""
-        return frozenset((shard, start) for shard, starts in self._foreign.items() for start in starts)
+        return frozenset((shard, start) for shard, starts in self._units_leased_elsewhere.items() for start in starts)
 
-    def add_commits(self, commits: Sequence[Commit], unreadable: Sequence[Register]) -> list[Action]:
+    def add_commits(self, commits: Sequence[Commit], unreadable: Sequence[OutcomeRegister]) -> list[SessionAction]:
         """Add commits and unreadable registers to the ledger, and queue the open work of their shards again.
 
         Return the actions that fail items for which a needed task failed.
@@ -71,70 +71,70 @@ class OpenUnits:
         for commit in commits:
             touched.update(dict.fromkeys(self._ledger.add(commit)))
             for outcome in commit.outcomes:
-                self._failing.get(outcome.shard, set()).discard((outcome.start, outcome.task))
+                self._failing_tasks.get(outcome.shard, set()).discard((outcome.start, outcome.task))
         for register in unreadable:
             self._ledger.mark_unreadable(register)
             if register.shard in self._ledger.work:
                 touched[register.shard] = None
-                self._failing.get(register.shard, set()).discard((register.start, register.task))
-        actions: list[Action] = []
+                self._failing_tasks.get(register.shard, set()).discard((register.start, register.task))
+        actions: list[SessionAction] = []
         for shard in touched:
             self._release_settled(shard)
-            actions += self.reopen(shard)
+            actions += self.reopen_shard(shard)
         return actions
 
-    def hold(self, key: UnitKey) -> None:
+    def hold_unit(self, key: UnitKey) -> None:
         """Record that another process has leased a unit, so that the unit is not queued until `release`."""
-        self._foreign.setdefault(key[0], set()).add(key[1])
+        self._units_leased_elsewhere.setdefault(key[0], set()).add(key[1])
 
     def release(self, key: UnitKey) -> None:
         """Record that no other process has a lease of a unit any more, so that the unit can be queued."""
-        starts = self._foreign.get(key[0], set())
+        starts = self._units_leased_elsewhere.get(key[0], set())
         starts.discard(key[1])
         if not starts:
-            self._foreign.pop(key[0], None)
+            self._units_leased_elsewhere.pop(key[0], None)
 
-    def isolate(self, shard: ShardId, first: int, end: int) -> None:
+    def isolate_items(self, shard: ShardId, first: int, end: int) -> None:
         """Make each of the items [first, end) a unit of its own from now on."""
         self._isolated.setdefault(shard, set()).update(range(first, end))
 
-    def fail(self, shard: ShardId, item: int, tasks: Sequence[str], reason: FailureReason) -> list[Action]:
+    def fail_item(self, shard: ShardId, item: int, tasks: Sequence[str], reason: FailureReason) -> list[SessionAction]:
         """Return the actions that commit a failure of `tasks` for an item.
 
         A task for which this was requested before is omitted.
 
         The failure is committed in the round in which the task is open.
         """
-        units = [unit for unit in self._units(shard) if unit.start <= item < unit.end]
-        return [action for unit in units for action in self._fail(unit, item, tasks, reason)]
+        units = [unit for unit in self._open_units_in_scope(shard) if unit.start <= item < unit.end]
+        return [action for unit in units for action in self._fail_tasks(unit, item, tasks, reason)]
 
-    def reopen_projects(self) -> list[Action]:
+    def reopen_projects(self) -> list[SessionAction]:
         """Queue project tasks that have become open. If any work on files is open, do nothing."""
         if self._open_of_files:
             return []
-        return [action for work in self._ledger.changed_projects() for action in self.reopen(work.id)]
+        return [action for work in self._ledger.changed_projects() for action in self.reopen_shard(work.id)]
 
-    def reopen(self, shard: ShardId) -> list[Action]:
+    def reopen_shard(self, shard: ShardId) -> list[SessionAction]:
         """Compute the open work of a shard again.
 
         Queue the work that is neither running nor leased by other processes. Return the actions that fail items for
         which a needed task failed.
         """
-        units = self._units(shard)
+        units = self._open_units_in_scope(shard)
         if isinstance(self._ledger.work[shard], Shard):
             self._open_of_files += bool(units) - (shard in self._open)
             self._release_settled(shard)  # A project task that is not open is settled or waits for its needs.
         self._open.discard(shard)
         if units:
             self._open.add(shard)
-        actions: list[Action] = []
+        actions: list[SessionAction] = []
         for unit in units:
-            for item, tasks in self._ledger.doomed(unit):
-                actions += self._fail(unit, item, tasks, "needs")
-        self.queue.replace(shard, self._free_parts(shard, units))
+            for item, tasks in self._ledger.doomed_items(unit):
+                actions += self._fail_tasks(unit, item, tasks, "needs")
+        self.queue.replace_shard(shard, self._free_parts(shard, units))
         return actions
 
-    def pop(self) -> tuple[QueuePosition, Unit] | None:
+    def pop(self) -> tuple[QueuePosition, WorkUnit] | None:
         """Remove the costliest unit that is still open and free.
 
         Return it with its queue position, or None if no unit is free.
@@ -142,11 +142,11 @@ class OpenUnits:
         while (popped := self.queue.pop()) is not None:
             unit = popped[1]
             # Outcomes of the shard may have arrived since the unit was queued.
-            if unit in self._free_parts(unit.shard, self._units(unit.shard)):
+            if unit in self._free_parts(unit.shard, self._open_units_in_scope(unit.shard)):
                 return popped
         return None
 
-    def is_open(self, unit: Unit, first: int) -> bool:
+    def is_open(self, unit: WorkUnit, first: int) -> bool:
         """Return whether all items of a unit from item `first` on are still open.
 
         Other processes may have committed outcomes for some of them.
@@ -156,16 +156,18 @@ class OpenUnits:
             and unit.end <= open_unit.end
             and open_unit.round == unit.round
             and set(unit.tasks) <= set(open_unit.tasks)
-            for open_unit in self._units(unit.shard)
+            for open_unit in self._open_units_in_scope(unit.shard)
         )
 
-    def _fail(self, unit: Unit, item: int, tasks: Sequence[str], reason: FailureReason) -> list[Action]:
-        failing = self._failing.setdefault(unit.shard, set())
+    def _fail_tasks(
+        self, unit: WorkUnit, item: int, tasks: Sequence[str], reason: FailureReason
+    ) -> list[SessionAction]:
+        failing = self._failing_tasks.setdefault(unit.shard, set())
         new = tuple(task for task in unit.tasks if task in tasks and (item, task) not in failing)
         failing.update((item, task) for task in new)
-        return [Fail(unit.shard, item, new, unit.round, reason)] if new else []
+        return [CommitFailure(unit.shard, item, new, unit.round, reason)] if new else []
 
-    def _units(self, shard: ShardId) -> list[Unit]:
+    def _open_units_in_scope(self, shard: ShardId) -> list[WorkUnit]:
         """Return the open work of a shard, limited to the tasks and shards of the session.
 
         Running and leased work is included.
@@ -176,18 +178,18 @@ class OpenUnits:
         if self._tasks is None:
             return units
         narrowed = ((unit, tuple(task for task in unit.tasks if task in self._tasks)) for unit in units)
-        return [unit.part(unit.start, unit.end, tasks) for unit, tasks in narrowed if tasks]
+        return [unit.sub_unit(unit.start, unit.end, tasks) for unit, tasks in narrowed if tasks]
 
-    def _free_parts(self, shard: ShardId, units: Sequence[Unit]) -> Iterator[Unit]:
+    def _free_parts(self, shard: ShardId, units: Sequence[WorkUnit]) -> Iterator[WorkUnit]:
         """Yield the parts of open units that can be assigned.
 
         Running and leased items are omitted. If a failure of a task is being committed for an item, this task, and the
         tasks that need it, are omitted for the item.
         """
-        busy = self._pool.busy_in(shard)
+        busy = self._pool.running_units_in(shard)
         isolated_items = self._isolated.get(shard, set())
-        failing = self._failing.get(shard, set())
-        foreign = self._foreign.get(shard, set())
+        failing = self._failing_tasks.get(shard, set())
+        foreign = self._units_leased_elsewhere.get(shard, set())
         critical = self._critical.get(shard, ())
         if not (busy or isolated_items or failing or foreign or critical):
             yield from units
@@ -205,11 +207,11 @@ class OpenUnits:
                     task for task in unit.tasks if failing_tasks.isdisjoint((task, *self._ledger.needs[task]))
                 )
                 if tasks:
-                    yield unit.part(start, end, tasks)
+                    yield unit.sub_unit(start, end, tasks)
 
     def _release_settled(self, shard: ShardId) -> None:
         """Release each leased unit whose first item is settled."""
-        if starts := self._foreign.get(shard):
-            units = self._units(shard)
+        if starts := self._units_leased_elsewhere.get(shard):
+            units = self._open_units_in_scope(shard)
             for start in [s for s in starts if not any(u.start <= s < u.end for u in units)]:
                 self.release((shard, start))

@@ -11,7 +11,7 @@ import heapq
 from collections.abc import Callable, Mapping, Sequence
 
 
-class Readiness:
+class TaskReadiness:
     """The project tasks of a plan. A task is settled if it was executed with its present inputs."""
 
     def __init__(self, needs: Mapping[str, Sequence[str]]) -> None:
@@ -28,20 +28,20 @@ class Readiness:
                 self._needed_by[need].append(task)
         self._settled: set[str] = set()
         self._heap: list[int] = []
-        self._touched: set[int] = set()
+        self._changed_tasks: set[int] = set()
         self._changed: set[int] = set()
         for task in needs:
-            self.touch(task)
+            self.mark_changed(task)
 
     def needed_by(self, task: str) -> Sequence[str]:
         """Return the project tasks that need a task."""
         return self._needed_by[task]
 
-    def touch(self, task: str) -> None:
+    def mark_changed(self, task: str) -> None:
         """Mark a task so that the next `update` evaluates it again."""
         place = self._places[task]
-        if place not in self._touched:
-            self._touched.add(place)
+        if place not in self._changed_tasks:
+            self._changed_tasks.add(place)
             heapq.heappush(self._heap, place)
 
     def update(self, is_settled: Callable[[str], bool]) -> None:
@@ -51,7 +51,7 @@ class Readiness:
         """
         while self._heap:
             place = heapq.heappop(self._heap)
-            self._touched.discard(place)
+            self._changed_tasks.discard(place)
             self._changed.add(place)
             task = self._tasks[place]
             settled = not self._waits_for[task] and is_settled(task)
@@ -60,7 +60,7 @@ class Readiness:
             (self._settled.add if settled else self._settled.discard)(task)
             for other in self._needed_by[task]:
                 self._waits_for[other] -= 1 if settled else -1
-                self.touch(other)
+                self.mark_changed(other)
 
     def is_next(self, task: str) -> bool:
         """Return whether a task is not settled while all project tasks that it needs are settled."""

@@ -27,37 +27,46 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from codebatch.model.outcome import Unit
+from codebatch.model.outcome import WorkUnit
 from codebatch.model.shard import ShardId
-from codebatch.scheduling.actions import Action, AssignUnit, Break, Complete, Drained, ShrinkUnit, Spawn, SurveyWorker
-from codebatch.scheduling.analysis.blame import Blame
-from codebatch.scheduling.analysis.ledger import Ledger
+from codebatch.scheduling.actions import (
+    AssignUnit,
+    CompleteSession,
+    EndBroken,
+    EndDrained,
+    SessionAction,
+    ShrinkUnit,
+    SpawnWorker,
+    SurveyWorker,
+)
+from codebatch.scheduling.analysis.blame import DeathBlame
+from codebatch.scheduling.analysis.ledger import OutcomeLedger
 from codebatch.scheduling.analysis.open_units import OpenUnits
-from codebatch.scheduling.analysis.stealing import Victims, critical_items, cut
-from codebatch.scheduling.analysis.throughput import Throughput
+from codebatch.scheduling.analysis.stealing import StealCandidates, critical_items, split_item
+from codebatch.scheduling.analysis.throughput import WorkerThroughput
 from codebatch.scheduling.analysis.unit_queue import QueuePosition
 from codebatch.scheduling.analysis.worker_pool import WorkerPool
 from codebatch.scheduling.events import (
     DrainRequested,
-    Event,
     LeaseRefused,
     OutcomesCommitted,
     ProgressReport,
-    Ready,
+    SessionEvent,
     SessionStarted,
-    Surveyed,
     UnitDone,
     UnitKey,
     UnitReleased,
     WorkerId,
+    WorkerIdle,
     WorkerLost,
+    WorkerSurveyed,
 )
 
-STARTS_FAILED_MAX = 3
+FAILED_STARTS_MAX = 3
 """Number of failed starts in a row after which the number of workers may not grow any more."""
 
 
-class Session:
+class AnalysisSession:
     """The scheduling of one batch by one coordinator.
 
     The session ends when `handle` returns Complete, Drained or Break.
@@ -65,7 +74,7 @@ class Session:
 
     def __init__(
         self,
-        ledger: Ledger,
+        ledger: OutcomeLedger,
         *,
         costs: Mapping[ShardId, Sequence[float]],
         jobs: int,
@@ -94,142 +103,142 @@ class Session:
         self._starts_max = starts_max or jobs
         self._starts_failed = 0
         self._pool = WorkerPool()
-        self._throughput = Throughput(costs, self._pool.running, cost_per_worker)
-        self._victims = Victims(self._pool.running)
-        self._blame = Blame(jobs)
+        self._throughput = WorkerThroughput(costs, self._pool.running, cost_per_worker)
+        self._victims = StealCandidates(self._pool.running)
+        self._blame = DeathBlame(jobs)
         critical = critical_items(costs, jobs, cost_per_worker)
-        self._work = OpenUnits(ledger, self._pool, costs=costs, critical=critical, tasks=tasks, shards=shards)
+        self._open_units = OpenUnits(ledger, self._pool, costs=costs, critical=critical, tasks=tasks, shards=shards)
         self._epochs = {**(epochs or {}), **(leased or {})}
         for key in leased or {}:
-            self._work.hold(key)
+            self._open_units.hold_unit(key)
         self._draining = False
         self._ended = False
 
     @property
     def leased_elsewhere(self) -> frozenset[UnitKey]:
         """The open units that other processes have leased. The coordinator watches these processes."""
-        return self._work.foreign
+        return self._open_units.units_leased_elsewhere
 
     @property
     def is_waiting_for_processes(self) -> bool:
         """True if the queue is empty and workers are idle, while other processes have leased open units."""
-        return not self._work.queue and len(self._pool.running) < self._jobs and bool(self.leased_elsewhere)
+        return not self._open_units.queue and len(self._pool.running) < self._jobs and bool(self.leased_elsewhere)
 
     @property
     def is_working(self) -> bool:
         """True if a worker of this coordinator is starting or has a unit."""
         return bool(self._pool.running or self._pool.spawning)
 
-    def running_unit(self, worker: WorkerId) -> Unit | None:
+    def running_unit(self, worker: WorkerId) -> WorkUnit | None:
         """Return the present unit of a worker, or None."""
         return self._pool.running.get(worker)
 
-    def handle(self, event: Event) -> list[Action]:
+    def handle(self, event: SessionEvent) -> list[SessionAction]:
         """Update the state for an event. Return the actions to execute, in order."""
-        actions: list[Action] = []
+        actions: list[SessionAction] = []
         match event:
             case SessionStarted():
                 for shard in self.ledger.work:
-                    actions += self._work.reopen(shard)
-            case Ready(worker):
+                    actions += self._open_units.reopen_shard(shard)
+            case WorkerIdle(worker):
                 self._starts_failed = 0
                 self._pool.add_ready(worker)
             case LeaseRefused(worker, epoch):
                 actions += self._handle_refusal(worker, epoch)
             case UnitDone(worker, is_worn):
-                actions += self._finish(worker, is_worn=is_worn)
+                actions += self._finish_unit(worker, is_worn=is_worn)
             case OutcomesCommitted():
                 actions += self._handle_commits(event)
             case WorkerLost():
                 actions += self._handle_loss(event)
             case UnitReleased(key, epoch):
-                self._work.release(key)
+                self._open_units.release(key)
                 self._note_epoch(key, epoch)
-                actions += self._work.reopen(key[0])
-            case Surveyed(worker, position):
-                actions += self._steal(worker, position)
+                actions += self._open_units.reopen_shard(key[0])
+            case WorkerSurveyed(worker, position):
+                actions += self._steal_from_unit(worker, position)
             case ProgressReport():
                 self._throughput.observe(event)
                 actions += self._end_units_in_time()
             case DrainRequested():
                 self._draining = True
-        return actions + self._settle()
+        return actions + self._next_actions()
 
-    def _finish(self, worker: WorkerId, *, is_worn: bool) -> list[Action]:
+    def _finish_unit(self, worker: WorkerId, *, is_worn: bool) -> list[SessionAction]:
         unit = self._pool.finish(worker)
-        actions = self._pool.retire({worker}) if is_worn else []
+        actions = self._pool.retire_workers({worker}) if is_worn else []
         if unit is None:
             return actions
         self._throughput.finish(worker, unit)
-        return actions + self._work.reopen(unit.shard)
+        return actions + self._open_units.reopen_shard(unit.shard)
 
-    def _handle_commits(self, committed: OutcomesCommitted) -> list[Action]:
+    def _handle_commits(self, committed: OutcomesCommitted) -> list[SessionAction]:
         if any(commit.outcomes for commit in committed.commits):
             self._blame.forget_deaths()
-        return self._work.add_commits(committed.commits, committed.unreadable)
+        return self._open_units.add_commits(committed.commits, committed.unreadable)
 
-    def _handle_refusal(self, worker: WorkerId, epoch: int) -> list[Action]:
+    def _handle_refusal(self, worker: WorkerId, epoch: int) -> list[SessionAction]:
         unit = self._pool.finish(worker)
         assert unit is not None
         key = (unit.shard, unit.start)
         self._note_epoch(key, epoch)
-        self._work.hold(key)
-        return self._work.reopen(unit.shard)
+        self._open_units.hold_unit(key)
+        return self._open_units.reopen_shard(unit.shard)
 
     def _note_epoch(self, key: UnitKey, epoch: int) -> None:
         self._epochs[key] = max(epoch, self._epochs.get(key, 0))
 
-    def _handle_loss(self, lost: WorkerLost) -> list[Action]:
+    def _handle_loss(self, lost: WorkerLost) -> list[SessionAction]:
         if lost.worker in self._pool.retired:
             self._pool.retired.discard(lost.worker)
             return []
-        self._blame.count(lost)
+        self._blame.count_death(lost)
         is_started = lost.worker in self._pool.idle or lost.worker in self._pool.running
         unit = self._pool.remove(lost.worker)
         if not is_started:
             self._count_failed_start()
         if unit is None:
             return []
-        actions: list[Action] = []
+        actions: list[SessionAction] = []
         if lost.items is not None:
             first, end = lost.items
-            self._work.isolate(unit.shard, first, end)
-            if end == first + 1 and self._blame.charge((unit.shard, first), lost):
+            self._open_units.isolate_items(unit.shard, first, end)
+            if end == first + 1 and self._blame.charge_item((unit.shard, first), lost):
                 tasks = (lost.task,) if lost.task in unit.tasks else self.ledger.independent_tasks(unit.tasks)
-                actions += self._work.fail(unit.shard, first, tasks, lost.reason)
-        return actions + self._work.reopen(unit.shard)
+                actions += self._open_units.fail_item(unit.shard, first, tasks, lost.reason)
+        return actions + self._open_units.reopen_shard(unit.shard)
 
     def _count_failed_start(self) -> None:
         self._starts_failed += 1
-        if self._starts_failed >= STARTS_FAILED_MAX and self._pool.running:
-            self._jobs = self._pool.size
+        if self._starts_failed >= FAILED_STARTS_MAX and self._pool.running:
+            self._jobs = self._pool.live_count
 
-    def _settle(self) -> list[Action]:
+    def _next_actions(self) -> list[SessionAction]:
         """Return the actions that assign work and start workers.
 
         If the session is over, return the action that ends it.
         """
         if self._ended:
             return []
-        actions = self._work.reopen_projects()
+        actions = self._open_units.reopen_projects()
         if self._blame.is_on_machine:
             self._ended = True
-            return [*actions, Break(self._blame.deaths)]
+            return [*actions, EndBroken(self._blame.deaths)]
         if self._draining:
-            actions += self._pool.retire(set(self._pool.idle))
+            actions += self._pool.retire_workers(set(self._pool.idle))
             if not self._pool.running:
                 self._ended = True
-                actions.append(Drained() if self._work else Complete())
+                actions.append(EndDrained() if self._open_units else CompleteSession())
             return actions
-        if not self._work:
+        if not self._open_units:
             self._ended = True
-            return [*actions, *self._pool.retire(set(self._pool.idle)), Complete()]
-        actions += self._hand_out()
-        if self._pool.idle and not self._work.queue and (victim := self._victims.choose()) is not None:
+            return [*actions, *self._pool.retire_workers(set(self._pool.idle)), CompleteSession()]
+        actions += self._assign_open_units()
+        if self._pool.idle and not self._open_units.queue and (victim := self._victims.choose()) is not None:
             actions.append(SurveyWorker(victim))
         return actions + self._request_workers()
 
-    def _request_workers(self) -> list[Action]:
+    def _request_workers(self) -> list[SessionAction]:
         """Return actions that start missing workers.
 
         If idle workers may not take the queued units, because these need a new worker, the idle workers are stopped to
@@ -238,74 +247,74 @@ class Session:
         busy = len(self._pool.running) + self._pool.spawning
         if busy >= self._jobs:
             return []
-        idle = 0 if self._work.queue else len(self._pool.idle)
+        idle = 0 if self._open_units.queue else len(self._pool.idle)
         missing = min(self._needed_workers() - busy - idle, self._starts_max - self._pool.spawning)
         if missing <= 0:
             return []
-        excess = max(0, self._pool.size + missing - self._jobs)
-        actions = self._pool.retire(set(sorted(self._pool.idle)[:excess]))
+        excess = max(0, self._pool.live_count + missing - self._jobs)
+        actions = self._pool.retire_workers(set(sorted(self._pool.idle)[:excess]))
         self._pool.spawning += missing
-        return actions + [Spawn()] * missing
+        return actions + [SpawnWorker()] * missing
 
     def _needed_workers(self) -> int:
         if self._cost_per_worker:
-            useful_workers = self._throughput.workers_worth(self._work.queue.cost, self._work.queue.items)
+            useful_workers = self._throughput.workers_worth(self._open_units.queue.cost, self._open_units.queue.items)
         else:
-            useful_workers = len(self._pool.running) + self._work.queue.units
+            useful_workers = len(self._pool.running) + self._open_units.queue.units
         return min(self._jobs, useful_workers)
 
-    def _hand_out(self) -> list[Action]:
-        actions: list[Action] = []
-        waiting: list[tuple[QueuePosition, Unit]] = []
-        while self._pool.idle and (popped := self._work.pop()) is not None:
+    def _assign_open_units(self) -> list[SessionAction]:
+        actions: list[SessionAction] = []
+        waiting: list[tuple[QueuePosition, WorkUnit]] = []
+        while self._pool.idle and (popped := self._open_units.pop()) is not None:
             _, unit = popped
-            candidates = self._pool.fresh if self._blame.wants_fresh(unit) else self._pool.idle
+            candidates = self._pool.fresh if self._blame.wants_fresh_worker(unit) else self._pool.idle
             if candidates:
-                actions.append(self._assign(min(candidates), unit))
+                actions.append(self._assign_unit(min(candidates), unit))
             else:
                 waiting.append(popped)
         for place, unit in waiting:
-            self._work.queue.put_back(place, unit)
+            self._open_units.queue.put_back(place, unit)
         return actions
 
-    def _assign(self, worker: WorkerId, unit: Unit) -> Action:
+    def _assign_unit(self, worker: WorkerId, unit: WorkUnit) -> SessionAction:
         key = (unit.shard, unit.start)
         epoch = self._epochs[key] = self._epochs.get(key, 0) + 1
-        self._pool.assign(worker, unit)
-        self._victims.watch(worker, unit, self._work.queue.unit_cost(unit))
+        self._pool.assign_unit(worker, unit)
+        self._victims.add_candidate(worker, unit, self._open_units.queue.unit_cost(unit))
         return AssignUnit(worker, unit, epoch)
 
-    def _steal(self, worker: WorkerId, position: int) -> list[Action]:
+    def _steal_from_unit(self, worker: WorkerId, position: int) -> list[SessionAction]:
         """Divide the running unit of a surveyed worker after its current item into two parts of equal estimated cost.
 
         `position` is the worker's current item. An idle worker gets the second part.
         """
-        unit = self._victims.take(worker)
+        unit = self._victims.take_unit(worker)
         if unit is None:
             return []
         first = max(position + 1, unit.start + 1)
-        if first >= unit.end or not self._pool.idle or self._draining or not self._work.is_open(unit, first):
+        if first >= unit.end or not self._pool.idle or self._draining or not self._open_units.is_open(unit, first):
             return []
         costs = self._costs[unit.shard]
         left_cost = costs[unit.end] - costs[first]
         if self._victims.may_others_have_more_work(left_cost):
-            self._victims.watch(worker, unit, left_cost)
+            self._victims.add_candidate(worker, unit, left_cost)
             return []
-        middle = cut(costs, first, unit.end)
-        tail = unit.part(middle, unit.end, unit.tasks)
-        return [self._shrink(worker, middle), self._assign(min(self._pool.idle), tail)]
+        middle = split_item(costs, first, unit.end)
+        tail = unit.sub_unit(middle, unit.end, unit.tasks)
+        return [self._shrink_unit(worker, middle), self._assign_unit(min(self._pool.idle), tail)]
 
-    def _end_units_in_time(self) -> list[Action]:
+    def _end_units_in_time(self) -> list[SessionAction]:
         """Shorten each running unit that would last too long, and queue its last items as another unit."""
-        actions: list[Action] = []
+        actions: list[SessionAction] = []
         for worker, unit in tuple(self._pool.running.items()):
-            end = self._throughput.end_in_time(worker)
+            end = self._throughput.unit_end_in_time(worker)
             if end is not None:
-                actions += [self._shrink(worker, end), *self._work.reopen(unit.shard)]
+                actions += [self._shrink_unit(worker, end), *self._open_units.reopen_shard(unit.shard)]
         return actions
 
-    def _shrink(self, worker: WorkerId, end: int) -> Action:
+    def _shrink_unit(self, worker: WorkerId, end: int) -> SessionAction:
         unit = self._pool.running[worker]
-        shortened = self._pool.running[worker] = unit.part(unit.start, end, unit.tasks)
-        self._victims.watch(worker, shortened, self._work.queue.unit_cost(shortened))
+        shortened = self._pool.running[worker] = unit.sub_unit(unit.start, end, unit.tasks)
+        self._victims.add_candidate(worker, shortened, self._open_units.queue.unit_cost(shortened))
         return ShrinkUnit(worker, end)

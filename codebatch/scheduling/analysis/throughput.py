@@ -19,7 +19,7 @@ import bisect
 import math
 from collections.abc import Mapping, Sequence
 
-from codebatch.model.outcome import Unit
+from codebatch.model.outcome import WorkUnit
 from codebatch.model.shard import ShardId
 from codebatch.scheduling.events import ProgressReport, WorkerId
 
@@ -36,13 +36,13 @@ UNIT_SECONDS_MAX = 120.0
 """Maximum remaining time of a unit in seconds. A longer unit is shortened to half of this."""
 
 
-class Throughput:
+class WorkerThroughput:
     """The observed positions of the workers of one session. It sums the cost that they completed, and the seconds."""
 
     def __init__(
         self,
         costs: Mapping[ShardId, Sequence[float]],
-        running: Mapping[WorkerId, Unit],
+        running: Mapping[WorkerId, WorkUnit],
         cost_per_worker: float,
     ) -> None:
         """Start without observations. `costs` are as in Session. `running` is the live mapping of workers to units."""
@@ -50,7 +50,7 @@ class Throughput:
         self._running = running
         self._cost_per_worker = cost_per_worker
         self._positions: dict[WorkerId, int] = {}
-        self._worked: dict[WorkerId, float] = {}
+        self._working_seconds: dict[WorkerId, float] = {}
         self._setting_up: dict[WorkerId, float] = {}
         self._done = self._seconds = self._at_hand = 0.0
         self._new_done = self._new_seconds = 0.0
@@ -63,7 +63,7 @@ class Throughput:
         positions = dict(report.positions)
         for worker, unit in self._running.items():
             if worker in positions:
-                self._advance(worker, unit, positions[worker], report.seconds)
+                self._count_progress(worker, unit, positions[worker], report.seconds)
             else:
                 self._setting_up[worker] = self._setting_up.get(worker, 0.0) + report.seconds
         items = self._new_items / max(1, len(self._running))
@@ -73,9 +73,9 @@ class Throughput:
         self._new_done = self._new_seconds = 0.0
         self._new_items = 0
 
-    def finish(self, worker: WorkerId, unit: Unit) -> None:
+    def finish(self, worker: WorkerId, unit: WorkUnit) -> None:
         """Record that a worker has completed its whole unit."""
-        self._advance(worker, unit, unit.end, 0.0)
+        self._count_progress(worker, unit, unit.end, 0.0)
         del self._positions[worker]
 
     def workers_worth(self, queued_cost: float, queued_items: int) -> int:
@@ -85,41 +85,41 @@ class Throughput:
         """
         cost, items = queued_cost, queued_items
         for worker, unit in self._running.items():
-            position = self._position(worker, unit)
+            position = self._last_position(worker, unit)
             cost += self._costs[unit.shard][unit.end] - self._costs[unit.shard][position]
             items += max(1, unit.end - position)
-        share = self._share()
+        share = self._cost_worth_a_worker()
         return items if items * share <= cost else min(items, max(1, math.ceil(cost / share)))
 
-    def end_in_time(self, worker: WorkerId) -> int | None:
+    def unit_end_in_time(self, worker: WorkerId) -> int | None:
         """Return the item at which a worker's unit should end, or None if the unit does not last too long.
 
         The returned end is after the worker's current item.
         """
         unit = self._running[worker]
-        costs, position = self._costs[unit.shard], self._position(worker, unit)
-        if not self._seconds or costs[unit.end] - costs[position] <= UNIT_SECONDS_MAX * self._speed:
+        costs, position = self._costs[unit.shard], self._last_position(worker, unit)
+        if not self._seconds or costs[unit.end] - costs[position] <= UNIT_SECONDS_MAX * self._cost_per_second:
             return None
-        end = bisect.bisect(costs, costs[position] + UNIT_SECONDS_MAX / 2 * self._speed, position, unit.end)
+        end = bisect.bisect(costs, costs[position] + UNIT_SECONDS_MAX / 2 * self._cost_per_second, position, unit.end)
         return end if end < unit.end else None
 
     @property
-    def _speed(self) -> float:
+    def _cost_per_second(self) -> float:
         """The estimated cost that one worker completes in a second. Call this only if there are observations."""
         return (self._done + self._at_hand) / self._seconds
 
-    def _share(self) -> float:
+    def _cost_worth_a_worker(self) -> float:
         """Return the remaining cost per worker at which it is worthwhile to start one more worker."""
-        return self._start_seconds * self._speed if self._seconds else self._cost_per_worker
+        return self._start_seconds * self._cost_per_second if self._seconds else self._cost_per_worker
 
-    def _advance(self, worker: WorkerId, unit: Unit, reported: int, seconds: float) -> None:
-        before = self._position(worker, unit)
+    def _count_progress(self, worker: WorkerId, unit: WorkUnit, reported: int, seconds: float) -> None:
+        before = self._last_position(worker, unit)
         position = self._positions[worker] = min(max(reported, before), unit.end)
-        if worker not in self._worked:
+        if worker not in self._working_seconds:
             set_up = self._setting_up.pop(worker, 0.0)
             self._start_seconds = max(self._start_seconds, START_SECONDS + set_up)
-        worked = self._worked.get(worker, 0.0)
-        self._worked[worker] = worked + seconds
+        worked = self._working_seconds.get(worker, 0.0)
+        self._working_seconds[worker] = worked + seconds
         if worked >= self._start_seconds:
             costs = self._costs[unit.shard]
             self._new_seconds += seconds
@@ -127,7 +127,7 @@ class Throughput:
             self._new_items += position - before
             self._at_hand += costs[min(position + 1, unit.end)] - costs[position]
 
-    def _position(self, worker: WorkerId, unit: Unit) -> int:
+    def _last_position(self, worker: WorkerId, unit: WorkUnit) -> int:
         """Return the last known position of a worker in its unit, but at most the end of the unit.
 
         After its unit was shortened, the worker may already be past the new end.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from codebatch.model.outcome import Unit
+from codebatch.model.outcome import WorkUnit
 from codebatch.model.shard import ShardId
-from codebatch.scheduling.actions import Action, Retire
+from codebatch.scheduling.actions import RetireWorker, SessionAction
 from codebatch.scheduling.events import WorkerId
 
 
@@ -20,12 +20,12 @@ class WorkerPool(msgspec.Struct):
     spawning: int = 0
     idle: set[WorkerId] = msgspec.field(default_factory=set)
     fresh: set[WorkerId] = msgspec.field(default_factory=set)
-    running: dict[WorkerId, Unit] = msgspec.field(default_factory=dict)
+    running: dict[WorkerId, WorkUnit] = msgspec.field(default_factory=dict)
     retired: set[WorkerId] = msgspec.field(default_factory=set)
     _by_shard: dict[ShardId, set[WorkerId]] = msgspec.field(default_factory=dict)
 
     @property
-    def size(self) -> int:
+    def live_count(self) -> int:
         """The number of live workers, including those that are starting."""
         return self.spawning + len(self.idle) + len(self.running)
 
@@ -35,20 +35,20 @@ class WorkerPool(msgspec.Struct):
         self.idle.add(worker)
         self.fresh.add(worker)
 
-    def assign(self, worker: WorkerId, unit: Unit) -> None:
+    def assign_unit(self, worker: WorkerId, unit: WorkUnit) -> None:
         """Record that an idle worker gets a unit."""
         self.idle.discard(worker)
         self.fresh.discard(worker)
         self.running[worker] = unit
         self._by_shard.setdefault(unit.shard, set()).add(worker)
 
-    def finish(self, worker: WorkerId) -> Unit | None:
+    def finish(self, worker: WorkerId) -> WorkUnit | None:
         """Record that a worker is idle again. Return the unit that it had, or None."""
         unit = self._take_unit(worker)
         self.idle.add(worker)
         return unit
 
-    def remove(self, worker: WorkerId) -> Unit | None:
+    def remove(self, worker: WorkerId) -> WorkUnit | None:
         """Record the death of a worker in any state. Return the unit that it had, or None."""
         unit = self._take_unit(worker)
         if unit is None:
@@ -59,18 +59,18 @@ class WorkerPool(msgspec.Struct):
                 self.spawning -= 1
         return unit
 
-    def retire(self, workers: set[WorkerId]) -> list[Action]:
+    def retire_workers(self, workers: set[WorkerId]) -> list[SessionAction]:
         """Move idle workers to `retired`. Return the actions that stop them, in order of their IDs."""
         self.idle -= workers
         self.fresh -= workers
         self.retired |= workers
-        return [Retire(worker) for worker in sorted(workers)]
+        return [RetireWorker(worker) for worker in sorted(workers)]
 
-    def busy_in(self, shard: ShardId) -> list[Unit]:
+    def running_units_in(self, shard: ShardId) -> list[WorkUnit]:
         """Return the running units of a shard."""
         return [self.running[worker] for worker in self._by_shard.get(shard, ())]
 
-    def _take_unit(self, worker: WorkerId) -> Unit | None:
+    def _take_unit(self, worker: WorkerId) -> WorkUnit | None:
         unit = self.running.pop(worker, None)
         if unit is not None:
             self._by_shard[unit.shard].discard(worker)

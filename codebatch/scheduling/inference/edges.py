@@ -36,13 +36,13 @@ the position of a task in the list. Only the last two depend on the order of the
 
 _QUOTED_CHARACTERS_MAX = 100
 _TITLE_WORDS_MIN = 2
-_CERTAIN_WORDS = 3
-_JOINED_BEFORE = re.compile(
+_CERTAIN_TITLE_WORDS = 3
+_CONJUNCTION_BEFORE = re.compile(
     r"(?:the |task |tasks )*([\w.-]+)(?:\s*,\s*and\s+|\s*,\s*|\s+and\s+|\s*&\s*)\Z", re.IGNORECASE
 )
-_JOINED_BEHIND = re.compile(r"(?:\s*,\s*and\s+|\s*,\s*|\s+and\s+|\s*&\s*)(?:the |task )?([\w.-]*\w)", re.IGNORECASE)
-_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*[A-Za-z0-9]|[A-Za-z0-9]")
-_NUMBERED = re.compile(
+_CONJUNCTION_AFTER = re.compile(r"(?:\s*,\s*and\s+|\s*,\s*|\s+and\s+|\s*&\s*)(?:the |task )?([\w.-]*\w)", re.IGNORECASE)
+_NAME_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*[A-Za-z0-9]|[A-Za-z0-9]")
+_TASK_NUMBER = re.compile(
     r"(?P<kind>\b(?:tasks?|steps?)\s+(?:no\.?\s*|number\s+)?#?|(?<![\w#&/])#)(?P<number>\d{1,6})(?![\w.]*\w)",
     re.IGNORECASE,
 )
@@ -51,13 +51,13 @@ _FOREIGN_NUMBER = re.compile(
     r"\b(?:issues?|prs?|pull requests?|bugs?|tickets?|gh|mrs?|merge requests?|fix(?:es|ed)?|closes?)[\s:]*\Z",
     re.IGNORECASE,
 )
-_QUOTED = re.compile(r"`([^`]+)`|\"([^\"]+)\"|\u201c([^\u201d]+)\u201d|'([^']+)'|\*\*([^*]+)\*\*|\[([^\]]+)\]")
+_QUOTED_TEXT = re.compile(r"`([^`]+)`|\"([^\"]+)\"|\u201c([^\u201d]+)\u201d|'([^']+)'|\*\*([^*]+)\*\*|\[([^\]]+)\]")
 _LISTED_BETWEEN = re.compile(r"\s*,\s*(?:and\s+|&\s*)?|\s+(?:and|&|as well as|plus)\s+", re.IGNORECASE)
-_MARKS = re.compile(r"[`\"\u201c\u201d'\[\]]|\*\*|(?<!\w)[*_]+|[*_]+(?!\w)")
-_CALLED_TASK = re.compile(r"(?:the\s+)?tasks?\s+([\w.-]+)\Z", re.IGNORECASE)
-_NO_TASK = {"", "-", "none", "no", "nothing", "n/a", "na", "tbd"}
+_MARKUP = re.compile(r"[`\"\u201c\u201d'\[\]]|\*\*|(?<!\w)[*_]+|[*_]+(?!\w)")
+_TASK_WITH_NAME = re.compile(r"(?:the\s+)?tasks?\s+([\w.-]+)\Z", re.IGNORECASE)
+_WORDS_FOR_NO_TASK = {"", "-", "none", "no", "nothing", "n/a", "na", "tbd"}
 """Words that people write as a list entry if there is nothing to list."""
-_NUMBER_OF_ID = re.compile(r"\D*?0*(\d{1,6})(?=[-_.]|\Z)")
+_NUMBER_IN_ID = re.compile(r"\D*?0*(\d{1,6})(?=[-_.]|\Z)")
 
 
 class InferenceTask(NamedTuple):
@@ -87,13 +87,13 @@ class EdgeSelection(NamedTuple):
     rejections: list[tuple[CandidateEdge, str]]
 
 
-def infer(tasks: Sequence[InferenceTask]) -> list[CandidateEdge]:
+def infer_edges(tasks: Sequence[InferenceTask]) -> list[CandidateEdge]:
     """Return the candidate edges of tasks, the most confident first.
 
     For each pair of tasks, only the best candidate is returned.
     """
     best: dict[tuple[str, str], CandidateEdge] = {}
-    for edge in (*_by_files(tasks), *_by_names(tasks), *_by_paths(tasks)):
+    for edge in (*_edges_by_files(tasks), *_edges_by_names(tasks), *_edges_by_paths(tasks)):
         known = best.get((edge.task, edge.on))
         if edge.task != edge.on and (known is None or known.confidence < edge.confidence):
             best[edge.task, edge.on] = edge
@@ -118,7 +118,7 @@ def select_edges(
             continue
         if edge.confidence < confidence_min:
             selection.rejections.append((edge, f"its confidence is below {confidence_min:g}"))
-        elif path := _path(waits_for, edge.on, edge.task):
+        elif path := _shortest_path(waits_for, edge.on, edge.task):
             cycle = f"{' → '.join(path)} exists" if len(path) <= 6 else f"{path[0]} → … → {path[-1]} exists"
             selection.rejections.append((edge, f"it would create a cycle: {cycle}"))
         else:
@@ -127,7 +127,7 @@ def select_edges(
     return selection
 
 
-def _path(waits_for: Mapping[str, Sequence[str]], start: str, end: str) -> list[str]:
+def _shortest_path(waits_for: Mapping[str, Sequence[str]], start: str, end: str) -> list[str]:
     """Return a shortest path from `start` to `end`, in which each task needs the next.
 
     The list is empty if there is no path.
@@ -148,19 +148,19 @@ def _path(waits_for: Mapping[str, Sequence[str]], start: str, end: str) -> list[
     return []
 
 
-def _by_files(tasks: Sequence[InferenceTask]) -> Iterator[CandidateEdge]:
+def _edges_by_files(tasks: Sequence[InferenceTask]) -> Iterator[CandidateEdge]:
     """Yield an edge from each task to each task whose `outputs` overlap the first task's `inputs`."""
     writers = [(task, FilePatterns(task.outputs)) for task in tasks if task.outputs]
     for task in tasks:
         reads = FilePatterns(task.inputs) if task.inputs and writers else None
         for writer, writes in writers if reads is not None else ():
             assert reads is not None
-            shared = reads.shared_with(writes)
+            shared = reads.shared_pattern(writes)
             if shared is not None and writer.id != task.id:
                 yield CandidateEdge(task.id, writer.id, FILES_SURE, f"it reads {shared!r}, which {writer.id} writes")
 
 
-class _Names:
+class _TaskNames:
     """An index of the names of tasks: IDs, titles, and the numbers in IDs or in the list."""
 
     def __init__(self, tasks: Sequence[InferenceTask]) -> None:
@@ -169,13 +169,13 @@ class _Names:
         for task in tasks:
             titles.setdefault(_normalise_words(task.title), []).append(task.id)
         self._titles = {title: ids[0] for title, ids in titles.items() if title and len(ids) == 1}
-        self._long: dict[str, list[str]] = {}
+        self._long_titles: dict[str, list[str]] = {}
         for title in self._titles:
             if len(title.split()) >= _TITLE_WORDS_MIN:
-                self._long.setdefault(title.split()[0], []).append(title)
+                self._long_titles.setdefault(title.split()[0], []).append(title)
         numbers: dict[int, list[str]] = {}
         for task in tasks:
-            if match := _NUMBER_OF_ID.match(task.id):
+            if match := _NUMBER_IN_ID.match(task.id):
                 numbers.setdefault(int(match[1]), []).append(task.id)
         self._are_numbered = bool(numbers)
         self._numbers = {number: ids[0] for number, ids in numbers.items() if len(ids) == 1}
@@ -201,23 +201,25 @@ class _Names:
         Ignore other words.
         """
         for words in (listed.names, *_LISTED_BETWEEN.split(listed.names)):
-            bare = _MARKS.sub("", words).strip()
-            if (id_ := self._listed_one(bare, is_hard=listed.is_ambiguous and bare == words.strip())) is not None:
+            bare = _MARKUP.sub("", words).strip()
+            if (
+                id_ := self._match_listed_name(bare, is_hard=listed.is_ambiguous and bare == words.strip())
+            ) is not None:
                 yield id_, NAME_SURE
-            elif (match := _NUMBERED.match(bare)) is not None:
+            elif (match := _TASK_NUMBER.match(bare)) is not None:
                 numbers = list(self._iter_number_matches(bare, match))
                 if numbers and max(end for _, end, _, _ in numbers) == len(bare):
                     yield from ((id_, confidence) for _, _, id_, confidence in numbers)
 
-    def _listed_one(self, words: str, *, is_hard: bool) -> str | None:
+    def _match_listed_name(self, words: str, *, is_hard: bool) -> str | None:
         """Return the ID of the task that `words` name, or None.
 
         If `is_hard` is set, a common English word is not taken for an ID.
         """
-        if words.casefold() in _NO_TASK:
+        if words.casefold() in _WORDS_FOR_NO_TASK:
             return None
         plain = words.rpartition("/")[2].removesuffix(".md") if words.endswith(".md") else words
-        labelled = _CALLED_TASK.match(plain)
+        labelled = _TASK_WITH_NAME.match(plain)
         id_ = self._ids.get(plain.casefold()) or (self._ids.get(labelled[1].casefold()) if labelled else None)
         if id_ is None:
             return self._titles.get(_normalise_words(words))
@@ -225,21 +227,21 @@ class _Names:
 
     def _iter_matches(self, region: DependencyText) -> Iterator[tuple[int, int, str, float]]:
         remaining_words = region.words
-        for match in _QUOTED.finditer(remaining_words):
+        for match in _QUOTED_TEXT.finditer(remaining_words):
             words = next(group for group in match.groups() if group is not None)
             id_ = self._ids.get(words.casefold()) or self._titles.get(_normalise_words(words))
             if id_ is not None:
                 yield match.start(), match.end(), id_, NAME_SURE
-        for match in _NUMBERED.finditer(remaining_words):
+        for match in _TASK_NUMBER.finditer(remaining_words):
             yield from self._iter_number_matches(remaining_words, match)
-        for match in _WORD.finditer(remaining_words):
+        for match in _NAME_WORD.finditer(remaining_words):
             word = match[0].casefold().removesuffix(".md")
             id_ = self._ids.get(word)
             if id_ is not None and self._is_used_as_id(region, match, word):
                 yield match.start(), match.end(), id_, NAME_SURE
-            for title in self._long.get(word, ()):
+            for title in self._long_titles.get(word, ()):
                 end = match.start() + len(title)
-                is_all = len(title.split()) >= _CERTAIN_WORDS or self._is_all(region, match.start(), end)
+                is_all = len(title.split()) >= _CERTAIN_TITLE_WORDS or self._is_all(region, match.start(), end)
                 if (
                     remaining_words[match.start() : end].casefold() == title
                     and not remaining_words[end : end + 1].isalnum()
@@ -262,9 +264,9 @@ class _Names:
     def _is_all(self, region: DependencyText, start: int, end: int) -> bool:
         """Return whether the sentence names only IDs to wait for, after a keyword that has no other use."""
         before, behind = region.words[:start], region.words[end:]
-        while (match := _JOINED_BEFORE.search(before)) and match[1].casefold() in self._ids:
+        while (match := _CONJUNCTION_BEFORE.search(before)) and match[1].casefold() in self._ids:
             before = before[: match.start()]
-        while (match := _JOINED_BEHIND.match(behind)) and match[1].casefold() in self._ids:
+        while (match := _CONJUNCTION_AFTER.match(behind)) and match[1].casefold() in self._ids:
             behind = behind[match.end() :]
         return not region.is_hard and before.strip("`'\"* ").casefold() in ("", "the") and is_fully_read(behind)
 
@@ -281,50 +283,50 @@ class _Names:
             match = _MORE_NUMBERS.match(following_text, match.end())
 
 
-def _by_names(tasks: Sequence[InferenceTask]) -> Iterator[CandidateEdge]:
+def _edges_by_names(tasks: Sequence[InferenceTask]) -> Iterator[CandidateEdge]:
     """Yield an edge from each task to each task for which the first task's text explicitly waits."""
-    names = _Names(tasks)
+    names = _TaskNames(tasks)
     for task in tasks:
         for sentence in (*iter_sentences(task.title), *iter_sentences(task.text)):
             for region in iter_regions(sentence):
                 for on, confidence in names.iter_named(region):
-                    yield CandidateEdge(task.id, on, confidence, f"its text: {_quote(sentence)}")
+                    yield CandidateEdge(task.id, on, confidence, f"its text: {_quote_excerpt(sentence)}")
         for listed in iter_label_entries(task.text):
             for on, confidence in names.iter_listed_tasks(listed):
-                yield CandidateEdge(task.id, on, confidence, f"its text: {_quote(listed.text)}")
+                yield CandidateEdge(task.id, on, confidence, f"its text: {_quote_excerpt(listed.text)}")
 
 
-def _by_paths(tasks: Sequence[InferenceTask]) -> Iterator[CandidateEdge]:
+def _edges_by_paths(tasks: Sequence[InferenceTask]) -> Iterator[CandidateEdge]:
     """Yield edges between tasks that mention the same file.
 
     A task needs the tasks that create a file which it mentions. If two tasks change the same file, the later task in
     the list needs the earlier one.
     """
     mentions = {task.id: mentioned_files(f"{task.title}\n\n{task.text}") for task in tasks}
-    creators = _by_path({id_: files.created for id_, files in mentions.items()})
-    changers = _by_path({id_: files.changed for id_, files in mentions.items()})
+    creators = _tasks_by_path({id_: files.created for id_, files in mentions.items()})
+    changers = _tasks_by_path({id_: files.changed for id_, files in mentions.items()})
     for task in tasks:
-        yield from _by_created(task.id, mentions, creators)
+        yield from _edges_by_created_files(task.id, mentions, creators)
     for path, ids in changers.items():
         for earlier, later in pairwise(ids):
-            why = f"both change {path}: {_quote(mentions[later].changed[path])}"
+            why = f"both change {path}: {_quote_excerpt(mentions[later].changed[path])}"
             yield CandidateEdge(later, earlier, CHANGED_SURE, why)
 
 
-def _by_created(
+def _edges_by_created_files(
     task: str, mentions: Mapping[str, MentionedFiles], creators: Mapping[str, Sequence[str]]
 ) -> Iterator[CandidateEdge]:
     for path, sentence in mentions[task].named.items():
         if path not in mentions[task].created:
             for creator in creators.get(path, ()):
                 if creator != task:
-                    reason = f"{creator} creates this file: {_quote(mentions[creator].created[path])}"
+                    reason = f"{creator} creates this file: {_quote_excerpt(mentions[creator].created[path])}"
                     yield CandidateEdge(
-                        task, creator, CREATED_SURE, f"its text mentions {path}: {_quote(sentence)}; {reason}"
+                        task, creator, CREATED_SURE, f"its text mentions {path}: {_quote_excerpt(sentence)}; {reason}"
                     )
 
 
-def _by_path(paths_by_task: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
+def _tasks_by_path(paths_by_task: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
     ids: dict[str, list[str]] = {}
     for id_, paths in paths_by_task.items():
         for path in paths:
@@ -336,6 +338,6 @@ def _normalise_words(words: str) -> str:
     return " ".join(words.casefold().strip(" .:!").split())
 
 
-def _quote(sentence: str) -> str:
+def _quote_excerpt(sentence: str) -> str:
     excerpt = sentence if len(sentence) <= _QUOTED_CHARACTERS_MAX else f"{sentence[:_QUOTED_CHARACTERS_MAX].rstrip()}…"
     return f"\u201c{excerpt}\u201d"

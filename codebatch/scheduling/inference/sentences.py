@@ -12,8 +12,8 @@ from itertools import islice
 from typing import NamedTuple
 
 _CODE_BLOCK = re.compile(r"^ {0,3}(?=(```+|~~~+))\1[^\n]*\n.*?(?:^ {0,3}\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
-_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_NO_WORDS = re.compile(
+_HTML_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_ADDRESS = re.compile(
     r"(?<![\w+.-])[a-z][a-z0-9+.-]{0,20}://[^\s)>\]`\"']+"
     r"|(?<![\w.+-])[\w.+-]{1,64}@[\w-]+\.[\w.]+|\bwww\.[^\s)>\]`\"']+",
     re.IGNORECASE,
@@ -22,8 +22,8 @@ _SENTENCE_END = re.compile(
     r"(?<=[.!?])[\"')*_]*\s+(?=[\"'(*_`]*[A-Z0-9`#])|\n\s*\n|\n(?=\s*(?:[-*+]|\d+[.)]|#+|>)\s)|;\s"
 )
 _ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|cf|etc|vs|approx|no|fig)\.\s*\Z", re.IGNORECASE)
-_ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]|\Z)")
-_LEAD = re.compile(r"[ \t]*(?:[-*+]|\d+[.)]|#+|>)[ \t]+(?:\[[ xX]\][ \t]+)?")
+_LIST_ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]|\Z)")
+_LINE_LEAD = re.compile(r"[ \t]*(?:[-*+]|\d+[.)]|#+|>)[ \t]+(?:\[[ xX]\][ \t]+)?")
 _TEXT_CHARACTERS_MAX = 100_000
 _SENTENCE_CHARACTERS_MAX = 2_000
 _REGIONS_MAX = 20
@@ -31,14 +31,14 @@ _PATHS_MAX = 50
 _BEFORE_CHARACTERS_MAX = 200
 
 # Keywords that precede the names of needed tasks.
-_WAITS = re.compile(
+_DEPENDENCY_KEYWORD = re.compile(
     r"\b(?:(?P<soft>(?:depend(?:s|ing)?|dependent) (?:up)?on|blocked (?:by|on)|builds? (?:up)?on|waits? (?:for|on)"
     r"|waiting (?:for|on)|prerequisites?:?(?: is| are)?|after|as soon as|(?:not|n't|wait)(?: \w+){0,3} until"
     r"|once(?! (?:upon|in|again|more|or|a)\b)|when)"
     r"|(?P<hard>requires?|needs?)):?\s+",
     re.IGNORECASE,
 )
-_NEGATED = re.compile(
+_NEGATION = re.compile(
     r"\b(?:not|never|no(?: longer| need)?|without|nothing|neither|nor|cannot|unlike|used to|instead of|rather than"
     r"|before or|removed?|independent(?:ly)? of)\b(?:\W+\w+){0,3}\W*\Z"
     r"|n't(?:\W+\w+){0,3}\W*\Z",
@@ -48,7 +48,7 @@ _OTHER_SUBJECT = re.compile(
     r"(?:\b(?:task|step|issue|ticket)\s+[\w.-]+|#\d+|(?<!\S)\(?\d[\w.]*-[\w.-]+)\)?\s*\Z", re.IGNORECASE
 )
 """Another task as the grammatical subject: the sentence describes what that task needs, not what this task needs."""
-_ENDED = re.compile(
+_ENDED_VERB = re.compile(
     r"\b(?:is|are|was|has been|have been|has|have|gets?|got|being)?\s*\b(?:done|finished|complete|completed|ready"
     r"|in place|there|merged|landed"
     r"|available|over|through|exists?|ends?|ended|finishes|completes|lands|succeeds|passes)\b",
@@ -58,21 +58,21 @@ _REGION_END = re.compile(
     r"[,;:()\u2014]| - |\b(?:then|so|because|but|before|which|that|see|like|unlike|while|although|to make|in order)\b",
     re.IGNORECASE,
 )
-_ENUMERATED = re.compile(r"\s*,?\s*(?:and|or|&|as well as|plus)?\s*", re.IGNORECASE)
+_ENUMERATION_SEPARATOR = re.compile(r"\s*,?\s*(?:and|or|&|as well as|plus)?\s*", re.IGNORECASE)
 
 _EXTENSIONS = (
     "bash|c|cc|cfg|cjs|conf|cpp|cs|css|csv|env|go|gql|graphql|h|hcl|hpp|html|ini|ipynb|java|js|json|jsonl|jsx|kt|lock|lua"
     "|md|mdx|mjs|php|prisma|proto|ps1|py|pyi|rb|rs|rst|scala|scss|sh|sql|svelte|svg|swift|tf|toml|ts|tsx|txt|vue|xml|yaml"
     "|yml|zig"
 )
-_PATH = re.compile(
+_FILE_PATH = re.compile(
     r"(?P<quote>`?)(?<![\w@/.$~-])(?P<path>\.{0,2}/?(?:[\w.@+-]+/)*[\w.@+-]*\.[A-Za-z]\w{0,7}|Dockerfile|Makefile)"
     r"(?![\w/*{(-]|\.\w)(?(quote)`?)"
 )
-_KNOWN = re.compile(rf"[\w.@+-]*[\w]\.(?:{_EXTENSIONS})\Z|Dockerfile\Z|Makefile\Z")
-_PRODUCT = re.compile(r"[A-Z]\w*\.(?:js|io|ai|net|NET)\Z")
+_KNOWN_FILE_NAME = re.compile(rf"[\w.@+-]*[\w]\.(?:{_EXTENSIONS})\Z|Dockerfile\Z|Makefile\Z")
+_PRODUCT_NAME = re.compile(r"[A-Z]\w*\.(?:js|io|ai|net|NET)\Z")
 
-_NEW_THINGS = (
+_NEW_THING_PATTERN = (
     r"(?:(?:a|an|the|one|our|its|new|empty|initial|small|simple|basic|shared|first|separate|short|central"
     r"|single|missing"
     r"|file|files|module|script|helper|class|component|page|view|migration|schema|config|configuration|test"
@@ -83,19 +83,19 @@ _NEW_THINGS = (
     r"|[\w-]+(?= (?:file|module|script|helper|class|component|page|migration|test|service|model|config)\b)"
     r"|(?:file|module|script|class|component|helper|service)\b)\s+){0,6}"
 )
-_CREATES = re.compile(
+_CREATING_VERB = re.compile(
     rf"\b(?P<verb>create|add|write|generate|introduce|scaffold|creating|adding|writing|generating|creates|adds|writes"
-    rf"|generates|introduces)\s+{_NEW_THINGS}\Z",
+    rf"|generates|introduces)\s+{_NEW_THING_PATTERN}\Z",
     re.IGNORECASE,
 )
-_WRITES_TO = re.compile(
+_WRITING_VERB = re.compile(
     r"\b(?:write|generate|save|export|output|dump|store|put|writes|generates|saves|exports|outputs|dumps)\s"
     r"(?:(?!\b(?:to|into|from|for|in)\b)[^,;:]){0,80}?\b(?:to|into)\s+(?:a |the )?(?:new )?(?:file )?\Z",
     re.IGNORECASE,
 )
 _THIRD_PERSON = re.compile(r"s\Z")
 _OWN_SUBJECT = re.compile(r"\A\W*(?:this(?: task| step| change| one)?|it|the task|which|and|also)?\s*\Z", re.IGNORECASE)
-_CHANGES = re.compile(
+_CHANGING_VERB = re.compile(
     r"\b(?:change|edit|update|modify|extend|refactor|rewrite|fix|rename|move|delete|remove|drop|replace"
     r"|migrate|convert|adjust"
     r"|append|patch|add|implement|put|insert|wire|register|improve|clean up|simplify|split|speed up|port"
@@ -104,7 +104,7 @@ _CHANGES = re.compile(
     r"(?P<between>[^;:]*)\Z",
     re.IGNORECASE,
 )
-_ONLY_READ = re.compile(
+_READING_PHRASE = re.compile(
     r"\b(?:according|described?|documented|specified|reported|listed|from|using|via|like|see|as in|per|against"
     r"|with|for|so|by"
     r"|compare|read|reads|unlike|instead|than|based|without|not|similar|same|where|which|that|mentioned|of"
@@ -112,9 +112,11 @@ _ONLY_READ = re.compile(
     r"|and (?:check|run|read|see|verify|compare))\b",
     re.IGNORECASE,
 )
-_NEEDS_PLACE = {"add", "implement", "put", "insert", "wire", "register", "make", "use", "call", "document", "expose",
-                "handle", "log", "enable", "disable"}  # fmt: skip
-_ASIDE = re.compile(
+_VERBS_NEEDING_PREPOSITION = {
+    "add", "call", "disable", "document", "enable", "expose", "handle", "implement", "insert", "log", "make", "put",
+    "register", "use", "wire",
+}  # fmt: skip
+_REFERENCE_PHRASE = re.compile(
     r"\b(?:see(?: also)?|cf\.?|e\.g\.?|for example|compare|unlike|instead of|like|similar to|as in|(?:not|n't"
     r"|never|without)\W+(?:\w+\W+)?"
     r"(?:touch\w*|chang\w*|edit\w*|modify\w*|look\w*|need\w*|us\w+)|ignore|leave|except|inspired by|copy of"
@@ -143,7 +145,7 @@ class MentionedFiles(NamedTuple):
     named: dict[str, str]
 
 
-def readable(text: str) -> str:
+def readable_text(text: str) -> str:
     """Return the beginning of a text without code blocks, comments, URLs and e-mail addresses."""
     text = text[:_TEXT_CHARACTERS_MAX].replace("\r\n", "\n")
     # Each substitution is made only if its delimiter occurs, because searching a delimiter is faster than a
@@ -153,9 +155,9 @@ def readable(text: str) -> str:
     if "\n    " in text or "\n\t" in text:
         text = _without_indented_code(text)
     if "<!--" in text:
-        text = _COMMENT.sub(" ", text)
+        text = _HTML_COMMENT.sub(" ", text)
     if "@" in text or "://" in text or "www." in text.lower():
-        text = _NO_WORDS.sub("\u2026", text)
+        text = _ADDRESS.sub("\u2026", text)
     return text
 
 
@@ -174,7 +176,7 @@ def _without_indented_code(text: str) -> str:
             continue
         is_deep = line.startswith(("    ", "\t"))
         if not (is_code and is_deep):
-            is_list = _ITEM.match(line) is not None or (is_list and (not is_begin or line.startswith((" ", "\t"))))
+            is_list = _LIST_ITEM.match(line) is not None or (is_list and (not is_begin or line.startswith((" ", "\t"))))
         is_code = is_deep and not is_list and (is_begin or is_code)
         if is_code:
             lines[place] = ""
@@ -184,7 +186,7 @@ def _without_indented_code(text: str) -> str:
 
 def iter_sentences(text: str) -> Iterator[str]:
     """Yield the sentences of a text in order, without code blocks, comments and addresses."""
-    text = readable(text)
+    text = readable_text(text)
     at = 0
     for match in _SENTENCE_END.finditer(text):
         if _ABBREVIATION.search(text, max(at, match.start() - 12), match.end()):
@@ -195,7 +197,7 @@ def iter_sentences(text: str) -> Iterator[str]:
 
 
 def _as_sentence(piece: str) -> Iterator[str]:
-    lead = _LEAD.match(piece)
+    lead = _LINE_LEAD.match(piece)
     words = " ".join((piece[lead.end() :] if lead else piece).split())
     if words:
         yield words[:_SENTENCE_CHARACTERS_MAX]
@@ -203,15 +205,15 @@ def _as_sentence(piece: str) -> Iterator[str]:
 
 def iter_regions(sentence: str) -> Iterator[DependencyText]:
     """Yield the parts of a sentence that explicitly name needed tasks."""
-    for match in islice(_WAITS.finditer(sentence), _REGIONS_MAX):
+    for match in islice(_DEPENDENCY_KEYWORD.finditer(sentence), _REGIONS_MAX):
         word = match[0].strip().lower()
         is_until = word.endswith("until")
-        if not is_until and _NEGATED.search(sentence[: match.start()]):
+        if not is_until and _NEGATION.search(sentence[: match.start()]):
             continue
         if _OTHER_SUBJECT.search(sentence, max(0, match.start() - _BEFORE_CHARACTERS_MAX), match.start()):
             continue
         following_text = sentence[match.end() :]
-        if word == "when" and not _ENDED.search(following_text.split(",")[0]):
+        if word == "when" and not _ENDED_VERB.search(following_text.split(",")[0]):
             continue
         yield DependencyText(following_text, sentence, match["hard"] is not None)
 
@@ -223,7 +225,7 @@ def is_region_end(text: str, at: int) -> bool:
 
 def is_enumerated(text: str, start: int, end: int) -> bool:
     """Return whether the text between two positions consists only of list separators, such as commas and `and`."""
-    return _ENUMERATED.fullmatch(text, start, end) is not None
+    return _ENUMERATION_SEPARATOR.fullmatch(text, start, end) is not None
 
 
 def is_fully_read(text: str) -> bool:
@@ -234,7 +236,7 @@ def is_fully_read(text: str) -> bool:
     return (
         not text.strip(" .!`'\"*")
         or text.lstrip("`'\"* ")[:1] in (",", ".")
-        or bool(_ENDED.match(text.lstrip("`'\"* ")))
+        or bool(_ENDED_VERB.match(text.lstrip("`'\"* ")))
     )
 
 
@@ -252,16 +254,16 @@ def mentioned_files(text: str) -> MentionedFiles:
             into: dict[str, str] | None
             if last[1] is not None and is_enumerated(sentence, last[0], start):
                 into = last[1]
-            elif _creates(before):
+            elif _creates_file(before):
                 into = files.created
-            elif _changes(before):
+            elif _changes_file(before):
                 into = files.changed
             else:
                 into = None
             last = (end, into)
             if into is not None:
                 into.setdefault(path, sentence)
-            if not _ASIDE.search(before):
+            if not _REFERENCE_PHRASE.search(before):
                 files.named.setdefault(path, sentence)
     for path in files.created:
         files.changed.pop(path, None)
@@ -269,35 +271,35 @@ def mentioned_files(text: str) -> MentionedFiles:
 
 
 def _iter_paths(sentence: str) -> Iterator[tuple[str, int, int]]:
-    for match in _PATH.finditer(sentence):
+    for match in _FILE_PATH.finditer(sentence):
         path = match["path"]
         is_quoted = bool(match["quote"]) and match[0].endswith("`")
-        if not is_quoted and (("/" not in path and not _KNOWN.match(path)) or _PRODUCT.match(path)):
+        if not is_quoted and (("/" not in path and not _KNOWN_FILE_NAME.match(path)) or _PRODUCT_NAME.match(path)):
             continue
-        if "/" in path and not is_quoted and not _KNOWN.match(path.rpartition("/")[2]):
+        if "/" in path and not is_quoted and not _KNOWN_FILE_NAME.match(path.rpartition("/")[2]):
             continue
-        if is_quoted and "/" not in path and not _KNOWN.match(path):
+        if is_quoted and "/" not in path and not _KNOWN_FILE_NAME.match(path):
             continue  # For example `user.name` is not a file.
         path = path.removeprefix("./").removeprefix("/")
         if ".." not in path:
             yield path, match.start(), match.end()
 
 
-def _creates(before: str) -> bool:
-    if _WRITES_TO.search(before):
-        return not _NEGATED.search(before[: _match_start(_WRITES_TO, before)])
-    match = _CREATES.search(before)
-    if match is None or _NEGATED.search(before[: match.start()]):
+def _creates_file(before: str) -> bool:
+    if _WRITING_VERB.search(before):
+        return not _NEGATION.search(before[: _match_start(_WRITING_VERB, before)])
+    match = _CREATING_VERB.search(before)
+    if match is None or _NEGATION.search(before[: match.start()]):
         return False
     return not _THIRD_PERSON.search(match["verb"]) or bool(_OWN_SUBJECT.match(before[: match.start()]))
 
 
-def _changes(before: str) -> bool:
-    match = _CHANGES.search(before)
-    if match is None or _NEGATED.search(before[: match.start()]) or _ONLY_READ.search(match["between"]):
+def _changes_file(before: str) -> bool:
+    match = _CHANGING_VERB.search(before)
+    if match is None or _NEGATION.search(before[: match.start()]) or _READING_PHRASE.search(match["between"]):
         return False
     verb = match[0].split()[0].lower()
-    return verb not in _NEEDS_PLACE or bool(
+    return verb not in _VERBS_NEEDING_PREPOSITION or bool(
         re.search(r"\b(?:in|to|into|inside|within)\s+(?:the\s+)?\Z", match["between"])
     )
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from codebatch.model.digest import digest_bytes
 from codebatch.model.work.command import CommandId
-from codebatch.model.work.work_batch import Policy
+from codebatch.model.work.work_batch import TaskPolicy
 
-JITTER = 0.25
+JITTER_SHARE_MAX = 0.25
 """Maximum jitter as a share of the waiting time.
 
 The jitter is computed from a digest, so a replay computes the same times.
@@ -15,10 +15,10 @@ The jitter is computed from a digest, so a replay computes the same times.
 _DRAWN_BITS = 48
 
 
-def backoff_seconds(policy: Policy, failed_tries: int, *, batch: str, command: CommandId, round_: int) -> float:
+def backoff_seconds(policy: TaskPolicy, failed_tries: int, *, batch: str, command: CommandId, round_: int) -> float:
     """Return the seconds to wait before the attempt in round `round_`, after `failed_tries` failed tries."""
     seconds = min(policy.backoff_seconds, policy.backoff_seconds_max)
     for _ in range(failed_tries - 1):
         seconds = min(seconds * policy.backoff_factor, policy.backoff_seconds_max)
     drawn = int(digest_bytes(f"{batch}\0{command}\0{round_}".encode())[: _DRAWN_BITS // 4], 16)
-    return seconds * (1 + JITTER * drawn / (1 << _DRAWN_BITS))
+    return seconds * (1 + JITTER_SHARE_MAX * drawn / (1 << _DRAWN_BITS))

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from codebatch.model.digest import Digest
-from codebatch.model.work.work_batch import IfInterrupted
+from codebatch.model.work.work_batch import InterruptedAction
 from codebatch.scheduling.events import WorkerId
 from codebatch.scheduling.lifecycle import BatchState, CommandState, work_state
 from codebatch.scheduling.work.attempt_histories import AttemptHistories
 from codebatch.scheduling.work.command_plan import CommandPlan
 from codebatch.scheduling.work.command_queue import CommandQueue
 from codebatch.scheduling.work.command_states import CommandStates
-from codebatch.scheduling.work.events import Conclusion
-from codebatch.scheduling.work.interruptions import Interruptions
+from codebatch.scheduling.work.events import AttemptOutcome
+from codebatch.scheduling.work.interruptions import InterruptionRules
 from codebatch.scheduling.work.live_questions import LiveCommandQuestions
 from codebatch.scheduling.work.open_rule import CommandStateRule
 from codebatch.scheduling.work.prefetch import PrefetchedCommands
@@ -29,24 +29,24 @@ class CommandBatch:
         self._histories = AttemptHistories(epochs)
         self._requests = RequestLog({id_: item for item, id_ in enumerate(agenda.ids)})
         self._states = CommandStates(agenda, self._histories, self._requests)
-        self._interruptions = Interruptions(agenda, self._histories, self._requests)
+        self._interruptions = InterruptionRules(agenda, self._histories, self._requests)
         self._queue = CommandQueue(agenda, self._is_startable, self._states.closed_pools)
         self._live_questions = LiveCommandQuestions(self._histories, self._requests, self._queue)
-        self._foreign: set[int] = set()
-        self._at: dict[int, WorkerId] = {}
+        self._adopted_items: set[int] = set()
+        self._worker_by_item: dict[int, WorkerId] = {}
         self._running: dict[WorkerId, int] = {}
         self._prefetched = PrefetchedCommands()
-        self._settling: set[int] = set()
+        self._settling_items: set[int] = set()
 
     @property
-    def adopted(self) -> frozenset[int]:
+    def adopted_items(self) -> frozenset[int]:
         """Items whose commands run in workers of earlier coordinators. The coordinator watches these workers."""
-        return frozenset(self._foreign)
+        return frozenset(self._adopted_items)
 
     @property
-    def running(self) -> frozenset[int]:
+    def running_items(self) -> frozenset[int]:
         """All running items, including those in workers of earlier coordinators."""
-        return frozenset(self._foreign.union(self._at))
+        return frozenset(self._adopted_items.union(self._worker_by_item))
 
     @property
     def leased_items(self) -> dict[int, tuple[int, WorkerId]]:
@@ -54,8 +54,12 @@ class CommandBatch:
 
         Maps each item to its lease epoch and its worker.
         """
-        queued = {start.item: (start.epoch, start.worker) for start in self._prefetched.queued}
-        return queued | {item: (self.epoch(item), worker) for item, worker in self._at.items() if self._runs(item)}
+        queued = {start.item: (start.epoch, start.worker) for start in self._prefetched.queued_starts}
+        return queued | {
+            item: (self.last_epoch(item), worker)
+            for item, worker in self._worker_by_item.items()
+            if self._is_running(item)
+        }
 
     @property
     def handled_request_count(self) -> int:
@@ -78,30 +82,30 @@ class CommandBatch:
 
     def next_item(self, worker: WorkerId) -> int | None:
         """Return the next item that is queued at a worker, or None."""
-        start = self._prefetched.next(worker)
+        start = self._prefetched.next_start(worker)
         return None if start is None else start.item
 
-    def epoch(self, item: int) -> int:
+    def last_epoch(self, item: int) -> int:
         """Return the highest lease epoch of an item. If its worker is about to lease it, that lease counts too."""
-        return self._histories.epoch(item)
+        return self._histories.last_epoch(item)
 
-    def attempt(self, item: int) -> tuple[int, int]:
+    def last_attempt(self, item: int) -> tuple[int, int]:
         """Return the round and epoch of the last attempt of an item, which may still run.
 
         Return (0, 0) if the item never began.
         """
-        return self._histories.attempt(item)
+        return self._histories.last_attempt(item)
 
-    def conclusion(self, item: int) -> Conclusion | None:
+    def last_outcome(self, item: int) -> AttemptOutcome | None:
         """Return the outcome of an item in its highest round, or None."""
-        return self._histories.last(item)
+        return self._histories.last_outcome(item)
 
-    def previous(self, item: int) -> Conclusion | None:
+    def last_begun_outcome(self, item: int) -> AttemptOutcome | None:
         """Return the outcome of the last attempt that a worker began, or None.
 
         Outcomes without execution are skipped.
         """
-        return self._histories.last_begun(item)
+        return self._histories.last_begun_outcome(item)
 
     @property
     def state_rule(self) -> CommandStateRule:
@@ -119,12 +123,12 @@ class CommandBatch:
 
     def wait_seconds(self, item: int) -> float:
         """Return the whole waiting time in seconds before the next try of an item in state WAITING."""
-        return self._states.wake(item).seconds
+        return self._states.wait_timer(item).seconds
 
     def question(self, item: int) -> Digest | None:
         """Return the digest of the question that a BLOCKED item waits for, or None."""
-        if self._runs(item):
-            return self._live_questions.question(item)
+        if self._is_running(item):
+            return self._live_questions.open_question(item)
         waiting = self._states.question(item)
         return None if waiting is None else waiting.digest
 
@@ -135,59 +139,63 @@ class CommandBatch:
         """
         return self._interruptions.find_stop(item, epoch)
 
-    def stops(self, item: int) -> Mapping[int, AttemptStop]:
+    def stops_by_epoch(self, item: int) -> Mapping[int, AttemptStop]:
         """Map the lease epochs of an item's stopped attempts to the reasons.
 
         Stopped attempts that have an outcome are included.
         """
-        return self._interruptions.stops(item)
+        return self._interruptions.stops_by_epoch(item)
 
-    def after_interruption(self, item: int, epoch: int) -> IfInterrupted:
+    def after_interruption(self, item: int, epoch: int) -> InterruptedAction:
         """Return what happens next to an item after its attempt with the lease epoch `epoch`.
 
         The attempt must have ended without an outcome.
         """
-        return self._interruptions.follows(item, epoch)
+        return self._interruptions.next_action(item, epoch)
 
     @property
     def is_expired(self) -> bool:
         """True if the batch has reached its time limit, and no later request has opened it again."""
         return self._requests.is_expired
 
-    def cause(self, item: int) -> int:
+    def skip_cause(self, item: int) -> int:
         """Return the item that caused a skipped item to be skipped.
 
         If a request skipped the item, return the item itself.
         """
-        return self._states.graph.cause(item)
+        return self._states.graph.skip_cause(item)
 
     def state(self, item: int) -> CommandState:
         """Return the state of a command."""
-        if self._runs(item):
-            return CommandState.RUNNING if self._live_questions.question(item) is None else CommandState.BLOCKED
-        return self._states.ended(item) or self._states.open_state(item, is_judged=self._needs_settling(item))
+        if self._is_running(item):
+            return CommandState.RUNNING if self._live_questions.open_question(item) is None else CommandState.BLOCKED
+        return self._states.final_state(item) or self._states.open_state(item, is_judged=self._needs_settling(item))
 
     def states(self) -> list[CommandState]:
         """Return the state of each command, in item order."""
         return list(map(self.state, range(len(self.agenda.ids))))
 
-    def verdict(self, states: Sequence[CommandState] | None = None) -> BatchState:
+    def batch_state(self, states: Sequence[CommandState] | None = None) -> BatchState:
         """Return the state of the batch.
 
         If the caller already has the states of all commands, it passes them as `states`.
         """
         states = self.states() if states is None else states
-        leased, pending = self._histories.leased, CommandState.PENDING
+        leased, pending = self._histories.leased_items, CommandState.PENDING
         is_judged = any(states[item] is pending and self._needs_settling(item) for item in leased)
-        runs, is_cancelled = any(map(self._runs, self.running)), self._requests.is_cancelled
+        runs, is_cancelled = any(map(self._is_running, self.running_items)), self._requests.is_cancelled
         return work_state(states, is_begun=bool(leased), is_at_work=runs or is_judged, is_cancelled=is_cancelled)
 
-    def _runs(self, item: int) -> bool:
-        return (item in self._at or item in self._foreign) and self._histories.unended(item) > 0
+    def _is_running(self, item: int) -> bool:
+        return (item in self._worker_by_item or item in self._adopted_items) and self._histories.unended_lease_count(
+            item
+        ) > 0
 
     def _needs_settling(self, item: int) -> bool:
         """Return whether an item was interrupted and the coordinator must still decide what happens to it."""
-        return item in self._settling or (not self._runs(item) and self._interruptions.follows(item) != "restart")
+        return item in self._settling_items or (
+            not self._is_running(item) and self._interruptions.next_action(item) != "restart"
+        )
 
     def _is_startable(self, item: int) -> bool:
         return self._could_start(item) and not self._states.is_waiting(item) and not self._states.rule.is_paused(item)
@@ -197,5 +205,10 @@ class CommandBatch:
 
         Free tokens, pauses and limits are not considered.
         """
-        is_held = item in self._at or item in self._foreign or item in self._settling or item in self._prefetched
+        is_held = (
+            item in self._worker_by_item
+            or item in self._adopted_items
+            or item in self._settling_items
+            or item in self._prefetched
+        )
         return not is_held and self._states.may_start(item)

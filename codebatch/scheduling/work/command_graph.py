@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from codebatch.scheduling.work.command_plan import Need
+from codebatch.scheduling.work.command_plan import CommandNeed
 
 DependencyState = Literal["open", "runs", "good", "bad", "held"]
 """The *face* of a command: its state as far as it matters for the commands that need it.
@@ -28,58 +28,58 @@ class CommandGraph:
     If `goes_on` is set, a need is met even if the needed command failed.
     """
 
-    def __init__(self, needs: Sequence[Sequence[Need]], *, goes_on: bool = False) -> None:
+    def __init__(self, needs: Sequence[Sequence[CommandNeed]], *, goes_on: bool = False) -> None:
         self._needs = needs
         ends: frozenset[DependencyState] = frozenset(("good", "bad"))
-        self._meeting = {False: ends, True: ends if goes_on else ends - {"bad"}}
+        self._satisfying_states = {False: ends, True: ends if goes_on else ends - {"bad"}}
         """Faces (DependencyState) that meet a need. The key is whether the needed command must succeed."""
-        self._users: list[list[tuple[int, bool]]] = [[] for _ in needs]
+        self._dependents: list[list[tuple[int, bool]]] = [[] for _ in needs]
         for item, item_needs in enumerate(needs):
             for need in item_needs:
-                self._users[need.item].append((item, need.must_succeed))
-        self._own: list[DependencyState] = ["open"] * len(needs)
-        self._face: list[DependencyState] = ["open"] * len(needs)
-        self._unmet = [len(item_needs) for item_needs in needs]
-        self._bad = [0] * len(needs)
+                self._dependents[need.item].append((item, need.must_succeed))
+        self._own_states: list[DependencyState] = ["open"] * len(needs)
+        self._visible_states: list[DependencyState] = ["open"] * len(needs)
+        self._unmet_counts = [len(item_needs) for item_needs in needs]
+        self._bad_need_counts = [0] * len(needs)
 
     def own_state(self, item: int) -> DependencyState:
         """Return the face of an item by its own outcome or by a request, without regard to its needs."""
-        return self._own[item]
+        return self._own_states[item]
 
     def is_skipped(self, item: int) -> bool:
         """Return whether an item has not ended, and a command that it needs did not succeed."""
-        return self._own[item] == "open" and self._bad[item] > 0
+        return self._own_states[item] == "open" and self._bad_need_counts[item] > 0
 
     def may_start(self, item: int) -> bool:
         """Return whether an item has not ended or started, and all its needs are met."""
-        return self._own[item] == "open" and not self._unmet[item]
+        return self._own_states[item] == "open" and not self._unmet_counts[item]
 
-    def cause(self, item: int) -> int:
+    def skip_cause(self, item: int) -> int:
         """Return the item that caused an item to be skipped.
 
         Follow the first need that did not succeed, from each skipped item to the next. Return the first item on this
         path that is not skipped because of a need.
         """
         while self.is_skipped(item):
-            item = next(n.item for n in self._needs[item] if n.must_succeed and self._face[n.item] == "bad")
+            item = next(n.item for n in self._needs[item] if n.must_succeed and self._visible_states[n.item] == "bad")
         return item
 
     def set(self, item: int, state: DependencyState) -> set[int]:
         """Set an item's own face. Return the items that may have become ready, or may not be ready any more."""
         touched = {item}
-        self._own[item] = state
+        self._own_states[item] = state
         pending = [item]
         while pending:
             item = pending.pop()
-            face: DependencyState = "bad" if self.is_skipped(item) else self._own[item]
-            before, self._face[item] = self._face[item], face
+            face: DependencyState = "bad" if self.is_skipped(item) else self._own_states[item]
+            before, self._visible_states[item] = self._visible_states[item], face
             if face == before:
                 continue
-            for user, must_succeed in self._users[item]:
+            for user, must_succeed in self._dependents[item]:
                 touched.add(user)
-                meeting = self._meeting[must_succeed]
-                self._unmet[user] += (before in meeting) - (face in meeting)
+                meeting = self._satisfying_states[must_succeed]
+                self._unmet_counts[user] += (before in meeting) - (face in meeting)
                 if "bad" not in meeting and "bad" in (before, face):
-                    self._bad[user] += 1 if face == "bad" else -1
+                    self._bad_need_counts[user] += 1 if face == "bad" else -1
                     pending.append(user)
         return touched

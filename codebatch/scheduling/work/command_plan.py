@@ -9,22 +9,22 @@ from typing import NamedTuple
 import msgspec
 
 from codebatch.model.work.command import CommandId
-from codebatch.model.work.work_batch import NO_POLICY, OnFailure, Policy, Work
+from codebatch.model.work.work_batch import DEFAULT_POLICY, FailureAction, TaskPolicy, Work
 
-ALL = 1 << 62
+WHOLE_POOL = 1 << 62
 """A demand for all tokens of a pool, whatever its capacity."""
 
-SLOTS = ""
+SLOTS_POOL = ""
 """The name of the pool of slots.
 
 Every command takes a slot while it runs. Pools of users have other names, never empty.
 """
 
-Demand = tuple[tuple[str, int], ...]
+TokenDemand = tuple[tuple[str, int], ...]
 """The tokens that a command takes while it runs, as (pool, number): slots first, then the other pools by name."""
 
 
-class Need(NamedTuple):
+class CommandNeed(NamedTuple):
     """A need of a command: the item that must have ended, and whether the item must have succeeded."""
 
     item: int
@@ -40,29 +40,29 @@ class CommandPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     - `batch`: the ID of the batch, from which the jitter of waiting times is derived.
     - `start_every_seconds`: the minimum time between two starts.
     - `waits_for_answers`: the coordinator keeps running while an answer could open a command.
-    - `consults`: rules or a program try to answer questions before people are asked.
+    - `has_answering_policy`: rules or a program try to answer questions before people are asked.
     - `timeout_seconds`: the time limit of one coordinator.
-    - `halts`: if a failure stops the batch, running commands are terminated.
+    - `halts_on_failure`: if a failure stops the batch, running commands are terminated.
     """
 
     ids: tuple[CommandId, ...]
-    needs: tuple[tuple[Need, ...], ...]
-    policies: tuple[Policy, ...]
-    demands: tuple[Demand, ...]
+    needs: tuple[tuple[CommandNeed, ...], ...]
+    policies: tuple[TaskPolicy, ...]
+    demands: tuple[TokenDemand, ...]
     ranks: tuple[int, ...]
     seconds: tuple[float, ...]
     capacity: dict[str, int]
-    on_failure: OnFailure
+    on_failure: FailureAction
     failures_max: int
     batch: str = ""
     start_every_seconds: float = 0.0
     waits_for_answers: bool = False
-    consults: bool = False
+    has_answering_policy: bool = False
     timeout_seconds: float | None = None
-    halts: bool = False
+    halts_on_failure: bool = False
 
     @cached_property
-    def keys(self) -> tuple[tuple[int, int, int], ...]:
+    def sort_keys(self) -> tuple[tuple[int, int, int], ...]:
         """The sort key of each command. Among commands that may start, the one with the smallest key starts first.
 
         The keys are computed on first use, because a process that only displays the batch does not need them.
@@ -81,37 +81,37 @@ def make_command_plan(
     `seconds` are the estimated durations in item order. If there are none, all commands count as equally long.
     """
     items = {id_: item for item, id_ in enumerate(ids)}
-    needs: list[list[Need]] = [[] for _ in ids]
+    needs: list[list[CommandNeed]] = [[] for _ in ids]
     for edge in work.edges:
-        needs[items[edge.task]].append(Need(items[edge.on], edge.kind == "needs"))
-    policies = tuple(map(work.policy, ids))
-    usual = _demand(NO_POLICY)
+        needs[items[edge.task]].append(CommandNeed(items[edge.on], edge.kind == "needs"))
+    policies = tuple(map(work.task_policy, ids))
+    usual = _token_demand(DEFAULT_POLICY)
     slots = 1 if work.strategy == "serial" else work.max_parallel
     rank = {id_: place for place, id_ in enumerate(work.order)}
     return CommandPlan(
         ids=tuple(ids),
         needs=tuple(map(tuple, needs)),
         policies=policies,
-        demands=tuple(usual if policy is NO_POLICY else _demand(policy) for policy in policies),
+        demands=tuple(usual if policy is DEFAULT_POLICY else _token_demand(policy) for policy in policies),
         ranks=tuple(map(rank.__getitem__, ids)),
         seconds=() if work.strategy == "serial" else tuple(seconds or [1.0] * len(ids)),
-        capacity={**work.pools, SLOTS: slots},
+        capacity={**work.pools, SLOTS_POOL: slots},
         on_failure=work.on_failure,
         failures_max=work.failures_max,
         batch=batch,
         start_every_seconds=work.start_every_seconds,
         waits_for_answers=work.on_blocked == "wait",
-        consults=work.answering is not None,
+        has_answering_policy=work.answering is not None,
         timeout_seconds=work.timeout_seconds,
-        halts=work.halt == "now",
+        halts_on_failure=work.halt == "now",
     )
 
 
-def _demand(policy: Policy) -> Demand:
-    return ((SLOTS, ALL if policy.exclusive else 1), *sorted(policy.pools.items()))
+def _token_demand(policy: TaskPolicy) -> TokenDemand:
+    return ((SLOTS_POOL, WHOLE_POOL if policy.exclusive else 1), *sorted(policy.pools.items()))
 
 
-def _path_lengths(needs: Sequence[Sequence[Need]], seconds: Sequence[float]) -> list[int]:
+def _path_lengths(needs: Sequence[Sequence[CommandNeed]], seconds: Sequence[float]) -> list[int]:
     """Return, for each item, the length in ms of the longest path that begins at this item.
 
     List scheduling uses it as priority.

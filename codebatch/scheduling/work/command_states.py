@@ -7,11 +7,11 @@ from codebatch.scheduling.work.attempt_histories import AttemptHistories
 from codebatch.scheduling.work.backoff import backoff_seconds
 from codebatch.scheduling.work.command_graph import CommandGraph
 from codebatch.scheduling.work.command_plan import CommandPlan
-from codebatch.scheduling.work.events import Wake
-from codebatch.scheduling.work.open_rule import DEPENDENCY_STATES, CommandStateRule, OwnState, Waiting
+from codebatch.scheduling.work.events import SetTimer
+from codebatch.scheduling.work.open_rule import DEPENDENCY_STATES, AwaitedQuestion, CommandStateRule, OwnState
 from codebatch.scheduling.work.request_log import RequestLog
 
-_STATES: dict[OwnState, CommandState] = {
+_STATE_BY_OWN_STATE: dict[OwnState, CommandState] = {
     "done": CommandState.DONE,
     "failed": CommandState.FAILED,
     "cancelled": CommandState.CANCELLED,
@@ -21,7 +21,7 @@ _STATES: dict[OwnState, CommandState] = {
 
 
 class CommandStates:
-    """The states of the commands of a batch, updated by `refresh`.
+    """The states of the commands of a batch, updated by `update_state`.
 
     All states can be computed again from files, with one exception: whether a waiting time between tries has passed is
     known only in memory.
@@ -33,21 +33,21 @@ class CommandStates:
         self._requests = requests
         self.rule = CommandStateRule(agenda, histories, requests)
         self.graph = CommandGraph(agenda.needs, goes_on=agenda.on_failure == "continue")
-        self._own: list[OwnState] = ["open"] * len(agenda.ids)
+        self._own_states: list[OwnState] = ["open"] * len(agenda.ids)
         self._failed: dict[int, None] = {}
         self._blocked: set[int] = set()
-        self._waited: dict[int, int] = {}
-        self._limited: set[int] = set()
+        self._ended_waits: dict[int, int] = {}
+        self._limited_items: set[int] = set()
 
-    def refresh(self, item: int, *, runs: bool) -> set[int]:
+    def update_state(self, item: int, *, runs: bool) -> set[int]:
         """Compute the state of an item again.
 
         Return the items that may have become ready, or may not be ready any more.
 
         `runs` is set if the item is running.
         """
-        own_state = self._own[item] = "open" if runs else self.rule.own_state(item)
-        last = self._histories.last(item)
+        own_state = self._own_states[item] = "open" if runs else self.rule.own_state(item)
+        last = self._histories.last_outcome(item)
         counts = own_state == "failed" and last is not None and not self._requests.is_acknowledged(item, last.round)
         if counts:
             self._failed.setdefault(item)
@@ -55,7 +55,7 @@ class CommandStates:
             self._failed.pop(item, None)
         (self._blocked.add if own_state == "blocked" else self._blocked.discard)(item)
         is_limited = own_state == "retry" and self.rule.is_limited(item)
-        (self._limited.add if is_limited else self._limited.discard)(item)
+        (self._limited_items.add if is_limited else self._limited_items.discard)(item)
         return self.graph.set(item, "runs" if runs else DEPENDENCY_STATES[own_state])
 
     @property
@@ -91,49 +91,49 @@ class CommandStates:
 
     def record_wait_end(self, item: int, round_: int) -> None:
         """Record that the waiting time before an item's attempt in a round has passed."""
-        self._waited[item] = round_
+        self._ended_waits[item] = round_
 
     def is_waiting(self, item: int) -> bool:
         """Return whether the waiting time before the next try of an item has not passed yet."""
-        if self._own[item] != "retry":
+        if self._own_states[item] != "retry":
             return False
-        is_wait_over = self._waited.get(item) == self._histories.next_round(item)
-        return not is_wait_over and (item in self._limited or self._agenda.policies[item].backoff_seconds > 0)
+        is_wait_over = self._ended_waits.get(item) == self._histories.next_round(item)
+        return not is_wait_over and (item in self._limited_items or self._agenda.policies[item].backoff_seconds > 0)
 
     def until_ns(self, item: int) -> int:
         """Return the wall-clock time (ns) until which an item waits for a rate limit; 0 if it does not wait."""
-        last = self._histories.last(item)
-        return last.until_ns if item in self._limited and last is not None and self.is_waiting(item) else 0
+        last = self._histories.last_outcome(item)
+        return last.until_ns if item in self._limited_items and last is not None and self.is_waiting(item) else 0
 
     def closed_pools(self) -> dict[str, int]:
         """Map each pool of an item that waits for a rate limit to the time (ns, wall clock) when the wait ends."""
         closed: dict[str, int] = {}
-        for item in self._limited:
+        for item in self._limited_items:
             if self.is_waiting(item):
                 for pool in self._agenda.policies[item].pools:
                     closed[pool] = max(self.until_ns(item), closed.get(pool, 0))
         return closed
 
-    def wake(self, item: int) -> Wake:
+    def wait_timer(self, item: int) -> SetTimer:
         """Return the Wake action that sets a timer for the end of an item's waiting time."""
         policy, id_ = self._agenda.policies[item], self._agenda.ids[item]
         round_ = self._histories.next_round(item)
-        if item in self._limited:
-            return Wake(item, round_, 0.0, self.until_ns(item))
+        if item in self._limited_items:
+            return SetTimer(item, round_, 0.0, self.until_ns(item))
         failed_tries = self.rule.failed_try_count(item)
         seconds = backoff_seconds(policy, failed_tries, batch=self._agenda.batch, command=id_, round_=round_)
-        return Wake(item, round_, seconds)
+        return SetTimer(item, round_, seconds)
 
-    def question(self, item: int) -> Waiting | None:
+    def question(self, item: int) -> AwaitedQuestion | None:
         """Return the question that a blocked item waits for, or None."""
-        return self.rule.question(item) if self._own[item] == "blocked" else None
+        return self.rule.awaited_question(item) if self._own_states[item] == "blocked" else None
 
-    def ended(self, item: int) -> CommandState | None:
+    def final_state(self, item: int) -> CommandState | None:
         """Return the final state that an item has by its own outcome or by a request.
 
         None if the item has not ended.
         """
-        return _STATES.get(self._own[item])
+        return _STATE_BY_OWN_STATE.get(self._own_states[item])
 
     def open_state(self, item: int, *, is_judged: bool) -> CommandState:
         """Return the state of an item that has not ended.

@@ -25,36 +25,36 @@ from msgspec.structs import replace
 
 from codebatch.model.digest import Digest
 from codebatch.model.work.request import Cancel, Request, Set, Skip, Stop, StopCause
-from codebatch.scheduling.actions import Break, Complete, Drained, Retire, Spawn
-from codebatch.scheduling.events import DrainRequested, LeaseRefused, Ready, SessionStarted, UnitDone, WorkerId
+from codebatch.scheduling.actions import CompleteSession, EndBroken, EndDrained, RetireWorker, SpawnWorker
+from codebatch.scheduling.events import DrainRequested, LeaseRefused, SessionStarted, UnitDone, WorkerId, WorkerIdle
 from codebatch.scheduling.work.command_batch import CommandBatch
-from codebatch.scheduling.work.command_plan import SLOTS, CommandPlan
+from codebatch.scheduling.work.command_plan import SLOTS_POOL, CommandPlan
 from codebatch.scheduling.work.events import (
-    BATCH_TIME_LIMIT,
+    BATCH_TIME_LIMIT_ITEM,
     CommandAction,
     CommandAdvanced,
     CommandEvent,
     CommandReleased,
-    Concluded,
-    Consult,
-    Consulted,
+    CommitInterrupted,
+    ConsultRules,
     DeliverAnswer,
     MakeRequest,
     NextStarted,
+    OutcomesConcluded,
     QuestionAsked,
+    QuestionConsulted,
     QueuedReturned,
     RecallQueued,
-    Requested,
-    Settle,
-    Signalled,
+    RequestRead,
+    SetTimer,
+    SignalReceived,
     StartCommand,
     TerminateCommand,
     WaitEnded,
-    Wake,
     WorkerDied,
 )
 
-DEATHS_MAX = 6
+DEATHS_IN_A_ROW_MAX = 6
 
 
 class Conductor(CommandBatch):
@@ -64,7 +64,7 @@ class Conductor(CommandBatch):
         self,
         agenda: CommandPlan,
         *,
-        concluded: Concluded,
+        concluded: OutcomesConcluded,
         epochs: Mapping[int, int],
         foreign: Collection[int] = (),
         requests: Iterable[Request] = (),
@@ -79,9 +79,9 @@ class Conductor(CommandBatch):
         self._idle: set[WorkerId] = set()
         self._spawning = 0
         self._stopping: set[tuple[int, int]] = set()
-        self._waits: dict[int, int] = {}
-        self._consulting: dict[Digest, bool] = {}
-        self._deferred: list[CommandAction] = []
+        self._pending_waits: dict[int, int] = {}
+        self._consulted_questions: dict[Digest, bool] = {}
+        self._deferred_actions: list[CommandAction] = []
         self._deaths = 0
         self._is_draining = self._has_ended = False
         self._histories.add(concluded)
@@ -90,11 +90,11 @@ class Conductor(CommandBatch):
         for one in live_questions:
             self._live_questions.add(one)
         for item in foreign:  # A live worker also holds the leases of its finished attempts.
-            if self._histories.unended(item) > 0:
-                self._hold(item)
+            if self._histories.unended_lease_count(item) > 0:
+                self._hold_item(item)
         items = range(len(agenda.ids))
         for item in items:
-            self._states.refresh(item, runs=self._runs(item))
+            self._states.update_state(item, runs=self._is_running(item))
         for item in items:  # A second pass, because needs can be evaluated only when the states of all items are known.
             self._queue.add(item)
             self._schedule_follow_ups(item)
@@ -104,65 +104,65 @@ class Conductor(CommandBatch):
         actions: list[CommandAction] = []
         match event:
             case SessionStarted():
-                actions += self._queue.record_start() if self._histories.leased else []
-                actions += self._limit_time()
-                for item in sorted(set(self._histories.leased) - self._foreign):
+                actions += self._queue.record_start() if self._histories.leased_items else []
+                actions += self._start_time_limit()
+                for item in sorted(set(self._histories.leased_items) - self._adopted_items):
                     actions += self._settle_interrupted(item)
-            case Ready() | LeaseRefused() | UnitDone() | NextStarted() | QueuedReturned() | WorkerDied():
+            case WorkerIdle() | LeaseRefused() | UnitDone() | NextStarted() | QueuedReturned() | WorkerDied():
                 actions += self._handle_worker_event(event)
-            case Concluded():
-                actions += self._conclude(event)
+            case OutcomesConcluded():
+                actions += self._handle_outcomes(event)
             case CommandReleased(item, epoch):
-                if item in self._foreign:
-                    self._histories.set_epoch(item, max(epoch, self.epoch(item)))
-                    self._release(item)
-                    actions += self._reopen(item)
-            case Requested(request):
-                actions += self._request(request)
-            case Signalled(name, ends):
-                actions += self._stop("signal", name, ends=ends)
+                if item in self._adopted_items:
+                    self._histories.set_epoch(item, max(epoch, self.last_epoch(item)))
+                    self._release_item(item)
+                    actions += self._reopen_item(item)
+            case RequestRead(request):
+                actions += self._handle_request(request)
+            case SignalReceived(name, ends):
+                actions += self._make_stop_request("signal", name, ends=ends)
             case WaitEnded():
-                actions += self._handle_due(event)
-            case QuestionAsked() | Consulted():
+                actions += self._handle_timer(event)
+            case QuestionAsked() | QuestionConsulted():
                 self._handle_question(event)
             case DrainRequested():
                 self._is_draining = True
-                actions += [RecallQueued(worker) for worker in self._prefetched.workers]
+                actions += [RecallQueued(worker) for worker in self._prefetched.busy_workers]
         return actions + self._next_actions()
 
-    def _handle_due(self, due: WaitEnded) -> list[CommandAction]:
-        if due.item == BATCH_TIME_LIMIT:
-            return [] if self._has_ended else self._stop("timeout")
+    def _handle_timer(self, due: WaitEnded) -> list[CommandAction]:
+        if due.item == BATCH_TIME_LIMIT_ITEM:
+            return [] if self._has_ended else self._make_stop_request("timeout")
         self._states.record_wait_end(due.item, due.round)
-        self._waits.pop(due.item, None)
+        self._pending_waits.pop(due.item, None)
         self._queue.add(due.item)
         return []
 
-    def _handle_question(self, event: QuestionAsked | Consulted) -> None:
-        if isinstance(event, Consulted):
-            self._consulting[event.question] = False
+    def _handle_question(self, event: QuestionAsked | QuestionConsulted) -> None:
+        if isinstance(event, QuestionConsulted):
+            self._consulted_questions[event.question] = False
         else:
             self._live_questions.add(event)
             self._update_question(event.item)
 
     def _handle_worker_event(
-        self, event: Ready | LeaseRefused | UnitDone | NextStarted | QueuedReturned | WorkerDied
+        self, event: WorkerIdle | LeaseRefused | UnitDone | NextStarted | QueuedReturned | WorkerDied
     ) -> list[CommandAction]:
         match event:
-            case Ready(worker):
+            case WorkerIdle(worker):
                 self._spawning -= 1
                 self._idle.add(worker)
             case LeaseRefused(worker, epoch):
-                refused = self._end(worker, is_well=False)
+                refused = self._end_worker_run(worker, is_well=False)
                 self._idle.add(worker)
-                self._histories.set_epoch(refused, max(epoch, self.epoch(refused)))
-                self._hold(refused)
+                self._histories.set_epoch(refused, max(epoch, self.last_epoch(refused)))
+                self._hold_item(refused)
             case UnitDone(worker):
-                finished = self._end(worker, is_well=True)
+                finished = self._end_worker_run(worker, is_well=True)
                 self._idle.add(worker)
-                return self._reopen(finished)
+                return self._reopen_item(finished)
             case NextStarted(worker):
-                return self._advance(worker)
+                return self._advance_worker(worker)
             case QueuedReturned(worker, count):
                 for item in self._prefetched.take_back(worker, count):
                     self._queue.add(item)
@@ -170,19 +170,19 @@ class Conductor(CommandBatch):
                 return self._handle_death(event)
         return []
 
-    def _conclude(self, concluded: Concluded) -> list[CommandAction]:
+    def _handle_outcomes(self, concluded: OutcomesConcluded) -> list[CommandAction]:
         for item in self._histories.add(concluded):
             self._deaths = 0
-            self._settling.discard(item)
-            if item in self._foreign:
-                self._release(item)
-            self._refresh(item)
+            self._settling_items.discard(item)
+            if item in self._adopted_items:
+                self._release_item(item)
+            self._update_item(item)
         actions: list[CommandAction] = []
         if any(one.reason == "limited" for one in concluded.conclusions) and self.closed_pools:
-            actions += [RecallQueued(worker) for worker in self._prefetched.workers]
+            actions += [RecallQueued(worker) for worker in self._prefetched.busy_workers]
         for item, _ in concluded.unreadable:
-            if item in self._settling:  # The register of this outcome exists, but is unreadable.
-                self._settling.discard(item)
+            if item in self._settling_items:  # The register of this outcome exists, but is unreadable.
+                self._settling_items.discard(item)
                 actions += self._settle_interrupted(item)
         return actions
 
@@ -194,25 +194,27 @@ class Conductor(CommandBatch):
                 self._spawning -= 1
                 self._deaths += 1
             return []
-        item = self._end(lost.worker, is_well=False)
+        item = self._end_worker_run(lost.worker, is_well=False)
         self._deaths += self.find_stop(item) is None
         if lost.leased_by == "another":
-            self._hold(item)
+            self._hold_item(item)
             return []
-        if lost.leased_by == "nobody" and self._histories.unended(item) > 0:
-            self._histories.set_epoch(item, self.epoch(item) - 1)
-        return self._reopen(item)
+        if lost.leased_by == "nobody" and self._histories.unended_lease_count(item) > 0:
+            self._histories.set_epoch(item, self.last_epoch(item) - 1)
+        return self._reopen_item(item)
 
-    def _request(self, request: Request) -> list[CommandAction]:
+    def _handle_request(self, request: Request) -> list[CommandAction]:
         was_expired = self.is_expired
         for item in self._note_request(request):
-            self._refresh(item)
+            self._update_item(item)
         match request.body:
             case Cancel(grace_seconds=grace):
                 return [TerminateCommand(worker, grace) for worker in sorted(self._running)]
             case Skip(task=task, round=over):
-                at = [(item, worker) for item, worker in self._at.items() if self.agenda.ids[item] == task]
-                return [TerminateCommand(worker, None, task) for item, worker in at if self.attempt(item)[0] <= over]
+                at = [(item, worker) for item, worker in self._worker_by_item.items() if self.agenda.ids[item] == task]
+                return [
+                    TerminateCommand(worker, None, task) for item, worker in at if self.last_attempt(item)[0] <= over
+                ]
             case Stop(attempts=attempts, terminates=True):
                 ids = self.agenda.ids
                 leased_attempts = [(ids[item], epoch, worker) for item, (epoch, worker) in self.leased_items.items()]
@@ -222,20 +224,20 @@ class Conductor(CommandBatch):
                     if attempts.get(id_) == epoch
                 ]
             case _:
-                return self._limit_time() if was_expired and not self.is_expired else []
+                return self._start_time_limit() if was_expired and not self.is_expired else []
 
-    def _limit_time(self) -> list[CommandAction]:
+    def _start_time_limit(self) -> list[CommandAction]:
         seconds = self.agenda.timeout_seconds
-        return [] if seconds is None else [Wake(BATCH_TIME_LIMIT, 0, seconds)]
+        return [] if seconds is None else [SetTimer(BATCH_TIME_LIMIT_ITEM, 0, seconds)]
 
-    def _stop(self, cause: StopCause, detail: str = "", *, ends: bool = True) -> list[CommandAction]:
+    def _make_stop_request(self, cause: StopCause, detail: str = "", *, ends: bool = True) -> list[CommandAction]:
         """Return a request that stops running attempts and attempts queued at workers.
 
         Attempts that an earlier request terminates are omitted. A signal does not terminate adopted workers.
         """
         chosen = {item: epoch for item, (epoch, _) in self.leased_items.items()}
         if cause != "signal" or not ends:
-            chosen |= {item: self.epoch(item) for item in self._foreign}
+            chosen |= {item: self.last_epoch(item) for item in self._adopted_items}
         new = [attempt for attempt in sorted(chosen.items()) if attempt not in self._stopping]
         self._stopping.update(new if ends else ())
         if not new and cause != "timeout":
@@ -246,146 +248,148 @@ class Conductor(CommandBatch):
     def _note_request(self, request: Request) -> list[int]:
         if isinstance(request.body, Set):
             slots = request.body.max_parallel
-            self._queue.set_capacity(request.body.pools | ({} if slots is None else {SLOTS: slots}))
+            self._queue.set_capacity(request.body.pools | ({} if slots is None else {SLOTS_POOL: slots}))
         return self._requests.add(request)
 
-    def _refresh(self, item: int) -> None:
-        for touched in self._states.refresh(item, runs=self._runs(item)):
+    def _update_item(self, item: int) -> None:
+        for touched in self._states.update_state(item, runs=self._is_running(item)):
             self._queue.add(touched)
         self._schedule_follow_ups(item)
 
     def _schedule_follow_ups(self, item: int) -> None:
         """Set the timer for an item's next try, or request the consultation about its question."""
         if self._states.is_waiting(item):
-            wake = self._states.wake(item)
-            if self._waits.get(item) != wake.round:
-                self._waits[item] = wake.round
-                self._deferred.append(wake)
+            wake = self._states.wait_timer(item)
+            if self._pending_waits.get(item) != wake.round:
+                self._pending_waits[item] = wake.round
+                self._deferred_actions.append(wake)
         self._update_question(item)
 
     def _update_question(self, item: int) -> None:
-        if self._runs(item):
-            self._live_questions.update(item, is_foreign=item in self._foreign)
-            question = self._live_questions.question(item)
+        if self._is_running(item):
+            self._live_questions.update(item, is_foreign=item in self._adopted_items)
+            question = self._live_questions.open_question(item)
         else:
             waiting = self._states.question(item)
             question = waiting.digest if waiting is not None and waiting.coordinator_question is None else None
-        if self.agenda.consults and question is not None and question not in self._consulting:
-            self._consulting[question] = True
-            self._deferred.append(Consult(item, question))
+        if self.agenda.has_answering_policy and question is not None and question not in self._consulted_questions:
+            self._consulted_questions[question] = True
+            self._deferred_actions.append(ConsultRules(item, question))
 
     def _settle_interrupted(self, item: int) -> list[CommandAction]:
         """Return the action that commits an outcome of an interrupted item if its policy requires one."""
-        then = self._interruptions.follows(item)
-        if then == "restart" or not self._states.is_open(item) or item in self._settling:
+        then = self._interruptions.next_action(item)
+        if then == "restart" or not self._states.is_open(item) or item in self._settling_items:
             return []
-        self._settling.add(item)
+        self._settling_items.add(item)
         round_ = self._histories.next_round(item)
-        return [Settle(item, round_, "blocked" if then == "ask" else "failed", self.epoch(item))]
+        return [CommitInterrupted(item, round_, "blocked" if then == "ask" else "failed", self.last_epoch(item))]
 
-    def _reopen(self, item: int) -> list[CommandAction]:
+    def _reopen_item(self, item: int) -> list[CommandAction]:
         """Update the state of an item whose attempt has ended. Queue the item again if it may start."""
-        self._refresh(item)
+        self._update_item(item)
         actions = self._settle_interrupted(item)
         self._queue.add(item)
         return actions
 
-    def _hold(self, item: int) -> None:
-        self._foreign.add(item)
+    def _hold_item(self, item: int) -> None:
+        self._adopted_items.add(item)
         self._queue.acquire(item)
-        self._refresh(item)
+        self._update_item(item)
 
-    def _release(self, item: int) -> None:
-        self._foreign.discard(item)
+    def _release_item(self, item: int) -> None:
+        self._adopted_items.discard(item)
         self._release_slots(item)
 
-    def _end(self, worker: WorkerId, *, is_well: bool) -> int:
+    def _end_worker_run(self, worker: WorkerId, *, is_well: bool) -> int:
         """Record that a worker is idle (`is_well`) or dead. Return the item that the worker was running."""
-        for behind in self._prefetched.end(worker, is_well=is_well):
+        for behind in self._prefetched.end_assignment(worker, is_well=is_well):
             self._queue.add(behind)
         return self._remove_running(worker)
 
     def _remove_running(self, worker: WorkerId) -> int:
         item = self._running.pop(worker)
-        del self._at[item]
+        del self._worker_by_item[item]
         self._release_slots(item)
         return item
 
-    def _advance(self, worker: WorkerId) -> list[CommandAction]:
+    def _advance_worker(self, worker: WorkerId) -> list[CommandAction]:
         ended_item = self._remove_running(worker)
-        start = self._prefetched.advance(worker)
+        start = self._prefetched.advance_worker(worker)
         self._record_start(start)
-        return [CommandAdvanced(start), *self._reopen(ended_item)]
+        return [CommandAdvanced(start), *self._reopen_item(ended_item)]
 
     def _release_slots(self, item: int) -> None:
-        self._live_questions.forget(item)
+        self._live_questions.forget_item(item)
         self._queue.release(item)
 
     def _next_actions(self) -> list[CommandAction]:
         if self._has_ended:
             return []
-        actions, self._deferred = self._deferred, []
-        if self.agenda.halts and (failed := self._states.stopping_failure) is not None:
-            actions += self._stop("failure", self.agenda.ids[failed])
-        actions += [DeliverAnswer(self._at[item]) for item in self._live_questions.iter_proceeding()]
-        is_broken = self._deaths >= DEATHS_MAX
+        actions, self._deferred_actions = self._deferred_actions, []
+        if self.agenda.halts_on_failure and (failed := self._states.stopping_failure) is not None:
+            actions += self._make_stop_request("failure", self.agenda.ids[failed])
+        actions += [DeliverAnswer(self._worker_by_item[item]) for item in self._live_questions.iter_proceeding()]
+        is_broken = self._deaths >= DEATHS_IN_A_ROW_MAX
         may_begin = not (self._is_draining or is_broken or self._states.is_stopped)
         if may_begin and not self._live_questions.is_waited_for:
-            actions += self._hand_out()
+            actions += self._start_waiting_items()
         # Foreign commands continue without this coordinator. The next coordinator adopts them.
-        waits_for_others = bool(self._foreign) and not self._is_draining
-        if self._running or waits_for_others or self._settling or (may_begin and self._has_more_to_do()):
+        waits_for_others = bool(self._adopted_items) and not self._is_draining
+        if self._running or waits_for_others or self._settling_items or (may_begin and self._has_more_to_do()):
             return actions
         self._has_ended = True
-        actions += [Retire(worker) for worker in sorted(self._idle)]
+        actions += [RetireWorker(worker) for worker in sorted(self._idle)]
         self._idle.clear()
         if is_broken and not self._is_draining:
-            return [*actions, Break(self._deaths)]
-        return [*actions, Drained() if self._is_draining else Complete()]
+            return [*actions, EndBroken(self._deaths)]
+        return [*actions, EndDrained() if self._is_draining else CompleteSession()]
 
     def _has_more_to_do(self) -> bool:
         """Return whether a command may start now, after a waiting time, after an answer, or after a Pause."""
-        if self._queue.has_any() or any(self._could_start(item) for item in self._waits):
+        if self._queue.has_any() or any(self._could_start(item) for item in self._pending_waits):
             return True
-        if any(self._consulting.values()) or (self.agenda.waits_for_answers and self._states.is_answer_awaited):
+        if any(self._consulted_questions.values()) or (
+            self.agenda.waits_for_answers and self._states.is_answer_awaited
+        ):
             return True
         return self._requests.is_paused and any(self._could_start(item) for item in range(len(self.agenda.ids)))
 
-    def _hand_out(self) -> list[CommandAction]:
+    def _start_waiting_items(self) -> list[CommandAction]:
         actions: list[CommandAction] = []
-        while (self._idle or self._queue.free_slots > self._spawning) and (item := self._queue.best()) is not None:
+        while (self._idle or self._queue.free_slots > self._spawning) and (item := self._queue.best_item()) is not None:
             if not self._idle:
                 missing = max(0, min(len(self._queue), self._queue.free_slots) - self._spawning)
                 self._spawning += missing
-                return actions + [Spawn()] * missing
-            actions += [self._start(item), *self._queue.record_start()]
+                return actions + [SpawnWorker()] * missing
+            actions += [self._start_item(item), *self._queue.record_start()]
         return actions
 
-    def _start(self, item: int) -> StartCommand:
+    def _start_item(self, item: int) -> StartCommand:
         worker = min(self._idle)
         self._idle.discard(worker)
         start = self._make_start(worker, item)
         may_follow = self._may_follow(item)
         self._record_start(start)
-        then = tuple(self._make_start(worker, follower) for follower in self._followers(item)) if may_follow else ()
-        self._prefetched.begin(worker, then)
+        then = tuple(self._make_start(worker, follower) for follower in self._pop_followers(item)) if may_follow else ()
+        self._prefetched.begin_assignment(worker, then)
         return replace(start, then=then) if then else start
 
     def _make_start(self, worker: WorkerId, item: int) -> StartCommand:
         round_, failed_tries = self._histories.next_round(item), self.state_rule.failed_try_count(item)
-        return StartCommand(worker, item, round_, self.epoch(item) + 1, self._requests.count, failed_tries)
+        return StartCommand(worker, item, round_, self.last_epoch(item) + 1, self._requests.count, failed_tries)
 
     def _record_start(self, start: StartCommand) -> None:
         self._queue.acquire(start.item)
-        self._running[start.worker], self._at[start.item] = start.item, start.worker
-        self._histories.set_epoch(start.item, max(start.epoch, self.epoch(start.item)))
-        self._refresh(start.item)
+        self._running[start.worker], self._worker_by_item[start.item] = start.item, start.worker
+        self._histories.set_epoch(start.item, max(start.epoch, self.last_epoch(start.item)))
+        self._update_item(start.item)
 
-    def _followers(self, item: int) -> list[int]:
+    def _pop_followers(self, item: int) -> list[int]:
         """Remove items from the queue that are to be queued at the worker of `item`, and return these items."""
         followers: list[int] = []
-        most = self._prefetched.length(len(self._queue), self._queue.capacity[SLOTS])
-        while len(followers) < most - 1 and (follower := self._queue.follower(item, self._may_follow)) is not None:
+        most = self._prefetched.assignment_length(len(self._queue), self._queue.capacity[SLOTS_POOL])
+        while len(followers) < most - 1 and (follower := self._queue.pop_follower(item, self._may_follow)) is not None:
             followers.append(follower)
         return followers
 
@@ -397,4 +401,4 @@ class Conductor(CommandBatch):
         agenda = self.agenda
         if agenda.on_failure == "stop" or agenda.start_every_seconds or not agenda.policies[item].is_repeatable:
             return False
-        return self.epoch(item) == 0 and self._histories.next_round(item) == 1
+        return self.last_epoch(item) == 0 and self._histories.next_round(item) == 1

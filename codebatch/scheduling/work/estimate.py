@@ -12,23 +12,23 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
-from codebatch.scheduling.work.command_plan import SLOTS, CommandPlan
-from codebatch.scheduling.work.makespan import schedule
+from codebatch.scheduling.work.command_plan import SLOTS_POOL, CommandPlan
+from codebatch.scheduling.work.makespan import schedule_items
 
-SCHEDULES_MAX = 32
-SCHEDULES_MIN = 4
-STEPS_MAX = 4_000
+SIMULATIONS_MAX = 32
+SIMULATIONS_MIN = 4
+SIMULATED_ITEMS_MAX = 4_000
 """Maximum number of scheduled tasks, summed over all simulations of one forecast."""
-TASKS_MAX = 20_000
+FORECAST_TASKS_MAX = 20_000
 """Maximum number of tasks for which schedules are simulated.
 
 For more tasks, the estimate is a lower bound of every schedule.
 """
 
-SPREAD = 0.25
-_LATE_SHARE = 0.3
+SAMPLE_SPREAD = 0.25
+_LATE_EXTRA_SHARE = 0.3
 _PRIOR_RUNS = 2.0
-_MASK = (1 << 64) - 1
+_UINT64_MASK = (1 << 64) - 1
 
 
 class Forecast(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,15 +68,15 @@ class RemainingWork(msgspec.Struct, frozen=True, kw_only=True):
     ratios: Sequence[float] = ()
 
 
-def forecast(agenda: CommandPlan, remaining_work: RemainingWork) -> Forecast | None:
+def forecast_remaining(agenda: CommandPlan, remaining_work: RemainingWork) -> Forecast | None:
     """Return the forecast for the remaining work, or None if no duration is known."""
     items = [*remaining_work.waiting, *remaining_work.running]
     known = [item for item in items if remaining_work.samples.get(item)]
     if not known:
         return None if items else Forecast(low=0.0, middle=0.0, high=0.0)
-    shift = _shift(remaining_work.ratios)
-    runs = max(SCHEDULES_MIN, min(SCHEDULES_MAX, STEPS_MAX // max(1, len(items))))
-    ends = sorted(_simulate(agenda, remaining_work, shift, run, runs) for run in range(runs))
+    shift = _duration_factor(remaining_work.ratios)
+    runs = max(SIMULATIONS_MIN, min(SIMULATIONS_MAX, SIMULATED_ITEMS_MAX // max(1, len(items))))
+    ends = sorted(_simulate_makespan(agenda, remaining_work, shift, run, runs) for run in range(runs))
     middle = ends[len(ends) // 2] if len(ends) % 2 else (ends[len(ends) // 2 - 1] + ends[len(ends) // 2]) / 2
     return Forecast(
         low=ends[round(0.1 * (runs - 1))],
@@ -86,7 +86,7 @@ def forecast(agenda: CommandPlan, remaining_work: RemainingWork) -> Forecast | N
     )
 
 
-def _shift(ratios: Sequence[float]) -> float:
+def _duration_factor(ratios: Sequence[float]) -> float:
     """Return the factor by which all durations are multiplied.
 
     It is the geometric mean of the observed ratios and of one additional ratio of 1.
@@ -95,27 +95,27 @@ def _shift(ratios: Sequence[float]) -> float:
     return math.exp(sum(logs) / (len(logs) + _PRIOR_RUNS))
 
 
-def _simulate(agenda: CommandPlan, remaining: RemainingWork, shift: float, run: int, runs: int) -> float:
-    factor = shift * (1 - SPREAD + 2 * SPREAD * (run + 0.5) / runs)
+def _simulate_makespan(agenda: CommandPlan, remaining: RemainingWork, shift: float, run: int, runs: int) -> float:
+    factor = shift * (1 - SAMPLE_SPREAD + 2 * SAMPLE_SPREAD * (run + 0.5) / runs)
     lengths: dict[int, float] = {}
     for item in remaining.waiting:
         samples = remaining.samples.get(item)
-        lengths[item] = _draw(samples, run, item) * factor if samples else 0.0
+        lengths[item] = _draw_sample(samples, run, item) * factor if samples else 0.0
     for item, seconds in remaining.running.items():
         lengths[item] = _draw_remaining(remaining.samples.get(item) or (), seconds, factor, run, item)
-    if len(lengths) > TASKS_MAX:
+    if len(lengths) > FORECAST_TASKS_MAX:
         return _lower_bound(agenda, lengths)
-    return max((one.end for one in schedule(agenda, lengths, remaining.running)), default=0.0)
+    return max((one.end for one in schedule_items(agenda, lengths, remaining.running)), default=0.0)
 
 
-def _draw(samples: Sequence[float], run: int, item: int) -> float:
+def _draw_sample(samples: Sequence[float], run: int, item: int) -> float:
     """Return one of the samples, drawn at random.
 
     If there are fewer than three samples, change it at random by up to SPREAD.
     """
-    bits = _mix(run * 0x9E3779B97F4A7C15 + item * 0xD1B54A32D192ED03)
+    bits = _mix_bits(run * 0x9E3779B97F4A7C15 + item * 0xD1B54A32D192ED03)
     sample = samples[bits % len(samples)]
-    return sample * (1 - SPREAD + 2 * SPREAD * ((bits >> 32) / (1 << 32))) if len(samples) < 3 else sample
+    return sample * (1 - SAMPLE_SPREAD + 2 * SAMPLE_SPREAD * ((bits >> 32) / (1 << 32))) if len(samples) < 3 else sample
 
 
 def _draw_remaining(samples: Sequence[float], seconds: float, factor: float, run: int, item: int) -> float:
@@ -126,14 +126,14 @@ def _draw_remaining(samples: Sequence[float], seconds: float, factor: float, run
     if not samples:
         return 0.0
     longer = [sample for sample in samples if sample * factor > seconds]
-    return _draw(longer, run, item) * factor - seconds if longer else _LATE_SHARE * seconds
+    return _draw_sample(longer, run, item) * factor - seconds if longer else _LATE_EXTRA_SHARE * seconds
 
 
-def _mix(value: int) -> int:
+def _mix_bits(value: int) -> int:
     """Return 64 pseudorandom bits computed from a number (splitmix64, Steele et al. 2014)."""
-    value = (value + 0x9E3779B97F4A7C15) & _MASK
-    value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-    value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _MASK
+    value = (value + 0x9E3779B97F4A7C15) & _UINT64_MASK
+    value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _UINT64_MASK
+    value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _UINT64_MASK
     return value ^ (value >> 31)
 
 
@@ -143,7 +143,7 @@ def _lower_bound(agenda: CommandPlan, lengths: Mapping[int, float]) -> float:
     It is the longest path, or the total work divided by the number of slots, whichever is longer.
     """
     tails = longest_paths(agenda, lengths)
-    return max(*tails.values(), sum(lengths.values()) / agenda.capacity[SLOTS])
+    return max(*tails.values(), sum(lengths.values()) / agenda.capacity[SLOTS_POOL])
 
 
 def longest_paths(agenda: CommandPlan, lengths: Mapping[int, float]) -> dict[int, float]:

@@ -19,21 +19,21 @@ from codebatch.scheduling.lifecycle import CommandState
 from codebatch.scheduling.work import events
 from codebatch.scheduling.work.conductor import Conductor
 from codebatch.scheduling.work.events import (
-    ANY,
-    BATCH_TIME_LIMIT,
+    ANY_ITEM,
+    BATCH_TIME_LIMIT_ITEM,
+    AttemptOutcome,
     CommandEvent,
     CommandReleased,
-    Concluded,
-    Conclusion,
     NextStarted,
-    Requested,
+    OutcomesConcluded,
+    RequestRead,
     StartCommand,
     WaitEnded,
     WorkerDied,
 )
 from codebatch.scheduling.work.request_log import AttemptStop
 
-Then = Literal["restart", "fail", "ask", "none"]
+NextAction = Literal["restart", "fail", "ask", "none"]
 
 
 class CommandQueued(msgspec.Struct, frozen=True):
@@ -63,7 +63,7 @@ class AttemptEnded(msgspec.Struct, frozen=True):
     - `waits_for_answer`: the attempt ended with a question.
     """
 
-    conclusion: Conclusion
+    conclusion: AttemptOutcome
     is_retried: bool
     waits_for_answer: bool
 
@@ -100,7 +100,7 @@ class AttemptInterrupted(msgspec.Struct, frozen=True):
 
     item: int
     epoch: int
-    then: Then
+    then: NextAction
 
 
 class AttemptStopped(msgspec.Struct, frozen=True):
@@ -117,7 +117,7 @@ class RequestReceived(msgspec.Struct, frozen=True):
     request: Request
 
 
-Happening = (
+ProjectedEvent = (
     CommandQueued
     | CommandBegan
     | CommandAdopted
@@ -153,13 +153,13 @@ class EmittedEvents(msgspec.Struct, kw_only=True):
     requests: int = 0
 
 
-_ENDED = ("DONE", "FAILED", "BLOCKED", "SKIPPED", "CANCELLED")
-_OPEN = tuple(state for state in CommandState if state.value not in _ENDED)
+_ENDED_STATES = ("DONE", "FAILED", "BLOCKED", "SKIPPED", "CANCELLED")
+_OPEN_STATES = tuple(state for state in CommandState if state.value not in _ENDED_STATES)
 """The states of a command that has not ended.
 
 A change from one to another does not affect the commands that need this command.
 """
-_NAMES = {state: state.value for state in CommandState}
+_NAME_BY_STATE = {state: state.value for state in CommandState}
 """The name of each state, in a table because reading the attribute of an enum member is slow."""
 
 
@@ -173,26 +173,30 @@ class EventProjector:
         self._conductor = conductor
         self._emitted = emitted or EmittedEvents()
         agenda = conductor.agenda
-        self._users: list[list[int]] = [[] for _ in agenda.ids]
+        self._dependents: list[list[int]] = [[] for _ in agenda.ids]
         for item, needs in enumerate(agenda.needs):
             for need in needs:
-                self._users[need.item].append(item)
+                self._dependents[need.item].append(item)
         self._items = {id_: item for item, id_ in enumerate(agenda.ids)}
         self._initial_requests = list(requests)
         self._states = [CommandState.PENDING] * len(agenda.ids)
-        self.counts: dict[str, int] = {_NAMES[CommandState.PENDING]: len(agenda.ids)}
-        self._at: dict[WorkerId, StartCommand] = {}
-        self._starts: list[StartCommand] = []
+        self.counts: dict[str, int] = {_NAME_BY_STATE[CommandState.PENDING]: len(agenda.ids)}
+        self._start_by_worker: dict[WorkerId, StartCommand] = {}
+        self._noted_starts: list[StartCommand] = []
         self._foreign: frozenset[int] = frozenset()
 
-    def item(self, id_: str) -> int | None:
+    def item_of_command(self, id_: str) -> int | None:
         """Return the item of a command, or None."""
         return self._items.get(CommandId(id_))
 
     @property
-    def waiting(self) -> list[int]:
+    def waiting_items(self) -> list[int]:
         """The items that have not ended and do not run."""
-        return [item for item, state in enumerate(self._states) if state in _OPEN and state is not CommandState.RUNNING]
+        return [
+            item
+            for item, state in enumerate(self._states)
+            if state in _OPEN_STATES and state is not CommandState.RUNNING
+        ]
 
     @property
     def opened_before(self) -> list[int]:
@@ -201,95 +205,95 @@ class EventProjector:
         ids = {id_ for request in new if isinstance(request.body, Open) for id_ in request.body.rounds}
         return sorted(self._items[id_] for id_ in ids if id_ in self._items)
 
-    def initial_events(self, concluded: Concluded) -> list[Happening]:
+    def initial_events(self, concluded: OutcomesConcluded) -> list[ProjectedEvent]:
         """Return events for the past that were not reported before, and events for the present states.
 
         `concluded` are all outcomes.
         """
-        happenings: list[Happening] = self._ends(concluded)
+        happenings: list[ProjectedEvent] = self._project_ends(concluded)
         happenings += [
             RequestReceived(request) for request in self._initial_requests if request.n > self._emitted.requests
         ]
         for item in range(len(self._states)):
-            if self._unended(item) and item not in self._conductor.running:
-                happenings += self._interrupted(item)
+            if self._unended_lease_count(item) and item not in self._conductor.running_items:
+                happenings += self._project_interruption(item)
         # The ends of commands are reported first, then the commands that may start because of these ends.
         return happenings + sorted(
             self._state_changes(range(len(self._states))), key=lambda one: isinstance(one, CommandQueued)
         )
 
-    def start(self, start: StartCommand) -> None:
+    def note_start(self, start: StartCommand) -> None:
         """Record that the conductor starts a command.
 
         The start is reported after the other effects of the same event.
         """
-        self._starts.append(start)
+        self._noted_starts.append(start)
 
-    def effects(self, event: CommandEvent) -> list[Happening]:
+    def effects_of_event(self, event: CommandEvent) -> list[ProjectedEvent]:
         """Return the events for people that result from an event of the conductor.
 
         Call this after the actions for the event were executed.
         """
-        happenings: list[Happening] = []
+        happenings: list[ProjectedEvent] = []
         looked_at: set[int] = set()
         match event:
-            case Concluded(conclusions):
-                happenings += self._ends(event)
+            case OutcomesConcluded(conclusions):
+                happenings += self._project_ends(event)
                 looked_at.update(one.item for one in conclusions)
                 if self._conductor.agenda.on_failure == "stop":
                     looked_at.update(range(len(self._states)))
             case UnitDone(worker) | LeaseRefused(worker) | NextStarted(worker) | WorkerDied(worker):
-                if (start := self._at.pop(worker, None)) is not None:
+                if (start := self._start_by_worker.pop(worker, None)) is not None:
                     looked_at.add(start.item)
                     is_begun = (
                         event.leased_by == "it"
                         if isinstance(event, WorkerDied)
                         else not isinstance(event, LeaseRefused)
                     )
-                    happenings += self._interrupted(start.item, start.epoch) if is_begun else []
+                    happenings += self._project_interruption(start.item, start.epoch) if is_begun else []
             case CommandReleased(item, epoch):
                 looked_at.add(item)
-                if item in self._foreign and item not in self._conductor.adopted:
-                    happenings += self._interrupted(item, epoch)
-            case WaitEnded(item) | events.QuestionAsked(item) if item not in (ANY, BATCH_TIME_LIMIT):
+                if item in self._foreign and item not in self._conductor.adopted_items:
+                    happenings += self._project_interruption(item, epoch)
+            case WaitEnded(item) | events.QuestionAsked(item) if item not in (ANY_ITEM, BATCH_TIME_LIMIT_ITEM):
                 looked_at.add(item)
-            case Requested(request):
+            case RequestRead(request):
                 happenings.append(RequestReceived(request))
                 looked_at.update(range(len(self._states)))
             case _:
                 pass
-        starts, self._starts = self._starts, []
+        starts, self._noted_starts = self._noted_starts, []
         looked_at.update(start.item for start in starts)
         happenings += self._state_changes(sorted(looked_at))
         for start in starts:
-            self._at[start.worker] = start
+            self._start_by_worker[start.worker] = start
             happenings += self._project_queueing(start.item, start.round)
             happenings.append(CommandBegan(start))
         return happenings
 
-    def remaining(self) -> list[Happening]:
+    def remaining_changes(self) -> list[ProjectedEvent]:
         """Return the changes of states that are not reported yet. Call this at the end of the session."""
         return self._state_changes(range(len(self._states)))
 
-    def _ends(self, concluded: Concluded) -> list[Happening]:
-        happenings: list[Happening] = []
+    def _project_ends(self, concluded: OutcomesConcluded) -> list[ProjectedEvent]:
+        happenings: list[ProjectedEvent] = []
         for conclusion in sorted(concluded.conclusions, key=lambda conclusion: (conclusion.round, conclusion.item)):
             if conclusion.reason == "unbegun" or (conclusion.item, conclusion.round) in self._emitted.ends:
                 continue
             self._emitted.ends.add((conclusion.item, conclusion.round))
-            is_last = self._conductor.conclusion(conclusion.item) is conclusion
+            is_last = self._conductor.last_outcome(conclusion.item) is conclusion
             state = self._conductor.state(conclusion.item) if is_last else None
             asks = conclusion.type == "blocked" or (conclusion.type == "failed" and state is CommandState.BLOCKED)
             if asks:
                 self._emitted.blocked.add((conclusion.item, conclusion.round))
-            goes_on = conclusion.type == "failed" and (not is_last or state in _OPEN)
+            goes_on = conclusion.type == "failed" and (not is_last or state in _OPEN_STATES)
             happenings.append(AttemptEnded(conclusion, is_retried=goes_on, waits_for_answer=asks))
         return happenings
 
-    def _state_changes(self, items: Iterable[int]) -> list[Happening]:
+    def _state_changes(self, items: Iterable[int]) -> list[ProjectedEvent]:
         """Return events for the changed states of the given items, and of all commands that need them."""
-        happenings: list[Happening] = []
-        foreign = self._conductor.adopted
+        happenings: list[ProjectedEvent] = []
+        foreign = self._conductor.adopted_items
         if foreign != self._foreign:
             happenings += [CommandAdopted(item) for item in sorted(foreign - self._foreign)]
             self._foreign = foreign
@@ -300,37 +304,37 @@ class EventProjector:
             if before is state:
                 continue
             self._states[item] = state
-            self._count(_NAMES[before], -1)
-            self._count(_NAMES[state], 1)
+            self._add_to_count(_NAME_BY_STATE[before], -1)
+            self._add_to_count(_NAME_BY_STATE[state], 1)
             happenings += self._project_state_change(item, state)
-            if before not in _OPEN or state not in _OPEN:
-                pending += self._users[item]
+            if before not in _OPEN_STATES or state not in _OPEN_STATES:
+                pending += self._dependents[item]
         return happenings
 
-    def _count(self, state: str, change: int) -> None:
+    def _add_to_count(self, state: str, change: int) -> None:
         count = self.counts.get(state, 0) + change
         if count:
             self.counts[state] = count
         else:
             del self.counts[state]
 
-    def _project_state_change(self, item: int, state: CommandState) -> list[Happening]:
+    def _project_state_change(self, item: int, state: CommandState) -> list[ProjectedEvent]:
         if state is not CommandState.SKIPPED:
             self._emitted.skipped.discard(item)
-        last = self._conductor.conclusion(item)
+        last = self._conductor.last_outcome(item)
         place = (item, last.round if last else 0)
         match state:
             case CommandState.READY:
                 return self._project_queueing(item, place[1] + 1)
-            case CommandState.BLOCKED if item in self._conductor.running and self._unended(item) > 0:
+            case CommandState.BLOCKED if item in self._conductor.running_items and self._unended_lease_count(item) > 0:
                 question = self._conductor.question(item)
                 if question is None or question in self._emitted.questioned:
                     return []
                 self._emitted.questioned.add(question)
-                return [LiveQuestionAsked(item, self._conductor.attempt(item)[0], question)]
+                return [LiveQuestionAsked(item, self._conductor.last_attempt(item)[0], question)]
             case CommandState.SKIPPED if item not in self._emitted.skipped:
                 self._emitted.skipped.add(item)
-                cause = self._conductor.cause(item)
+                cause = self._conductor.skip_cause(item)
                 return [CommandSkipped(item, place[1], None if cause == item else cause)]
             case CommandState.DONE if (last is None or last.type != "result") and place not in self._emitted.counted:
                 self._emitted.counted.add(place)
@@ -341,19 +345,19 @@ class EventProjector:
             case _:
                 return []
 
-    def _project_queueing(self, item: int, round_: int) -> list[Happening]:
+    def _project_queueing(self, item: int, round_: int) -> list[ProjectedEvent]:
         if (item, round_) in self._emitted.queued:
             return []
         self._emitted.queued.add((item, round_))
-        return [CommandQueued(item, round_, max(1, self.counts.get(_NAMES[CommandState.READY], 0)))]
+        return [CommandQueued(item, round_, max(1, self.counts.get(_NAME_BY_STATE[CommandState.READY], 0)))]
 
-    def _unended(self, item: int) -> int:
-        last = self._conductor.conclusion(item)
-        return self._conductor.epoch(item) - (last.epoch if last else 0)
+    def _unended_lease_count(self, item: int) -> int:
+        last = self._conductor.last_outcome(item)
+        return self._conductor.last_epoch(item) - (last.epoch if last else 0)
 
-    def _interrupted(self, item: int, epoch: int | None = None) -> list[Happening]:
-        epoch = self._conductor.epoch(item) if epoch is None else epoch
-        last = self._conductor.conclusion(item)
+    def _project_interruption(self, item: int, epoch: int | None = None) -> list[ProjectedEvent]:
+        epoch = self._conductor.last_epoch(item) if epoch is None else epoch
+        last = self._conductor.last_outcome(item)
         if (last is not None and last.epoch >= epoch) or (item, epoch) in self._emitted.interrupted:
             return []
         self._emitted.interrupted.add((item, epoch))

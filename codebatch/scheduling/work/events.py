@@ -11,11 +11,11 @@ from codebatch.model.digest import Digest
 from codebatch.model.outcome import CommandReport, OutcomeType
 from codebatch.model.record import CommandReason
 from codebatch.model.work.request import Request, Stop
-from codebatch.scheduling.actions import Break, Complete, Drained, Retire, Spawn
-from codebatch.scheduling.events import DrainRequested, LeaseRefused, Ready, SessionStarted, UnitDone, WorkerId
+from codebatch.scheduling.actions import CompleteSession, EndBroken, EndDrained, RetireWorker, SpawnWorker
+from codebatch.scheduling.events import DrainRequested, LeaseRefused, SessionStarted, UnitDone, WorkerId, WorkerIdle
 
 
-class Conclusion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class AttemptOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The outcome of an attempt: its type, its round, and the epoch of its lease.
 
     - `question`: the question with which the command ended, or empty.
@@ -36,10 +36,10 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     is_final: bool = False
 
 
-class Concluded(msgspec.Struct, frozen=True):
+class OutcomesConcluded(msgspec.Struct, frozen=True):
     """Durable outcomes of attempts, committed by any process, and unreadable registers as (item, round)."""
 
-    conclusions: Sequence[Conclusion]
+    conclusions: Sequence[AttemptOutcome]
     unreadable: Sequence[tuple[int, int]] = ()
 
 
@@ -77,22 +77,22 @@ class CommandReleased(msgspec.Struct, frozen=True):
     epoch: int
 
 
-class Requested(msgspec.Struct, frozen=True):
+class RequestRead(msgspec.Struct, frozen=True):
     """The next request of the batch was read."""
 
     request: Request
 
 
-class Signalled(msgspec.Struct, frozen=True):
+class SignalReceived(msgspec.Struct, frozen=True):
     """The coordinator received a signal. If `ends`, running attempts are terminated. Otherwise they may finish."""
 
     name: str
     ends: bool
 
 
-ANY = -1
+ANY_ITEM = -1
 """A value used in place of an item. It represents the item that starts next."""
-BATCH_TIME_LIMIT = -2
+BATCH_TIME_LIMIT_ITEM = -2
 """A value used in place of an item. It represents the time limit of the whole batch."""
 
 
@@ -117,7 +117,7 @@ class QuestionAsked(msgspec.Struct, frozen=True):
     question: Digest
 
 
-class Consulted(msgspec.Struct, frozen=True):
+class QuestionConsulted(msgspec.Struct, frozen=True):
     """The consultation of rules or a program about a question has ended.
 
     If it has not answered the question, people must answer.
@@ -128,19 +128,19 @@ class Consulted(msgspec.Struct, frozen=True):
 
 CommandEvent = (
     SessionStarted
-    | Ready
+    | WorkerIdle
     | LeaseRefused
     | UnitDone
     | NextStarted
     | QueuedReturned
-    | Concluded
+    | OutcomesConcluded
     | WorkerDied
     | CommandReleased
-    | Requested
+    | RequestRead
     | WaitEnded
     | QuestionAsked
-    | Consulted
-    | Signalled
+    | QuestionConsulted
+    | SignalReceived
     | DrainRequested
 )
 
@@ -175,7 +175,7 @@ class RecallQueued(msgspec.Struct, frozen=True):
     worker: WorkerId
 
 
-class Settle(msgspec.Struct, frozen=True):
+class CommitInterrupted(msgspec.Struct, frozen=True):
     """Commit the outcome of an interrupted attempt, in this coordinator. The result arrives as Concluded.
 
     `epoch` is the epoch of the interrupted attempt.
@@ -215,7 +215,7 @@ class DeliverAnswer(msgspec.Struct, frozen=True):
     worker: WorkerId
 
 
-class Wake(msgspec.Struct, frozen=True):
+class SetTimer(msgspec.Struct, frozen=True):
     """Set a timer, which ends with the event WaitEnded after `seconds`.
 
     It is for the attempt of an item in a round, for the next start (ANY), or for the time limit of the batch
@@ -228,7 +228,7 @@ class Wake(msgspec.Struct, frozen=True):
     until_ns: int = 0
 
 
-class Consult(msgspec.Struct, frozen=True):
+class ConsultRules(msgspec.Struct, frozen=True):
     """Consult the answering rules or the answering program about a question.
 
     The end of the consultation arrives as Consulted.
@@ -239,18 +239,18 @@ class Consult(msgspec.Struct, frozen=True):
 
 
 CommandAction = (
-    Spawn
+    SpawnWorker
     | StartCommand
     | CommandAdvanced
     | RecallQueued
-    | Settle
+    | CommitInterrupted
     | TerminateCommand
     | MakeRequest
     | DeliverAnswer
-    | Wake
-    | Consult
-    | Retire
-    | Complete
-    | Drained
-    | Break
+    | SetTimer
+    | ConsultRules
+    | RetireWorker
+    | CompleteSession
+    | EndDrained
+    | EndBroken
 )

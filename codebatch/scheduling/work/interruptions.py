@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from codebatch.model.work.work_batch import IfInterrupted
+from codebatch.model.work.work_batch import InterruptedAction
 from codebatch.scheduling.work.attempt_histories import AttemptHistories
 from codebatch.scheduling.work.command_plan import CommandPlan
 from codebatch.scheduling.work.request_log import AttemptStop, RequestLog
 
 
-class Interruptions:
+class InterruptionRules:
     """The rules for what happens after an attempt without an outcome. They depend only on files of the batch."""
 
     def __init__(self, agenda: CommandPlan, histories: AttemptHistories, requests: RequestLog) -> None:
@@ -34,27 +34,27 @@ class Interruptions:
 
         Return None if the attempt was not stopped or has an outcome.
         """
-        epoch = self._histories.epoch(item) if epoch is None else epoch
-        last = self._histories.last(item)
-        return None if last is not None and last.epoch >= epoch else self.stops(item).get(epoch)
+        epoch = self._histories.last_epoch(item) if epoch is None else epoch
+        last = self._histories.last_outcome(item)
+        return None if last is not None and last.epoch >= epoch else self.stops_by_epoch(item).get(epoch)
 
-    def stops(self, item: int) -> Mapping[int, AttemptStop]:
+    def stops_by_epoch(self, item: int) -> Mapping[int, AttemptStop]:
         """Map the lease epochs of an item's stopped attempts to the reasons.
 
         Stopped attempts that have an outcome are included.
         """
         may_repeat = self._agenda.policies[item].if_interrupted == "restart"
-        return {epoch: one for epoch, one in self._requests.stops(item).items() if one.ends or may_repeat}
+        return {epoch: one for epoch, one in self._requests.stops_by_epoch(item).items() if one.ends or may_repeat}
 
-    def follows(self, item: int, epoch: int | None = None) -> IfInterrupted:
+    def next_action(self, item: int, epoch: int | None = None) -> InterruptedAction:
         """Return what happens to an item after an attempt. By default, the attempt is the item's last one.
 
         No process of the attempt may be running. If the attempt was not interrupted, return "restart".
         """
-        epoch = self._histories.epoch(item) if epoch is None else epoch
-        last = self._histories.last(item)
+        epoch = self._histories.last_epoch(item) if epoch is None else epoch
+        last = self._histories.last_outcome(item)
         begun = range(1 + (last.epoch if last else 0), epoch + 1)
         if not begun or self.find_stop(item, epoch) is not None:
             return "restart"
-        accidents = len(begun) - sum(stopped_epoch in begun for stopped_epoch in self._requests.stops(item))
+        accidents = len(begun) - sum(stopped_epoch in begun for stopped_epoch in self._requests.stops_by_epoch(item))
         return self._agenda.policies[item].after_interruption(accidents)

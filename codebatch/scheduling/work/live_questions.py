@@ -10,7 +10,7 @@ from codebatch.scheduling.work.command_queue import CommandQueue
 from codebatch.scheduling.work.events import QuestionAsked
 from codebatch.scheduling.work.request_log import RequestLog
 
-RESTING_MAX = 32
+RESTING_COMMANDS_MAX = 32
 """Maximum number of commands that free their slots. The processes and workers of these commands still exist."""
 
 
@@ -22,20 +22,20 @@ class LiveCommandQuestions:
         self._requests = requests
         self._queue = queue
         self._events_by_item: dict[int, QuestionAsked] = {}
-        self._handled: dict[int, QuestionAsked] = {}
-        self._resting: set[int] = set()
+        self._handled_questions: dict[int, QuestionAsked] = {}
+        self._resting_items: set[int] = set()
         self._answered: list[int] = []
 
     def add(self, event: QuestionAsked) -> None:
         """Add a question. An attempt asks one question at a time, so a later question replaces an earlier one."""
         known = self._events_by_item.get(event.item)
-        if known is None or _place(known) <= _place(event):
+        if known is None or _question_order(known) <= _question_order(event):
             self._events_by_item[event.item] = event
 
-    def question(self, item: int) -> Digest | None:
+    def open_question(self, item: int) -> Digest | None:
         """Return the digest of the question that a running item waits for, or None."""
-        event = self._current(item)
-        return None if event is None or self._requests.answers(item, event.question) else event.question
+        event = self._current_question(item)
+        return None if event is None or self._requests.answers_to(item, event.question) else event.question
 
     def update(self, item: int, *, is_foreign: bool) -> None:
         """Update a running item: free its slots if it asks a question, or record that its question is answered.
@@ -43,28 +43,28 @@ class LiveCommandQuestions:
         The answer may arrive here before the question. If `is_foreign` is set, the item runs in a worker of an earlier
         coordinator. Its worker finds the answer without a message.
         """
-        event = self._current(item)
-        if event is None or self._handled.get(item) == event:
+        event = self._current_question(item)
+        if event is None or self._handled_questions.get(item) == event:
             return
-        if self.question(item) is not None:
-            if item not in self._resting and len(self._resting) < RESTING_MAX:
+        if self.open_question(item) is not None:
+            if item not in self._resting_items and len(self._resting_items) < RESTING_COMMANDS_MAX:
                 self._queue.release_slots(item)
-                self._resting.add(item)
+                self._resting_items.add(item)
             return
-        self._handled[item] = event
+        self._handled_questions[item] = event
         if not is_foreign:
             self._answered.append(item)
-        elif item in self._resting:
-            self._resume(item)
+        elif item in self._resting_items:
+            self._resume_item(item)
 
-    def _current(self, item: int) -> QuestionAsked | None:
+    def _current_question(self, item: int) -> QuestionAsked | None:
         event = self._events_by_item.get(item)
-        is_current = event is not None and (event.round, event.epoch) == self._histories.attempt(item)
+        is_current = event is not None and (event.round, event.epoch) == self._histories.last_attempt(item)
         return event if is_current else None
 
-    def forget(self, item: int) -> None:
+    def forget_item(self, item: int) -> None:
         """Forget an item that no longer runs."""
-        self._resting.discard(item)
+        self._resting_items.discard(item)
         if item in self._answered:
             self._answered.remove(item)
 
@@ -73,12 +73,12 @@ class LiveCommandQuestions:
 
         An item that kept its slots continues at once, because other items may wait for these slots.
         """
-        holding = [item for item in self._answered if item not in self._resting]
-        self._answered = [item for item in self._answered if item in self._resting]
+        holding = [item for item in self._answered if item not in self._resting_items]
+        self._answered = [item for item in self._answered if item in self._resting_items]
         yield from holding
         while self._answered and self._queue.has_free_slots(self._answered[0]):
             item = self._answered.pop(0)
-            self._resume(item)
+            self._resume_item(item)
             yield item
 
     @property
@@ -86,10 +86,10 @@ class LiveCommandQuestions:
         """True if an answered item waits for free slots. Then no other item may take slots."""
         return bool(self._answered)
 
-    def _resume(self, item: int) -> None:
+    def _resume_item(self, item: int) -> None:
         self._queue.acquire_slots(item)
-        self._resting.discard(item)
+        self._resting_items.discard(item)
 
 
-def _place(event: QuestionAsked) -> tuple[int, int, int]:
+def _question_order(event: QuestionAsked) -> tuple[int, int, int]:
     return event.round, event.epoch, event.number

@@ -10,9 +10,9 @@ import heapq
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from codebatch.scheduling.work.command_plan import SLOTS, CommandPlan, Demand
+from codebatch.scheduling.work.command_plan import SLOTS_POOL, CommandPlan, TokenDemand
 
-_Head = tuple[tuple[int, int, int], int]
+_QueueHead = tuple[tuple[int, int, int], int]
 """The sort key of an item (CommandPlan.keys), and the item."""
 
 
@@ -25,7 +25,7 @@ class ScheduledItem(NamedTuple):
     slot: int
 
 
-def schedule(
+def schedule_items(
     agenda: CommandPlan,
     lengths: Mapping[int, float],
     running: Collection[int] = (),
@@ -38,21 +38,21 @@ def schedule(
     the pools of the plan.
     """
     capacity = agenda.capacity if capacity is None else capacity
-    users, unmet = _links(agenda, lengths)
-    ready: dict[Demand, list[_Head]] = {}
-    _add(agenda, ready, [item for item, count in unmet.items() if not count and item not in running])
+    users, unmet = _dependency_links(agenda, lengths)
+    ready: dict[TokenDemand, list[_QueueHead]] = {}
+    _add_ready(agenda, ready, [item for item, count in unmet.items() if not count and item not in running])
     placed: list[ScheduledItem] = []
     room = dict(capacity)
-    slots = list(range(max(capacity[SLOTS], len(running))))
+    slots = list(range(max(capacity[SLOTS_POOL], len(running))))
     ends: list[tuple[float, int, int]] = []
     now = next_start = 0.0
     for item in sorted(running):
         for pool, amount in agenda.demands[item]:
             room[pool] -= min(amount, capacity[pool])
-        _place(placed, ends, slots, item, 0.0, max(0.0, lengths[item]))
+        _place_item(placed, ends, slots, item, 0.0, max(0.0, lengths[item]))
     while ready or ends:
-        for item in _started(agenda, ready, room, capacity) if now >= next_start else ():
-            _place(placed, ends, slots, item, now, now + lengths[item])
+        for item in _pop_startable(agenda, ready, room, capacity) if now >= next_start else ():
+            _place_item(placed, ends, slots, item, now, now + lengths[item])
             next_start = now + agenda.start_every_seconds
         if ready and now < next_start:
             now = min([next_start, *(end for end, _, _ in ends[:1])])
@@ -68,16 +68,16 @@ def schedule(
             for user in users[item]:
                 unmet[user] -= 1
                 if not unmet[user] and user not in running:
-                    _add(agenda, ready, [user])
+                    _add_ready(agenda, ready, [user])
     return placed
 
 
-def _add(agenda: CommandPlan, ready: dict[Demand, list[_Head]], items: Collection[int]) -> None:
+def _add_ready(agenda: CommandPlan, ready: dict[TokenDemand, list[_QueueHead]], items: Collection[int]) -> None:
     for item in items:
-        heapq.heappush(ready.setdefault(agenda.demands[item], []), (agenda.keys[item], item))
+        heapq.heappush(ready.setdefault(agenda.demands[item], []), (agenda.sort_keys[item], item))
 
 
-def _links(agenda: CommandPlan, items: Collection[int]) -> tuple[dict[int, list[int]], dict[int, int]]:
+def _dependency_links(agenda: CommandPlan, items: Collection[int]) -> tuple[dict[int, list[int]], dict[int, int]]:
     """Return the items that need each item, and for each item the number of its needs.
 
     Only needs among `items` count.
@@ -92,7 +92,7 @@ def _links(agenda: CommandPlan, items: Collection[int]) -> tuple[dict[int, list[
     return users, unmet
 
 
-def _place(
+def _place_item(
     placed: list[ScheduledItem],
     ends: list[tuple[float, int, int]],
     slots: list[int],
@@ -105,14 +105,16 @@ def _place(
     heapq.heappush(ends, (end, item, slot))
 
 
-def makespan(agenda: CommandPlan, seconds: Sequence[float], capacity: Mapping[str, int] | None = None) -> float:
+def estimate_makespan(
+    agenda: CommandPlan, seconds: Sequence[float], capacity: Mapping[str, int] | None = None
+) -> float:
     """Return the duration of a whole batch in seconds, from the start of the first command to the end of the last."""
-    placed = schedule(agenda, dict(enumerate(seconds)), capacity=capacity)
+    placed = schedule_items(agenda, dict(enumerate(seconds)), capacity=capacity)
     return max((one.end for one in placed), default=0.0)
 
 
-def _started(
-    agenda: CommandPlan, ready: dict[Demand, list[_Head]], free: dict[str, int], capacity: Mapping[str, int]
+def _pop_startable(
+    agenda: CommandPlan, ready: dict[TokenDemand, list[_QueueHead]], free: dict[str, int], capacity: Mapping[str, int]
 ) -> list[int]:
     """Remove the items that start now from `ready` and return them. Take their tokens from `free`.
 
@@ -123,10 +125,10 @@ def _started(
     reserved_pools: set[str] = set()
     heads = [(heap[0], demand) for demand, heap in ready.items()]
     heapq.heapify(heads)
-    while heads and free[SLOTS] > 0 and not (started and agenda.start_every_seconds):
+    while heads and free[SLOTS_POOL] > 0 and not (started and agenda.start_every_seconds):
         (_, item), demand = heads[0]
         slots, *pools = [(pool, min(amount, capacity[pool])) for pool, amount in demand]
-        if slots[1] > free[SLOTS]:
+        if slots[1] > free[SLOTS_POOL]:
             break
         if any(pool in reserved_pools or free[pool] < amount for pool, amount in pools):
             reserved_pools.update(pool for pool, _ in pools)
@@ -149,7 +151,7 @@ def critical_path(agenda: CommandPlan, seconds: Sequence[float]) -> list[int]:
 
     The length of this path is a lower bound of the duration for any number of slots. The graph must be acyclic.
     """
-    users, waits = _links(agenda, range(len(agenda.needs)))
+    users, waits = _dependency_links(agenda, range(len(agenda.needs)))
     ends = [0.0] * len(waits)
     before: list[int | None] = [None] * len(waits)
     pending = [item for item, count in waits.items() if not count]

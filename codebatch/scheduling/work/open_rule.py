@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from codebatch.model.digest import Digest
-from codebatch.model.work.question import OUR_CHOICES, CoordinatorQuestion, coordinator_question_digest
+from codebatch.model.work.question import COORDINATOR_CHOICES, CoordinatorQuestion, coordinator_question_digest
 from codebatch.model.work.work_batch import WAITS_MAX
 from codebatch.scheduling.work.attempt_histories import AttemptHistories
 from codebatch.scheduling.work.command_graph import DependencyState
 from codebatch.scheduling.work.command_plan import CommandPlan
-from codebatch.scheduling.work.events import Conclusion
+from codebatch.scheduling.work.events import AttemptOutcome
 from codebatch.scheduling.work.request_log import LoggedAnswer, RequestLog
 
 OwnState = Literal["open", "retry", "done", "failed", "cancelled", "skipped", "blocked"]
@@ -32,7 +32,7 @@ DEPENDENCY_STATES: dict[OwnState, DependencyState] = {
 """The effect of each state on the commands that need the command."""
 
 
-class Waiting(NamedTuple):
+class AwaitedQuestion(NamedTuple):
     """The question that a command waits for after a round.
 
     `coordinator_question` is the kind of the question if codebatch asks. It is None if the command asked.
@@ -42,7 +42,7 @@ class Waiting(NamedTuple):
     coordinator_question: CoordinatorQuestion | None
 
 
-class _Summary(NamedTuple):
+class _RoundsSummary(NamedTuple):
     """A summary of an item's rounds.
 
     - `failed_tries`: the number of failures since a request last opened the item.
@@ -52,13 +52,13 @@ class _Summary(NamedTuple):
     """
 
     failed_tries: int
-    question: Waiting | None
+    question: AwaitedQuestion | None
     answer: LoggedAnswer | None
     lifted: int
     is_limited: bool
 
 
-_FIRST_TRY_DONE = _Summary(0, None, None, 0, False)
+_FIRST_TRY_DONE = _RoundsSummary(0, None, None, 0, False)
 
 
 class CommandStateRule:
@@ -71,61 +71,63 @@ class CommandStateRule:
 
     def own_state(self, item: int) -> OwnState:
         """Return the state of an item without regard to its needs."""
-        last, last_begun = self._histories.last(item), self._histories.last_begun(item)
-        skip = self._requests.skip(item)
+        last, last_begun = self._histories.last_outcome(item), self._histories.last_begun_outcome(item)
+        skip = self._requests.last_skip(item)
         if skip is not None and skip.round >= (last_begun.round if last_begun else 0):
             is_done = skip.marked_done or (last_begun is not None and last_begun.type == "result")
             return "done" if is_done else "skipped"
-        if last is None or last.reason == "unbegun" or self._requests.opens(item, last.round):
+        if last is None or last.reason == "unbegun" or self._requests.reopens_round(item, last.round):
             return "open"
         if last.type == "result":
             return "done"
         if last.type == "cancelled":
             return "cancelled"
-        summary = self._summary(item)
+        summary = self._summarize_rounds(item)
         if summary.is_limited:
             return "retry"
         if summary.question is not None:
             if summary.answer is None:
                 return "blocked"
-            if _opens(summary.question, summary.answer):
+            if _reopens_command(summary.question, summary.answer):
                 return "open"
             return "done" if summary.answer.text == "done" else "failed"
         return "retry" if self._may_retry(item, last, summary.failed_tries) else "failed"
 
-    def question(self, item: int) -> Waiting | None:
+    def awaited_question(self, item: int) -> AwaitedQuestion | None:
         """Return the question after the last round of an item, or None."""
-        return self._summary(item).question
+        return self._summarize_rounds(item).question
 
     def failed_try_count(self, item: int) -> int:
         """Return the number of tries that failed since a request last opened the item."""
-        return self._summary(item).failed_tries
+        return self._summarize_rounds(item).failed_tries
 
     def is_limited(self, item: int) -> bool:
         """Return whether the last round of an item reached a rate limit, so that the round does not count as a try."""
-        return self._summary(item).is_limited
+        return self._summarize_rounds(item).is_limited
 
-    def failures(self, item: int) -> tuple[int, bool]:
+    def failure_count(self, item: int) -> tuple[int, bool]:
         """Return the number of an item's failed tries, and whether an answer made the item count as done or failed."""
-        summary = self._summary(item)
+        summary = self._summarize_rounds(item)
         if summary.question is None or summary.answer is None:
             return summary.failed_tries, False
-        return summary.failed_tries, not _opens(summary.question, summary.answer)
+        return summary.failed_tries, not _reopens_command(summary.question, summary.answer)
 
     def is_cancelled(self, item: int) -> bool:
         """Return whether a Cancel request keeps the item from starting. A Cancel that was undone does not."""
-        return self._requests.is_cancelled and self._requests.is_cancelled_for(item, self._summary(item).lifted)
+        return self._requests.is_cancelled and self._requests.is_cancelled_for(
+            item, self._summarize_rounds(item).lifted
+        )
 
     def is_paused(self, item: int) -> bool:
         """Return whether a Pause request keeps the item from starting. A Pause that was undone does not."""
-        return self._requests.is_paused and self._requests.is_paused_for(item, self._summary(item).lifted)
+        return self._requests.is_paused and self._requests.is_paused_for(item, self._summarize_rounds(item).lifted)
 
-    def _summary(self, item: int) -> _Summary:
+    def _summarize_rounds(self, item: int) -> _RoundsSummary:
         failed_tries = lifted = waits = 0
         is_limited = False
-        question: Waiting | None = None
+        question: AwaitedQuestion | None = None
         answer: LoggedAnswer | None = None
-        ended = self._histories.ended(item)
+        ended = self._histories.outcomes_by_round(item)
         if len(ended) == 1 and next(iter(ended.values())).type == "result":  # Fast path for the usual case.
             return _FIRST_TRY_DONE
         for round_, conclusion in sorted(ended.items()):
@@ -133,15 +135,15 @@ class CommandStateRule:
                 waits = waits + 1 if conclusion.reason == "limited" else 0
             is_limited = conclusion.reason == "limited" and waits <= WAITS_MAX
             failed_tries += conclusion.type == "failed" and not is_limited
-            question = None if is_limited else self._question(item, conclusion, failed_tries)
-            answer = None if question is None else self._answer(item, round_, question)
-            if question is not None and answer is not None and _opens(question, answer):
+            question = None if is_limited else self._question_after(item, conclusion, failed_tries)
+            answer = None if question is None else self._first_valid_answer(item, round_, question)
+            if question is not None and answer is not None and _reopens_command(question, answer):
                 failed_tries, lifted = 0, max(lifted, answer.n)
-            if self._requests.opens(item, round_):
+            if self._requests.reopens_round(item, round_):
                 failed_tries = waits = 0
-        return _Summary(failed_tries, question, answer, lifted, is_limited)
+        return _RoundsSummary(failed_tries, question, answer, lifted, is_limited)
 
-    def _question(self, item: int, conclusion: Conclusion, failed_tries: int) -> Waiting | None:
+    def _question_after(self, item: int, conclusion: AttemptOutcome, failed_tries: int) -> AwaitedQuestion | None:
         """Return the question that follows a round of an item, or None.
 
         `failed_tries` counts the failed tries up to the end of this round.
@@ -149,7 +151,7 @@ class CommandStateRule:
         policy = self._agenda.policies[item]
         if conclusion.type == "blocked":
             return (
-                Waiting(conclusion.question, None)
+                AwaitedQuestion(conclusion.question, None)
                 if conclusion.question
                 else self._built_in_question("interrupted", item, conclusion)
             )
@@ -161,22 +163,22 @@ class CommandStateRule:
             return self._built_in_question("exhausted", item, conclusion)
         return None
 
-    def _built_in_question(self, kind: CoordinatorQuestion, item: int, conclusion: Conclusion) -> Waiting:
-        return Waiting(coordinator_question_digest(kind, self._agenda.ids[item], conclusion.round), kind)
+    def _built_in_question(self, kind: CoordinatorQuestion, item: int, conclusion: AttemptOutcome) -> AwaitedQuestion:
+        return AwaitedQuestion(coordinator_question_digest(kind, self._agenda.ids[item], conclusion.round), kind)
 
-    def _answer(self, item: int, round_: int, question: Waiting) -> LoggedAnswer | None:
+    def _first_valid_answer(self, item: int, round_: int, question: AwaitedQuestion) -> LoggedAnswer | None:
         """Return the first valid answer to a question, or None."""
-        for answer in self._requests.answers(item, question.digest):
-            if answer.round == round_ and (question.coordinator_question is None or answer.text in OUR_CHOICES):
+        for answer in self._requests.answers_to(item, question.digest):
+            if answer.round == round_ and (question.coordinator_question is None or answer.text in COORDINATOR_CHOICES):
                 return answer
         return None
 
-    def _may_retry(self, item: int, conclusion: Conclusion, failed_tries: int) -> bool:
+    def _may_retry(self, item: int, conclusion: AttemptOutcome, failed_tries: int) -> bool:
         policy = self._agenda.policies[item]
         return failed_tries <= policy.retries and conclusion.reason in policy.retry_reasons and not conclusion.is_final
 
 
-def _opens(question: Waiting, answer: LoggedAnswer) -> bool:
+def _reopens_command(question: AwaitedQuestion, answer: LoggedAnswer) -> bool:
     """Return whether an answer opens the command again.
 
     Other answers to a coordinator's question make it count as done or failed.

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from codebatch.scheduling.events import WorkerId
 from codebatch.scheduling.work.events import StartCommand
 
-RUN_COMMANDS_MAX = 16
+PREFETCHED_COMMANDS_MAX = 16
 
 
 class PrefetchedCommands:
@@ -20,7 +20,7 @@ class PrefetchedCommands:
 
     def __init__(self) -> None:
         self._queues: dict[WorkerId, deque[StartCommand]] = {}
-        self._begun: dict[WorkerId, int] = {}
+        self._begun_starts: dict[WorkerId, int] = {}
         self._queued: set[int] = set()
         self._length = 1
 
@@ -29,37 +29,37 @@ class PrefetchedCommands:
         return item in self._queued
 
     @property
-    def workers(self) -> list[WorkerId]:
+    def busy_workers(self) -> list[WorkerId]:
         """The workers with queued commands, sorted."""
         return sorted(worker for worker, behind in self._queues.items() if behind)
 
     @property
-    def queued(self) -> list[StartCommand]:
+    def queued_starts(self) -> list[StartCommand]:
         """The StartCommand actions of the queued commands. The workers may have begun some of them by now."""
-        return [start for worker in self.workers for start in self._queues[worker]]
+        return [start for worker in self.busy_workers for start in self._queues[worker]]
 
-    def length(self, waiting: int, slots: int) -> int:
+    def assignment_length(self, waiting: int, slots: int) -> int:
         """Return the number of commands to assign at once to a worker, including the one that it begins now.
 
         It is at most the number of `waiting` commands divided by the number of slots, rounded up.
         """
         return min(self._length, max(1, -(-waiting // max(1, slots))))
 
-    def begin(self, worker: WorkerId, behind: Iterable[StartCommand]) -> None:
+    def begin_assignment(self, worker: WorkerId, behind: Iterable[StartCommand]) -> None:
         """Record that a worker got a command, with further commands queued behind it."""
         self._queues[worker] = deque(behind)
-        self._begun[worker] = 1
+        self._begun_starts[worker] = 1
         self._queued.update(start.item for start in self._queues[worker])
 
-    def next(self, worker: WorkerId) -> StartCommand | None:
+    def next_start(self, worker: WorkerId) -> StartCommand | None:
         """Return the next start that is queued at a worker, or None."""
         behind = self._queues.get(worker)
         return behind[0] if behind else None
 
-    def advance(self, worker: WorkerId) -> StartCommand:
+    def advance_worker(self, worker: WorkerId) -> StartCommand:
         """Record that a worker has begun the next command of its queue. Return the start of this command."""
         start = self._queues[worker].popleft()
-        self._begun[worker] += 1
+        self._begun_starts[worker] += 1
         self._queued.discard(start.item)
         return start
 
@@ -70,20 +70,20 @@ class PrefetchedCommands:
         """
         behind = self._queues[worker]
         assert count <= len(behind), "more came back than was given"
-        self._length = max(1, self._begun[worker] + len(behind) - count - 1)
+        self._length = max(1, self._begun_starts[worker] + len(behind) - count - 1)
         items = [behind.pop().item for _ in range(count)]
         self._queued.difference_update(items)
-        self._begun[worker] = 0
+        self._begun_starts[worker] = 0
         return items
 
-    def end(self, worker: WorkerId, *, is_well: bool) -> list[int]:
+    def end_assignment(self, worker: WorkerId, *, is_well: bool) -> list[int]:
         """Record that a worker is idle or dead. Return the queued items that it did not begin.
 
         `is_well` is set if the worker is alive. If it has begun all queued commands, later queues may be twice as long.
         """
-        behind, begun = self._queues.pop(worker, ()), self._begun.pop(worker, 0)
+        behind, begun = self._queues.pop(worker, ()), self._begun_starts.pop(worker, 0)
         if is_well and not behind:
-            self._length = min(RUN_COMMANDS_MAX, max(self._length, 2 * begun))
+            self._length = min(PREFETCHED_COMMANDS_MAX, max(self._length, 2 * begun))
         items = [start.item for start in behind]
         self._queued.difference_update(items)
         return items

@@ -46,12 +46,12 @@ class RequestLog:
 
     def __init__(self, items: Mapping[CommandId, int]) -> None:
         self._items = items
-        self._opened: dict[int, set[int]] = {}
+        self._reopened_rounds: dict[int, set[int]] = {}
         self._skips: dict[int, Skip] = {}
         self._answers: dict[int, dict[Digest, list[LoggedAnswer]]] = {}
-        self._lifted: dict[int, int] = {}
-        self._acknowledged: dict[int, int] = {}
-        self._stopped: dict[int, dict[int, AttemptStop]] = {}
+        self._lifted_failures: dict[int, int] = {}
+        self._acknowledged_rounds: dict[int, int] = {}
+        self._stops_by_item: dict[int, dict[int, AttemptStop]] = {}
         self._cancelled_at = self._paused_at = 0
         self.is_expired = False
         """True if the batch has reached its time limit, and no later Open request has opened it."""
@@ -64,7 +64,7 @@ class RequestLog:
         match request.body:
             case Cancel(attempts=attempts):
                 self._cancelled_at = request.n
-                return self._stop(attempts, AttemptStop("cancel"))
+                return self._add_stops(attempts, AttemptStop("cancel"))
             case Pause():
                 self._paused_at = request.n
                 return []
@@ -72,7 +72,7 @@ class RequestLog:
                 self._paused_at = 0
                 return list(self._items.values())
             case Open() as body:
-                return self._open(body, request.n)
+                return self._add_open(body, request.n)
             case Answer(task=task, round=round_, question=question, text=text):
                 if (item := self._items.get(task)) is None:
                     return []
@@ -86,31 +86,31 @@ class RequestLog:
                 return [item]
             case Stop(cause=cause, detail=detail, attempts=attempts, terminates=ends):
                 self.is_expired = self.is_expired or cause == "timeout"
-                return self._stop(attempts, AttemptStop(cause, detail, ends))
+                return self._add_stops(attempts, AttemptStop(cause, detail, ends))
             case Set() | Reload():
                 return []
 
-    def _stop(self, attempts: Mapping[CommandId, int], stopped: AttemptStop) -> list[int]:
+    def _add_stops(self, attempts: Mapping[CommandId, int], stopped: AttemptStop) -> list[int]:
         epochs = {self._items[id_]: epoch for id_, epoch in attempts.items() if id_ in self._items}
         for item, epoch in epochs.items():
-            known = self._stopped.setdefault(item, {})
+            known = self._stops_by_item.setdefault(item, {})
             if epoch not in known or not known[epoch].ends:
                 known[epoch] = stopped
         return list(epochs)
 
-    def _open(self, body: Open, n: int) -> list[int]:
+    def _add_open(self, body: Open, n: int) -> list[int]:
         self.is_expired = False
         named = [self._items[id_] for id_ in body.rounds if id_ in self._items]
         for id_, round_ in body.rounds.items():
             if (item := self._items.get(id_)) is None:
                 continue
-            self._opened.setdefault(item, set()).add(round_)
-            self._lifted[item] = n
+            self._reopened_rounds.setdefault(item, set()).add(round_)
+            self._lifted_failures[item] = n
             if item in self._skips and self._skips[item].round <= round_:
                 del self._skips[item]
         for id_, round_ in body.acknowledged.items():
             if (item := self._items.get(id_)) is not None:
-                self._acknowledged[item] = max(round_, self._acknowledged.get(item, 0))
+                self._acknowledged_rounds[item] = max(round_, self._acknowledged_rounds.get(item, 0))
                 named.append(item)
         if body.lifts == "named":
             return named
@@ -133,28 +133,28 @@ class RequestLog:
 
         `lifted` is the number of the last Answer request that opened the item, or 0.
         """
-        return max(lifted, self._lifted.get(item, 0)) < self._cancelled_at
+        return max(lifted, self._lifted_failures.get(item, 0)) < self._cancelled_at
 
     def is_paused_for(self, item: int, lifted: int) -> bool:
         """Return whether a Pause request keeps an item from starting.
 
         `lifted` is the number of the last Answer request that opened the item, or 0.
         """
-        return max(lifted, self._lifted.get(item, 0)) < self._paused_at
+        return max(lifted, self._lifted_failures.get(item, 0)) < self._paused_at
 
-    def stops(self, item: int) -> Mapping[int, AttemptStop]:
+    def stops_by_epoch(self, item: int) -> Mapping[int, AttemptStop]:
         """Map the lease epochs of an item's stopped attempts to the reasons."""
-        return self._stopped.get(item, {})
+        return self._stops_by_item.get(item, {})
 
-    def opens(self, item: int, round_: int) -> bool:
+    def reopens_round(self, item: int, round_: int) -> bool:
         """Return whether an Open request names this round of an item."""
-        return round_ in self._opened.get(item, ())
+        return round_ in self._reopened_rounds.get(item, ())
 
-    def skip(self, item: int) -> Skip | None:
+    def last_skip(self, item: int) -> Skip | None:
         """Return the last Skip request for an item, or None. An Open request for the same round undoes the Skip."""
         return self._skips.get(item)
 
-    def answers(self, item: int, question: Digest) -> Sequence[LoggedAnswer]:
+    def answers_to(self, item: int, question: Digest) -> Sequence[LoggedAnswer]:
         """Return the answers to a question, in order."""
         return self._answers.get(item, {}).get(question, ())
 
@@ -163,4 +163,4 @@ class RequestLog:
 
         Such a failure no longer counts towards the limit at which the batch stops.
         """
-        return round_ <= self._acknowledged.get(item, 0)
+        return round_ <= self._acknowledged_rounds.get(item, 0)

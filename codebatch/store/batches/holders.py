@@ -24,15 +24,15 @@ from codebatch.model.documents import Document, DocumentError, InstantNs, decode
 from codebatch.model.outcome import HolderId
 from codebatch.model.shard import ShardId
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.documents import read_document_bytes
-from codebatch.system.files.files import Files, Lock
-from codebatch.system.host import Host, is_this_machine, this_host
+from codebatch.system.files.files import FileLock, StoreFiles
+from codebatch.system.host import HostBoot, is_this_machine, this_host
 
 HOLDER_FORMAT = 1
-ATTEMPTS_MAX = 100
+REGISTRATION_ATTEMPTS_MAX = 100
 
-NOBODY = HolderId("0" * 32)
+UNKNOWN_HOLDER = HolderId("0" * 32)
 """The ID that replaces the ID of an unknown lease owner. A holder with this ID is never alive."""
 
 
@@ -43,7 +43,7 @@ class HolderFile(Document, frozen=True, kw_only=True):
     holder: HolderId
     role: Literal["coordinator", "worker"]
     pid: int
-    host: Host
+    host: HostBoot
     since_ns: InstantNs
     parent: HolderId | None = None
 
@@ -53,7 +53,7 @@ def decode_holder(data: bytes) -> HolderFile:
     return decode_document(data, HolderFile, HOLDER_FORMAT)
 
 
-def _unreadable(holder: HolderId) -> HolderFile:
+def _unreadable_holder(holder: HolderId) -> HolderFile:
     """Return a replacement for a holder file that cannot be read.
 
     The replacement has the host of this process. So `LeaseReader.is_live` tests the lock of the file.
@@ -66,10 +66,10 @@ def new_holder_id() -> HolderId:
     return HolderId(uuid.uuid4().hex)
 
 
-class Holder:
+class HolderRegistration:
     """The registration of this process as a holder in one batch, valid until `close` or until the process dies."""
 
-    def __init__(self, files: Files, batch_root: Path, about: HolderFile, *, is_durable: bool = False) -> None:
+    def __init__(self, files: StoreFiles, batch_root: Path, about: HolderFile, *, is_durable: bool = False) -> None:
         """Register this process.
 
         If `is_durable` is set, the holder file and each lease are synced to disk before the lease is returned.
@@ -81,23 +81,23 @@ class Holder:
         self._path = batch_root / layout.HOLDERS / about.holder
         self._leases = batch_root / layout.LEASES
         self._lease_source = self._path
-        self._lock = self._register()
+        self._lock = self._register_holder()
 
     @property
     def id(self) -> HolderId:
         """The ID of the holder."""
         return self.about.holder
 
-    def _register(self) -> Lock:
+    def _register_holder(self) -> FileLock:
         """Lock the holder file, link it into `holders/`, and return the lock.
 
         Until this process has locked the file, a sweeper may take the file for an orphan. Then the sweeper holds the
         lock, or has removed the file. In both cases, try again with a new file.
         """
         hidden = self._path.with_name(f".{self.id}.tmp")
-        for _ in range(ATTEMPTS_MAX):
+        for _ in range(REGISTRATION_ATTEMPTS_MAX):
             try:
-                self._write(hidden)
+                self._write_holder_file(hidden)
                 lock = self._files.try_lock(hidden, create=False)
             except FileNotFoundError:
                 continue
@@ -130,21 +130,21 @@ class Holder:
         name = layout.lease_name(shard, start, epoch)
         return self._try_link(name) if may_be_forgotten else self._try_acquire(name)
 
-    def try_lead(self, epoch: int) -> bool:
+    def try_lease_batch(self, epoch: int) -> bool:
         """Take the coordinator lease of a work batch, which covers the whole batch, for an epoch.
 
         Return False if another process has taken this epoch.
         """
         return self._try_acquire(layout.coordinator_lease_name(epoch))
 
-    def sync(self) -> None:
+    def sync_leases(self) -> None:
         """Sync the directory of leases. On return every lease that was taken is on disk."""
         self._files.sync_directory(self._leases)
 
     def _try_acquire(self, name: str) -> bool:
         is_created = self._try_link(name)
         if is_created and self._is_durable:
-            self.sync()
+            self.sync_leases()
         return is_created
 
     def _try_link(self, name: str) -> bool:
@@ -155,10 +155,10 @@ class Holder:
             if error.errno not in (errno.EMLINK, errno.ENOENT):
                 raise
         self._lease_source = self._path.with_name(f".{self.id}.{uuid.uuid4().hex}.tmp")
-        self._write(self._lease_source)
+        self._write_holder_file(self._lease_source)
         return self._files.create_exclusive(self._lease_source, path)
 
-    def _write(self, path: Path) -> None:
+    def _write_holder_file(self, path: Path) -> None:
         (self._files.write_atomic if self._is_durable else self._files.write_volatile)(
             path, encode_document(self.about)
         )
@@ -171,7 +171,7 @@ class Holder:
         self._lock.release()
 
 
-class Lease(msgspec.Struct, frozen=True, kw_only=True):
+class UnitLease(msgspec.Struct, frozen=True, kw_only=True):
     """The lease of a unit with the highest epoch. A lower epoch belongs to an earlier owner."""
 
     shard: ShardId
@@ -184,7 +184,7 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
 class LeaseReader:
     """A reader of the holders and leases of a batch."""
 
-    def __init__(self, files: Files, batch_root: Path, *, take_over: bool = False) -> None:
+    def __init__(self, files: StoreFiles, batch_root: Path, *, take_over: bool = False) -> None:
         """Open the reader. If `take_over` is set, leases of holders on other hosts count as expired."""
         self._files = files
         self._root = batch_root
@@ -192,49 +192,49 @@ class LeaseReader:
         self._take_over = take_over
         self._by_inode: dict[int, HolderFile] = {}
 
-    def holders(self) -> list[tuple[HolderFile, bool]]:
+    def read_holders(self) -> list[tuple[HolderFile, bool]]:
         """Return every holder that was ever registered, and whether it is alive."""
         holders: list[tuple[HolderFile, bool]] = []
         directory = self._root / layout.HOLDERS
         with self._files.keeping_open(directory):
             for name, inode in self._files.listing(directory).items():
                 if layout.HOLDER_PATTERN.match(name):
-                    holder = self._read(f"{self._holders}/{name}")
+                    holder = self._read_holder_file(f"{self._holders}/{name}")
                     if holder is None or holder.holder != name:
-                        holder = _unreadable(HolderId(name))
+                        holder = _unreadable_holder(HolderId(name))
                     self._by_inode[inode] = holder
                     holders.append((holder, self.is_live(holder)))
         return holders
 
-    def current_names(self) -> dict[str, int]:
+    def lease_names(self) -> dict[str, int]:
         """List `leases/` now. Return each name with its inode."""
         return self._files.listing(self._root / layout.LEASES)
 
-    def leases(self, listed: Mapping[str, int] | None = None) -> dict[tuple[ShardId, int], Lease]:
+    def read_leases(self, listed: Mapping[str, int] | None = None) -> dict[tuple[ShardId, int], UnitLease]:
         """Return the lease with the highest epoch of every unit, by shard and first item of the unit.
 
         The names of the leases are taken from `listed` (name to inode), or from a new listing.
         """
         highest: dict[tuple[ShardId, int], tuple[int, int, str]] = {}
-        for name, inode in (self.current_names() if listed is None else listed).items():
-            parsed = layout.parse_lease(name)
+        for name, inode in (self.lease_names() if listed is None else listed).items():
+            parsed = layout.parse_lease_name(name)
             if parsed is None:
                 continue
             shard, start, epoch = parsed
             if (known := highest.get((shard, start))) is None or epoch > known[0]:
                 highest[shard, start] = (epoch, inode, name)
         live: dict[HolderId, bool] = {}
-        leases: dict[tuple[ShardId, int], Lease] = {}
+        leases: dict[tuple[ShardId, int], UnitLease] = {}
         for (shard, start), (epoch, inode, name) in highest.items():
-            holder = self._holder(inode, name)
+            holder = self._lease_owner(inode, name)
             if holder.holder not in live:
                 live[holder.holder] = self.is_live(holder) and (is_this_machine(holder.host) or not self._take_over)
-            leases[shard, start] = Lease(
+            leases[shard, start] = UnitLease(
                 shard=shard, start=start, epoch=epoch, holder=holder, is_live=live[holder.holder]
             )
         return leases
 
-    def leader(self, listed: Mapping[str, int] | None = None) -> tuple[int, HolderFile | None]:
+    def read_leader(self, listed: Mapping[str, int] | None = None) -> tuple[int, HolderFile | None]:
         """Return the highest epoch of the coordinator lease of a work batch.
 
         Also return the lease's holder if it is alive, otherwise None.
@@ -243,14 +243,14 @@ class LeaseReader:
         new listing.
         """
         highest = (0, 0, "")
-        for name, inode in (self.current_names() if listed is None else listed).items():
-            epoch = layout.parse_coordinator_lease(name)
+        for name, inode in (self.lease_names() if listed is None else listed).items():
+            epoch = layout.parse_coordinator_lease_name(name)
             if epoch is not None:
                 highest = max(highest, (epoch, inode, name))
         epoch, inode, name = highest
         if not epoch:
             return 0, None
-        holder = self._holder(inode, name)
+        holder = self._lease_owner(inode, name)
         is_live = self.is_live(holder) and (is_this_machine(holder.host) or not self._take_over)
         return epoch, holder if is_live else None
 
@@ -266,19 +266,19 @@ class LeaseReader:
                 return False
         return holder.host.name != this_host().name
 
-    def _holder(self, inode: int, lease: str) -> HolderFile:
+    def _lease_owner(self, inode: int, lease: str) -> HolderFile:
         """Return the owner of a lease. The lease's bytes identify the owner or, if they are damaged, the lease's inode.
 
         If neither identifies an owner, return a replacement that is never alive.
         """
         if inode not in self._by_inode:
-            holder = self._read(self._root / layout.LEASES / lease)
+            holder = self._read_holder_file(self._root / layout.LEASES / lease)
             if holder is None:
-                self.holders()
-            self._by_inode.setdefault(inode, holder or _unreadable(NOBODY))
+                self.read_holders()
+            self._by_inode.setdefault(inode, holder or _unreadable_holder(UNKNOWN_HOLDER))
         return self._by_inode[inode]
 
-    def _read(self, path: Path | str) -> HolderFile | None:
+    def _read_holder_file(self, path: Path | str) -> HolderFile | None:
         try:
             holder = decode_holder(read_document_bytes(self._files, path))
         except (FileNotFoundError, DocumentError, UnsupportedEntry):
@@ -288,4 +288,4 @@ class LeaseReader:
 
 def has_live_holder(batch: BatchDir) -> bool:
     """Return whether any holder of a batch may be alive."""
-    return any(is_live for _, is_live in LeaseReader(batch.files, batch.root).holders())
+    return any(is_live for _, is_live in LeaseReader(batch.files, batch.root).read_holders())

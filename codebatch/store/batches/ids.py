@@ -11,16 +11,16 @@ BatchId = NewType("BatchId", str)
 
 BATCH_ID_PATTERN = re.compile(r"batch-(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)-(\d{6})-[0-9a-f]{6}\Z", re.ASCII)
 
-MICROSECOND = datetime.timedelta(microseconds=1)
+ONE_MICROSECOND = datetime.timedelta(microseconds=1)
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
-def id_at(at: datetime.datetime) -> BatchId:
+def batch_id_at(at: datetime.datetime) -> BatchId:
     """Return a new ID that contains a time."""
     return BatchId(f"batch-{at:%Y%m%d-%H%M%S}-{at.microsecond:06d}-{os.urandom(3).hex()}")
 
 
-def id_instant(batch_id: str) -> datetime.datetime:
+def batch_id_instant(batch_id: str) -> datetime.datetime:
     """Return the time in an ID.
 
     Raises ValueError or OverflowError if a name matches the pattern but is not a valid date.
@@ -30,4 +30,4 @@ def id_instant(batch_id: str) -> datetime.datetime:
 
 def instant_after_1970(at_ns: int) -> datetime.datetime:
     """Convert nanoseconds since the epoch to a time with microsecond precision."""
-    return _EPOCH + MICROSECOND * (at_ns // 1000)
+    return _EPOCH + ONE_MICROSECOND * (at_ns // 1000)

@@ -19,7 +19,7 @@ from codebatch.model.shard import ShardId
 from codebatch.store import layout
 from codebatch.store.ids import SkipCallback
 from codebatch.system.files.file_reader import FileReader
-from codebatch.system.files.files import Files
+from codebatch.system.files.files import StoreFiles
 
 JOURNAL_FORMAT = 1
 
@@ -208,17 +208,17 @@ class JournalLine(msgspec.Struct, frozen=True, kw_only=True):
     event: JournalEvent
 
 
-class Journal:
-    """The journal of this process. `write` and `flush` pass lines to the kernel and never sync them."""
+class JournalWriter:
+    """The journal of this process. `write_event` and `flush` pass lines to the kernel and never sync them."""
 
-    def __init__(self, files: Files, batch_root: Path, holder: HolderId, now_ns: Callable[[], int]) -> None:
+    def __init__(self, files: StoreFiles, batch_root: Path, holder: HolderId, now_ns: Callable[[], int]) -> None:
         self._appender = files.open_append(batch_root / layout.JOURNAL / layout.journal_name(holder))
         self._holder = holder
         self._now_ns = now_ns
         self._seq = 0
         self._lines: list[bytes] = []
 
-    def write(self, event: JournalEvent) -> None:
+    def write_event(self, event: JournalEvent) -> None:
         """Append a line immediately."""
         self.add(event)
         self.flush()
@@ -247,16 +247,16 @@ class JournalReader:
         """Start at `since`, the position of an earlier reader, or at the beginning."""
         self._files = files
         self._directory = batch_root / layout.JOURNAL
-        self._read = dict(since or {})
+        self._read_positions = dict(since or {})
         self._event_decoder: msgspec.json.Decoder[JournalEvent] = msgspec.json.Decoder(JournalEvent)
 
     @property
-    def since(self) -> Mapping[str, int]:
+    def read_positions(self) -> Mapping[str, int]:
         """The number of bytes read so far from each journal, by file name.
 
         Pass this to a later reader to continue here.
         """
-        return dict(self._read)
+        return dict(self._read_positions)
 
     def read(self, on_skipped: SkipCallback | None = None) -> list[JournalLine]:
         """Return the lines that all holders have added since the last call, sorted by time.
@@ -267,19 +267,19 @@ class JournalReader:
         lines: list[JournalLine] = []
         for name in self._files.listing(self._directory):
             path = self._directory / name
-            start = self._read.get(name, 0)
+            start = self._read_positions.get(name, 0)
             size = self._files.size(path) or 0
             for line in io.BytesIO(self._files.read_range(path, start, max(size - start, 0))):
                 if line.endswith(b"\n"):
-                    self._read[name] = start = start + len(line)
+                    self._read_positions[name] = start = start + len(line)
                 try:
-                    lines.append(self._decode(line))
+                    lines.append(self._decode_line(line))
                 except DocumentError as error:
                     if on_skipped is not None:
                         on_skipped(f"a line of {path} was skipped: {error}; evidence may be missing")
         return sorted(lines, key=lambda line: (line.at_ns, line.holder, line.seq))
 
-    def _decode(self, line: bytes) -> JournalLine:
+    def _decode_line(self, line: bytes) -> JournalLine:
         head = decode_document(line, JournalHead, JOURNAL_FORMAT)
         event = decode_json(line, self._event_decoder.decode)
         return JournalLine(seq=head.seq, at_ns=head.at_ns, holder=head.holder, event=event)

@@ -23,7 +23,7 @@ from codebatch.model.outcome import HolderId
 from codebatch.store import layout
 from codebatch.store.batches.holders import HolderFile
 from codebatch.store.batches.unfinished import remove_unfinished, remove_unlocked
-from codebatch.system.files.files import Files
+from codebatch.system.files.files import StoreFiles
 
 _HOLDER_IN_NAME = re.compile(r"\.+([0-9a-f]{32})\.")
 
@@ -31,19 +31,19 @@ _HOLDER_IN_NAME = re.compile(r"\.+([0-9a-f]{32})\.")
 class BatchLeftovers:
     """The unfinished files in a batch that may be orphans, listed at construction.
 
-    Read the holders after the construction, then call `sweep`.
+    Read the holders after the construction, then call `remove_orphaned`.
     """
 
-    def __init__(self, files: Files, batch_root: Path) -> None:
+    def __init__(self, files: StoreFiles, batch_root: Path) -> None:
         self._files = files
-        self._merging = _unfinished_in(files, batch_root / layout.OUTPUTS)
-        self._commits = _unfinished_in(files, batch_root / layout.OUTCOMES)
-        self._holders = _unfinished_in(files, batch_root / layout.HOLDERS)
+        self._merging = _unfinished_files(files, batch_root / layout.OUTPUTS)
+        self._commits = _unfinished_files(files, batch_root / layout.OUTCOMES)
+        self._holders = _unfinished_files(files, batch_root / layout.HOLDERS)
         scratch = batch_root / layout.SCRATCH
         names = files.listing(scratch)
         self._scratch = [scratch / name for name in names if layout.HOLDER_PATTERN.match(name)]
 
-    def sweep(self, holders: Sequence[tuple[HolderFile, bool]], own_holder: HolderId) -> int:
+    def remove_orphaned(self, holders: Sequence[tuple[HolderFile, bool]], own_holder: HolderId) -> int:
         """Remove files that belong to no live holder. Return the number of removed files.
 
         `own_holder` is the ID of the coordinator that sweeps.
@@ -64,7 +64,7 @@ class BatchLeftovers:
         )
 
 
-def _unfinished_in(files: Files, directory: Path) -> list[Path]:
+def _unfinished_files(files: StoreFiles, directory: Path) -> list[Path]:
     return [directory / name for name in files.unfinished(directory)]
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from codebatch.errors import AmbiguousId, UnknownId
 from codebatch.store import layout
-from codebatch.store.batches.batches import BATCH_ID_PATTERN, BatchId, batch_ids, check_name, read_batch_names
+from codebatch.store.batches.batch_directory import BATCH_ID_PATTERN, BatchId, batch_ids, check_name, read_batch_names
 from codebatch.store.batches.resolution import resolve_batch
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.ids import SkipCallback, latest_offset, resolve_prefix
 from codebatch.store.snapshots.snapshots import snapshot_ids
 
@@ -21,7 +21,7 @@ def pinned_ids(store: StoreDir) -> list[str]:
     return [name for name in names if BATCH_ID_PATTERN.match(name) or layout.SNAPSHOT_ID_PATTERN.match(name)]
 
 
-def pin(store: StoreDir, reference: str, on_skipped: SkipCallback | None = None) -> str:
+def pin_reference(store: StoreDir, reference: str, on_skipped: SkipCallback | None = None) -> str:
     """Pin the batch or snapshot that a reference names, and return its ID. On return the pin is on disk.
 
     Pinning again has no effect. The caller holds the shared lock of the store. Raises InvalidId, UnknownId or
@@ -30,7 +30,7 @@ def pin(store: StoreDir, reference: str, on_skipped: SkipCallback | None = None)
     if latest_offset(reference) is not None or reference.startswith("@"):
         pinned = str(resolve_batch(store, reference, on_skipped).id)
     else:
-        pinned = _resolve(reference, batch_ids(store), snapshot_ids(store.files, store.root))
+        pinned = _resolve_pin(reference, batch_ids(store), snapshot_ids(store.files, store.root))
     store.files.write_atomic(store.root / layout.PINS / pinned, b"")
     return pinned
 
@@ -58,7 +58,7 @@ def assign_name(store: StoreDir, batch_id: BatchId, name: str) -> BatchId | None
     return None
 
 
-def unpin(store: StoreDir, reference: str, on_skipped: SkipCallback | None = None) -> str:
+def unpin_reference(store: StoreDir, reference: str, on_skipped: SkipCallback | None = None) -> str:
     """Remove a pin. Given `@NAME`, remove this name instead. Return the ID that was pinned, or `@NAME`.
 
     On return the removal is on disk. Raises InvalidId, UnknownId or AmbiguousId.
@@ -70,7 +70,7 @@ def unpin(store: StoreDir, reference: str, on_skipped: SkipCallback | None = Non
         reference = resolve_batch(store, reference, on_skipped).id
     batches = [name for name in all_pinned if BATCH_ID_PATTERN.match(name)]
     try:
-        pinned = _resolve(reference, batches, [name for name in all_pinned if name not in batches])
+        pinned = _resolve_pin(reference, batches, [name for name in all_pinned if name not in batches])
     except UnknownId as error:
         raise UnknownId(f"{reference!r} is not pinned", hint="see: codebatch store-stats") from error
     store.files.remove(store.root / layout.PINS / pinned)
@@ -90,7 +90,7 @@ def _remove_name(store: StoreDir, reference: str) -> str:
     return reference
 
 
-def _resolve(reference: str, batches: list[str], snapshots: list[str]) -> str:
+def _resolve_pin(reference: str, batches: list[str], snapshots: list[str]) -> str:
     matches = []
     for noun, ids, prefix in (("batch", batches, "batch-"), ("snapshot", snapshots, "snap-")):
         try:

@@ -16,7 +16,7 @@ from codebatch.model.entry import display_path
 from codebatch.model.project import ProjectRoot
 from codebatch.model.task import PIPELINES
 from codebatch.store import layout
-from codebatch.store.batches.batches import (
+from codebatch.store.batches.batch_directory import (
     BatchDir,
     BatchId,
     BatchKind,
@@ -28,10 +28,10 @@ from codebatch.store.batches.batches import (
     open_batch,
     read_batch_names,
 )
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.ids import SkipCallback, latest_offset, resolve_prefix
 
-OTHERS_SHOWN_MAX = 5
+OTHER_PROJECTS_SHOWN_MAX = 5
 """Maximum number of other projects of the store that an error lists."""
 
 
@@ -65,7 +65,7 @@ def resolve_batch(
     candidates = iter_project_batches(store, on_skipped, kind=kind)
     latest = next(candidates, None)
     if latest is None:
-        raise _no_batch(store, kind)
+        raise _no_batch_error(store, kind)
     if offset == 0:
         is_restricted = is_unrestricted and reference is None and latest.about.paths
         return _prefer_unrestricted(candidates, latest, on_skipped) if is_restricted else latest
@@ -102,7 +102,7 @@ def iter_source_batches(store: StoreDir, sources: tuple[bytes, ...]) -> Iterator
             yield batch
 
 
-def default_batch(store: StoreDir, sources: tuple[bytes, ...]) -> BatchDir | None:
+def find_default_batch(store: StoreDir, sources: tuple[bytes, ...]) -> BatchDir | None:
     """Return the analysis with the sources `sources` that a query uses if its user names no batch.
 
     None if there is none.
@@ -147,7 +147,7 @@ def _belongs_to(batch: BatchDir, root: bytes) -> bool:
     return batch.about.project_root in (root, b"") or batch.about.sources == (root,)
 
 
-def _no_batch(store: StoreDir, kind: BatchKind) -> UnknownId:
+def _no_batch_error(store: StoreDir, kind: BatchKind) -> UnknownId:
     """Return the error that the project has no batch of a kind. Raises StoreCorrupt if all batches are damaged."""
     other_batches: dict[bytes, BatchDir] = {}
     for batch in iter_batches(store, kind="any"):
@@ -162,9 +162,13 @@ def _no_batch(store: StoreDir, kind: BatchKind) -> UnknownId:
     if other_batches:
         batches_text = ", ".join(
             f"{batch.id} ({display_path(root)})"
-            for root, batch in itertools.islice(other_batches.items(), OTHERS_SHOWN_MAX)
+            for root, batch in itertools.islice(other_batches.items(), OTHER_PROJECTS_SHOWN_MAX)
         )
-        more = f" and {len(other_batches) - OTHERS_SHOWN_MAX:,} more" if len(other_batches) > OTHERS_SHOWN_MAX else ""
+        more = (
+            f" and {len(other_batches) - OTHER_PROJECTS_SHOWN_MAX:,} more"
+            if len(other_batches) > OTHER_PROJECTS_SHOWN_MAX
+            else ""
+        )
         hint += f"; the latest batches of other projects: {batches_text}{more}"
     if is_removed:
         return NoBatch("the current directory no longer exists", hint=hint)
@@ -196,7 +200,7 @@ def _prefer_unrestricted(older: Iterator[BatchDir], latest: BatchDir, on_skipped
 
     If another batch than `latest` is returned, `on_skipped` gets a message.
     """
-    covering = next((batch for batch in older if _covers(batch, latest)), None)
+    covering = next((batch for batch in older if _covers_batch(batch, latest)), None)
     if covering is not None and on_skipped is not None:
         paths = ", ".join(map(display_path, latest.about.paths))
         on_skipped(
@@ -206,7 +210,7 @@ def _prefer_unrestricted(older: Iterator[BatchDir], latest: BatchDir, on_skipped
     return covering or latest
 
 
-def _covers(batch: BatchDir, other: BatchDir) -> bool:
+def _covers_batch(batch: BatchDir, other: BatchDir) -> bool:
     """Return whether a batch covers the whole source of `other`, has all its tasks, and has merged outputs."""
     if batch.about.paths or batch.about.for_comparison or batch.about.sources != other.about.sources:
         return False
@@ -217,5 +221,5 @@ def _covers(batch: BatchDir, other: BatchDir) -> bool:
 
 
 def _has_same_scope(batch: BatchDir, other: BatchDir) -> bool:
-    scope = (batch.about.place, batch.about.pipeline)
-    return scope == (other.about.place, other.about.pipeline) and not batch.about.for_comparison
+    scope = (batch.about.sources_and_paths, batch.about.pipeline)
+    return scope == (other.about.sources_and_paths, other.about.pipeline) and not batch.about.for_comparison

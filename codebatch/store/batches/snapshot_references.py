@@ -8,7 +8,7 @@ from codebatch.errors import UnknownId, WrongBatchKind
 from codebatch.model.entry import display_path
 from codebatch.model.work.work_batch import WORK_LISTING
 from codebatch.store.batches.resolution import iter_project_batches
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.ids import SkipCallback, latest_offset, resolve_prefix
 from codebatch.store.snapshots.snapshots import Snapshot, SnapshotDocument, list_snapshots, load_snapshot, snapshot_ids
 

@@ -9,16 +9,16 @@ from pathlib import Path
 
 from codebatch.errors import StoreUntrusted, StoreUnwritable
 from codebatch.store import layout
-from codebatch.system.files.files import Files
+from codebatch.system.files.files import StoreFiles
 
 
-def sweep_parts(files: Files, objects: Path) -> int:
+def sweep_parts(files: StoreFiles, objects: Path) -> int:
     """Remove unfinished packs that no live writer locks, and return their number."""
     parts = [objects / name for name in files.listing(objects) if name.endswith(layout.PART_SUFFIX)]
     return sum(remove_unlocked(files, part) for part in parts)
 
 
-def sweep_unfinished(files: Files, directories: Sequence[Path]) -> int:
+def sweep_unfinished(files: StoreFiles, directories: Sequence[Path]) -> int:
     """Remove unfinished files in `directories`, which are outside of batches. Return the number of removed files.
 
     The caller holds the exclusive lock of the store.
@@ -27,7 +27,7 @@ def sweep_unfinished(files: Files, directories: Sequence[Path]) -> int:
     return sum(remove_unfinished(files, path) for path in paths)
 
 
-def remove_unlocked(files: Files, path: Path) -> bool:
+def remove_unlocked(files: StoreFiles, path: Path) -> bool:
     """Remove a file if no process has locked it. Return whether it was removed.
 
     If a writer has created the file and not locked it yet, the writer later finds the file removed and creates another.
@@ -44,7 +44,7 @@ def remove_unlocked(files: Files, path: Path) -> bool:
         lock.release()
 
 
-def remove_unfinished(files: Files, path: Path) -> bool:
+def remove_unfinished(files: StoreFiles, path: Path) -> bool:
     """Remove a file, link or directory. Return whether it was removed.
 
     Errors of the removal are ignored. If the file later prevents a write, that write raises the error.

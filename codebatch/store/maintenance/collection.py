@@ -1,8 +1,8 @@
 """Garbage collection of batches, then snapshots, then objects (SPEC.md "Garbage collection").
 
-`choose` only reads: it lists all data to remove. If an error occurs in this phase, nothing has been removed. Then
-`collect` performs these steps, while its caller holds the exclusive lock of the store (`StoreDir.exclusive_lock`). Each
-step is on disk before the next begins:
+`plan_collection` only reads: it lists all data to remove. If an error occurs in this phase, nothing has been removed.
+Then `execute_collection` performs these steps, while its caller holds the exclusive lock of the store
+(`StoreDir.exclusive_lock`). Each step is on disk before the next begins:
 
 1. Batches are renamed to hidden names. No remaining data refers to these batches.
 2. Snapshots that no remaining batch refers to are renamed in the same way.
@@ -31,21 +31,21 @@ from codebatch.errors import StoreCorrupt, StoreError, UnknownId
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.scheduling.lifecycle import BatchState, batch_state
 from codebatch.store import layout
-from codebatch.store.batches.batches import BATCH_ID_PATTERN, BatchDir, batch_ids, is_work, open_batch
+from codebatch.store.batches.batch_directory import BATCH_ID_PATTERN, BatchDir, batch_ids, is_work, open_batch
 from codebatch.store.batches.holders import has_live_holder
 from codebatch.store.batches.pins import protected_ids
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.ids import SkipCallback
 from codebatch.store.objects.referenced_objects import may_name_objects, objects_named_in
-from codebatch.store.objects.repacking import Repacking, choose_packs, repack
+from codebatch.store.objects.repacking import RepackingPlan, choose_packs, repack_objects
 from codebatch.store.results.compaction import can_compact, compact_batch, read_compacted
-from codebatch.store.results.outcomes import Outcomes
-from codebatch.store.results.outputs import Outputs, current_outputs
-from codebatch.store.results.relinking import Copies, find_copies, relink
+from codebatch.store.results.outcomes import OutcomeRegisters
+from codebatch.store.results.outputs import MergedOutputs, current_outputs
+from codebatch.store.results.relinking import FileCopies, find_copies, replace_by_links
 from codebatch.store.results.shard_survey import ShardName, iter_shard_names
 from codebatch.store.snapshots.snapshots import load_snapshot, snapshot_ids
 
-DAY_NS = 24 * 3600 * 10**9
+NS_PER_DAY = 24 * 3600 * 10**9
 UNNAMED_DAYS_MAX = 14
 """Maximum age in days of a snapshot or stat cache that no batch refers to."""
 
@@ -74,11 +74,11 @@ class CollectionPlan(msgspec.Struct, frozen=True, kw_only=True):
     stat_caches: list[Path] = msgspec.field(default_factory=list)
     indexes: list[Path] = msgspec.field(default_factory=list)
     terms: list[Path] = msgspec.field(default_factory=list)
-    copies: list[Copies] = msgspec.field(default_factory=list)
-    packs: Repacking | None = None
+    copies: list[FileCopies] = msgspec.field(default_factory=list)
+    packs: RepackingPlan | None = None
 
 
-def choose(
+def plan_collection(
     store: StoreDir,
     *,
     keep: int,
@@ -129,13 +129,13 @@ def choose(
     remaining_snapshots = []
     for name in snapshot_ids(store.files, store.root):
         path = store.root / layout.SNAPSHOTS / name
-        if name not in referenced and _is_old(store, path, now_ns):
+        if name not in referenced and _is_older_than_limit(store, path, now_ns):
             plan.snapshots.append(path)
         else:
             remaining_snapshots.append(name)
     plan.stat_caches.extend(_old_stat_caches(store, {batch.about.stat_cache for batch in remaining}, now_ns))
     if with_objects is None:
-        with_objects = _is_due(store, now_ns)
+        with_objects = _is_object_collection_due(store, now_ns)
     if with_objects:
         plan.terms.extend(_terms_to_remove(store, remaining))
     needed = _needed_objects(store, remaining, remaining_snapshots, on_skipped) if with_objects else None
@@ -144,12 +144,12 @@ def choose(
     return replace(plan, packs=choose_packs(store.objects(), needed))
 
 
-def collect(store: StoreDir, going: CollectionPlan, on_skipped: SkipCallback) -> None:
-    """Remove the data that `choose` chose.
+def execute_collection(store: StoreDir, going: CollectionPlan, on_skipped: SkipCallback) -> None:
+    """Remove the data that `plan_collection` chose.
 
-    The caller must hold the exclusive lock of the store from `choose` to the end of this call. On return everything is
-    removed durably. Files that another program has removed in between are skipped. If StoreUnwritable is raised, some
-    data may have been removed.
+    The caller must hold the exclusive lock of the store from `plan_collection` to the end of this call. On return
+    everything is removed durably. Files that another program has removed in between are skipped. If StoreUnwritable is
+    raised, some data may have been removed.
     """
     files = store.files
     hidden = []
@@ -162,9 +162,9 @@ def collect(store: StoreDir, going: CollectionPlan, on_skipped: SkipCallback) ->
     for batch, result_digest in going.to_settle:
         with contextlib.suppress(FileNotFoundError):
             compact_batch(batch, result_digest)
-    relink(store, going.copies)
+    replace_by_links(store, going.copies)
     if going.packs is not None:
-        for pack in repack(store.objects(), going.packs):
+        for pack in repack_objects(store.objects(), going.packs):
             on_skipped(
                 f"{pack}{layout.PACK_SUFFIX} was not removed: it contains the only copy of an object "
                 "that is still needed, and this copy is damaged"
@@ -198,27 +198,27 @@ def _old_batches(
     sources: tuple[bytes, ...] | None,
     work_ended: EndStateReader,
 ) -> list[BatchDir]:
-    def group(batch: BatchDir) -> tuple[object, ...]:
+    def retention_group(batch: BatchDir) -> tuple[object, ...]:
         return batch.about.sources, batch.about.paths, batch.about.pipeline, batch.about.for_comparison
 
     bases = {
         base for batch in batches if batch.about.bases and _state_if_ended(batch) is None for base in batch.about.bases
     }
-    sizes = Counter(map(group, batches))
+    sizes = Counter(map(retention_group, batches))
     ended: Counter[tuple[object, ...]] = Counter()
     old = []
     for batch in batches:
         if (
             batch.id in pinned
             or batch.id in bases
-            or sizes[group(batch)] <= keep
+            or sizes[retention_group(batch)] <= keep
             or sources not in (None, batch.about.sources)
         ):
             continue
         state = work_ended(batch) if is_work(batch) else _state_if_ended(batch)
         if state is None:
             continue
-        group_and_success = (*group(batch), state is BatchState.COMPLETED)
+        group_and_success = (*retention_group(batch), state is BatchState.COMPLETED)
         ended[group_and_success] += 1
         if ended[group_and_success] > keep:
             old.append(batch)
@@ -250,7 +250,7 @@ def _state_if_ended(batch: BatchDir) -> BatchState | None:
         outputs = current_outputs(batch)
     except (StoreError, UnknownId):
         return None
-    return None if outputs is None else batch_state(outputs.manifest.tally(), is_started=True)
+    return None if outputs is None else batch_state(outputs.manifest.count_outcomes(), is_started=True)
 
 
 def _settled_digest(batch: BatchDir) -> Digest | None:
@@ -266,13 +266,13 @@ def _settled_digest(batch: BatchDir) -> Digest | None:
     return None
 
 
-def _is_old(store: StoreDir, path: Path, now_ns: int) -> bool:
+def _is_older_than_limit(store: StoreDir, path: Path, now_ns: int) -> bool:
     """Return whether a path was last modified more than UNNAMED_DAYS_MAX days ago. False for links or missing paths."""
     status = store.files.stat(path)
     return (
         status is not None
         and not stat.S_ISLNK(status.st_mode)
-        and now_ns - status.st_mtime_ns > UNNAMED_DAYS_MAX * DAY_NS
+        and now_ns - status.st_mtime_ns > UNNAMED_DAYS_MAX * NS_PER_DAY
     )
 
 
@@ -280,7 +280,7 @@ def _old_stat_caches(store: StoreDir, named: Collection[str], now_ns: int) -> It
     for name in store.files.listing(store.root / layout.CACHE):
         path = store.root / layout.CACHE / name
         is_cache = layout.STAT_CACHE_PATTERN.match(name) or layout.RESULT_CACHE_PATTERN.match(name)
-        if is_cache and name not in named and _is_old(store, path, now_ns):
+        if is_cache and name not in named and _is_older_than_limit(store, path, now_ns):
             yield path
 
 
@@ -298,7 +298,7 @@ def _terms_to_remove(store: StoreDir, batches: list[BatchDir]) -> Iterator[Path]
     return (directory / name for name in names if name not in needed)
 
 
-def _is_due(store: StoreDir, now_ns: int) -> bool:
+def _is_object_collection_due(store: StoreDir, now_ns: int) -> bool:
     """Return whether the last collection of objects is at least a day ago.
 
     If there was none, the creation of the store counts. Also true if that time is in the future, because the clock was
@@ -306,7 +306,7 @@ def _is_due(store: StoreDir, now_ns: int) -> bool:
     """
     last_collection = store.files.stat(store.root / layout.CACHE / layout.OBJECTS_COLLECTED)
     since = last_collection or store.files.stat(store.root / layout.STORE_FILE)
-    return since is None or not 0 <= now_ns - since.st_mtime_ns < DAY_NS
+    return since is None or not 0 <= now_ns - since.st_mtime_ns < NS_PER_DAY
 
 
 def _needed_objects(
@@ -319,7 +319,7 @@ def _needed_objects(
     names: set[str] = set()
     try:
         for snapshot_id in snapshots:
-            names |= load_snapshot(store.files, store.root, snapshot_id).objects()
+            names |= load_snapshot(store.files, store.root, snapshot_id).object_digests()
         for batch in batches:
             names.update(iter_record_objects(batch))
         return {bytes.fromhex(name) for name in names}
@@ -351,18 +351,18 @@ def _iter_ast_and_import_objects(batch: BatchDir) -> Iterator[str]:
     outputs = current_outputs(batch)
     if outputs is not None:
         yield from _iter_output_objects(outputs)
-        tally = outputs.manifest.tally()
+        tally = outputs.manifest.count_outcomes()
         if tally.results == tally.planned:
             return
-    outcomes = Outcomes(batch.files, batch.root)
-    for commit in outcomes.scan().commits:
+    outcomes = OutcomeRegisters(batch.files, batch.root)
+    for commit in outcomes.scan_new().commits:
         for outcome in commit.outcomes:
             if may_name_objects(outcome.counts):
                 for part in outcome.parts or (outcome,):
                     yield from objects_named_in(b"".join(outcomes.iter_items(commit.segment, part)))
 
 
-def _iter_output_objects(outputs: Outputs) -> Iterator[str]:
+def _iter_output_objects(outputs: MergedOutputs) -> Iterator[str]:
     for task in outputs.manifest.tasks:
         for index, shard in enumerate(task.shards):
             if may_name_objects(shard.counts):

@@ -21,18 +21,18 @@ import zstandard
 from codebatch.errors import StoreUnwritable, UnsupportedEntry
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.store import layout
-from codebatch.store.objects.frames import CHUNK_BYTES, LEVEL, Frame
+from codebatch.store.objects.frames import CHUNK_BYTES, COMPRESSION_LEVEL, PackFrame
 from codebatch.store.objects.object_store import ObjectStore
 from codebatch.store.objects.packs import PackIndex, build_index, encode_index
-from codebatch.system.files.files import Appender, Files, Lock
+from codebatch.system.files.files import FileAppender, FileLock, StoreFiles
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
-PACK_BYTES = 16 << 20
-BATCH_BYTES = 2 << 20
-BATCH_OBJECTS = 1024
-BATCHES_BEHIND_MAX = 4
+PACK_BYTES_TARGET = 16 << 20
+COMPRESSED_TOGETHER_BYTES = 2 << 20
+COMPRESSED_TOGETHER_OBJECTS = 1024
+PENDING_BATCHES_MAX = 4
 PART_ATTEMPTS_MAX = 100
 
 
@@ -43,12 +43,12 @@ class SizeChangedError(ValueError):
 class PackPart:
     """An unsealed pack: its file, lock and running hash. `bytes` is the current length of the file."""
 
-    def __init__(self, files: Files, root: Path) -> None:
+    def __init__(self, files: StoreFiles, root: Path) -> None:
         self._files = files
         self._root = root
-        self.path, self._appender, self._lock = self._open()
+        self.path, self._appender, self._lock = self._create_part()
         self._hash = hashlib.sha256()
-        self._frames: list[tuple[bytes, Frame]] = []
+        self._frames: list[tuple[bytes, PackFrame]] = []
         self._is_open = True
         self.bytes = 0
 
@@ -57,10 +57,10 @@ class PackPart:
         self._hash.update(data)
         self.bytes += len(data)
 
-    def add_frame(self, key: bytes, frame: Frame) -> None:
+    def add_frame(self, key: bytes, frame: PackFrame) -> None:
         self._frames.append((key, frame))
 
-    def seal(self) -> tuple[str, PackIndex]:
+    def seal_pack(self) -> tuple[str, PackIndex]:
         """Publish the pack under its final name.
 
         Return this name and the pack's index. Durable once the caller has synced the directory.
@@ -74,7 +74,7 @@ class PackPart:
             # readers find no pack, which is no worse than a damaged one. A crash in between loses nothing more.
             self._files.remove(target)
             self._files.create_exclusive(self.path, target)
-        self._files.remove(root / f"{name}{layout.BAD_SUFFIX}")
+        self._files.remove(root / f"{name}{layout.DAMAGED_SUFFIX}")
         index = build_index(self.bytes, self._frames)
         with contextlib.suppress(UnsupportedEntry):  # Without an index file, readers build the index.
             self._files.write_volatile(root / f"{name}{layout.INDEX_SUFFIX}", encode_index(index))
@@ -101,7 +101,7 @@ class PackPart:
             hasher.update(self._files.read_range(path, offset, CHUNK_BYTES))
         return hasher.hexdigest() == name
 
-    def _open(self) -> tuple[Path, Appender, Lock]:
+    def _create_part(self) -> tuple[Path, FileAppender, FileLock]:
         """Create a new part and lock it.
 
         Before the part is locked, a sweeper may take it for an orphan. Then the sweeper holds the lock, or has removed
@@ -138,7 +138,7 @@ class PackWriter:
     def __init__(self, objects: ObjectStore) -> None:
         self._files = objects.files
         self._objects = objects
-        self._compressor = zstandard.ZstdCompressor(level=LEVEL)
+        self._compressor = zstandard.ZstdCompressor(level=COMPRESSION_LEVEL)
         self._part: PackPart | None = None
         self._pending: list[tuple[bytes, bytes]] = []
         self._pending_bytes = 0
@@ -154,7 +154,7 @@ class PackWriter:
     def __exit__(self, kind: type[BaseException] | None, value: object, traceback: TracebackType | None) -> None:
         try:
             if kind is None:
-                self.seal()
+                self.seal_packs()
         finally:
             self.discard()
 
@@ -169,8 +169,8 @@ class PackWriter:
             self._keys.add(key)
             self._pending.append((key, data))
             self._pending_bytes += len(data)
-            if self._pending_bytes >= BATCH_BYTES or len(self._pending) >= BATCH_OBJECTS:
-                self._submit()
+            if self._pending_bytes >= COMPRESSED_TOGETHER_BYTES or len(self._pending) >= COMPRESSED_TOGETHER_OBJECTS:
+                self._submit_pending()
         return key
 
     def add_stream(self, chunks: Iterable[bytes], size: int) -> Digest:
@@ -199,16 +199,16 @@ class PackWriter:
         if self._is_stored(key):
             part.discard()
         else:
-            part.add_frame(key, Frame(0, part.bytes, size))
+            part.add_frame(key, PackFrame(0, part.bytes, size))
             self._keys.add(key)
             self._seal_part(part)
         return Digest(hasher.hexdigest())
 
-    def seal(self) -> None:
+    def seal_packs(self) -> None:
         """Seal all packs. On return every added object is readable and on disk under a durable name."""
-        self._wait(0)
+        self._wait_for_thread(0)
         if self._pending:
-            self._write(self._take_pending())
+            self._write_batch(self._take_pending())
         if self._part is not None:
             part, self._part = self._part, None
             self._seal_part(part)
@@ -217,7 +217,7 @@ class PackWriter:
             self._unsynced = False
         self._stop_thread()
         for name, index in self._sealed:
-            self._objects.adopt(name, index)
+            self._objects.add_sealed_pack(name, index)
         self._sealed = []
 
     def discard(self) -> None:
@@ -230,7 +230,7 @@ class PackWriter:
             part, self._part = self._part, None
             part.discard()
 
-    def holds(self, digest: str) -> bool:
+    def has_object(self, digest: str) -> bool:
         """Return whether the store or this writer has an object. If so, the object is on disk after `seal`."""
         if not DIGEST_PATTERN.match(digest):
             return False
@@ -252,7 +252,7 @@ class PackWriter:
             return True
         return False
 
-    def _submit(self) -> None:
+    def _submit_pending(self) -> None:
         """Pass the pending objects to the thread as a batch.
 
         If too many batches are waiting, wait first, which bounds memory.
@@ -261,15 +261,15 @@ class PackWriter:
             from concurrent.futures import ThreadPoolExecutor  # A small snapshot needs no thread.
 
             self._thread = ThreadPoolExecutor(1)
-        self._wait(BATCHES_BEHIND_MAX - 1)
+        self._wait_for_thread(PENDING_BATCHES_MAX - 1)
         batch = self._take_pending()
         try:
-            self._running.append(self._thread.submit(self._write, batch))
+            self._running.append(self._thread.submit(self._write_batch, batch))
         except RuntimeError:  # The system refuses to start the thread. The executor still has the batch.
             self._stop_thread()
-            self._write(batch)
+            self._write_batch(batch)
 
-    def _wait(self, pending_max: int) -> None:
+    def _wait_for_thread(self, pending_max: int) -> None:
         """Wait until at most `pending_max` batches wait for the thread. Raises errors that occurred in the thread."""
         while len(self._running) > pending_max:
             self._running.popleft().result()
@@ -283,7 +283,7 @@ class PackWriter:
         pending, self._pending, self._pending_bytes = self._pending, [], 0
         return pending
 
-    def _write(self, batch: list[tuple[bytes, bytes]]) -> None:
+    def _write_batch(self, batch: list[tuple[bytes, bytes]]) -> None:
         """Compress a batch of objects and append it to the current pack.
 
         Runs in the thread or, while the thread is idle, in the caller's thread.
@@ -291,25 +291,25 @@ class PackWriter:
         if self._part is None:
             self._part = PackPart(self._files, self._objects.root)
         part = self._part
-        frames = self._compress([data for _, data in batch])
+        frames = self._compress_contents([data for _, data in batch])
         offset = part.bytes
         for (key, data), frame in zip(batch, frames, strict=True):
-            part.add_frame(key, Frame(offset, len(frame), len(data)))
+            part.add_frame(key, PackFrame(offset, len(frame), len(data)))
             offset += len(frame)
         part.append(b"".join(frames))
-        if part.bytes >= PACK_BYTES:
+        if part.bytes >= PACK_BYTES_TARGET:
             self._part = None
             self._seal_part(part)
 
     def _seal_part(self, part: PackPart) -> None:
         self._unsynced = True
         try:
-            self._sealed.append(part.seal())
+            self._sealed.append(part.seal_pack())
         except BaseException:
             part.discard()
             raise
 
-    def _compress(self, contents: list[bytes]) -> list[bytes]:
+    def _compress_contents(self, contents: list[bytes]) -> list[bytes]:
         """Return one frame for each content, in the same order.
 
         The faster batch call exists only in the C backend of zstandard. It rejects a batch in which all contents are

@@ -34,7 +34,7 @@ from functools import cached_property
 import msgspec
 
 from codebatch.model.digest import DIGEST_PATTERN
-from codebatch.store.objects.frames import Frame, FrameError, ReadAt, content_digest, iter_frames
+from codebatch.store.objects.frames import FrameError, PackFrame, RangeReader, content_digest, iter_frames
 
 KEY_BYTES = 32
 
@@ -55,7 +55,7 @@ class PackIndex(msgspec.Struct, frozen=True, dict=True):
     def __len__(self) -> int:
         return len(self.offsets)
 
-    def key(self, row: int) -> bytes:
+    def key_at_row(self, row: int) -> bytes:
         """Return the digest of a row as 32 bytes."""
         return self.keys[row * KEY_BYTES : (row + 1) * KEY_BYTES]
 
@@ -65,9 +65,9 @@ class PackIndex(msgspec.Struct, frozen=True, dict=True):
         keys = self.keys
         return [keys[start : start + KEY_BYTES] for start in range(0, len(keys), KEY_BYTES)]
 
-    def frame(self, row: int) -> Frame:
+    def frame_at_row(self, row: int) -> PackFrame:
         """Return the frame of the object in a row."""
-        return Frame(self.offsets[row], self.lengths[row], self.sizes[row])
+        return PackFrame(self.offsets[row], self.lengths[row], self.sizes[row])
 
     def find(self, key: bytes) -> int | None:
         """Return the row of a digest, or None if the pack does not contain it."""
@@ -75,13 +75,13 @@ class PackIndex(msgspec.Struct, frozen=True, dict=True):
         if keys is not None:  # With the decoded digests, a search is ten times as fast.
             row = bisect_left(keys, key)
             return row if row < len(keys) and keys[row] == key else None
-        row = bisect_left(range(len(self)), key, key=self.key)
-        return row if row < len(self) and self.key(row) == key else None
+        row = bisect_left(range(len(self)), key, key=self.key_at_row)
+        return row if row < len(self) and self.key_at_row(row) == key else None
 
 
-def build_index(pack_bytes: int, frames: Iterable[tuple[bytes, Frame]]) -> PackIndex:
+def build_index(pack_bytes: int, frames: Iterable[tuple[bytes, PackFrame]]) -> PackIndex:
     """Return the index of a pack from its frames and digests. If a digest occurs twice, the first frame is used."""
-    first: dict[bytes, Frame] = {}
+    first: dict[bytes, PackFrame] = {}
     for key, frame in frames:
         first.setdefault(key, frame)
     keys = sorted(first)
@@ -122,14 +122,14 @@ def decode_index(data: bytes) -> PackIndex:
         raise ValueError("the pack index does not match its sha256")
     columns = _HEADER_BYTES + count * KEY_BYTES
     offsets, lengths, sizes = (
-        _column(data[columns + start * count * 8 : columns + (start + 1) * count * 8]) for start in range(3)
+        _read_column(data[columns + start * count * 8 : columns + (start + 1) * count * 8]) for start in range(3)
     )
     if count and max(map(operator.add, offsets, lengths)) > pack_bytes:
         raise ValueError("the pack index points past the end of the pack")
     return PackIndex(pack_bytes, data[_HEADER_BYTES:columns], offsets, lengths, sizes)
 
 
-def index_from_pack(read_at: ReadAt, pack_bytes: int) -> PackIndex:
+def index_from_pack(read_at: RangeReader, pack_bytes: int) -> PackIndex:
     """Build the index of a pack from the pack's bytes.
 
     Damaged frames are omitted. A truncated frame and all later frames are omitted too.
@@ -143,12 +143,12 @@ def index_from_pack(read_at: ReadAt, pack_bytes: int) -> PackIndex:
     return build_index(pack_bytes, frames)
 
 
-def encode_bad(keys: Iterable[bytes]) -> bytes:
+def encode_damaged_keys(keys: Iterable[bytes]) -> bytes:
     """Return the bytes of a `.bad` file, which lists the damaged objects of a pack."""
     return "".join(f"{key.hex()}\n" for key in sorted(keys)).encode()
 
 
-def decode_bad(data: bytes) -> set[bytes]:
+def decode_damaged_keys(data: bytes) -> set[bytes]:
     """Return the digests in a `.bad` file.
 
     Invalid lines are skipped, because a lost line only delays the discovery of damage.
@@ -165,7 +165,7 @@ def _little_endian(column: array[int]) -> array[int]:
     return swapped
 
 
-def _column(data: bytes) -> array[int]:
+def _read_column(data: bytes) -> array[int]:
     column = array("Q")
     column.frombytes(data)
     return _little_endian(column)

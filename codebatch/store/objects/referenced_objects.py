@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from codebatch.model.record_counts import Counts
+from codebatch.model.record_counts import RecordCounts
 
 
 class _ReferenceLine(msgspec.Struct, frozen=True):
@@ -19,7 +19,7 @@ class _ReferenceLine(msgspec.Struct, frozen=True):
 _line_decoder = msgspec.json.Decoder(_ReferenceLine)
 
 
-def may_name_objects(counts: Counts) -> bool:
+def may_name_objects(counts: RecordCounts) -> bool:
     """Return whether some of the counted records may name objects. Only the counts are needed, not the records."""
     return "ast" in counts.kinds
 

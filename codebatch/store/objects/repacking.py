@@ -15,9 +15,9 @@ import msgspec
 
 from codebatch.model.digest import DIGEST_PATTERN
 from codebatch.store import layout
-from codebatch.store.objects.frames import CHUNK_BYTES, Frame, FrameError, content_digest
+from codebatch.store.objects.frames import CHUNK_BYTES, FrameError, PackFrame, content_digest
 from codebatch.store.objects.object_store import ObjectStore
-from codebatch.store.objects.pack_writer import PACK_BYTES, PackPart
+from codebatch.store.objects.pack_writer import PACK_BYTES_TARGET, PackPart
 from codebatch.store.objects.packs import PackIndex
 
 DEAD_SHARE_MIN = 0.3
@@ -32,7 +32,7 @@ class _RemovedPack(msgspec.Struct, frozen=True):
     keys: list[bytes]
 
 
-class Repacking(msgspec.Struct, frozen=True):
+class RepackingPlan(msgspec.Struct, frozen=True):
     """A plan of the garbage collection of packs.
 
     `removed` are the packs to remove, `remaining` all other packs. `dead` is the number of objects in removed packs
@@ -50,7 +50,7 @@ class Repacking(msgspec.Struct, frozen=True):
         return sum(bool(pack.keys) for pack in self.removed)
 
 
-def choose_packs(objects: ObjectStore, needed: Collection[bytes]) -> Repacking:
+def choose_packs(objects: ObjectStore, needed: Collection[bytes]) -> RepackingPlan:
     """Choose the packs to remove. `needed` are the digests of the objects that must remain.
 
     A pack is removed if it has no undamaged needed object, or if its share of garbage is at least DEAD_SHARE_MIN.
@@ -63,22 +63,22 @@ def choose_packs(objects: ObjectStore, needed: Collection[bytes]) -> Repacking:
     dead: set[bytes] = set()
     dead_bytes = 0
     kept_keys: set[bytes] = set()
-    for name, content, bad in objects.packs():
-        needed_frames = [(key, content.frame(row)) for row, key in enumerate(content.all_keys) if key in needed]
+    for name, content, bad in objects.iter_packs():
+        needed_frames = [(key, content.frame_at_row(row)) for row, key in enumerate(content.all_keys) if key in needed]
         undamaged = [(key, frame) for key, frame in needed_frames if key not in bad]
         waste = content.pack_bytes - sum(frame.length for key, frame in undamaged if key not in kept_keys)
         is_whole = DIGEST_PATTERN.match(name) is not None and sum(content.lengths) == content.pack_bytes
         if is_whole and (not undamaged or waste >= DEAD_SHARE_MIN * content.pack_bytes):
-            given_up.append(_RemovedPack(name, content, [key for key, _ in sorted(undamaged, key=_offset)]))
+            given_up.append(_RemovedPack(name, content, [key for key, _ in sorted(undamaged, key=_frame_offset)]))
             dead.update(key for key in content.all_keys if key not in needed)
             dead_bytes += waste
         else:
             remaining.append((name, content, bad))
             kept_keys.update(key for key, _ in undamaged)
-    return Repacking(given_up, remaining, len(dead), dead_bytes)
+    return RepackingPlan(given_up, remaining, len(dead), dead_bytes)
 
 
-def repack(objects: ObjectStore, chosen: Repacking) -> list[str]:
+def repack_objects(objects: ObjectStore, chosen: RepackingPlan) -> list[str]:
     """Rewrite and remove the chosen packs. Return the names of packs that could not be removed.
 
     Before a pack is removed, its needed objects are copied to a new pack. If its copy of a needed object is damaged,
@@ -89,7 +89,7 @@ def repack(objects: ObjectStore, chosen: Repacking) -> list[str]:
 
 
 class _Repacker:
-    def __init__(self, objects: ObjectStore, chosen: Repacking) -> None:
+    def __init__(self, objects: ObjectStore, chosen: RepackingPlan) -> None:
         self._objects = objects
         self._files = objects.files
         self._chosen = chosen
@@ -110,14 +110,14 @@ class _Repacker:
         try:
             for pack in given_up:
                 if not pack.keys:
-                    self._remove(pack.name)
-                elif all(self._move(pack, key) for key in pack.keys):
+                    self._remove_pack(pack.name)
+                elif all(self._move_object(pack, key) for key in pack.keys):
                     self._copied.append(pack.name)
                 else:
                     damaged.append(pack.name)
-                if self._part is not None and self._part.bytes >= PACK_BYTES:
-                    self._seal()
-            self._seal()
+                if self._part is not None and self._part.bytes >= PACK_BYTES_TARGET:
+                    self._seal_and_remove()
+            self._seal_and_remove()
         finally:
             if self._part is not None:
                 self._part.discard()
@@ -127,7 +127,7 @@ class _Repacker:
         self._objects.refresh()
         return damaged
 
-    def _move(self, pack: _RemovedPack, key: bytes) -> bool:
+    def _move_object(self, pack: _RemovedPack, key: bytes) -> bool:
         """Ensure that a remaining or new pack has a copy of an object of `pack`.
 
         Return False if all copies of the object are damaged.
@@ -136,52 +136,52 @@ class _Repacker:
             return True
         row = pack.content.find(key)
         assert row is not None
-        frame = pack.content.frame(row)
+        frame = pack.content.frame_at_row(row)
         if not self._is_undamaged(pack.name, key, frame):
             return False
         if self._part is None:
             self._part = PackPart(self._files, self._objects.root)
         start = self._part.bytes
-        for chunk in self._chunks(pack.name, frame):
+        for chunk in self._read_chunks(pack.name, frame):
             self._part.append(chunk)
-        self._part.add_frame(key, Frame(start, frame.length, frame.size))
+        self._part.add_frame(key, PackFrame(start, frame.length, frame.size))
         self._moved.add(key)
         return True
 
     def _is_in_remaining_pack(self, key: bytes) -> bool:
         for name, content, bad in self._chosen.remaining:
             row = None if key in bad else content.find(key)
-            if row is not None and self._is_undamaged(name, key, content.frame(row)):
+            if row is not None and self._is_undamaged(name, key, content.frame_at_row(row)):
                 return True
         return False
 
-    def _is_undamaged(self, pack: str, key: bytes, frame: Frame) -> bool:
+    def _is_undamaged(self, pack: str, key: bytes, frame: PackFrame) -> bool:
         path = self._objects.root / f"{pack}{layout.PACK_SUFFIX}"
         with contextlib.suppress(FileNotFoundError, FrameError):
             return content_digest(lambda offset, length: self._files.read_range(path, offset, length), frame) == key
         return False
 
-    def _chunks(self, pack: str, frame: Frame) -> Iterator[bytes]:
+    def _read_chunks(self, pack: str, frame: PackFrame) -> Iterator[bytes]:
         path = self._objects.root / f"{pack}{layout.PACK_SUFFIX}"
         for start in range(0, frame.length, CHUNK_BYTES):
             yield self._files.read_range(path, frame.offset + start, min(CHUNK_BYTES, frame.length - start))
 
-    def _seal(self) -> None:
+    def _seal_and_remove(self) -> None:
         """Publish the new pack durably, and then remove the packs whose needed objects are in it."""
         if self._part is not None:
             part, self._part = self._part, None
             try:
-                name, _ = part.seal()
+                name, _ = part.seal_pack()
             except BaseException:
                 part.discard()
                 raise
             self._files.sync_directory(self._objects.root)
             self._written.add(name)
         for name in self._copied:
-            self._remove(name)
+            self._remove_pack(name)
         self._copied.clear()
 
-    def _remove(self, pack: str) -> None:
+    def _remove_pack(self, pack: str) -> None:
         """Remove a pack, unless this garbage collection has just written a pack with the same name.
 
         The names are the same if a garbage collection that was killed earlier had already written the same pack.
@@ -195,9 +195,9 @@ class _Repacker:
         packs = {name.removesuffix(layout.PACK_SUFFIX) for name in names if name.endswith(layout.PACK_SUFFIX)}
         for name in names:
             stem, dot, suffix = name.rpartition(".")
-            if stem not in packs and f"{dot}{suffix}" in (layout.INDEX_SUFFIX, layout.BAD_SUFFIX):
+            if stem not in packs and f"{dot}{suffix}" in (layout.INDEX_SUFFIX, layout.DAMAGED_SUFFIX):
                 self._files.remove(self._objects.root / name)
 
 
-def _offset(frame_of_key: tuple[bytes, Frame]) -> int:
+def _frame_offset(frame_of_key: tuple[bytes, PackFrame]) -> int:
     return frame_of_key[1].offset

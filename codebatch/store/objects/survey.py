@@ -21,7 +21,7 @@ def survey_objects(
     An object has an error if it is in no pack. If `is_full` is set, an object also has an error if its bytes do not
     match its digest. Objects in no pack come first, the others in the order of their packs and frames.
     """
-    located = ((objects.location(Digest(name)), name) for name in set(names))
+    located = ((objects.find_location(Digest(name)), name) for name in set(names))
     for place, name in sorted(
         located, key=lambda pair: (pair[0] is not None, *(msgspec.structs.astuple(pair[0]) if pair[0] else ()), pair[1])
     ):

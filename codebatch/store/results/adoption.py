@@ -15,16 +15,16 @@ from msgspec.structs import replace
 from codebatch.model.digest import DIGEST_PATTERN
 from codebatch.model.outcome import first_uncovered_input
 from codebatch.store import layout
-from codebatch.store.batches.batches import NO_CHECKOUT, BatchDir, Checkout, building_batch, new_batch_id
-from codebatch.store.batches.store import StoreDir
-from codebatch.store.results.outcomes import Outcomes
+from codebatch.store.batches.batch_directory import NO_CHECKOUT, BatchDir, Checkout, building_batch, new_batch_id
+from codebatch.store.batches.store_directory import StoreDir
+from codebatch.store.results.outcomes import OutcomeRegisters
 from codebatch.store.results.outputs import Manifest
 from codebatch.store.sharing import hardlink_or_copy
-from codebatch.system.files.files import Files
+from codebatch.system.files.files import StoreFiles
 
 # Outcomes are linked before the segments with their records, because a concurrent `resume` of the older batch writes a
 # segment before its outcomes.
-_LINKED = (layout.JOURNAL, layout.OUTCOMES, layout.RESULTS)
+_LINKED_DIRECTORIES = (layout.JOURNAL, layout.OUTCOMES, layout.RESULTS)
 
 
 def is_adoptable(batch: BatchDir, manifest: Manifest) -> bool:
@@ -34,11 +34,12 @@ def is_adoptable(batch: BatchDir, manifest: Manifest) -> bool:
     """
     if manifest.has_inputs_outside_key:
         return False
-    tally = manifest.tally()
+    tally = manifest.count_outcomes()
     if tally.results == tally.planned:
         return True
     return not any(
-        first_uncovered_input(commit.outcomes) for commit in Outcomes(batch.files, batch.root).scan().commits
+        first_uncovered_input(commit.outcomes)
+        for commit in OutcomeRegisters(batch.files, batch.root).scan_new().commits
     )
 
 
@@ -73,8 +74,8 @@ def adopt_batch(
     names = files.listing(batch.root / layout.OUTPUTS)
     outputs = [f"{layout.OUTPUTS}/{name}" for name in names if DIGEST_PATTERN.match(name)]
     with building_batch(store, about) as root:
-        for directory in (*_LINKED, *outputs):
-            _share_all(files, batch.root / directory, root / directory)
+        for directory in (*_LINKED_DIRECTORIES, *outputs):
+            _link_all_files(files, batch.root / directory, root / directory)
         files.sync_directory(root / layout.OUTPUTS)
         hardlink_or_copy(files, batch.root / layout.PLAN_FILE, root / layout.PLAN_FILE)
         if files.size(batch.root / layout.SETTLED_FILE) is not None:
@@ -82,7 +83,7 @@ def adopt_batch(
     return BatchDir(files, store.batches / about.batch_id, about)
 
 
-def _share_all(files: Files, source: Path, target: Path) -> None:
+def _link_all_files(files: StoreFiles, source: Path, target: Path) -> None:
     """Link or copy every file of a directory, recursively.
 
     On return, everything in `target` is synced. The name of `target` itself is not: sync its parent directory.
@@ -93,5 +94,5 @@ def _share_all(files: Files, source: Path, target: Path) -> None:
         if status is not None and stat.S_ISREG(status.st_mode):  # Other file types are not created by codebatch.
             hardlink_or_copy(files, source / name, target / name)
         elif status is not None and stat.S_ISDIR(status.st_mode):
-            _share_all(files, source / name, target / name)
+            _link_all_files(files, source / name, target / name)
     files.sync_directory(target)

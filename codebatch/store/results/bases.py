@@ -12,20 +12,20 @@ from pathlib import Path
 import msgspec
 
 from codebatch.errors import StoreCorrupt
-from codebatch.model.analysis.result_key import Items
+from codebatch.model.analysis.result_key import PlanItems
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.entry import Entry, SnapshotId
-from codebatch.model.outcome import Outcome, OutcomeType
+from codebatch.model.outcome import OutcomeType, TaskOutcome
 from codebatch.model.plan import Plan, plan_items
-from codebatch.model.record_counts import Counts
-from codebatch.scheduling.analysis.ledger import Ledger
+from codebatch.model.record_counts import RecordCounts
+from codebatch.scheduling.analysis.ledger import OutcomeLedger
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir, BatchId, iter_batches, load_batch_snapshot, open_batch
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.batch_directory import BatchDir, BatchId, iter_batches, load_batch_snapshot, open_batch
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.objects.object_store import ObjectStore
 from codebatch.store.objects.referenced_objects import may_name_objects, objects_named_in
 from codebatch.store.results.ledgers import load_ledger
-from codebatch.store.results.outcomes import Outcomes
+from codebatch.store.results.outcomes import OutcomeRegisters
 from codebatch.store.results.outputs import TaskOutput, current_outputs
 from codebatch.store.snapshots.snapshots import Snapshot
 
@@ -40,7 +40,7 @@ class ShardPlace(msgspec.Struct, frozen=True):
     length: int
     bytes: int
     digest: Digest
-    counts: Counts
+    counts: RecordCounts
 
 
 class SnapshotItems(msgspec.Struct, frozen=True):
@@ -61,7 +61,7 @@ class BaseResults(msgspec.Struct, frozen=True):
 
     start: int
     end: int
-    counts: Counts
+    counts: RecordCounts
     file: ShardPlace | None
     read: Callable[[], Iterator[bytes]]
     uncovered_inputs: str
@@ -76,10 +76,10 @@ class ReuseBase:
         self._batch = batch
         self._outputs = current_outputs(batch)
         self._plan: Plan | None = None
-        self._outcomes = Outcomes(batch.files, batch.root)
-        self._ledger: Ledger | None = None
+        self._outcomes = OutcomeRegisters(batch.files, batch.root)
+        self._ledger: OutcomeLedger | None = None
         self._objects: ObjectStore | None = None
-        self._held: dict[str, list[BaseResults]] = {}
+        self._cached_results: dict[str, list[BaseResults]] = {}
         self._last_lines: dict[str, tuple[int, list[bytes]]] = {}
 
     @property
@@ -99,7 +99,7 @@ class ReuseBase:
             self._plan = self._batch.plan()
         return self._plan
 
-    def items(self, shared_items: SnapshotItems | None = None) -> Items:
+    def items(self, shared_items: SnapshotItems | None = None) -> PlanItems:
         """Return the items of the plan with their contexts. Raises StoreError.
 
         `shared_items` is another snapshot with its items. Entries that both snapshots have are taken from there and not
@@ -107,16 +107,16 @@ class ReuseBase:
         """
         snapshot = load_batch_snapshot(self._store, self._batch)
         if shared_items is None or self.plan.paths:
-            return Items(plan_items(snapshot.entries, self.plan.paths), self.plan.contexts)
-        return Items(snapshot.items_sharing_frames(shared_items.snapshot, shared_items.items), self.plan.contexts)
+            return PlanItems(plan_items(snapshot.entries, self.plan.paths), self.plan.contexts)
+        return PlanItems(snapshot.items_sharing_frames(shared_items.snapshot, shared_items.items), self.plan.contexts)
 
     def task_results(self, task: str) -> list[BaseResults]:
         """Return all results of a task, in path order, grouped by ranges of items. Raises StoreError."""
-        if task not in self._held:
-            self._held[task] = list(self._iter_results(task))
-        return self._held[task]
+        if task not in self._cached_results:
+            self._cached_results[task] = list(self._iter_results(task))
+        return self._cached_results[task]
 
-    def file(self, task: str, start: int, end: int) -> ShardPlace | None:
+    def find_shard_file(self, task: str, start: int, end: int) -> ShardPlace | None:
         """Return the shard file with a task's results for exactly the items [start, end), or None.
 
         Raises StoreError.
@@ -140,9 +140,9 @@ class ReuseBase:
             self._objects = self._store.objects()
         return DIGEST_PATTERN.match(name) is not None and self._objects.has_key(bytes.fromhex(name))
 
-    def has_all(self, task: str) -> bool:
+    def has_all_results(self, task: str) -> bool:
         """Return whether every item has a result of a task. Raises StoreError."""
-        return sum(results.end - results.start for results in self.task_results(task)) == self.plan.items
+        return sum(results.end - results.start for results in self.task_results(task)) == self.plan.item_count
 
     def uncovered_inputs(self, task: str, item: int) -> str:
         """Return the inputs of a task's result for an item that the cache key does not cover. Raises StoreError.
@@ -152,16 +152,16 @@ class ReuseBase:
         results = self._results_at(task, item)
         return "" if results is None else results.uncovered_inputs
 
-    def state(self, task: str, item: int) -> OutcomeType | None:
+    def item_state(self, task: str, item: int) -> OutcomeType | None:
         """Return how a task ended for an item of this batch's plan, or None if it has no outcome. Raises StoreError."""
         if self._results_at(task, item) is not None:
             return "result"
         shards = self.plan.shards
         shard = shards[bisect.bisect_right(shards, item, key=lambda candidate: candidate.start) - 1]
-        links = self._read_ledger().walk(shard.id, task)
+        links = self._read_ledger().iter_links(shard.id, task)
         return next((link.type for link in links if link.start <= item - shard.start < link.end), None)
 
-    def lines(self, task: str, start: int, end: int) -> list[bytes]:
+    def read_lines(self, task: str, start: int, end: int) -> list[bytes]:
         """Return the verified record lines of a task for each of the items [start, end).
 
         Raises StoreCorrupt if lines are damaged or an item has no result.
@@ -185,22 +185,22 @@ class ReuseBase:
         place = bisect.bisect_right(results, item, key=lambda each: each.start) - 1
         return results[place] if place >= 0 and item < results[place].end else None
 
-    def _read_ledger(self) -> Ledger:
+    def _read_ledger(self) -> OutcomeLedger:
         if self._ledger is None:
             self._ledger = load_ledger(self.plan, self._outcomes)
         return self._ledger
 
     def _iter_results(self, task: str) -> Iterator[BaseResults]:
-        output = self._outputs.manifest.task(task) if self._outputs is not None else None
+        output = self._outputs.manifest.task_output(task) if self._outputs is not None else None
         complete = self._complete_shards(output) if output is not None else set()
         for place, shard in enumerate(self.plan.shards):
             if output is not None and place in complete:
-                yield self._merged(output, place, shard.start, shard.end)
+                yield self._merged_results(output, place, shard.start, shard.end)
                 continue
-            for link in self._read_ledger().walk(shard.id, task):
+            for link in self._read_ledger().iter_links(shard.id, task):
                 if link.type == "result":
                     read = partial(self._outcomes.iter_items, link.segment, link.outcome)
-                    file = self._adopted(link.outcome) if link.outcome.file else None
+                    file = self._adopted_file(link.outcome) if link.outcome.file else None
                     start, end, counts = shard.start + link.start, shard.start + link.end, link.outcome.counts
                     yield BaseResults(start, end, counts, file, read, link.outcome.inputs_outside_key)
 
@@ -214,7 +214,7 @@ class ReuseBase:
         with_results_only = {place for place, shard in enumerate(output.shards) if not shard.failed + shard.cancelled}
         return with_results_only.difference(missing)
 
-    def _merged(self, output: TaskOutput, place: int, start: int, end: int) -> BaseResults:
+    def _merged_results(self, output: TaskOutput, place: int, start: int, end: int) -> BaseResults:
         assert self._outputs is not None
         shard = output.shards[place]
         path = self._outputs.shard_path(output, place)
@@ -223,7 +223,7 @@ class ReuseBase:
             start, end, shard.counts, file, partial(self._outputs.iter_items, output, place), shard.inputs_outside_key
         )
 
-    def _adopted(self, outcome: Outcome) -> ShardPlace:
+    def _adopted_file(self, outcome: TaskOutcome) -> ShardPlace:
         path = self._outcomes.adopted_path(outcome.file)
         return ShardPlace(path, outcome.length, outcome.bytes, outcome.file, outcome.counts)
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from codebatch.model.digest import Digest
 from codebatch.model.documents import Document, decode_document, encode_document
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.documents import read_document
 
 SETTLED_FORMAT = 1
-UNSETTLED = (layout.LEASES, layout.RESULTS, layout.OUTCOMES, layout.HOLDERS, layout.SCRATCH)
+REMOVED_DIRECTORIES = (layout.LEASES, layout.RESULTS, layout.OUTCOMES, layout.HOLDERS, layout.SCRATCH)
 """The directories of a batch that settling removes, in any order."""
 
 
@@ -45,7 +45,7 @@ def read_compacted(batch: BatchDir) -> CompactedBatch | None:
 def can_compact(batch: BatchDir) -> bool:
     """Return whether settling a batch would change anything: write settled.json or remove a directory."""
     names = batch.files.listing(batch.root).keys()
-    return layout.SETTLED_FILE not in names or not names.isdisjoint(UNSETTLED)
+    return layout.SETTLED_FILE not in names or not names.isdisjoint(REMOVED_DIRECTORIES)
 
 
 def compact_batch(batch: BatchDir, result_digest: Digest) -> None:
@@ -60,7 +60,7 @@ def compact_batch(batch: BatchDir, result_digest: Digest) -> None:
     if read_compacted(batch) is None:
         document = CompactedBatch(plan_digest=batch.about.plan_digest, result_digest=result_digest)
         files.write_atomic(batch.root / layout.SETTLED_FILE, encode_document(document))
-    for name in UNSETTLED:
+    for name in REMOVED_DIRECTORIES:
         files.remove_tree(batch.root / name)
 
 

@@ -26,31 +26,31 @@ from codebatch.model.outcome import (
     CommandReport,
     Commit,
     HolderId,
-    Outcome,
+    OutcomeRegister,
     OutcomeType,
-    Register,
-    Unit,
+    TaskOutcome,
+    WorkUnit,
     decode_commit,
     encode_commit,
     first_uncovered_input,
 )
 from codebatch.model.record import CommandReason, Failure, FailureReason
-from codebatch.model.record_counts import Counts, add_counts
+from codebatch.model.record_counts import RecordCounts, add_counts
 from codebatch.protocol.record_frames import FrameWriter, decode_frames, decode_range, iter_frames
 from codebatch.store import layout
-from codebatch.store.batches.batches import NEW_BATCH_HINT, check_batch_exists
+from codebatch.store.batches.batch_directory import NEW_BATCH_HINT, check_batch_exists
 from codebatch.store.documents import read_document_bytes
-from codebatch.store.results.shard_files import DAMAGE_HINT, Trailer, read_trailer, split_shard_file
-from codebatch.system.files.files import Appender, Files
+from codebatch.store.results.shard_files import DAMAGE_HINT, ShardTrailer, read_trailer, split_shard_file
+from codebatch.system.files.files import FileAppender, StoreFiles
 
 
-class Segment:
+class SegmentWriter:
     """The append-only result file of one holder."""
 
-    def __init__(self, files: Files, batch_root: Path, holder: HolderId) -> None:
+    def __init__(self, files: StoreFiles, batch_root: Path, holder: HolderId) -> None:
         self._files = files
         self._directory = batch_root / layout.RESULTS
-        self._appender: Appender = files.open_append(self._directory / layout.segment_name(holder))
+        self._appender: FileAppender = files.open_append(self._directory / layout.segment_name(holder))
         self._has_durable_name = False
 
     def append(self, frames: bytes, table: bytes) -> int:
@@ -72,14 +72,14 @@ class Segment:
 class EncodedOutcome(msgspec.Struct, frozen=True):
     """An outcome without its offset in a segment, with the bytes to append and a text for the journal."""
 
-    outcome: Outcome
+    outcome: TaskOutcome
     frames: bytes
     table: bytes
     evidence: str = ""
 
 
 def attempt_outcome(
-    unit: Unit,
+    unit: WorkUnit,
     type_: OutcomeType,
     reason: CommandReason | None = None,
     exit_status: int | None = None,
@@ -90,7 +90,7 @@ def attempt_outcome(
     is_final: bool = False,
 ) -> EncodedOutcome:
     """Return the outcome of an attempt of a command. It has no records and no bytes."""
-    outcome = Outcome(
+    outcome = TaskOutcome(
         shard=unit.shard,
         task=unit.tasks[0],
         start=unit.start,
@@ -107,7 +107,7 @@ def attempt_outcome(
 
 
 def encode_outcome(
-    outcome: Outcome, items: Sequence[bytes], frame_writer: FrameWriter, *, evidence: str = ""
+    outcome: TaskOutcome, items: Sequence[bytes], frame_writer: FrameWriter, *, evidence: str = ""
 ) -> EncodedOutcome:
     """Return an outcome with the lengths and checksums of its items' records, and the encoded bytes."""
     records = b"".join(items)
@@ -119,7 +119,7 @@ def encode_outcome(
     return EncodedOutcome(completed, frames, table, evidence)
 
 
-def join_parts(outcome: Outcome, parts: Sequence[EncodedOutcome], *, evidence: str = "") -> EncodedOutcome:
+def join_parts(outcome: TaskOutcome, parts: Sequence[EncodedOutcome], *, evidence: str = "") -> EncodedOutcome:
     """Return the outcome of a project task. `parts` are its outcomes for each shard of files, in path order.
 
     If a part has a shard file of its own, it adds no bytes to the segment.
@@ -135,7 +135,7 @@ def join_parts(outcome: Outcome, parts: Sequence[EncodedOutcome], *, evidence: s
             digest=digest_bytes(b"".join(part.table for part in parts)),
             counts=add_counts(part.outcome.counts for part in parts),
             inputs_outside_key=first_uncovered_input(part.outcome for part in parts),
-            parts=tuple(part.outcome.at(offset) for part, offset in zip(parts, offsets, strict=False)),
+            parts=tuple(part.outcome.at_offset(offset) for part, offset in zip(parts, offsets, strict=False)),
         ),
         frames,
         b"",
@@ -145,7 +145,7 @@ def join_parts(outcome: Outcome, parts: Sequence[EncodedOutcome], *, evidence: s
 
 def failed_outcome(
     path_bytes: bytes,
-    register: Register,
+    register: OutcomeRegister,
     reason: FailureReason,
     frame_writer: FrameWriter,
     *,
@@ -155,36 +155,36 @@ def failed_outcome(
     """Return the outcome of a task that failed for one item. Its only record is a `failure`."""
     path, path_b64 = path_fields(path_bytes)
     failure = Failure(path=path, path_b64=path_b64, task=register.task, reason=reason)
-    outcome = Outcome(
+    outcome = TaskOutcome(
         shard=register.shard,
         task=register.task,
         start=register.start,
         end=register.start + 1,
         type="failed",
         reason=reason,
-        counts=Counts(kinds={"failure": 1}),
+        counts=RecordCounts(kinds={"failure": 1}),
         inputs=inputs or Digest(""),
     )
     return encode_outcome(outcome, [msgspec.json.encode(failure) + b"\n"], frame_writer, evidence=evidence)
 
 
-class Scan(msgspec.Struct, frozen=True):
+class OutcomeScan(msgspec.Struct, frozen=True):
     """The commits that appeared since the last scan, and the registers that appeared and cannot be read."""
 
     commits: list[Commit]
-    unreadable: list[Register]
+    unreadable: list[OutcomeRegister]
 
 
-class Committer:
+class OutcomeCommitter:
     """The writer of a holder's outcomes. It appends bytes to the holder's segment, then publishes the registers."""
 
-    def __init__(self, files: Files, batch_root: Path, holder: HolderId) -> None:
+    def __init__(self, files: StoreFiles, batch_root: Path, holder: HolderId) -> None:
         self._holder = holder
-        self._segment = Segment(files, batch_root, holder)
-        self._outcomes = Outcomes(files, batch_root)
+        self._segment = SegmentWriter(files, batch_root, holder)
+        self._outcomes = OutcomeRegisters(files, batch_root)
         self._sequence = 0
 
-    def commit(self, encoded: Sequence[EncodedOutcome], *, epoch: int, round_: int) -> Commit:
+    def commit_outcomes(self, encoded: Sequence[EncodedOutcome], *, epoch: int, round_: int) -> Commit:
         """Publish outcomes. Return a commit with only those that won their registers. Durable on return.
 
         An outcome that is not returned lost its register to another process. Attempts of commands have no bytes, so
@@ -192,34 +192,34 @@ class Committer:
         """
         outcomes = tuple(part.outcome for part in encoded)
         if any(part.frames or part.table for part in encoded):
-            outcomes = tuple(part.outcome.at(self._segment.append(part.frames, part.table)) for part in encoded)
+            outcomes = tuple(part.outcome.at_offset(self._segment.append(part.frames, part.table)) for part in encoded)
             self._segment.sync()
         commit = Commit(segment=self._holder, epoch=epoch, round=round_, outcomes=outcomes)
         self._sequence += 1
-        lost = self._outcomes.commit(commit, self._holder, self._sequence)
+        lost = self._outcomes.publish_commit(commit, self._holder, self._sequence)
         return msgspec.structs.replace(commit, outcomes=tuple(part for part in outcomes if part not in lost))
 
-    def adopt(self, outcomes: Sequence[Outcome]) -> int:
+    def adopt_outcomes(self, outcomes: Sequence[TaskOutcome]) -> int:
         """Publish outcomes whose bytes are in durable shard files. Return how many of them lost their register."""
         commit = Commit(segment=self._holder, epoch=0, round=1, outcomes=tuple(outcomes))
         self._sequence += 1
-        return len(self._outcomes.commit(commit, self._holder, self._sequence))
+        return len(self._outcomes.publish_commit(commit, self._holder, self._sequence))
 
     def close(self) -> None:
         """Close the segment."""
         self._segment.close()
 
 
-class Outcomes:
+class OutcomeRegisters:
     """The registers of one batch: published, listed and read. Each reading continues after the last one."""
 
-    def __init__(self, files: Files, batch_root: Path) -> None:
+    def __init__(self, files: StoreFiles, batch_root: Path) -> None:
         self._files = files
         self._directory = batch_root / layout.OUTCOMES
         self._results = batch_root / layout.RESULTS
         self._scanned_names: set[str] = set()
 
-    def commit(self, commit: Commit, holder: HolderId, sequence: int) -> list[Outcome]:
+    def publish_commit(self, commit: Commit, holder: HolderId, sequence: int) -> list[TaskOutcome]:
         """Publish outcomes with durable bytes. Return those that lost their register to another process."""
         hidden = f"{self._directory}/.{holder}.{sequence}.tmp"
         encoded = encode_commit(commit)
@@ -254,17 +254,17 @@ class Outcomes:
         self._files.write_new(hidden, encoded)
         return self._files.create_exclusive(hidden, path)
 
-    def note(self, commit: Commit) -> None:
+    def note_commit(self, commit: Commit) -> None:
         """Record outcomes that a worker has reported, so that no later scan reads them from disk."""
         self._scanned_names.update(_register_name(commit, outcome) for outcome in commit.outcomes)
 
-    def scan(self) -> Scan:
+    def scan_new(self) -> OutcomeScan:
         """Read the registers that appeared since the last scan. Outcomes that lost their register are omitted.
 
         An unreadable register has no outcome, but its name is taken. So its work is repeated in the next round.
         """
-        unreadable: list[Register] = []
-        return Scan(list(self.iter_commits(self.list_new(), unreadable)), unreadable)
+        unreadable: list[OutcomeRegister] = []
+        return OutcomeScan(list(self.iter_commits(self.list_new(), unreadable)), unreadable)
 
     def list_new(self) -> list[list[str]]:
         """Return the names of the registers that appeared since the last call, one list for each commit file."""
@@ -275,7 +275,7 @@ class Outcomes:
                 by_inode.setdefault(inode, []).append(name)
         return list(by_inode.values())
 
-    def iter_commits(self, listed: Iterable[list[str]], unreadable: list[Register]) -> Iterator[Commit]:
+    def iter_commits(self, listed: Iterable[list[str]], unreadable: list[OutcomeRegister]) -> Iterator[Commit]:
         """Yield the commits of names from `list_new`. Append unreadable registers to `unreadable`."""
         directory = str(self._directory)
         for names in listed:
@@ -294,7 +294,7 @@ class Outcomes:
                 commit = msgspec.structs.replace(commit, outcomes=outcomes)
             yield commit
 
-    def read_bytes(self, segment: HolderId, outcome: Outcome) -> tuple[bytes, bytes]:
+    def read_bytes(self, segment: HolderId, outcome: TaskOutcome) -> tuple[bytes, bytes]:
         """Return the frames of an outcome and its item table, both verified. Raises StoreCorrupt."""
         if outcome.file:
             return self._read_adopted(outcome)
@@ -306,25 +306,26 @@ class Outcomes:
             check_batch_exists(self._files, self._directory.parent)
             data = b""
         if len(data) != outcome.length + rows:
-            raise StoreCorrupt(f"{path} is truncated or missing", hint=_HINT)
+            raise StoreCorrupt(f"{path} is truncated or missing", hint=_RERUN_HINT)
         frames, table = data[: outcome.length], data[outcome.length :]
         if digest_bytes(table) != outcome.digest or outcome.crc != zlib.crc32(frames):
             raise StoreCorrupt(
-                f"{path} is damaged: the data of shard {outcome.shard} does not match its checksum", hint=_HINT
+                f"{path} is damaged: the data of shard {outcome.shard} does not match its checksum", hint=_RERUN_HINT
             )
         return frames, table
 
-    def _read_adopted(self, outcome: Outcome) -> tuple[bytes, bytes]:
+    def _read_adopted(self, outcome: TaskOutcome) -> tuple[bytes, bytes]:
         path = self.adopted_path(outcome.file)
         with _shard_damage_as_corrupt(path):
             frames, trailer = split_shard_file(self._files.read(path), outcome.file)
         if digest_bytes(trailer.table) != outcome.digest:
             raise StoreCorrupt(
-                f"{path} is damaged: its records do not match the checksum in the outcome of the shard", hint=_HINT
+                f"{path} is damaged: its records do not match the checksum in the outcome of the shard",
+                hint=_RERUN_HINT,
             )
         return frames, trailer.table
 
-    def read_trailer(self, outcome: Outcome) -> Trailer:
+    def read_trailer(self, outcome: TaskOutcome) -> ShardTrailer:
         """Return the trailer of the reused shard file of an outcome. Raises StoreCorrupt."""
         path = self.adopted_path(outcome.file)
         with _shard_damage_as_corrupt(path):
@@ -334,13 +335,13 @@ class Outcomes:
         """Return the path of a reused shard file."""
         return self._results / layout.adopted_name(digest)
 
-    def iter_items(self, segment: HolderId, outcome: Outcome) -> Iterator[bytes]:
+    def iter_items(self, segment: HolderId, outcome: TaskOutcome) -> Iterator[bytes]:
         """Yield the record lines of each item of an outcome, verified before they are yielded. Raises StoreCorrupt."""
         frames, table = self.read_bytes(segment, outcome)
         with _damage_as_corrupt(outcome):
             yield from iter_items(table, iter_frames(frames, outcome.bytes))
 
-    def read_item(self, segment: HolderId, outcome: Outcome, item: int) -> bytes:
+    def read_item(self, segment: HolderId, outcome: TaskOutcome, item: int) -> bytes:
         """Return the verified record lines of an item, numbered from the outcome's first item. Raises StoreCorrupt."""
         frames, table = self.read_bytes(segment, outcome)
         start, end = item_range(table, item)
@@ -348,7 +349,7 @@ class Outcomes:
         with _damage_as_corrupt(outcome):
             return b"".join(iter_items(row, (decode_range(frames, outcome.bytes, start, end),)))
 
-    def read_items(self, segment: HolderId, outcome: Outcome) -> tuple[bytes, list[int]]:
+    def read_items(self, segment: HolderId, outcome: TaskOutcome) -> tuple[bytes, list[int]]:
         """Return the record lines of an outcome, and their bounds: item `i` has bytes bounds[i] to bounds[i + 1].
 
         Only the checksums of the frames are verified. Raises StoreCorrupt.
@@ -362,7 +363,7 @@ class Outcomes:
         return records, bounds
 
 
-def removed_outcomes_error(files: Files, batch_root: Path) -> StoreCorrupt:
+def removed_outcomes_error(files: StoreFiles, batch_root: Path) -> StoreCorrupt:
     """Return the error for outcomes that another process removed while this process runs."""
     resume = f"the remaining results are kept; resume with: codebatch resume --batch {batch_root.name}"
     return StoreCorrupt(
@@ -371,7 +372,7 @@ def removed_outcomes_error(files: Files, batch_root: Path) -> StoreCorrupt:
     )
 
 
-_HINT = "run everything again with: codebatch run --again PATH"
+_RERUN_HINT = "run everything again with: codebatch run --again PATH"
 
 
 @contextlib.contextmanager
@@ -384,17 +385,17 @@ def _shard_damage_as_corrupt(path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _damage_as_corrupt(outcome: Outcome) -> Iterator[None]:
+def _damage_as_corrupt(outcome: TaskOutcome) -> Iterator[None]:
     """Convert errors of damaged outcome bytes within the context to StoreCorrupt."""
     try:
         yield
     except ValueError as error:
-        raise StoreCorrupt(f"an outcome of shard {outcome.shard} is damaged: {error}", hint=_HINT) from error
+        raise StoreCorrupt(f"an outcome of shard {outcome.shard} is damaged: {error}", hint=_RERUN_HINT) from error
 
 
-def _parse_registers(names: Iterable[str]) -> Iterator[Register]:
-    return (register for register in map(layout.parse_register, names) if register is not None)
+def _parse_registers(names: Iterable[str]) -> Iterator[OutcomeRegister]:
+    return (register for register in map(layout.parse_register_name, names) if register is not None)
 
 
-def _register_name(commit: Commit, outcome: Outcome) -> str:
+def _register_name(commit: Commit, outcome: TaskOutcome) -> str:
     return layout.register_name(outcome.shard, outcome.start, outcome.task, commit.round)

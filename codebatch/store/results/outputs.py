@@ -20,17 +20,17 @@ from codebatch.errors import CorruptFile, StoreCorrupt
 from codebatch.model.analysis.item_table import ROW_BYTES, item_range, iter_items, make_row
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.documents import Document, decode_document
-from codebatch.model.record_counts import Counts
+from codebatch.model.record_counts import RecordCounts
 from codebatch.model.shard import ShardId
 from codebatch.model.task import TASK_NAME_PATTERN
 from codebatch.protocol.record_frames import iter_frames
 from codebatch.scheduling.outcome_counts import OutcomeCounts
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir, check_batch_exists
+from codebatch.store.batches.batch_directory import BatchDir, check_batch_exists
 from codebatch.store.documents import read_document
 from codebatch.store.objects.frames import decompress_one
 from codebatch.store.results.compaction import SETTLED_HINT, read_compacted
-from codebatch.store.results.shard_files import DAMAGE_HINT, FrameRange, Trailer, read_trailer, split_shard_file
+from codebatch.store.results.shard_files import DAMAGE_HINT, FrameRange, ShardTrailer, read_trailer, split_shard_file
 from codebatch.system.files.file_reader import FileReader
 
 OUTPUTS_FORMAT = 1
@@ -52,7 +52,7 @@ class OutputShard(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     cancelled: int = 0
     reused: int = 0
     inputs_outside_key: str = ""
-    counts: Counts = msgspec.field(default_factory=Counts)
+    counts: RecordCounts = msgspec.field(default_factory=RecordCounts)
 
 
 class TaskOutput(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +68,7 @@ class TaskOutput(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
     failed: int
     cancelled: int
-    counts: Counts
+    counts: RecordCounts
     shards: tuple[OutputShard, ...]
 
 
@@ -87,11 +87,11 @@ class Manifest(Document, frozen=True, kw_only=True):
         """True if any result has inputs that the cache key does not cover, so that the result must not be reused."""
         return any(shard.inputs_outside_key for task in self.tasks for shard in task.shards)
 
-    def task(self, name: str) -> TaskOutput | None:
+    def task_output(self, name: str) -> TaskOutput | None:
         """Return the output of a task, or None."""
         return next((task for task in self.tasks if task.task == name), None)
 
-    def tally(self, names: Collection[str] | None = None) -> OutcomeCounts:
+    def count_outcomes(self, names: Collection[str] | None = None) -> OutcomeCounts:
         """Count the (item, task) pairs of given tasks, or of all tasks, by the type of their outcome."""
         tasks = [task for task in self.tasks if names is None or task.task in names]
         planned = sum(1 if task.scope == "project" else self.items for task in tasks)
@@ -105,7 +105,7 @@ def decode_manifest(data: bytes) -> Manifest:
     return decode_document(data, Manifest, OUTPUTS_FORMAT)
 
 
-class FramesRead(msgspec.Struct, kw_only=True):
+class ReadFrameCounts(msgspec.Struct, kw_only=True):
     """Counters of a query: the decompressed frames, and the record bytes in them."""
 
     frames: int = 0
@@ -122,7 +122,7 @@ class FramesRead(msgspec.Struct, kw_only=True):
 _TRAILERS_CACHED_MAX = 64
 
 
-class Outputs(msgspec.Struct, frozen=True):
+class MergedOutputs(msgspec.Struct, frozen=True):
     """The current merged outputs of a batch.
 
     - `is_settled`: the batch is settled, so its results cannot be merged again.
@@ -134,14 +134,14 @@ class Outputs(msgspec.Struct, frozen=True):
     root: Path
     manifest: Manifest
     is_settled: bool = False
-    read: FramesRead = msgspec.field(default_factory=FramesRead)
-    last_trailers: dict[Path, Trailer] = msgspec.field(default_factory=dict)
+    read: ReadFrameCounts = msgspec.field(default_factory=ReadFrameCounts)
+    last_trailers: dict[Path, ShardTrailer] = msgspec.field(default_factory=dict)
 
-    def task(self, name: str) -> TaskOutput:
+    def task_output(self, name: str) -> TaskOutput:
         """Return the output of a task of the plan. Raises StoreCorrupt if the manifest has none."""
-        task = self.manifest.task(name)
+        task = self.manifest.task_output(name)
         if task is None:
-            raise self._corrupt(self.root / layout.MANIFEST_FILE, f"it has no task {name!r}")
+            raise self._corrupt_error(self.root / layout.MANIFEST_FILE, f"it has no task {name!r}")
         return task
 
     def shard_path(self, task: TaskOutput, index: int) -> Path:
@@ -159,7 +159,7 @@ class Outputs(msgspec.Struct, frozen=True):
         """
         missing = self._find_missing()
         if missing is not None:
-            raise self._corrupt(missing, "it is missing, or its size changed")
+            raise self._corrupt_error(missing, "it is missing, or its size changed")
 
     def _find_missing(self) -> Path | None:
         return next(
@@ -181,7 +181,7 @@ class Outputs(msgspec.Struct, frozen=True):
     def iter_shard(self, task: TaskOutput, index: int) -> Iterator[bytes]:
         """Yield the record lines of a shard, frame by frame, as blocks of whole lines. Raises StoreCorrupt."""
         shard, path = task.shards[index], self.shard_path(task, index)
-        frames = self._read(path, 0, shard.length)
+        frames = self._read_range(path, 0, shard.length)
         with self._damage_as_corrupt(path):
             yield from self.read.count(iter_frames(frames, shard.bytes))
 
@@ -196,12 +196,12 @@ class Outputs(msgspec.Struct, frozen=True):
         with self._damage_as_corrupt(path):
             start, end = item_range(trailer.table, place)
             frame_range = trailer.covering_frames(start, end)
-        frames = self._read(path, frame_range.offset, frame_range.end - frame_range.offset)
+        frames = self._read_range(path, frame_range.offset, frame_range.end - frame_range.offset)
         with self._damage_as_corrupt(path):
             records = self._decode_range(memoryview(frames), frame_range, zstandard.ZstdDecompressor())
             return _verified_item(trailer, place, records[start - frame_range.first : end - frame_range.first])
 
-    def _cached_trailer(self, task: TaskOutput, index: int) -> Trailer:
+    def _cached_trailer(self, task: TaskOutput, index: int) -> ShardTrailer:
         """Return the trailer of a shard file, from a cache of the trailers read last.
 
         A caller that reads one part of a file often reads other parts of this file soon.
@@ -213,17 +213,17 @@ class Outputs(msgspec.Struct, frozen=True):
         self.last_trailers[path] = trailer
         return trailer
 
-    def trailer(self, task: TaskOutput, index: int) -> Trailer:
+    def trailer(self, task: TaskOutput, index: int) -> ShardTrailer:
         """Return the trailer of a shard file, verified against the manifest. Raises StoreCorrupt."""
         shard, path = task.shards[index], self.shard_path(task, index)
-        data = self._read(path, shard.length, shard.trailer)
+        data = self._read_range(path, shard.length, shard.trailer)
         with self._damage_as_corrupt(path):
             return read_trailer(data, shard.digest)
 
     def verified_frames(self, task: TaskOutput, index: int) -> bytes:
         """Return the compressed frames of a shard, verified against its trailer. Raises StoreCorrupt."""
         shard, path = task.shards[index], self.shard_path(task, index)
-        data = self._read(path, 0, shard.length + shard.trailer)
+        data = self._read_range(path, 0, shard.length + shard.trailer)
         with self._damage_as_corrupt(path):
             return split_shard_file(data, shard.digest)[0]
 
@@ -232,7 +232,7 @@ class Outputs(msgspec.Struct, frozen=True):
         with self._damage_as_corrupt(self.shard_path(task, index)):
             yield from iter_items(self.trailer(task, index).table, self.iter_shard(task, index))
 
-    def iter_some(self, task: TaskOutput, index: int, items: Sequence[int]) -> Iterator[bytes]:
+    def iter_selected_items(self, task: TaskOutput, index: int, items: Sequence[int]) -> Iterator[bytes]:
         """Yield blocks with the record lines of the items `items` of a shard. `items` must ascend. Raises StoreCorrupt.
 
         Each item is verified by the item table. Yield the whole shard if `items` has more than half of the shard's
@@ -248,7 +248,7 @@ class Outputs(msgspec.Struct, frozen=True):
             runs = trailer.frames_with(items)
         # One read, because reading the frames in between is faster than opening the file again.
         start = runs[0][0].offset
-        data = memoryview(self._read(path, start, runs[-1][0].end - start))
+        data = memoryview(self._read_range(path, start, runs[-1][0].end - start))
         decompressor = zstandard.ZstdDecompressor()
         for frame_range, inside in runs:
             with self._damage_as_corrupt(path):
@@ -273,7 +273,7 @@ class Outputs(msgspec.Struct, frozen=True):
         offsets = trailer.offsets
         # One read, because reading the frames in between is faster than opening the file again.
         start = offsets[frames[0]]
-        data = memoryview(self._read(path, start, offsets[frames[-1] + 1] - start))
+        data = memoryview(self._read_range(path, start, offsets[frames[-1] + 1] - start))
         decompressor = zstandard.ZstdDecompressor()
         with self._damage_as_corrupt(path):
             for number in frames:
@@ -285,14 +285,14 @@ class Outputs(msgspec.Struct, frozen=True):
     ) -> bytes:
         return b"".join(self.read.count(_iter_frame_contents(data, frame_range, decompressor)))
 
-    def _read(self, path: Path, offset: int, length: int) -> bytes:
+    def _read_range(self, path: Path, offset: int, length: int) -> bytes:
         try:
             data = self.files.read_range(path, offset, length)
         except FileNotFoundError as error:
             check_batch_exists(self.files, self.root.parent.parent)
-            raise self._corrupt(path, "it is missing") from error
+            raise self._corrupt_error(path, "it is missing") from error
         if len(data) != length:
-            raise self._corrupt(path, "it is truncated")
+            raise self._corrupt_error(path, "it is truncated")
         return data
 
     @contextlib.contextmanager
@@ -300,9 +300,9 @@ class Outputs(msgspec.Struct, frozen=True):
         try:
             yield
         except ValueError as error:
-            raise self._corrupt(path, str(error)) from error
+            raise self._corrupt_error(path, str(error)) from error
 
-    def _corrupt(self, path: Path, problem: str) -> StoreCorrupt:
+    def _corrupt_error(self, path: Path, problem: str) -> StoreCorrupt:
         return StoreCorrupt(f"{path} is damaged: {problem}", hint=DAMAGE_HINT)
 
 
@@ -316,16 +316,16 @@ def _iter_frame_contents(
         offset += frame.length
 
 
-def _verified_item(trailer: Trailer, item: int, records: bytes) -> bytes:
+def _verified_item(trailer: ShardTrailer, item: int, records: bytes) -> bytes:
     """Return the record lines of an item after verifying them by the item table. Raises ValueError."""
     if make_row(records) != trailer.table[item * ROW_BYTES : (item + 1) * ROW_BYTES]:
         raise ValueError("it does not match its item table")
     return records
 
 
-def current_outputs(batch: BatchDir) -> Outputs | None:
+def current_outputs(batch: BatchDir) -> MergedOutputs | None:
     """Return the outputs with the highest generation, or None if none were merged. Raises StoreCorrupt."""
-    best: Outputs | None = None
+    best: MergedOutputs | None = None
     directory = batch.root / layout.OUTPUTS
     settled = read_compacted(batch)
     for name in batch.files.listing(directory):
@@ -342,14 +342,14 @@ def current_outputs(batch: BatchDir) -> Outputs | None:
         if not _belongs_to(manifest, batch, name):
             raise StoreCorrupt(f"{path} belongs to another batch", hint=hint)
         if best is None or manifest.generation > best.manifest.generation:
-            best = Outputs(batch.files, directory / name, manifest, is_settled=settled is not None)
+            best = MergedOutputs(batch.files, directory / name, manifest, is_settled=settled is not None)
     if settled is not None and best is None:
         check_batch_exists(batch.files, batch.root)
         raise CorruptFile(str(directory / settled.result_digest), "is missing", hint=SETTLED_HINT)
     return best
 
 
-def outputs_if_settled_since(batch: BatchDir) -> Outputs | None:
+def outputs_if_settled_since(batch: BatchDir) -> MergedOutputs | None:
     """Return the outputs of a batch if it is settled, otherwise None.
 
     A reader that finds no outputs reads outcomes instead, and calls this afterwards. None means that no outcome was

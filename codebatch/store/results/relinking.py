@@ -16,37 +16,37 @@ import msgspec
 
 from codebatch.errors import StoreError
 from codebatch.model.digest import Digest
-from codebatch.store.batches.batches import hidden_directory
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.batch_directory import hidden_directory
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.results.shard_files import split_shard_file
-from codebatch.store.results.shard_survey import ShardName, survey
+from codebatch.store.results.shard_survey import ShardName, survey_shard_files
 from codebatch.store.sharing import ignoring_link_refusals, try_link
-from codebatch.system.files.files import Files
+from codebatch.system.files.files import StoreFiles
 
 
-class Copies(msgspec.Struct, frozen=True):
+class FileCopies(msgspec.Struct, frozen=True):
     """An undamaged file at `path`, and the names of copies of it. Each copy is to be replaced by a link to `path`."""
 
     path: Path
     names: tuple[Path, ...]
 
 
-def find_copies(files: Files, names: Iterable[ShardName]) -> list[Copies]:
+def find_copies(files: StoreFiles, names: Iterable[ShardName]) -> list[FileCopies]:
     """Return groups of equal shard files among `names`.
 
     In each group, the file with the most links stays; the others are copies.
     """
     found_copies = []
-    for digest, inodes in survey(files, names, is_full=False).sound.items():
+    for digest, inodes in survey_shard_files(files, names, is_full=False).sound.items():
         if len(inodes) > 1:
             ordered = sorted(inodes.values(), key=lambda group: (-len(group), group[0].path))
-            copies = _copies(files, digest, [[name.path for name in group] for group in ordered])
+            copies = _group_copies(files, digest, [[name.path for name in group] for group in ordered])
             if copies.names:
                 found_copies.append(copies)
     return found_copies
 
 
-def _copies(files: Files, digest: Digest, ordered: list[list[Path]]) -> Copies:
+def _group_copies(files: StoreFiles, digest: Digest, ordered: list[list[Path]]) -> FileCopies:
     original: Path | None = None
     content = b""
     names: list[Path] = []
@@ -57,7 +57,7 @@ def _copies(files: Files, digest: Digest, ordered: list[list[Path]]) -> Copies:
                 original, content = paths[0], data
             elif original is not None and data == content:
                 names += paths
-    return Copies(original or ordered[0][0], tuple(names))
+    return FileCopies(original or ordered[0][0], tuple(names))
 
 
 def _is_undamaged(data: bytes, digest: Digest) -> bool:
@@ -68,7 +68,7 @@ def _is_undamaged(data: bytes, digest: Digest) -> bool:
     return True
 
 
-def relink(store: StoreDir, duplicates: Collection[Copies]) -> None:
+def replace_by_links(store: StoreDir, duplicates: Collection[FileCopies]) -> None:
     """Replace each copy by a hard link to the file that stays. On return the links are on disk. Raises StoreUnwritable.
 
     Files that another program removes in between are skipped. If a copy cannot be replaced because of its own

@@ -6,16 +6,18 @@ from pathlib import Path
 
 from codebatch.errors import StoreError, StoreUnwritable
 from codebatch.model.digest import digest_bytes
-from codebatch.model.outcome import Outcome
+from codebatch.model.outcome import TaskOutcome
 from codebatch.model.shard import Shard
 from codebatch.store.results.bases import ShardPlace
-from codebatch.store.results.outcomes import EncodedOutcome, Outcomes
-from codebatch.store.results.shard_files import Trailer, split_shard_file
+from codebatch.store.results.outcomes import EncodedOutcome, OutcomeRegisters
+from codebatch.store.results.shard_files import ShardTrailer, split_shard_file
 from codebatch.store.sharing import hardlink_or_copy
-from codebatch.system.files.files import Files
+from codebatch.system.files.files import StoreFiles
 
 
-def adopt_shard(files: Files, outcomes: Outcomes, shard: Shard, task: str, place: ShardPlace) -> EncodedOutcome | None:
+def adopt_shard(
+    files: StoreFiles, outcomes: OutcomeRegisters, shard: Shard, task: str, place: ShardPlace
+) -> EncodedOutcome | None:
     """Link the shard file of another batch into the batch of `outcomes`.
 
     Return the outcome, whose bytes are in this file.
@@ -29,7 +31,7 @@ def adopt_shard(files: Files, outcomes: Outcomes, shard: Shard, task: str, place
         return None
     if not hardlink_or_copy(files, place.path, path) and _read_trailer(files, path, place) is None:
         files.write_atomic(path, files.read(place.path))
-    outcome = Outcome(
+    outcome = TaskOutcome(
         shard=shard.id,
         task=task,
         start=0,
@@ -44,7 +46,7 @@ def adopt_shard(files: Files, outcomes: Outcomes, shard: Shard, task: str, place
     return EncodedOutcome(outcome, b"", trailer.table)
 
 
-def _read_trailer(files: Files, path: Path, place: ShardPlace) -> Trailer | None:
+def _read_trailer(files: StoreFiles, path: Path, place: ShardPlace) -> ShardTrailer | None:
     """Return the trailer of a shard file, or None if the file is damaged or missing."""
     try:
         frames, trailer = split_shard_file(files.read(path), place.digest)

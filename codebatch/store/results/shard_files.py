@@ -20,18 +20,18 @@ from codebatch.model.digest import Digest
 from codebatch.protocol.record_frames import iter_places
 
 _MAGIC = 0x184D2A50
-_END = b"cbshard\1"
+_END_MAGIC = b"cbshard\1"
 _DIGEST_BYTES = 32
 
 DAMAGE_HINT = "repair it with: codebatch diagnose --repair"
 """The hint of errors about damaged shard files."""
 
-_pair = struct.Struct("<II")
-_crc = struct.Struct("<I")
-_tail = struct.Struct(f"<I{len(_END)}s")
+_pair_struct = struct.Struct("<II")
+_crc_struct = struct.Struct("<I")
+_tail_struct = struct.Struct(f"<I{len(_END_MAGIC)}s")
 
-_HEAD_BYTES = 2 * _pair.size
-_END_BYTES = _DIGEST_BYTES + _tail.size
+_HEAD_BYTES = 2 * _pair_struct.size
+_END_BYTES = _DIGEST_BYTES + _tail_struct.size
 
 
 class FrameSize(msgspec.Struct, frozen=True):
@@ -41,7 +41,7 @@ class FrameSize(msgspec.Struct, frozen=True):
     bytes: int
 
 
-class Trailer(msgspec.Struct, frozen=True):
+class ShardTrailer(msgspec.Struct, frozen=True):
     """The trailer of a shard file: the item table, the sizes of the frames, and the crc32 of all frames.
 
     `digest` is the sha256 of these three values. If two trailers have the same digest, their files have equal frames.
@@ -65,7 +65,7 @@ class Trailer(msgspec.Struct, frozen=True):
     @property
     def size(self) -> int:
         """Length of the trailer itself in bytes."""
-        return _HEAD_BYTES + len(self.table) + len(self.frames) * _pair.size + _crc.size + _END_BYTES
+        return _HEAD_BYTES + len(self.table) + len(self.frames) * _pair_struct.size + _crc_struct.size + _END_BYTES
 
     @property
     def bytes(self) -> int:
@@ -138,48 +138,48 @@ def make_trailer(frames: bytes, table: bytes, size: int) -> bytes:
     places = [FrameSize(place.end - place.start, place.bytes) for place in iter_places(frames, size)]
     body = b"".join(
         (
-            _pair.pack(len(table) // ROW_BYTES, len(places)),
+            _pair_struct.pack(len(table) // ROW_BYTES, len(places)),
             table,
-            *(_pair.pack(place.length, place.bytes) for place in places),
+            *(_pair_struct.pack(place.length, place.bytes) for place in places),
         )
-    ) + _crc.pack(zlib.crc32(frames))
-    length = _pair.size + len(body) + _END_BYTES
-    frame = _pair.pack(_MAGIC, length - _pair.size)
-    return b"".join((frame, body, hashlib.sha256(body).digest(), _tail.pack(length, _END)))
+    ) + _crc_struct.pack(zlib.crc32(frames))
+    length = _pair_struct.size + len(body) + _END_BYTES
+    frame = _pair_struct.pack(_MAGIC, length - _pair_struct.size)
+    return b"".join((frame, body, hashlib.sha256(body).digest(), _tail_struct.pack(length, _END_MAGIC)))
 
 
-def read_trailer(data: bytes, digest: Digest | None = None) -> Trailer:
+def read_trailer(data: bytes, digest: Digest | None = None) -> ShardTrailer:
     """Parse a trailer. If `digest` is given, the trailer must have this digest. Raises ValueError."""
-    if len(data) < _HEAD_BYTES + _crc.size + _END_BYTES:
+    if len(data) < _HEAD_BYTES + _crc_struct.size + _END_BYTES:
         raise ValueError("its trailer is truncated")
-    body = data[_pair.size : -_END_BYTES]
-    checksum = data[-_END_BYTES : -_tail.size]
+    body = data[_pair_struct.size : -_END_BYTES]
+    checksum = data[-_END_BYTES : -_tail_struct.size]
     if (
-        _pair.unpack_from(data) != (_MAGIC, len(data) - _pair.size)
-        or _tail.unpack_from(data, len(data) - _tail.size) != (len(data), _END)
+        _pair_struct.unpack_from(data) != (_MAGIC, len(data) - _pair_struct.size)
+        or _tail_struct.unpack_from(data, len(data) - _tail_struct.size) != (len(data), _END_MAGIC)
         or hashlib.sha256(body).digest() != checksum
     ):
         raise ValueError("its trailer is damaged")
     if digest is not None and checksum.hex() != digest:
         raise ValueError("it belongs to another shard")
-    items, frames = _pair.unpack_from(body)
-    rows_end = _pair.size + items * ROW_BYTES
-    if len(body) != rows_end + frames * _pair.size + _crc.size:
+    items, frames = _pair_struct.unpack_from(body)
+    rows_end = _pair_struct.size + items * ROW_BYTES
+    if len(body) != rows_end + frames * _pair_struct.size + _crc_struct.size:
         raise ValueError("its trailer is inconsistent")
-    sizes = tuple(FrameSize(*pair) for pair in _pair.iter_unpack(body[rows_end : -_crc.size]))
-    (crc,) = _crc.unpack_from(body, len(body) - _crc.size)
-    return Trailer(body[_pair.size : rows_end], sizes, crc, Digest(checksum.hex()))
+    sizes = tuple(FrameSize(*pair) for pair in _pair_struct.iter_unpack(body[rows_end : -_crc_struct.size]))
+    (crc,) = _crc_struct.unpack_from(body, len(body) - _crc_struct.size)
+    return ShardTrailer(body[_pair_struct.size : rows_end], sizes, crc, Digest(checksum.hex()))
 
 
-def split_shard_file(data: bytes, digest: Digest) -> tuple[bytes, Trailer]:
+def split_shard_file(data: bytes, digest: Digest) -> tuple[bytes, ShardTrailer]:
     """Return the frames of a shard file, verified against its trailer, and the trailer.
 
     The trailer must have the given digest. Raises ValueError.
     """
-    if len(data) < _tail.size:
+    if len(data) < _tail_struct.size:
         raise ValueError("it is truncated")
-    length, end = _tail.unpack_from(data, len(data) - _tail.size)
-    if end != _END or not _tail.size < length <= len(data):
+    length, end = _tail_struct.unpack_from(data, len(data) - _tail_struct.size)
+    if end != _END_MAGIC or not _tail_struct.size < length <= len(data):
         raise ValueError("it has no trailer")
     trailer = read_trailer(data[len(data) - length :], digest)
     frames = data[: len(data) - length]

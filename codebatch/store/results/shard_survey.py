@@ -19,8 +19,8 @@ from codebatch.errors import StoreCorrupt, StoreError, UnknownId
 from codebatch.model.digest import Digest
 from codebatch.model.shard import ShardId
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir
-from codebatch.store.results.outcomes import Outcomes
+from codebatch.store.batches.batch_directory import BatchDir
+from codebatch.store.results.outcomes import OutcomeRegisters
 from codebatch.store.results.outputs import current_outputs
 from codebatch.store.results.shard_files import read_trailer, split_shard_file
 from codebatch.system.files.file_reader import FileReader
@@ -48,7 +48,7 @@ class ShardName(msgspec.Struct, frozen=True):
         return self.directory / self.file
 
 
-class Fault(msgspec.Struct, frozen=True):
+class ShardFault(msgspec.Struct, frozen=True):
     """A damaged file with all its names, or names of missing files that have the same expected digest."""
 
     digest: Digest
@@ -67,7 +67,7 @@ class ShardFileSurvey(msgspec.Struct, frozen=True):
     names: int
     files: int
     read: int
-    faults: list[Fault]
+    faults: list[ShardFault]
     sound: dict[Digest, dict[int, list[ShardName]]]
 
 
@@ -82,9 +82,9 @@ def shard_names(batch: BatchDir) -> Iterator[ShardName]:
                 yield ShardName(directory, file, shard.digest, shard.length, size, batch, task.task, shard.shard)
         if outputs.is_settled:
             return
-    outcomes = Outcomes(batch.files, batch.root)
+    outcomes = OutcomeRegisters(batch.files, batch.root)
     seen_digests: set[Digest] = set()
-    for commit in outcomes.scan().commits:
+    for commit in outcomes.scan_new().commits:
         for outcome in commit.outcomes:
             for part in outcome.parts or (outcome,):
                 if part.file and part.file not in seen_digests:
@@ -101,12 +101,12 @@ def iter_shard_names(batches: Iterable[BatchDir]) -> Iterator[ShardName]:
             yield from shard_names(batch)
 
 
-Choose = Callable[[Sequence[Digest]], Container[Digest]]
+SampleChooser = Callable[[Sequence[Digest]], Container[Digest]]
 """A function that gets the digests of all files. It returns the digests of those files that are to be read in full."""
 
 
-def survey(
-    files: FileReader, names: Iterable[ShardName], *, is_full: bool, choose: Choose = lambda _: ()
+def survey_shard_files(
+    files: FileReader, names: Iterable[ShardName], *, is_full: bool, choose: SampleChooser = lambda _: ()
 ) -> ShardFileSurvey:
     """Verify the shard files with the names `names`. A file with several names is verified once.
 
@@ -121,27 +121,27 @@ def survey(
         count += 1
         directory_inodes = inodes.get(name.directory)
         if directory_inodes is None:
-            directory_inodes = inodes[name.directory] = _inodes(files, name.directory)
+            directory_inodes = inodes[name.directory] = _inode_by_name(files, name.directory)
         names_by_file.setdefault((name.digest, directory_inodes.get(name.file)), []).append(name)
     read = set(names_by_file) if is_full else _select_files(names_by_file, choose)
     inodes_found, inodes_read = ({inode for _, inode in keys if inode is not None} for keys in (names_by_file, read))
     result = ShardFileSurvey(count, len(inodes_found), len(inodes_read), [], {})
     for (digest, inode), group in names_by_file.items():
-        problem = _problem(files, group, is_full=(digest, inode) in read)
+        problem = _file_problem(files, group, is_full=(digest, inode) in read)
         if problem is not None:
             if remaining_names := tuple(name for name in group if not _was_removed(files, name)):
-                result.faults.append(Fault(digest, problem, remaining_names))
+                result.faults.append(ShardFault(digest, problem, remaining_names))
         elif inode is not None:
             result.sound.setdefault(digest, {})[inode] = group
     return result
 
 
-def _select_files(files: Iterable[tuple[Digest, int | None]], choose: Choose) -> set[tuple[Digest, int | None]]:
+def _select_files(files: Iterable[tuple[Digest, int | None]], choose: SampleChooser) -> set[tuple[Digest, int | None]]:
     chosen = choose(sorted({digest for digest, _ in files}))
     return {file for file in files if file[0] in chosen}
 
 
-def _inodes(files: FileReader, directory: Path) -> dict[str, int]:
+def _inode_by_name(files: FileReader, directory: Path) -> dict[str, int]:
     """Map the names in a directory to their inodes. Return an empty map if the path is not a directory."""
     try:
         return files.listing(directory)
@@ -149,7 +149,7 @@ def _inodes(files: FileReader, directory: Path) -> dict[str, int]:
         return {}
 
 
-def _problem(files: FileReader, names: list[ShardName], *, is_full: bool) -> str | None:
+def _file_problem(files: FileReader, names: list[ShardName], *, is_full: bool) -> str | None:
     """Return a description of the damage of a file, or None if it is undamaged. All `names` are names of this file."""
     name, sizes = names[0], {name.size for name in names if name.size is not None}
     try:

@@ -17,13 +17,15 @@ from codebatch.errors import InvalidInput
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.documents import Document, DocumentError, decode_document, encode_document
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchId
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.batch_directory import BatchId
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.documents import read_document
 
 UNTRUSTED_FORMAT = 1
 
-_HINT = "the list of untrusted cache keys is lost: remove the file, then rebuild the list with: codebatch verify"
+_LOST_LIST_HINT = (
+    "the list of untrusted cache keys is lost: remove the file, then rebuild the list with: codebatch verify"
+)
 
 
 class UntrustedKey(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +50,7 @@ def load_untrusted(store: StoreDir) -> tuple[UntrustedKey, ...]:
     """Return all untrusted keys. Raises StoreCorrupt: a damaged list is never taken for an empty one."""
     path = store.root / layout.UNTRUSTED_FILE
     try:
-        return read_document(store.files, path, decode_untrusted, hint=_HINT).keys
+        return read_document(store.files, path, decode_untrusted, hint=_LOST_LIST_HINT).keys
     except FileNotFoundError:
         return ()
 
@@ -58,20 +60,20 @@ def untrusted_keys(store: StoreDir) -> frozenset[Digest]:
     return frozenset(key.key for key in load_untrusted(store))
 
 
-def distrust(store: StoreDir, keys: Iterable[UntrustedKey]) -> None:
+def distrust_keys(store: StoreDir, keys: Iterable[UntrustedKey]) -> None:
     """Add keys. A key that is already listed is not changed. On return they are on disk. Raises StoreError."""
-    with _editing(store) as by_digest:
+    with _editing_keys(store) as by_digest:
         for key in keys:
             by_digest.setdefault(key.key, key)
 
 
-def trust(store: StoreDir, reference: str) -> UntrustedKey:
+def trust_key(store: StoreDir, reference: str) -> UntrustedKey:
     """Remove the one key that begins with `reference` from the list of untrusted keys, and return it.
 
     On return the removal is on disk. Raises InvalidInput if no key or several keys begin with `reference`. Raises
     StoreError if the list cannot be changed.
     """
-    with _editing(store) as by_digest:
+    with _editing_keys(store) as by_digest:
         matches = [key for key in by_digest if reference and key.startswith(reference)]
         if len(matches) != 1:
             hint = f"one of: {', '.join(by_digest)}" if by_digest else "all cache keys are trusted"
@@ -80,8 +82,8 @@ def trust(store: StoreDir, reference: str) -> UntrustedKey:
 
 
 @contextlib.contextmanager
-def _editing(store: StoreDir) -> Iterator[dict[Digest, UntrustedKey]]:
-    lock = store.files.wait_lock(store.root / layout.LOCKS / layout.LOCK_OF_UNTRUSTED, shared=False)
+def _editing_keys(store: StoreDir) -> Iterator[dict[Digest, UntrustedKey]]:
+    lock = store.files.wait_lock(store.root / layout.LOCKS / layout.UNTRUSTED_LOCK, shared=False)
     try:
         before = load_untrusted(store)
         by_digest = {key.key: key for key in before}

@@ -18,13 +18,13 @@ import msgspec
 
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.entry import PATH_BYTES_MAX, Entry, decode_entries, decode_lines, encode_entry, line_path
-from codebatch.store.objects.frames import FrameError, compress, decompress_one
+from codebatch.store.objects.frames import FrameError, compress_frame, decompress_one
 
-_BYTES_MIN = 32 << 10
-_BYTES_MAX = 128 << 10
-_LINES_AVERAGE = 256
+_FRAME_BYTES_MIN = 32 << 10
+_FRAME_BYTES_MAX = 128 << 10
+_FRAME_LINES_AVERAGE = 256
 # In JSON, a byte of a path may take 6 characters (`\\u0000`).
-_CONTENT_BYTES_MAX = _BYTES_MAX + 6 * PATH_BYTES_MAX + 1024
+_CONTENT_BYTES_MAX = _FRAME_BYTES_MAX + 6 * PATH_BYTES_MAX + 1024
 
 
 class IndexFrame(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +55,7 @@ class SnapshotIndex(msgspec.Struct, frozen=True):
     digest: Digest
 
 
-def make_index(lines: Iterable[bytes]) -> SnapshotIndex:
+def make_snapshot_index(lines: Iterable[bytes]) -> SnapshotIndex:
     """Return an index of all lines, which must be in path order.
 
     If there are no lines, the index has one empty frame.
@@ -69,8 +69,8 @@ def make_index(lines: Iterable[bytes]) -> SnapshotIndex:
 def splice_index(index: SnapshotIndex, changes: Mapping[bytes, Entry | None]) -> SnapshotIndex:
     """Return the index with changed entries. `changes` maps a path to its new entry, or to None to remove the entry.
 
-    The result has the same lines and frames as if `make_index` had built it from all lines. With the same version of
-    zstd, the bytes are equal too. Raises ValueError if `index` is damaged.
+    The result has the same lines and frames as if `make_snapshot_index` had built it from all lines. With the same
+    version of zstd, the bytes are equal too. Raises ValueError if `index` is damaged.
     """
     builder, hasher = _IndexBuilder(), sha256()
     paths = sorted(changes)
@@ -84,7 +84,7 @@ def splice_index(index: SnapshotIndex, changes: Mapping[bytes, Entry | None]) ->
         offset += frame.length
         end = next(places)
         if begin == end and builder.is_between_frames:
-            builder.keep(frame, compressed, content)
+            builder.add_frame(frame, compressed, content)
         else:
             for line in _apply_changes(
                 content.splitlines(keepends=True), {path: changes[path] for path in paths[begin:end]}
@@ -180,10 +180,12 @@ class _IndexBuilder:
         """Add the next line."""
         self._lines.append(line)
         self._size += len(line)
-        if self._size >= _BYTES_MIN and (zlib.crc32(line) % _LINES_AVERAGE == 0 or self._size >= _BYTES_MAX):
+        if self._size >= _FRAME_BYTES_MIN and (
+            zlib.crc32(line) % _FRAME_LINES_AVERAGE == 0 or self._size >= _FRAME_BYTES_MAX
+        ):
             self._end_frame()
 
-    def keep(self, frame: IndexFrame, compressed: bytes, content: bytes) -> None:
+    def add_frame(self, frame: IndexFrame, compressed: bytes, content: bytes) -> None:
         """Add the next frame, copied unchanged from another index.
 
         The caller must ensure that the frame would end at the same line in this index.
@@ -200,7 +202,7 @@ class _IndexBuilder:
 
     def _end_frame(self) -> None:
         content = b"".join(self._lines)
-        compressed = compress(content)
+        compressed = compress_frame(content)
         wires = decode_lines(content)
         sizes = [wire.size for wire in wires if wire.kind == "file"]
         frame = IndexFrame(
@@ -212,5 +214,5 @@ class _IndexBuilder:
             content=len(content),
             digest=digest_bytes(content),
         )
-        self.keep(frame, compressed, content)
+        self.add_frame(frame, compressed, content)
         self._lines, self._size = [], 0

@@ -38,7 +38,7 @@ from codebatch.store.snapshots.index_frames import (
     frame_entries,
     frames_between,
 )
-from codebatch.system.files.files import Files
+from codebatch.system.files.files import StoreFiles
 
 SNAPSHOT_FORMAT = 1
 # Maximum number of frames in each of the two caches of a snapshot: decoded items, and undecoded lines.
@@ -79,14 +79,16 @@ class _NamedObject(msgspec.Struct, frozen=True):
 class Snapshot:
     """A published snapshot. Its entries are read and decoded at first use, and their digest is verified then."""
 
-    def __init__(self, files: Files, store_root: Path, document: SnapshotDocument, objects: ObjectStore | None) -> None:
+    def __init__(
+        self, files: StoreFiles, store_root: Path, document: SnapshotDocument, objects: ObjectStore | None
+    ) -> None:
         self.id = SnapshotId(document.snapshot_id)
         self.digest = Digest(document.digest)
         self.files = document.files
         self.bytes = document.bytes
         self.document = document
         self._files = files
-        self._path = _directory(store_root, self.id) / layout.SNAPSHOT_INDEX
+        self._path = _snapshot_directory(store_root, self.id) / layout.SNAPSHOT_INDEX
         self._objects = objects or ObjectStore(files, store_root / layout.OBJECTS)
         self._entries: list[Entry] | None = None
         # Successive requests often need the same frame, so the last ones are cached.
@@ -131,7 +133,7 @@ class Snapshot:
                 numbers[path] = sum(frame.files for frame in self.document.frames[:number]) + position
         return numbers
 
-    def objects(self) -> set[str]:
+    def object_digests(self) -> set[str]:
         """Return the digests of the objects of all entries. Raises StoreCorrupt."""
         with self._damage_as_corrupt():
             try:
@@ -139,7 +141,7 @@ class Snapshot:
             except msgspec.DecodeError as error:
                 raise ValueError(str(error)) from error
 
-    def index(self) -> SnapshotIndex:
+    def read_index(self) -> SnapshotIndex:
         """Return the index on disk without verifying it. Raises StoreCorrupt."""
         with self._damage_as_corrupt():
             return SnapshotIndex(self._files.read(self._path), self.document.frames, self.digest)
@@ -155,7 +157,7 @@ class Snapshot:
     def check_length(self) -> None:
         """Raise StoreCorrupt if the index is missing or has the wrong length. Its content is not read."""
         with self._damage_as_corrupt():
-            if self._files.size(self._path) != self._offsets[-1]:
+            if self._files.size(self._path) != self._frame_offsets[-1]:
                 raise FrameError("it is missing, or its size changed")
 
     def entry(self, path: bytes) -> Entry | None:
@@ -231,7 +233,7 @@ class Snapshot:
         """Yield each of the numbered frames with its lines, in order. Raises FileNotFoundError or FrameError."""
         if not numbers:
             return
-        frames, offsets = self.document.frames, self._offsets
+        frames, offsets = self.document.frames, self._frame_offsets
         begin = offsets[numbers[0]]
         data = self._files.read_range(self._path, begin, offsets[numbers[-1] + 1] - begin)
         for number in numbers:
@@ -246,7 +248,7 @@ class Snapshot:
             raise StoreCorrupt(f"{self._path}: {error}", hint=SNAPSHOT_HINT) from error
 
     @cached_property
-    def _offsets(self) -> list[int]:
+    def _frame_offsets(self) -> list[int]:
         """The offsets of the frames in the file of the index, followed by the end of the last frame."""
         return list(accumulate((frame.length for frame in self.document.frames), initial=0))
 
@@ -255,7 +257,9 @@ class Snapshot:
         return {entry.path: entry for entry in self.entries}
 
 
-def load_snapshot(files: Files, store_root: Path, snapshot_id: str, *, objects: ObjectStore | None = None) -> Snapshot:
+def load_snapshot(
+    files: StoreFiles, store_root: Path, snapshot_id: str, *, objects: ObjectStore | None = None
+) -> Snapshot:
     """Return the published snapshot with the full ID `snapshot_id`. Raises InvalidId, UnknownId or StoreCorrupt.
 
     If the object store is already open, pass it as `objects`; the contents of files are read from there.
@@ -267,13 +271,15 @@ def load_snapshot(files: Files, store_root: Path, snapshot_id: str, *, objects: 
     return Snapshot(files, store_root, _load_document(files, store_root, snapshot_id), objects)
 
 
-def snapshot_ids(files: Files, store_root: Path) -> list[str]:
+def snapshot_ids(files: StoreFiles, store_root: Path) -> list[str]:
     """Return the IDs of all published snapshots, sorted, including damaged ones."""
     names = files.listing(store_root / layout.SNAPSHOTS)
     return [name for name in names if layout.SNAPSHOT_ID_PATTERN.match(name)]
 
 
-def list_snapshots(files: Files, store_root: Path, on_skipped: SkipCallback | None = None) -> list[SnapshotDocument]:
+def list_snapshots(
+    files: StoreFiles, store_root: Path, on_skipped: SkipCallback | None = None
+) -> list[SnapshotDocument]:
     """Return the documents of all readable snapshots, sorted by ID. For each unreadable one, call `on_skipped`."""
     documents: list[SnapshotDocument] = []
     for name in snapshot_ids(files, store_root):
@@ -285,31 +291,31 @@ def list_snapshots(files: Files, store_root: Path, on_skipped: SkipCallback | No
     return documents
 
 
-def index_digest(files: Files, store_root: Path, snapshot_id: str) -> Digest | None:
+def index_digest(files: StoreFiles, store_root: Path, snapshot_id: str) -> Digest | None:
     """Return the digest of the compressed index file on disk, or None if the file is missing.
 
     Callers compare the digests of two calls to find out whether the file has changed in between.
     """
     try:
-        return digest_bytes(files.read(_directory(store_root, snapshot_id) / layout.SNAPSHOT_INDEX))
+        return digest_bytes(files.read(_snapshot_directory(store_root, snapshot_id) / layout.SNAPSHOT_INDEX))
     except FileNotFoundError:
         return None
 
 
-def reset_snapshot_age(files: Files, store_root: Path, snapshot_id: str) -> None:
+def reset_snapshot_age(files: StoreFiles, store_root: Path, snapshot_id: str) -> None:
     """Reset the age of a snapshot: the time since the last change of its directory.
 
     Garbage collection keeps young snapshots. Without write access, neither the reset nor garbage collection is
     possible.
     """
-    mark = _directory(store_root, snapshot_id) / f".{uuid.uuid4().hex}.tmp"
+    mark = _snapshot_directory(store_root, snapshot_id) / f".{uuid.uuid4().hex}.tmp"
     with contextlib.suppress(StoreUnwritable):
         files.write_volatile(mark, b"")
         files.remove(mark)
 
 
 def publish_snapshot(
-    files: Files, store_root: Path, index: SnapshotIndex, *, source: SnapshotSource, created_at: str
+    files: StoreFiles, store_root: Path, index: SnapshotIndex, *, source: SnapshotSource, created_at: str
 ) -> SnapshotDocument:
     """Publish a snapshot unless it exists, and return the document on disk. On return it is durable.
 
@@ -328,7 +334,7 @@ def publish_snapshot(
         source=source,
         frames=index.frames,
     )
-    target = _directory(store_root, document.snapshot_id)
+    target = _snapshot_directory(store_root, document.snapshot_id)
     encoded = encode_document(document)
     existing = _matching_document(files, store_root, document)
     if existing is not None:
@@ -354,7 +360,7 @@ def publish_snapshot(
     return document
 
 
-def _matching_document(files: Files, store_root: Path, expected: SnapshotDocument) -> SnapshotDocument | None:
+def _matching_document(files: StoreFiles, store_root: Path, expected: SnapshotDocument) -> SnapshotDocument | None:
     """Return the document on disk if the snapshot is undamaged and equals `expected`. Otherwise return None."""
     try:
         document = _load_document(files, store_root, expected.snapshot_id)
@@ -371,8 +377,8 @@ def _uncompressed_frames(document: SnapshotDocument) -> list[IndexFrame]:
     return [msgspec.structs.replace(frame, length=0) for frame in document.frames]
 
 
-def _load_document(files: Files, store_root: Path, snapshot_id: str) -> SnapshotDocument:
-    path = _directory(store_root, snapshot_id) / layout.SNAPSHOT_FILE
+def _load_document(files: StoreFiles, store_root: Path, snapshot_id: str) -> SnapshotDocument:
+    path = _snapshot_directory(store_root, snapshot_id) / layout.SNAPSHOT_FILE
     try:
         document = read_document(files, path, decode_snapshot, hint=SNAPSHOT_HINT)
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -393,7 +399,7 @@ def decode_snapshot(data: bytes) -> SnapshotDocument:
     return document
 
 
-def _directory(store_root: Path, snapshot_id: str) -> Path:
+def _snapshot_directory(store_root: Path, snapshot_id: str) -> Path:
     return store_root / layout.SNAPSHOTS / snapshot_id
 
 

@@ -9,16 +9,16 @@ from typing import cast
 
 import msgspec
 
-from codebatch.model.outcome import Commit, Outcome, Register, decode_commit
+from codebatch.model.outcome import Commit, OutcomeRegister, TaskOutcome, decode_commit
 from codebatch.model.plan import Plan
 from codebatch.model.record import CommandReason
 from codebatch.model.shard import Shard, ShardId
 from codebatch.model.work.work_batch import WORK_TASK
-from codebatch.scheduling.work.events import Concluded, Conclusion
+from codebatch.scheduling.work.events import AttemptOutcome, OutcomesConcluded
 from codebatch.store import layout
-from codebatch.store.batches.holders import Lease, LeaseReader
+from codebatch.store.batches.holders import LeaseReader, UnitLease
 from codebatch.store.documents import read_document_bytes
-from codebatch.store.results.outcomes import Outcomes
+from codebatch.store.results.outcomes import OutcomeRegisters
 from codebatch.system.files.file_reader import FileReader
 
 
@@ -30,70 +30,70 @@ class CommandPlaces:
         self._shards = sorted(shards, key=lambda shard: shard.start)
         self._starts = [shard.start for shard in self._shards]
 
-    def place(self, item: int) -> tuple[ShardId, int]:
+    def place_of_item(self, item: int) -> tuple[ShardId, int]:
         """Return the shard that contains an item, and the item's number in this shard."""
         shard = self._shards[bisect_right(self._starts, item) - 1]
         return shard.id, item - shard.start
 
-    def item(self, shard: ShardId, number: int) -> int | None:
+    def item_at_place(self, shard: ShardId, number: int) -> int | None:
         """Return the item with a number in a shard, or None if there is none."""
         shard_ = self._by_id.get(shard)
         return shard_.start + number if shard_ is not None and number < shard_.end - shard_.start else None
 
 
-class Attempts:
+class AttemptReader:
     """A reader of the outcomes of attempts. Each call of `read` continues after the previous one."""
 
-    def __init__(self, plan: Plan, outcomes: Outcomes) -> None:
+    def __init__(self, plan: Plan, outcomes: OutcomeRegisters) -> None:
         self.places = CommandPlaces(plan.shards)
         self._outcomes = outcomes
-        self._known: dict[tuple[int, int], Conclusion] = {}
+        self._known: dict[tuple[int, int], AttemptOutcome] = {}
         self._unreadable: list[tuple[int, int]] = []
 
-    def read_all(self) -> Concluded:
+    def read_all(self) -> OutcomesConcluded:
         """Return the outcomes of all attempts.
 
         Outcomes returned by earlier calls are taken from memory, not read again.
         """
         self.read()
-        return Concluded(tuple(self._known.values()), tuple(self._unreadable))
+        return OutcomesConcluded(tuple(self._known.values()), tuple(self._unreadable))
 
-    def read(self) -> Concluded:
+    def read(self) -> OutcomesConcluded:
         """Return the outcomes that appeared since the last call.
 
         Outcomes that do not fit a plan of commands are skipped.
         """
-        registers: list[Register] = []
+        registers: list[OutcomeRegister] = []
         conclusions = [
             conclusion
             for commit in self._outcomes.iter_commits(self._outcomes.list_new(), registers)
             for conclusion in self._commit_conclusions(commit)
         ]
         unreadable = [place for register in registers if (place := self._register_place(register)) is not None]
-        self._record(conclusions)
+        self._record_outcomes(conclusions)
         self._unreadable += unreadable
-        return Concluded(tuple(conclusions), tuple(unreadable))
+        return OutcomesConcluded(tuple(conclusions), tuple(unreadable))
 
-    def record_reported(self, commit: Commit) -> list[Conclusion]:
+    def record_reported(self, commit: Commit) -> list[AttemptOutcome]:
         """Record a commit that a worker reported as durable, so that it is not read from disk. Return its outcomes."""
-        self._outcomes.note(commit)
+        self._outcomes.note_commit(commit)
         conclusions = self._commit_conclusions(commit)
-        self._record(conclusions)
+        self._record_outcomes(conclusions)
         return conclusions
 
-    def _record(self, conclusions: Iterable[Conclusion]) -> None:
+    def _record_outcomes(self, conclusions: Iterable[AttemptOutcome]) -> None:
         """Record each outcome once, even if it was both reported by a worker and read from disk."""
         for conclusion in conclusions:
             self._known.setdefault((conclusion.item, conclusion.round), conclusion)
 
-    def _commit_conclusions(self, commit: Commit) -> list[Conclusion]:
-        conclusions: list[Conclusion] = []
+    def _commit_conclusions(self, commit: Commit) -> list[AttemptOutcome]:
+        conclusions: list[AttemptOutcome] = []
         for outcome in commit.outcomes:
-            item = self.places.item(outcome.shard, outcome.start)
+            item = self.places.item_at_place(outcome.shard, outcome.start)
             if item is None or outcome.task != WORK_TASK or outcome.end != outcome.start + 1:
                 continue
             conclusions.append(
-                Conclusion(
+                AttemptOutcome(
                     item=item,
                     round=commit.round,
                     type=outcome.type,
@@ -108,12 +108,12 @@ class Attempts:
             )
         return conclusions
 
-    def _register_place(self, register: Register) -> tuple[int, int] | None:
-        item = self.places.item(register.shard, register.start)
+    def _register_place(self, register: OutcomeRegister) -> tuple[int, int] | None:
+        item = self.places.item_at_place(register.shard, register.start)
         return None if item is None or register.task != WORK_TASK else (item, register.round)
 
 
-def unreadable_last(concluded: Concluded) -> list[int]:
+def unreadable_last(concluded: OutcomesConcluded) -> list[int]:
     """Return the items for which the register of the latest round is unreadable, ascending."""
     readable: dict[int, int] = {}
     for conclusion in concluded.conclusions:
@@ -124,19 +124,19 @@ def unreadable_last(concluded: Concluded) -> list[int]:
 class CommandLeases(msgspec.Struct, frozen=True):
     """For each command that was ever started, the lease with the highest epoch. Keys are item numbers."""
 
-    leases: dict[int, Lease]
+    leases: dict[int, UnitLease]
 
     @property
-    def epochs(self) -> dict[int, int]:
+    def epoch_by_item(self) -> dict[int, int]:
         """The epoch of each lease, by item."""
         return {item: lease.epoch for item, lease in self.leases.items()}
 
     @property
-    def live(self) -> list[int]:
+    def live_items(self) -> list[int]:
         """The items whose lease belongs to a live process."""
         return [item for item, lease in self.leases.items() if lease.is_live]
 
-    def unended(self, concluded: Concluded) -> dict[int, Lease]:
+    def unended_leases(self, concluded: OutcomesConcluded) -> dict[int, UnitLease]:
         """Return the leases of dead processes whose attempts have no outcome, by item."""
         ended: dict[int, int] = {}
         for conclusion in concluded.conclusions:
@@ -150,15 +150,15 @@ def read_leases(reader: LeaseReader, places: CommandPlaces, listed: Mapping[str,
 
     Names are taken from `listed`, which maps names in `leases/` to inodes, or from a new listing.
     """
-    leases: dict[int, Lease] = {}
-    for (shard, number), lease in reader.leases(listed).items():
-        item = places.item(shard, number)
+    leases: dict[int, UnitLease] = {}
+    for (shard, number), lease in reader.read_leases(listed).items():
+        item = places.item_at_place(shard, number)
         if item is not None:
             leases[item] = lease
     return CommandLeases(leases)
 
 
-def read_attempt(files: FileReader, batch_root: Path, shard: ShardId, start: int, round_: int) -> Outcome | None:
+def read_attempt(files: FileReader, batch_root: Path, shard: ShardId, start: int, round_: int) -> TaskOutcome | None:
     """Return the outcome of an attempt, or None if it is missing or unreadable."""
     name = layout.register_name(shard, start, WORK_TASK, round_)
     try:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from codebatch.model.outcome import HolderId
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir
-from codebatch.system.processes.progress_cell import Child, ProgressCell
+from codebatch.store.batches.batch_directory import BatchDir
+from codebatch.system.processes.progress_cell import CommandProcess, ProgressCell
 
 
-def read_running_child(batch: BatchDir, holder: HolderId) -> Child | None:
+def read_running_child(batch: BatchDir, holder: HolderId) -> CommandProcess | None:
     """Return the child process in which a worker runs a command.
 
     None if the worker runs no command or has no progress cell.

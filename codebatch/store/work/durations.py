@@ -18,13 +18,13 @@ from msgspec import Meta
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.work.command import Command
 from codebatch.store import layout
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.cache_files import read_cached, write_cached
 
 SAMPLES_MAX = 8
-SAMPLES_OF_A_PROGRAM_MAX = 32
+PROGRAM_SAMPLES_MAX = 32
 _MAGIC = b"cbtime\0\1"
-_DIGITS = 12
+_DEFINITION_DIGITS = 12
 _SECONDS_MAX = 1_000_000_000
 
 
@@ -46,15 +46,15 @@ class _CachedDurations(msgspec.Struct, array_like=True):
     programs: dict[str, list[_Seconds]] = msgspec.field(default_factory=dict)
 
 
-class Durations:
+class CommandDurations:
     """The known durations of the commands of one directory."""
 
     def __init__(self, store: StoreDir | None, root: bytes) -> None:
         """Load the durations. There are none if the file is damaged or missing, or there is no store."""
         self._store = store
         self._name = layout.durations_cache_name(digest_bytes(root))
-        self._cached = self._read()
-        self._new: list[CommandDuration] = []
+        self._cached = self._read_cached()
+        self._added_durations: list[CommandDuration] = []
 
     def command_seconds(self, command: str, definition: Digest) -> tuple[float, ...]:
         """Return the durations in seconds of a command whose definition has the digest `definition`, latest last.
@@ -62,7 +62,7 @@ class Durations:
         If the command never ran with this definition, return its durations with other definitions.
         """
         samples = self._cached.commands.get(command, ())
-        matching = tuple(seconds for digits, seconds in samples if digits == definition[:_DIGITS])
+        matching = tuple(seconds for digits, seconds in samples if digits == definition[:_DEFINITION_DIGITS])
         return matching or tuple(seconds for _, seconds in samples)
 
     def program_seconds(self, program: str) -> tuple[float, ...]:
@@ -71,25 +71,25 @@ class Durations:
 
     def add(self, duration: CommandDuration) -> None:
         """Buffer a duration until the next `save`."""
-        self._new.append(duration)
+        self._added_durations.append(duration)
 
-    def save(self) -> None:
+    def save_durations(self) -> None:
         """Write the added durations. If the store cannot be written, do nothing."""
-        if not self._new or self._store is None:
+        if not self._added_durations or self._store is None:
             return
-        self._cached = self._read()
-        for duration in self._new:
+        self._cached = self._read_cached()
+        for duration in self._added_durations:
             command_samples = self._cached.commands.setdefault(duration.command, [])
-            command_samples.append((duration.definition[:_DIGITS], round(duration.seconds, 3)))
+            command_samples.append((duration.definition[:_DEFINITION_DIGITS], round(duration.seconds, 3)))
             del command_samples[:-SAMPLES_MAX]
             if duration.program:
                 samples = self._cached.programs.setdefault(duration.program, [])
                 samples.append(round(duration.seconds, 3))
-                del samples[:-SAMPLES_OF_A_PROGRAM_MAX]
-        self._new.clear()
+                del samples[:-PROGRAM_SAMPLES_MAX]
+        self._added_durations.clear()
         write_cached(self._store, self._name, _MAGIC, self._cached)
 
-    def _read(self) -> _CachedDurations:
+    def _read_cached(self) -> _CachedDurations:
         cached = None if self._store is None else read_cached(self._store, self._name, _MAGIC, _CachedDurations)
         return cached or _CachedDurations()
 

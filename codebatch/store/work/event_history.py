@@ -14,11 +14,11 @@ from codebatch.model.outcome import ResourceUsage
 from codebatch.model.work import event as events
 from codebatch.scheduling.work.event_projection import EmittedEvents
 from codebatch.store.batches import journal
-from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.work.attempts import CommandPlaces
 from codebatch.store.work.events import EventReader
 
-_ENDS = (
+_END_EVENTS = (
     events.TaskCompleted,
     events.TaskFailed,
     events.TaskRetrying,
@@ -26,7 +26,7 @@ _ENDS = (
     events.TaskCancelled,
 )
 
-_REQUESTED = (
+_REQUEST_EVENTS = (
     events.TaskAnswered,
     events.BatchPaused,
     events.BatchUnpaused,
@@ -43,10 +43,10 @@ class PreviousEvents:
 
     def __init__(self, batch: BatchDir, epoch: int, items: Mapping[str, int]) -> None:
         """Read the events of a batch. `items` maps command IDs to items. Unreadable events count as not emitted."""
-        self.told = EmittedEvents()
+        self.emitted_events = EmittedEvents()
         self.started: dict[tuple[int, int], str] = {}
         self.last: events.AnyEvent | None = None
-        self._spans: dict[int, tuple[int, int]] = {}
+        self._run_spans: dict[int, tuple[int, int]] = {}
         self._items = items
         events_: list[events.AnyEvent] = []
         with contextlib.suppress(StoreError, OSError):
@@ -55,13 +55,13 @@ class PreviousEvents:
             if event.place.epoch < epoch:
                 self.last = event
                 at_ns = events.instant_ns(event.at)
-                self._spans[event.place.epoch] = self._spans.get(event.place.epoch, (at_ns, at_ns))[0], at_ns
-                self._record(event)
+                self._run_spans[event.place.epoch] = self._run_spans.get(event.place.epoch, (at_ns, at_ns))[0], at_ns
+                self._record_event(event)
 
     @property
-    def seconds(self) -> float:
+    def total_seconds(self) -> float:
         """Total running time of the earlier coordinators in seconds, each from its first to its last event."""
-        return sum(max(0, last - first) for first, last in self._spans.values()) / 1e9
+        return sum(max(0, last - first) for first, last in self._run_spans.values()) / 1e9
 
     @property
     def ending_cause(self) -> Literal["kill", "drain", "request"]:
@@ -75,17 +75,17 @@ class PreviousEvents:
             return "drain"
         return "request" if isinstance(self.last, events.BatchEnded) else "kill"
 
-    def _record(self, event: events.AnyEvent) -> None:
-        emitted = self.told
+    def _record_event(self, event: events.AnyEvent) -> None:
+        emitted = self.emitted_events
         if isinstance(event, events.BatchStarted | events.BatchResumed):
             emitted.requests = max(emitted.requests, event.requests)
-        elif isinstance(event, _REQUESTED):
+        elif isinstance(event, _REQUEST_EVENTS):
             emitted.requests = max(emitted.requests, event.request)
         if isinstance(event, events.TaskEvent) and (item := self._items.get(event.task)) is not None:
             self._record_task(event, item)
 
     def _record_task(self, event: events.TaskEvent, item: int) -> None:
-        emitted, place = self.told, (item, event.round)
+        emitted, place = self.emitted_events, (item, event.round)
         if isinstance(event, events.TaskSkipped):
             emitted.skipped.add(item)
         elif isinstance(event, events.TaskQueued):
@@ -116,7 +116,7 @@ def is_end(event: events.TaskEvent) -> bool:
     """Return whether a TaskEvent reports the end of an attempt."""
     if isinstance(event, events.TaskBlocked) and event.is_live:
         return False
-    return isinstance(event, _ENDS) and not is_counted(event)
+    return isinstance(event, _END_EVENTS) and not is_counted(event)
 
 
 def read_journal_usage(
@@ -132,7 +132,7 @@ def read_journal_usage(
         lines = journal.read_journal(batch.files, batch.root)
     for line in lines:
         attempt = line.event
-        item = places.item(attempt.shard, attempt.start) if isinstance(attempt, journal.Ran) else None
+        item = places.item_at_place(attempt.shard, attempt.start) if isinstance(attempt, journal.Ran) else None
         if isinstance(attempt, journal.Ran) and item is not None and (item, attempt.round) in attempt_keys:
             used = ResourceUsage(
                 seconds=attempt.seconds, cpu_seconds=attempt.cpu_seconds, memory_peak_bytes=attempt.memory_peak_bytes

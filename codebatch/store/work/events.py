@@ -14,15 +14,23 @@ import msgspec
 
 from codebatch.errors import StoreError
 from codebatch.model.documents import DocumentError, decode_document, decode_json, encode_document
-from codebatch.model.work.event import BEGINNING, EVENT_FORMAT, AnyEvent, BatchEvent, BatchProgress, Cursor, EventHead
+from codebatch.model.work.event import (
+    EVENT_FORMAT,
+    FIRST_CURSOR,
+    AnyEvent,
+    BatchEvent,
+    BatchProgress,
+    EventCursor,
+    EventHead,
+)
 from codebatch.store import layout
 from codebatch.system.files.file_reader import FileReader
-from codebatch.system.files.files import Appender, Files
+from codebatch.system.files.files import FileAppender, StoreFiles
 
 PIECE_BYTES = 1 << 20
 PENDING_BYTES_MAX = 64 * 1024 * 1024
 _END_BYTES = 1 << 18
-_PROGRESS = b'{"event":"BATCH_PROGRESS"'
+_PROGRESS_START = b'{"event":"BATCH_PROGRESS"'
 
 _event_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 
@@ -34,10 +42,10 @@ class EventWriter:
     reports how the batch ended.
     """
 
-    def __init__(self, files: Files, batch_root: Path, epoch: int) -> None:
+    def __init__(self, files: StoreFiles, batch_root: Path, epoch: int) -> None:
         self._files = files
         self._path = batch_root / layout.EVENTS / layout.events_name(epoch)
-        self._appender: Appender | None = None
+        self._appender: FileAppender | None = None
         self._pending: deque[bytes] = deque()
         self._pending_bytes = 0
 
@@ -84,7 +92,7 @@ class EventWriter:
 class EventReader:
     """A reader of the events of a work batch, in order. Each call of `read` continues after the previous one."""
 
-    def __init__(self, files: FileReader, batch_root: Path, since: Cursor = BEGINNING) -> None:
+    def __init__(self, files: FileReader, batch_root: Path, since: EventCursor = FIRST_CURSOR) -> None:
         self._files = files
         self._directory = batch_root / layout.EVENTS
         self._since = since
@@ -93,11 +101,11 @@ class EventReader:
     def read(self) -> list[AnyEvent]:
         """Return the events that were written since the last call, in order."""
         events: list[AnyEvent] = []
-        for epoch in self._epochs():
+        for epoch in self._list_epochs():
             if epoch < self._since.epoch:
                 continue
-            for line in self._lines(epoch):
-                event = _decode(line, epoch)
+            for line in self._read_new_lines(epoch):
+                event = _decode_event(line, epoch)
                 if event is not None and event.place > self._since:
                     self._since = event.place
                     events.append(event)
@@ -105,21 +113,23 @@ class EventReader:
 
     def last_progress(self) -> BatchProgress | None:
         """Return the last progress event of the last file, or None if there is none near the end of the file."""
-        for epoch in self._epochs()[-1:]:
+        for epoch in self._list_epochs()[-1:]:
             path = self._directory / layout.events_name(epoch)
             size = self._files.size(path) or 0
             with contextlib.suppress(FileNotFoundError, StoreError):
                 data = self._files.read_range(path, max(0, size - _END_BYTES), _END_BYTES)
                 for line in reversed(data.splitlines(keepends=True)):
-                    if line.startswith(_PROGRESS) and isinstance(event := _decode(line, epoch), BatchProgress):
+                    if line.startswith(_PROGRESS_START) and isinstance(
+                        event := _decode_event(line, epoch), BatchProgress
+                    ):
                         return event
         return None
 
-    def _epochs(self) -> list[int]:
-        names = (layout.parse_events(name) for name in self._files.listing(self._directory))
+    def _list_epochs(self) -> list[int]:
+        names = (layout.parse_events_name(name) for name in self._files.listing(self._directory))
         return sorted(epoch for epoch in names if epoch is not None)
 
-    def _lines(self, epoch: int) -> list[bytes]:
+    def _read_new_lines(self, epoch: int) -> list[bytes]:
         """Return the complete lines of an event file that were written since the last call.
 
         If the file has become shorter, read it from its start.
@@ -146,7 +156,7 @@ class EventReader:
         return lines
 
 
-def _decode(line: bytes, epoch: int) -> AnyEvent | None:
+def _decode_event(line: bytes, epoch: int) -> AnyEvent | None:
     """Decode a line of the event file of an epoch.
 
     Return None if the line is damaged or was written by a later version.
@@ -156,4 +166,4 @@ def _decode(line: bytes, epoch: int) -> AnyEvent | None:
         event = decode_json(line, _event_decoder.decode)
     except DocumentError:
         return None
-    return event if head.place == Cursor(epoch, head.seq) else None
+    return event if head.place == EventCursor(epoch, head.seq) else None

@@ -12,13 +12,13 @@ from codebatch.model.work.question import Question, decode_question, encode_ques
 from codebatch.store import layout
 from codebatch.store.documents import read_document_bytes
 from codebatch.store.layout import QuestionPlace
-from codebatch.system.files.files import Files
+from codebatch.system.files.files import StoreFiles
 
 
-class Questions:
+class QuestionStore:
     """The questions of one work batch. Each is read from disk only once."""
 
-    def __init__(self, files: Files, batch_root: Path) -> None:
+    def __init__(self, files: StoreFiles, batch_root: Path) -> None:
         self._files = files
         self._directory = batch_root / layout.QUESTIONS
         self._known: dict[str, Question | None] = {}
@@ -32,11 +32,11 @@ class Questions:
         """
         places = {}
         for name in self._files.listing(self._directory):
-            if name not in self._known and (place := layout.parse_question(name)) is not None:
+            if name not in self._known and (place := layout.parse_question_name(name)) is not None:
                 places[place] = name
         questions: list[tuple[QuestionPlace, Question]] = []
         for place, name in sorted(places.items()):
-            question = self._known[name] = self._read(name, place)
+            question = self._known[name] = self._read_question(name, place)
             if question is not None:
                 questions.append((place, question))
         return questions
@@ -47,8 +47,8 @@ class Questions:
         `item` is (shard, number in the shard).
         """
         self.read()
-        places = [(layout.parse_question(name), question) for name, question in self._known.items() if question]
-        return [question for place, question in sorted(places, key=_by_place) if place and place[:2] == item]
+        places = [(layout.parse_question_name(name), question) for name, question in self._known.items() if question]
+        return [question for place, question in sorted(places, key=_question_sort_key) if place and place[:2] == item]
 
     def publish(self, place: QuestionPlace, question: Question) -> None:
         """Publish a question. On return it is on disk. Idempotent. Raises StoreUnwritable."""
@@ -59,13 +59,13 @@ class Questions:
             name = layout.question_name(place)
             is_created = self._files.create_exclusive(hidden, self._directory / name)
             # If the file exists, an earlier call has published the same question.
-            if not is_created and self._read(name, place) != question:
+            if not is_created and self._read_question(name, place) != question:
                 raise StoreUnwritable(f"file {self._directory / name} already exists and contains another question")
         finally:
             self._files.remove(hidden)
         self._files.sync_directory(self._directory)
 
-    def _read(self, name: str, place: QuestionPlace) -> Question | None:
+    def _read_question(self, name: str, place: QuestionPlace) -> Question | None:
         path = self._directory / name
         try:
             question = decode_question(read_document_bytes(self._files, path))
@@ -75,5 +75,5 @@ class Questions:
         return question if matches_name else None
 
 
-def _by_place(entry: tuple[QuestionPlace | None, Question]) -> tuple[QuestionPlace | None, str]:
+def _question_sort_key(entry: tuple[QuestionPlace | None, Question]) -> tuple[QuestionPlace | None, str]:
     return entry[0], entry[1].text

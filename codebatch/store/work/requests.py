@@ -10,15 +10,15 @@ from codebatch.model.documents import DocumentError
 from codebatch.model.work.request import Cancel, Open, Request, RequestBody, RequestHead, decode_request, encode_request
 from codebatch.store import layout
 from codebatch.store.documents import read_document_bytes
-from codebatch.system.files.files import Files
+from codebatch.system.files.files import StoreFiles
 
-ATTEMPTS_MAX = 1000
+APPEND_ATTEMPTS_MAX = 1000
 
 
-class Requests:
+class RequestStore:
     """The requests of one work batch. Each is read from disk only once."""
 
-    def __init__(self, files: Files, batch_root: Path) -> None:
+    def __init__(self, files: StoreFiles, batch_root: Path) -> None:
         self._files = files
         self._directory = batch_root / layout.REQUESTS
         self._known: list[Request] = []
@@ -34,7 +34,7 @@ class Requests:
         names = self._files.listing(self._directory)
         before = len(self._known)
         while (name := layout.request_name(len(self._known) + 1)) in names:
-            self._known.append(self._read(name, len(self._known) + 1))
+            self._known.append(self._read_request(name, len(self._known) + 1))
         if len(self._known) > before:
             self._next_path = self._directory / name
             self._files.sync_directory(self._directory)
@@ -47,7 +47,7 @@ class Requests:
         """
         self._files.make_directory(self._directory)
         hidden = self._directory / f".{uuid.uuid4().hex}.tmp"
-        for _ in range(ATTEMPTS_MAX):
+        for _ in range(APPEND_ATTEMPTS_MAX):
             request = Request(RequestHead(n=len(self.read()) + 1, at_ns=at_ns, by=by), body)
             self._files.write_new(hidden, encode_request(request))
             try:
@@ -59,7 +59,7 @@ class Requests:
                 return request
         raise StoreUnwritable(f"cannot create a request in {self._directory}: other processes keep creating requests")
 
-    def _read(self, name: str, n: int) -> Request:
+    def _read_request(self, name: str, n: int) -> Request:
         path = self._directory / name
         try:
             return decode_request(read_document_bytes(self._files, path), n)
@@ -71,10 +71,10 @@ class Requests:
             raise CorruptFile(str(path), f"is damaged: {error}", hint=hint) from error
 
 
-def is_cancelled(files: Files, batch_root: Path) -> bool:
+def is_cancelled(files: StoreFiles, batch_root: Path) -> bool:
     """Return whether a batch is cancelled as a whole: the last Cancel request is not followed by an Open request.
 
     Raises StoreCorrupt.
     """
-    bodies = [request.body for request in Requests(files, batch_root).read()]
+    bodies = [request.body for request in RequestStore(files, batch_root).read()]
     return next((isinstance(body, Cancel) for body in reversed(bodies) if isinstance(body, Cancel | Open)), False)

@@ -34,15 +34,15 @@ from codebatch.model.work.work_batch import (
     encode_work,
 )
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir, check_kind, create_batch, load_batch_snapshot
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.batch_directory import BatchDir, check_kind, create_batch, load_batch_snapshot
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.documents import read_document
 from codebatch.store.objects.pack_writer import PackWriter
-from codebatch.store.snapshots.index_frames import make_index
+from codebatch.store.snapshots.index_frames import make_snapshot_index
 from codebatch.store.snapshots.snapshots import Snapshot, SnapshotSource, load_snapshot, publish_snapshot
-from codebatch.store.work.requests import Requests
+from codebatch.store.work.requests import RequestStore
 
-_HINT = "this batch cannot be recovered: make a new one with: codebatch work run"
+_UNRECOVERABLE_HINT = "this batch cannot be recovered: make a new one with: codebatch work run"
 _Edge = TypeVar("_Edge", WorkEdge, InferredEdge)
 # A constant, so that a batch can be resumed after an upgrade of codebatch.
 _IMPLEMENTATION = digest_bytes(b"work 1")
@@ -54,37 +54,37 @@ def make_work_batch(store: StoreDir, commands: Sequence[Command], work: Work, *,
     The caller holds the shared lock of the store.
     """
     assert {command.id for command in commands} == set(work.order)
-    snapshot = _freeze(store, commands, work, at_ns)
+    snapshot = _freeze_commands(store, commands, work, at_ns)
     # Decoded and encoded again, so that equal work gives equal bytes. omit_defaults compares by identity, and decoding
     # may replace a value by the equal default.
     written = encode_work(decode_work(encode_work(work)))
-    plan = _plan(snapshot, written)
+    plan = _make_plan(snapshot, written)
     project = b"" if store.project is None else store.project.root
     return create_batch(
         store, plan, sources=(work.root,), project=project, at_ns=at_ns, documents={layout.WORK_FILE: written}
     )
 
 
-def _freeze(store: StoreDir, commands: Sequence[Command], work: Work, at_ns: int) -> Snapshot:
+def _freeze_commands(store: StoreDir, commands: Sequence[Command], work: Work, at_ns: int) -> Snapshot:
     objects = store.objects()
     entries: list[Entry] = []
     with PackWriter(objects) as writer:
         for command in commands:
             data = encode_command(command)
             entries.append(Entry(command.id.encode(), "file", False, len(data), writer.add(data)))
-        writer.seal()
+        writer.seal_packs()
     entries.sort()
     document = publish_snapshot(
         store.files,
         store.root,
-        make_index(map(encode_entry, entries)),
+        make_snapshot_index(map(encode_entry, entries)),
         source=SnapshotSource(base=os.fsdecode(work.root), roots=(work.source,), listing=WORK_LISTING),
         created_at=datetime.fromtimestamp(at_ns / 1e9, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
     )
     return load_snapshot(store.files, store.root, document.snapshot_id)
 
 
-def _plan(snapshot: Snapshot, written: bytes) -> Plan:
+def _make_plan(snapshot: Snapshot, written: bytes) -> Plan:
     config = {"work": digest_bytes(written)}
     task = PlannedTask(
         name=WORK_TASK,
@@ -118,18 +118,18 @@ def read_work(batch: BatchDir) -> Work:
     Raises WrongBatchKind or StoreCorrupt.
     """
     check_kind(batch, "work")
-    work = _read_document(batch)
+    work = _read_work_document(batch)
     for reload in iter_reloads(batch):
         work = _apply_reload(work, reload)
         try:
             check_work(work)
         except DocumentError as error:
             message = f"has an invalid reload request: {error}"
-            raise CorruptFile(str(batch.root / layout.REQUESTS), message, hint=_HINT) from error
+            raise CorruptFile(str(batch.root / layout.REQUESTS), message, hint=_UNRECOVERABLE_HINT) from error
     return work
 
 
-def _read_document(batch: BatchDir) -> Work:
+def _read_work_document(batch: BatchDir) -> Work:
     path = batch.root / layout.WORK_FILE
     planned = batch.plan().tasks[0].config
 
@@ -139,14 +139,14 @@ def _read_document(batch: BatchDir) -> Work:
         return decode_work(data)
 
     try:
-        return read_document(batch.files, path, decode, hint=_HINT)
+        return read_document(batch.files, path, decode, hint=_UNRECOVERABLE_HINT)
     except FileNotFoundError as error:
-        raise CorruptFile(str(path), "is missing", hint=_HINT) from error
+        raise CorruptFile(str(path), "is missing", hint=_UNRECOVERABLE_HINT) from error
 
 
 def iter_reloads(batch: BatchDir) -> Iterator[Reload]:
     """Yield the reload requests of a work batch in order. Raises StoreCorrupt."""
-    for request in Requests(batch.files, batch.root).read():
+    for request in RequestStore(batch.files, batch.root).read():
         if isinstance(request.body, Reload):
             yield request.body
 
@@ -193,9 +193,11 @@ class CommandDefinitions:
 
         Raises StoreCorrupt, or KeyError if the batch does not have the command.
         """
-        return reloaded_command(self._reloads, command, round_) or _read_listed(self._snapshot, self._batch, command)
+        return reloaded_command(self._reloads, command, round_) or _read_listed_command(
+            self._snapshot, self._batch, command
+        )
 
-    def is_same(self, command: Command, round_: int | None = None) -> bool:
+    def is_unchanged(self, command: Command, round_: int | None = None) -> bool:
         """Return whether `command` equals the definition that the batch has for this command's ID in a round.
 
         Raises the errors of `read`.
@@ -211,7 +213,7 @@ def _command_snapshot(store: StoreDir, batch: BatchDir) -> Snapshot:
     try:
         return load_batch_snapshot(store, batch)
     except StoreCorrupt as error:
-        raise StoreCorrupt(error.message, hint=_HINT) from error
+        raise StoreCorrupt(error.message, hint=_UNRECOVERABLE_HINT) from error
 
 
 def read_command_ids(store: StoreDir, batch: BatchDir, work: Work) -> list[CommandId]:
@@ -219,7 +221,7 @@ def read_command_ids(store: StoreDir, batch: BatchDir, work: Work) -> list[Comma
     entries = plan_items(_command_snapshot(store, batch).entries)
     commands = [CommandId(entry.text) for entry in entries]
     if sorted(commands) != sorted(work.order):
-        raise CorruptFile(str(batch.root / layout.WORK_FILE), "does not match the task list", hint=_HINT)
+        raise CorruptFile(str(batch.root / layout.WORK_FILE), "does not match the task list", hint=_UNRECOVERABLE_HINT)
     return commands
 
 
@@ -228,14 +230,16 @@ def read_command(store: StoreDir, batch: BatchDir, command: str) -> Command:
     return CommandDefinitions(store, batch).read(command)
 
 
-def _read_listed(snapshot: Snapshot, batch: BatchDir, command: str) -> Command:
+def _read_listed_command(snapshot: Snapshot, batch: BatchDir, command: str) -> Command:
     data = snapshot.read(command.encode())
     if data is None:
         raise KeyError(command)
     try:
         definition = decode_command(data)
     except DocumentError as error:
-        raise CorruptFile(str(batch.root), f"has a damaged task {command}: {error}", hint=_HINT) from error
+        raise CorruptFile(
+            str(batch.root), f"has a damaged task {command}: {error}", hint=_UNRECOVERABLE_HINT
+        ) from error
     if definition.id != command:
-        raise CorruptFile(str(batch.root), f"has another task as {command}", hint=_HINT)
+        raise CorruptFile(str(batch.root), f"has another task as {command}", hint=_UNRECOVERABLE_HINT)
     return definition

@@ -27,12 +27,12 @@ class CountedFiles(RealFiles):
         self.root = root
 
     def read(self, path: Path) -> bytes:
-        return self._count(path, super().read(path))
+        return self._count_read(path, super().read(path))
 
     def read_range(self, path: Path | str, offset: int, length: int) -> bytes:
-        return self._count(Path(path), super().read_range(path, offset, length))
+        return self._count_read(Path(path), super().read_range(path, offset, length))
 
-    def _count(self, path: Path, data: bytes) -> bytes:
+    def _count_read(self, path: Path, data: bytes) -> bytes:
         with self._lock:
             self.paths.add(path)
             self.read_bytes += len(data)

@@ -24,18 +24,24 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from codebatch.system.files.file_reader import FileReader
-from codebatch.system.files.os_errors import FOREIGN, locking, unsupported_entry, wrap_read_errors, wrap_write_errors
+from codebatch.system.files.os_errors import (
+    FOREIGN_ENTRY_BY_ERROR,
+    translating_lock_errors,
+    unsupported_entry,
+    wrap_read_errors,
+    wrap_write_errors,
+)
 from codebatch.system.files.parallel_writes import write_in_threads
 from codebatch.system.files.system_calls import SHARED_MODE, RealCalls, SystemCalls
 
 T = TypeVar("T")
 
-_FEW_FILES = 16
+_FILES_WITHOUT_THREADS_MAX = 16
 # Average seconds of a write. If writes are faster, starting threads takes more time than it saves.
-_QUICK_SECONDS = 0.001
+_QUICK_WRITE_SECONDS = 0.001
 
 
-class Appender(Protocol):
+class FileAppender(Protocol):
     """A file to which one writer appends."""
 
     def append(self, data: bytes) -> int:
@@ -48,7 +54,7 @@ class Appender(Protocol):
         """Close the file without syncing it."""
 
 
-class Files(FileReader, Protocol):
+class StoreFiles(FileReader, Protocol):
     """The file system operations that are needed to read and write a store.
 
     Every method raises StoreUnwritable if the system refuses a write, and StoreError if it refuses to read. It raises
@@ -129,7 +135,7 @@ class Files(FileReader, Protocol):
     def sync_directory(self, path: Path) -> None:
         """Wait until all names that were created in a directory, or moved into it, are on disk."""
 
-    def open_append(self, path: Path | str, *, directory_mode: int = SHARED_MODE) -> Appender:
+    def open_append(self, path: Path | str, *, directory_mode: int = SHARED_MODE) -> FileAppender:
         """Create a file to which only the caller appends. Raises FileExistsError."""
 
     def open_page(self, path: Path, *, create: bool) -> int:
@@ -145,7 +151,7 @@ class Files(FileReader, Protocol):
     def remove_tree(self, path: Path) -> None:
         """Remove a directory and everything below it. Does nothing if the directory is missing."""
 
-    def try_lock(self, path: Path, *, create: bool = True) -> Lock | None:
+    def try_lock(self, path: Path, *, create: bool = True) -> FileLock | None:
         """Take the exclusive flock of a file without waiting. Return None if another process holds it.
 
         Raises FileNotFoundError if the file is missing and `create` is false.
@@ -154,7 +160,7 @@ class Files(FileReader, Protocol):
     def is_locked(self, path: Path | str) -> bool:
         """Return whether a process holds the exclusive flock of a file. False if the file is missing."""
 
-    def wait_lock(self, path: Path, *, shared: bool) -> Lock:
+    def wait_lock(self, path: Path, *, shared: bool) -> FileLock:
         """Take the flock of a file. If another process holds it, wait. Writes only if the file is missing."""
 
 
@@ -202,7 +208,7 @@ class RealFiles:
 
     def read(self, path: Path) -> bytes:
         with wrap_read_errors(path):
-            fd, size = self._open(path, os.O_RDONLY)
+            fd, size = self._open_regular(path, os.O_RDONLY)
             try:
                 return _read_at(self._calls, fd, 0, size)
             finally:
@@ -210,7 +216,7 @@ class RealFiles:
 
     def read_range(self, path: Path | str, offset: int, length: int) -> bytes:
         with wrap_read_errors(path):
-            fd, size = self._open(path, os.O_RDONLY)
+            fd, size = self._open_regular(path, os.O_RDONLY)
             try:
                 return _read_at(self._calls, fd, offset, max(0, min(length, size - offset)))
             finally:
@@ -271,12 +277,12 @@ class RealFiles:
             self._calls.mkdir(path, mode)
         except FileExistsError:
             if not stat.S_ISDIR(self._calls.stat(path).st_mode):
-                raise unsupported_entry(path, FOREIGN[errno.ENOTDIR]) from None
+                raise unsupported_entry(path, FOREIGN_ENTRY_BY_ERROR[errno.ENOTDIR]) from None
             return False
         return True
 
     def write_new(self, path: Path | str, data: bytes) -> None:
-        self._write(path, data, sync=True)
+        self._write_file(path, data, sync=True)
 
     def write_many(self, contents: Iterable[tuple[Path, bytes]]) -> None:
         remaining = iter(contents)
@@ -285,21 +291,21 @@ class RealFiles:
             start = time.perf_counter()
             self.write_new(path, data)
             elapsed += time.perf_counter() - start
-            if self._is_threaded and number >= _FEW_FILES and elapsed > number * _QUICK_SECONDS:
+            if self._is_threaded and number >= _FILES_WITHOUT_THREADS_MAX and elapsed > number * _QUICK_WRITE_SECONDS:
                 write_in_threads(self.write_new, remaining)
 
     def write_atomic(self, path: Path, data: bytes) -> None:
-        self._put(path, data, sync=True)
+        self._put_file(path, data, sync=True)
         self.sync_directory(path.parent)
 
     def write_volatile(self, path: Path, data: bytes) -> None:
-        self._put(path, data, sync=False)
+        self._put_file(path, data, sync=False)
 
-    def _put(self, path: Path, data: bytes, *, sync: bool) -> None:
+    def _put_file(self, path: Path, data: bytes, *, sync: bool) -> None:
         temporary = _temporary_sibling(path)
         try:
             with wrap_write_errors(path):
-                _with_directory(self._calls, path, lambda: self._write(temporary, data, sync=sync))
+                _with_directory(self._calls, path, lambda: self._write_file(temporary, data, sync=sync))
                 self._calls.rename(temporary, path)
         except BaseException:
             self.remove(temporary)
@@ -348,12 +354,12 @@ class RealFiles:
         with wrap_write_errors(path):
             self._calls.sync_directory(path)
 
-    def open_append(self, path: Path | str, *, directory_mode: int = SHARED_MODE) -> Appender:
+    def open_append(self, path: Path | str, *, directory_mode: int = SHARED_MODE) -> FileAppender:
         return _RealAppender(self._calls, path, directory_mode)
 
     def open_page(self, path: Path, *, create: bool) -> int:
         with wrap_write_errors(path):
-            return self._open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL if create else os.O_RDONLY)[0]
+            return self._open_regular(path, os.O_RDWR | os.O_CREAT | os.O_EXCL if create else os.O_RDONLY)[0]
 
     def remove(self, path: Path | str) -> None:
         with wrap_write_errors(path), contextlib.suppress(FileNotFoundError):
@@ -363,11 +369,11 @@ class RealFiles:
         with wrap_write_errors(path), contextlib.suppress(FileNotFoundError):
             self._calls.remove_tree(path)
 
-    def try_lock(self, path: Path, *, create: bool = True) -> Lock | None:
+    def try_lock(self, path: Path, *, create: bool = True) -> FileLock | None:
         with wrap_write_errors(path):
-            fd, _ = self._open(path, os.O_RDWR | (os.O_CREAT if create else 0))
+            fd, _ = self._open_regular(path, os.O_RDWR | (os.O_CREAT if create else 0))
         try:
-            with locking(path):
+            with translating_lock_errors(path):
                 self._calls.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self._calls.close(fd)
@@ -375,16 +381,16 @@ class RealFiles:
         except BaseException:
             self._calls.close(fd)
             raise
-        return Lock(self._calls, fd)
+        return FileLock(self._calls, fd)
 
     def is_locked(self, path: Path | str) -> bool:
         try:
             with wrap_read_errors(path):
-                fd, _ = self._open(path, os.O_RDONLY)
+                fd, _ = self._open_regular(path, os.O_RDONLY)
         except FileNotFoundError:
             return False
         try:
-            with locking(path):
+            with translating_lock_errors(path):
                 self._calls.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
@@ -392,24 +398,24 @@ class RealFiles:
             self._calls.close(fd)
         return False
 
-    def wait_lock(self, path: Path, *, shared: bool) -> Lock:
+    def wait_lock(self, path: Path, *, shared: bool) -> FileLock:
         with wrap_write_errors(path):
             try:
                 # flock(2) does not need a writable descriptor. So commands that change nothing work on a read-only
                 # store.
-                fd, _ = self._open(path, os.O_RDONLY)
+                fd, _ = self._open_regular(path, os.O_RDONLY)
             except FileNotFoundError:
                 self.make_directory(path.parent)
-                fd, _ = self._open(path, os.O_RDWR | os.O_CREAT)
+                fd, _ = self._open_regular(path, os.O_RDWR | os.O_CREAT)
         try:
-            with locking(path):
+            with translating_lock_errors(path):
                 self._calls.flock(fd, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
         except BaseException:
             self._calls.close(fd)
             raise
-        return Lock(self._calls, fd)
+        return FileLock(self._calls, fd)
 
-    def _open(self, path: Path | str, flags: int) -> tuple[int, int]:
+    def _open_regular(self, path: Path | str, flags: int) -> tuple[int, int]:
         """Open a regular file. Return its descriptor and size. Refuse other types, because reading them may block."""
         fd = self._calls.open(path, flags)
         status = self._calls.fstat(fd)
@@ -418,7 +424,7 @@ class RealFiles:
             raise unsupported_entry(path, "something that is not a regular file")
         return fd, status.st_size
 
-    def _write(self, path: Path | str, data: bytes, *, sync: bool) -> None:
+    def _write_file(self, path: Path | str, data: bytes, *, sync: bool) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
         with wrap_write_errors(path):
             fd = self._calls.open(path, flags)
@@ -430,7 +436,7 @@ class RealFiles:
                 self._calls.close(fd)
 
 
-class Lock:
+class FileLock:
     """An flock(2) that this process holds until `release` or its end. Not inherited: its descriptor is close-on-exec.
 
     If the descriptor is passed to another process, both processes hold the lock. LOCK_UN is never used, so the lock is
@@ -441,7 +447,7 @@ class Lock:
         self._calls = calls
         self.descriptor = descriptor
 
-    def share(self) -> None:
+    def make_shared(self) -> None:
         """Convert the lock to a shared one. If another process takes the exclusive lock in between, wait for it."""
         self._calls.flock(self.descriptor, fcntl.LOCK_SH)
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from codebatch.system.files.system_calls import RealCalls
 
 # Shared memory of Linux. On systems without it, such as macOS, there is no scratch in memory.
-MEMORY = Path("/dev/shm")  # noqa: S108 - directories created there are private, owned by us and checked
+MEMORY_DIRECTORY = Path("/dev/shm")  # noqa: S108 - directories created there are private, owned by us and checked
 # Minimum free bytes. If less is free, as often in containers, no scratch directory is created in memory, because other
 # programs may need it.
 _FREE_BYTES_MIN = 32 << 20
@@ -33,20 +33,20 @@ class MemoryScratch:
 
     def __init__(self, path: Path, lock: int) -> None:
         self.path = path
-        self._end = weakref.finalize(self, _remove, path, lock)
+        self._end = weakref.finalize(self, _remove_directory, path, lock)
 
     def remove(self) -> None:
         """Remove the directory and release its lock. Idempotent."""
         self._end()
 
 
-def try_memory_scratch(memory: Path = MEMORY, *, free_bytes: int = _FREE_BYTES_MIN) -> MemoryScratch | None:
+def try_memory_scratch(memory: Path = MEMORY_DIRECTORY, *, free_bytes: int = _FREE_BYTES_MIN) -> MemoryScratch | None:
     """Create a scratch directory in memory.
 
     Return None if the system has no shared memory, or less than `free_bytes` are free.
     """
     for _ in range(_ATTEMPTS_MAX):
-        path = memory / f"{_prefix()}{uuid.uuid4().hex}"
+        path = memory / f"{_name_prefix()}{uuid.uuid4().hex}"
         try:
             if _free_bytes(memory) < free_bytes:
                 return None
@@ -63,13 +63,13 @@ def try_memory_scratch(memory: Path = MEMORY, *, free_bytes: int = _FREE_BYTES_M
     return None
 
 
-def sweep_memory_scratch(memory: Path = MEMORY) -> int:
+def sweep_memory_scratch(memory: Path = MEMORY_DIRECTORY) -> int:
     """Remove the scratch directories of this user whose creator is dead. Return their number."""
     swept = 0
     with contextlib.suppress(OSError):
         for name in os.listdir(memory):
-            if name.startswith(_prefix()) and (lock := _try_lock(memory / name)) is not None:
-                _remove(memory / name, lock)
+            if name.startswith(_name_prefix()) and (lock := _try_lock(memory / name)) is not None:
+                _remove_directory(memory / name, lock)
                 swept += 1
     return swept
 
@@ -92,13 +92,13 @@ def _try_lock(path: Path) -> int | None:
     return None
 
 
-def _remove(path: Path, lock: int) -> None:
+def _remove_directory(path: Path, lock: int) -> None:
     with contextlib.suppress(OSError):
         RealCalls().remove_tree(path)
     os.close(lock)
 
 
-def _prefix() -> str:
+def _name_prefix() -> str:
     return f"codebatch-{os.geteuid()}-"
 
 

@@ -14,16 +14,16 @@ from pathlib import Path
 
 from codebatch.errors import StoreError, StoreUnwritable, UnsupportedEntry, UnsupportedFileSystem
 
-_REFUSALS = {
+_WRITE_REFUSALS = {
     errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.EACCES, errno.EPERM, errno.EMFILE,
     errno.ENFILE, errno.EINVAL, errno.ENOSYS, errno.ENOTSUP,
 }  # fmt: skip
-_NO_PROCESS = {errno.EAGAIN, errno.ENOMEM}
-FILES_OPEN = 1024
+_PROCESS_REFUSALS = {errno.EAGAIN, errno.ENOMEM}
+OPEN_FILES_ASSUMED = 1024
 """The limit of open files that hints recommend to users."""
-_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EINVAL}
-_UNREADABLE = {errno.EACCES, errno.EPERM, errno.EIO}
-FOREIGN = {
+_LOCK_REFUSALS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EINVAL}
+_READ_REFUSALS = {errno.EACCES, errno.EPERM, errno.EIO}
+FOREIGN_ENTRY_BY_ERROR = {
     errno.ELOOP: "a symbolic link",
     errno.ENOTDIR: "a file instead of a directory",
     errno.EISDIR: "a directory instead of a file",
@@ -68,47 +68,47 @@ def wrap_read_errors(path: Path | str) -> AbstractContextManager[None]:
 
 
 @contextlib.contextmanager
-def locking(path: Path | str) -> Iterator[None]:
+def translating_lock_errors(path: Path | str) -> Iterator[None]:
     """Translate an OSError to UnsupportedFileSystem if it means that the file system does not support flock(2)."""
     try:
         yield
     except OSError as error:
-        if error.errno in _NO_LOCKS:
+        if error.errno in _LOCK_REFUSALS:
             raise UnsupportedFileSystem(str(path), "lock files", error.strerror) from error
         raise
 
 
 @contextlib.contextmanager
-def starting_process() -> Iterator[None]:
+def translating_start_errors() -> Iterator[None]:
     """Translate an OSError to ProcessRefused if it means that fork(2) was refused. Other errors are not changed."""
     try:
         yield
     except OSError as error:
-        if error.errno in _NO_PROCESS:
+        if error.errno in _PROCESS_REFUSALS:
             raise ProcessRefused(error.errno, error.strerror) from error
         raise
 
 
 def _raise_unwritable(path: Path | str, error: OSError) -> None:
     _raise_unsupported(path, error)
-    if error.errno in _REFUSALS:
+    if error.errno in _WRITE_REFUSALS:
         raise StoreUnwritable(
             f"cannot write {path}: {error.strerror}",
-            hint=f"{suggest_fix(error)}, then run the same command again; finished work is not lost",
+            hint=f"{fix_hint(error)}, then run the same command again; finished work is not lost",
         ) from error
 
 
 def _raise_unreadable(path: Path | str, error: OSError) -> None:
     _raise_unsupported(path, error)
-    if error.errno in _UNREADABLE:
+    if error.errno in _READ_REFUSALS:
         raise StoreError(
             f"cannot read {path}: {error.strerror}", hint="fix the permissions or the disk; nothing was changed"
         ) from error
 
 
 def _raise_unsupported(path: Path | str, error: OSError) -> None:
-    if error.errno in FOREIGN:
-        raise unsupported_entry(path, FOREIGN[error.errno]) from error
+    if error.errno in FOREIGN_ENTRY_BY_ERROR:
+        raise unsupported_entry(path, FOREIGN_ENTRY_BY_ERROR[error.errno]) from error
 
 
 def unsupported_entry(path: Path | str, description: str) -> UnsupportedEntry:
@@ -118,20 +118,20 @@ def unsupported_entry(path: Path | str, description: str) -> UnsupportedEntry:
     )
 
 
-def suggest_fix(error: BaseException | None) -> str:
+def fix_hint(error: BaseException | None) -> str:
     """Return advice for users on how to fix the cause of an error, such as a full disk."""
     if isinstance(error, ProcessRefused):
         return "stop other processes, or raise the process limit (ulimit -u, or the limit of the container)"
     if isinstance(error, OSError) and error.errno == errno.EMFILE:
-        return f"raise the limit of open files: ulimit -n {FILES_OPEN}"
+        return f"raise the limit of open files: ulimit -n {OPEN_FILES_ASSUMED}"
     if isinstance(error, OSError) and error.errno == errno.ENFILE:
         return "stop programs that have many files open on this machine"
     return "free some space or fix the permissions"
 
 
-def is_refusal(error: OSError) -> bool:
+def is_write_refusal(error: OSError) -> bool:
     """Return whether an error means that the system, the disk or permissions refused an operation.
 
     False for an error that means that a file does not exist.
     """
-    return isinstance(error, ProcessRefused) or error.errno in _REFUSALS
+    return isinstance(error, ProcessRefused) or error.errno in _WRITE_REFUSALS

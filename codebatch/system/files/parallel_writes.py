@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-_WRITERS = 8
+_WRITER_THREADS = 8
 
 
 def write_in_threads(write: Callable[[Path, bytes], None], contents: Iterator[tuple[Path, bytes]]) -> None:
@@ -32,7 +32,7 @@ def write_in_threads(write: Callable[[Path, bytes], None], contents: Iterator[tu
 
     threads = []
     with contextlib.suppress(RuntimeError):
-        for _ in range(_WRITERS - 1):
+        for _ in range(_WRITER_THREADS - 1):
             thread = threading.Thread(target=write_rest, daemon=True)
             thread.start()
             threads.append(thread)

@@ -24,10 +24,10 @@ from typing import Protocol
 FILE_MODE = 0o644
 SHARED_MODE = 0o777
 PRIVATE_MODE = 0o700
-_ENTERED = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_CONFINED = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_DIRECTORY_FLAGS = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_CONFINED_FILE_FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 # O_PATH can open a directory that has search permission but no read permission.
-_PASSED = getattr(os, "O_PATH", os.O_RDONLY) | _ENTERED
+_SEARCH_FLAGS = getattr(os, "O_PATH", os.O_RDONLY) | _DIRECTORY_FLAGS
 
 
 class SystemCalls(Protocol):
@@ -176,7 +176,7 @@ class RealCalls:
                 # paths.
                 with contextlib.suppress(OSError), self._resolve_path(directory) as at:
                     if at.is_confined:
-                        opened[os.fspath(directory)] = _enter(at.name, at.parent)
+                        opened[os.fspath(directory)] = _open_directory(at.name, at.parent)
             self._open_directories |= opened
             yield
         finally:
@@ -193,15 +193,15 @@ class RealCalls:
         if self._open_directories:
             above, _, name = path_text.rpartition("/")
             if (descriptor := self._open_descriptor(path_text)) is not None:
-                return _open_at(".", flags | _CONFINED, descriptor)
+                return _open_at(".", flags | _CONFINED_FILE_FLAGS, descriptor)
             if name != ".." and (descriptor := self._open_directories.get(above)) is not None:
                 try:
-                    return _open_at(name, flags | _CONFINED, descriptor)
+                    return _open_at(name, flags | _CONFINED_FILE_FLAGS, descriptor)
                 except FileNotFoundError:
                     self._drop_if_removed(descriptor)
                     raise
         with self._resolve_path(path_text) as at:
-            return _open_at(at.name, flags | (_CONFINED if at.is_confined else os.O_CLOEXEC), at.parent)
+            return _open_at(at.name, flags | (_CONFINED_FILE_FLAGS if at.is_confined else os.O_CLOEXEC), at.parent)
 
     def sync_directory(self, path: Path) -> None:
         if (descriptor := self._open_descriptor(os.fspath(path))) is not None:
@@ -262,7 +262,7 @@ class RealCalls:
 
     def remove_tree(self, path: Path) -> None:
         with self._resolve_path(path) as at:
-            fd = _open_at(at.name, os.O_RDONLY | _ENTERED, at.parent)
+            fd = _open_at(at.name, os.O_RDONLY | _DIRECTORY_FLAGS, at.parent)
             try:
                 while directories := _remove_files(fd):
                     for directory in directories:
@@ -286,13 +286,13 @@ class RealCalls:
         descriptor, below = self._nearest_open_ancestor(path_text) if self._open_directories else (None, [])
         *directories, name = below or components
         fd = (
-            _open_at(f"{root}/{first}", _PASSED, None)
+            _open_at(f"{root}/{first}", _SEARCH_FLAGS, None)
             if descriptor is None
-            else _open_at(directories.pop(0), _PASSED, descriptor)
+            else _open_at(directories.pop(0), _SEARCH_FLAGS, descriptor)
         )
         try:
             for directory in directories:
-                above_fd, fd = fd, _open_at(directory, _PASSED, fd)
+                above_fd, fd = fd, _open_at(directory, _SEARCH_FLAGS, fd)
                 os.close(above_fd)
         except BaseException:
             os.close(fd)
@@ -343,12 +343,12 @@ def open_and_sync(calls: SystemCalls, path: Path) -> None:
         calls.close(fd)
 
 
-def _enter(name: str, parent: int | None) -> int:
+def _open_directory(name: str, parent: int | None) -> int:
     """Open a directory for reading. If its permissions do not allow this, open it with O_PATH, for searching only."""
     try:
-        return _open_at(name, os.O_RDONLY | _ENTERED, parent)
+        return _open_at(name, os.O_RDONLY | _DIRECTORY_FLAGS, parent)
     except PermissionError:
-        return _open_at(name, _PASSED, parent)
+        return _open_at(name, _SEARCH_FLAGS, parent)
 
 
 def _open_at(name: str, flags: int, parent: int | None) -> int:
@@ -380,7 +380,7 @@ def _remove_and_lift_subdirectories(name: str, parent: int) -> None:
     Because subdirectories move up, removing a tree of any depth needs a constant number of descriptors and stack
     frames.
     """
-    fd = _open_at(name, os.O_RDONLY | _ENTERED, parent)
+    fd = _open_at(name, os.O_RDONLY | _DIRECTORY_FLAGS, parent)
     try:
         for below in _remove_files(fd):
             os.rename(below, uuid.uuid4().hex, src_dir_fd=fd, dst_dir_fd=parent)

@@ -49,22 +49,22 @@ class RunningProcess(Protocol):
     def read(self) -> bytes:
         """Return what the command has written to standard output and error since the last call. Never waits."""
 
-    def poll(self) -> bool:
+    def has_ended(self) -> bool:
         """Return whether the command has ended, even if processes that it started still run.
 
         Until `end` or `close` is called, the kernel does not use the pid of the command for another process.
         """
 
-    def signal(self, number: int) -> None:
+    def signal_group(self, number: int) -> None:
         """Send a signal to the process group of the command."""
 
-    def has_company(self) -> bool:
+    def has_other_processes(self) -> bool:
         """Return whether other processes in the session of the command still run after the command has ended."""
 
     def resident_bytes(self) -> int:
         """Return the resident memory of the command and of all processes that it started."""
 
-    def end(self, *, everything: bool, seconds: float) -> list[str]:
+    def kill_and_wait(self, *, everything: bool, seconds: float) -> list[str]:
         """Kill the session of the command or, with `everything`, all processes that it ever started.
 
         Wait at most `seconds`. Return descriptions, for people, of the processes that still run or were not killed.
@@ -77,7 +77,7 @@ class RunningProcess(Protocol):
         """
 
 
-class Commands(Protocol):
+class CommandStarter(Protocol):
     """A starter of commands. Each supervisor runs one command at a time."""
 
     def start(self, start: ProcessStart) -> RunningProcess:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-_LOCALE = "LC_CTYPE"
-_COERCED = {"C.UTF-8", "C.utf8", "UTF-8"}
+_LOCALE_VARIABLE = "LC_CTYPE"
+_COERCED_LOCALES = {"C.UTF-8", "C.utf8", "UTF-8"}
 
 
 def original_environment() -> dict[str, str]:
@@ -15,11 +15,11 @@ def original_environment() -> dict[str, str]:
     Python sets it to replace the C locale. Programs such as `sort` and `grep` would produce other output with it.
     """
     variables = dict(os.environ)
-    if variables.get(_LOCALE) in _COERCED:
+    if variables.get(_LOCALE_VARIABLE) in _COERCED_LOCALES:
         try:
             initial = Path("/proc/self/environ").read_bytes()
         except OSError:
             return variables
         if not any(variable.startswith(b"LC_CTYPE=") for variable in initial.split(b"\0")):
-            del variables[_LOCALE]
+            del variables[_LOCALE_VARIABLE]
     return variables

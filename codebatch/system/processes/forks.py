@@ -19,14 +19,14 @@ from typing import Generic, NoReturn, TypeVar
 import msgspec
 
 from codebatch.system.clock import running_ns
-from codebatch.system.files.os_errors import starting_process
+from codebatch.system.files.os_errors import translating_start_errors
 from codebatch.system.processes.processes import describe_end, die_with_parent, is_dead_child
 
 A = TypeVar("A")
 T = TypeVar("T")
 
-_BLOCK = 16
-_FRAME = struct.Struct("<?I")
+_ARGUMENTS_PER_BLOCK = 16
+_FRAME_HEADER = struct.Struct("<?I")
 _READ_BYTES = 1 << 16
 _POLL_SECONDS = 0.05
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
@@ -70,12 +70,15 @@ def map_forked(
     if processes <= 1 and seconds is None:
         yield map(function, arguments)
         return
-    shares = [_Share(function, arguments, number, processes, answer, seconds) for number in range(processes)]
+    shares = [_ArgumentShare(function, arguments, number, processes, answer, seconds) for number in range(processes)]
     try:
-        yield (shares[position // _BLOCK % processes].answer(position) for position in range(len(arguments)))
+        yield (
+            shares[position // _ARGUMENTS_PER_BLOCK % processes].next_answer(position)
+            for position in range(len(arguments))
+        )
     finally:
         for share in shares:
-            share.end()
+            share.end_fork()
 
 
 @contextlib.contextmanager
@@ -88,14 +91,14 @@ def call_isolated(
     msgspec must be able to encode. `seconds` is the time limit of each call. After the first failure there are no more
     results. All processes that the code starts end with the fork, unless they leave its session.
     """
-    fork = Fork(function, arguments, is_isolated=True)
+    fork = WorkerFork(function, arguments, is_isolated=True)
     try:
         yield _iter_decoded(fork, len(arguments), answer, seconds)
     finally:
-        fork.end()
+        fork.end_fork()
 
 
-def _iter_decoded(fork: Fork[A], count: int, answer: type[T], seconds: float) -> Iterator[T | ForkFailure]:
+def _iter_decoded(fork: WorkerFork[A], count: int, answer: type[T], seconds: float) -> Iterator[T | ForkFailure]:
     for _ in range(count):
         reply = fork.read(seconds)
         if isinstance(reply, ForkException):
@@ -111,7 +114,7 @@ def _iter_decoded(fork: Fork[A], count: int, answer: type[T], seconds: float) ->
         yield decoded
 
 
-class Fork(Generic[A]):
+class WorkerFork(Generic[A]):
     """A fork that calls a function with each argument in turn, and writes each result to its pipe.
 
     If the pipe is full, the fork waits until this process reads results.
@@ -125,10 +128,10 @@ class Fork(Generic[A]):
         parent = os.getpid()
         _flush_streams()
         self._pipe, writing = os.pipe()
-        with starting_process():
+        with translating_start_errors():
             self._pid = os.fork()
         if self._pid == 0:
-            _work(function, arguments, writing, parent, is_isolated=is_isolated)
+            _run_fork(function, arguments, writing, parent, is_isolated=is_isolated)
         os.close(writing)
 
     def read(self, seconds: float | None = None) -> bytes | ForkException | ForkFailure:
@@ -138,11 +141,11 @@ class Fork(Generic[A]):
             if deadline is not None and running_ns() > deadline:
                 return ForkFailure(f"it took longer than {seconds:g} s")
             is_dead = self._is_dead()  # Test this before reading. So if the fork is dead, all its output is read.
-            if not self._receive(0.0 if is_dead else _POLL_SECONDS) and is_dead:
-                return ForkFailure(f"its process ended ({self.end()})")
+            if not self._receive_bytes(0.0 if is_dead else _POLL_SECONDS) and is_dead:
+                return ForkFailure(f"its process ended ({self.end_fork()})")
         return frame
 
-    def end(self) -> str:
+    def end_fork(self) -> str:
         """Kill the fork and, if it is isolated, its session.
 
         Wait for its end, and return a description for people of how it ended.
@@ -163,7 +166,7 @@ class Fork(Generic[A]):
         except ChildProcessError:
             return True
 
-    def _receive(self, seconds: float) -> bool:
+    def _receive_bytes(self, seconds: float) -> bool:
         """Wait for bytes for at most `seconds`. Return whether any arrived."""
         poll = select.poll()
         # After the end of the output, only wait until the fork ends. It may have closed the pipe while it still runs.
@@ -177,20 +180,20 @@ class Fork(Generic[A]):
         return bool(data)
 
     def _next_frame(self) -> bytes | ForkException | ForkFailure | None:
-        if len(self._buffer) < _FRAME.size:
+        if len(self._buffer) < _FRAME_HEADER.size:
             return None
-        is_raised, length = _FRAME.unpack_from(self._buffer)
+        is_raised, length = _FRAME_HEADER.unpack_from(self._buffer)
         if self._is_isolated and length > _ANSWER_BYTES_MAX:
             return ForkFailure("it wrote to file descriptors that it does not own")
-        end = _FRAME.size + length
+        end = _FRAME_HEADER.size + length
         if len(self._buffer) < end:
             return None
-        body = bytes(self._buffer[_FRAME.size : end])
+        body = bytes(self._buffer[_FRAME_HEADER.size : end])
         del self._buffer[:end]
         return ForkException() if is_raised else body
 
 
-class _Share(Generic[A, T]):
+class _ArgumentShare(Generic[A, T]):
     """The arguments that one of several forks gets. If a call fails, a new fork continues with the next argument."""
 
     def __init__(
@@ -204,40 +207,40 @@ class _Share(Generic[A, T]):
     ) -> None:
         self._function = function
         self._arguments = arguments
-        self._is_mine = lambda position: position // _BLOCK % forks == number
+        self._belongs_to_share = lambda position: position // _ARGUMENTS_PER_BLOCK % forks == number
         self._decoder = msgspec.msgpack.Decoder(answer)
         self._seconds = seconds
         self._start_fork(0)
 
-    def answer(self, position: int) -> T | ForkFailure:
+    def next_answer(self, position: int) -> T | ForkFailure:
         """Return the next result, which must be the one of `position`."""
         reply = self._fork.read(self._seconds)
         match reply:
             case ForkException():
                 return self._function(self._arguments[position])
             case ForkFailure():
-                self.end()
+                self.end_fork()
                 self._start_fork(position + 1)
                 return reply
             case _:
                 return self._decoder.decode(reply)
 
-    def end(self) -> None:
+    def end_fork(self) -> None:
         """End the fork."""
-        self._fork.end()
+        self._fork.end_fork()
 
     def _start_fork(self, first: int) -> None:
-        positions = filter(self._is_mine, range(first, len(self._arguments)))
-        self._fork = Fork(self._function, map(self._arguments.__getitem__, positions))
+        positions = filter(self._belongs_to_share, range(first, len(self._arguments)))
+        self._fork = WorkerFork(self._function, map(self._arguments.__getitem__, positions))
 
 
-def _work(
+def _run_fork(
     function: Callable[[A], object], arguments: Iterable[A], writing: int, parent: int, *, is_isolated: bool
 ) -> NoReturn:
     pid, status = os.getpid(), 1
     try:
         if is_isolated:
-            _isolate(writing)
+            _isolate_process(writing)
         elif signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
         die_with_parent(parent)
@@ -253,7 +256,7 @@ def _work(
             # If foreign code has forked, this process may be the copy. The copy must not write to the pipe.
             if os.getpid() != pid:
                 break
-            _write_all(writing, _FRAME.pack(is_raised, len(body)) + body)
+            _write_all(writing, _FRAME_HEADER.pack(is_raised, len(body)) + body)
         status = 0
     finally:
         if is_isolated:
@@ -261,7 +264,7 @@ def _work(
         os._exit(status)  # Buffers and exit handlers are copies that belong to the parent.
 
 
-def _isolate(writing_descriptor: int) -> None:
+def _isolate_process(writing_descriptor: int) -> None:
     """Start a new session, close all other descriptors and reset signal handlers.
 
     Standard output is redirected to standard error.
@@ -275,12 +278,12 @@ def _isolate(writing_descriptor: int) -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), _STDIN)
     os.dup2(_STDERR, _STDOUT)
     sys.stdout = open(_STDERR, "w", errors="backslashreplace", buffering=1, closefd=False)  # noqa: SIM115
-    for descriptor in _descriptors() - {_STDIN, _STDOUT, _STDERR, writing_descriptor}:
+    for descriptor in _open_descriptors() - {_STDIN, _STDOUT, _STDERR, writing_descriptor}:
         with contextlib.suppress(OSError):  # The descriptor of the listing is already closed.
             os.close(descriptor)
 
 
-def _descriptors() -> set[int]:
+def _open_descriptors() -> set[int]:
     try:
         return set(map(int, os.listdir("/dev/fd")))
     except OSError:  # Without /proc there is no /dev/fd.

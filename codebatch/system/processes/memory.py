@@ -73,11 +73,11 @@ def kill_marked(variable: str, values: Collection[str]) -> int:
     """
     if sys.platform == "linux":
         marks = {(variable.encode(), value.encode()) for value in values}
-        return sum(_kill_if_marked(pid, marks) for pid in proc.processes())
+        return sum(_kill_if_marked(pid, marks) for pid in proc.list_pids())
     import psutil
 
     killed = 0
-    for process in _processes():
+    for process in _list_processes():
         with contextlib.suppress(psutil.Error):
             if process.environ().get(variable) in values:
                 # psutil compares the start time first, so it does not kill another process with the same pid.
@@ -98,7 +98,7 @@ def _kill_if_marked(pid: int, marks: Set[tuple[bytes, bytes]]) -> bool:
     except (AttributeError, OSError):  # The kernel or this Python has no pidfd, so only the pid identifies the process.
         process = None
     try:
-        if marks.isdisjoint(proc.environment(pid)):
+        if marks.isdisjoint(proc.process_environment(pid)):
             return False
         if process is None:
             os.kill(pid, signal.SIGKILL)
@@ -118,23 +118,23 @@ def _no_children(_pid: int) -> list[int]:
 
 def _children_finder() -> Callable[[int], list[int]]:
     if proc.lists_children():
-        return proc.children
+        return proc.child_pids
     children: dict[int, list[int]] = {}
-    for pid, parent in _parents():
+    for pid, parent in _iter_parent_ids():
         children.setdefault(parent, []).append(pid)
     return lambda pid: children.get(pid, [])
 
 
-def _parents() -> Iterator[tuple[int, int]]:
+def _iter_parent_ids() -> Iterator[tuple[int, int]]:
     if sys.platform == "linux":
-        for pid in proc.processes():
-            parent = proc.parent(pid)
+        for pid in proc.list_pids():
+            parent = proc.parent_pid(pid)
             if parent is not None:
                 yield pid, parent
         return
     import psutil
 
-    for process in _processes():
+    for process in _list_processes():
         with contextlib.suppress(psutil.Error):
             yield process.pid, process.ppid()
 
@@ -149,7 +149,7 @@ def _resident_bytes(pid: int) -> int | None:
     return None
 
 
-def _processes() -> list[Process]:
+def _list_processes() -> list[Process]:
     """Return every process of the machine, or none if there is no /proc."""
     import psutil
 

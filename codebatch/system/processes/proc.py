@@ -12,14 +12,14 @@ from pathlib import Path
 
 import msgspec
 
-_PROC = "/proc"
+_PROC_DIRECTORY = "/proc"
 _READ_BYTES = 1 << 16
 
 
 def available_memory() -> int | None:
     """Return the bytes available without swapping, or None if the kernel reports no plausible value."""
     sizes: dict[bytes, int] = {}
-    for line in _read("meminfo").splitlines():
+    for line in _read_proc_file("meminfo").splitlines():
         name, _, value = line.partition(b":")
         if name in (b"MemTotal", b"MemAvailable"):
             sizes[name] = int(value.split()[0]) << 10
@@ -27,10 +27,10 @@ def available_memory() -> int | None:
     return available if 0 < available <= sizes.get(b"MemTotal", 0) else None
 
 
-def processes() -> list[int]:
+def list_pids() -> list[int]:
     """Return the pids of all processes of the machine."""
     try:
-        return [int(name) for name in os.listdir(_PROC) if name.isdigit()]
+        return [int(name) for name in os.listdir(_PROC_DIRECTORY) if name.isdigit()]
     except OSError:
         return []
 
@@ -40,8 +40,9 @@ class ProcessStat(msgspec.Struct, frozen=True):
 
     - `is_zombie`: it has ended but is not reaped.
     - `is_stopped`: it is stopped, by a signal or, if `is_traced`, by a tracer (ptrace(2)).
-    - `parent`: the pid of its current parent.
-    - `start_ticks`: its start time in clock ticks after boot. With the pid, it identifies a process until a reboot.
+    - `parent_pid`: the pid of its current parent.
+    - `process_start_ticks`: its start time in clock ticks after boot. With the pid, it identifies a process until a
+      reboot.
     """
 
     is_zombie: bool
@@ -52,10 +53,10 @@ class ProcessStat(msgspec.Struct, frozen=True):
     start_ticks: int
 
 
-def stat(pid: int) -> ProcessStat | None:
+def process_stat(pid: int) -> ProcessStat | None:
     """Return the state of a process, or None if it cannot be read."""
     # The name before the fields is in parentheses and may contain any characters.
-    fields = _read(f"{pid}/stat").rpartition(b")")[2].split()
+    fields = _read_proc_file(f"{pid}/stat").rpartition(b")")[2].split()
     if len(fields) < 20:
         return None
     state = fields[0]
@@ -69,73 +70,73 @@ def waits_for_fifo(pid: int) -> bool:
 
     False if the kernel does not report it.
     """
-    return _read(f"{pid}/wchan") == b"wait_for_partner"
+    return _read_proc_file(f"{pid}/wchan") == b"wait_for_partner"
 
 
-def parent(pid: int) -> int | None:
+def parent_pid(pid: int) -> int | None:
     """Return the pid of a process's current parent."""
-    process = stat(pid)
+    process = process_stat(pid)
     return None if process is None else process.parent
 
 
-def start_ticks(pid: int) -> int | None:
+def process_start_ticks(pid: int) -> int | None:
     """Return the start time of a process in clock ticks after boot."""
-    process = stat(pid)
+    process = process_stat(pid)
     return None if process is None else process.start_ticks
 
 
-def name(pid: int) -> str:
+def process_name(pid: int) -> str:
     """Return the name of a process, for people."""
-    return _read(f"{pid}/comm").decode("utf-8", "replace").strip()
+    return _read_proc_file(f"{pid}/comm").decode("utf-8", "replace").strip()
 
 
 def lists_children() -> bool:
     """Return whether the kernel lists the children of a process (proc_pid_task_children(5))."""
-    return os.path.exists(f"{_PROC}/thread-self/children")
+    return os.path.exists(f"{_PROC_DIRECTORY}/thread-self/children")
 
 
-def children(pid: int) -> list[int]:
+def child_pids(pid: int) -> list[int]:
     """Return the pids of a process's children, including adopted ones.
 
     If a child ends during the call, others may be missing.
     """
     try:
-        threads = os.listdir(f"{_PROC}/{pid}/task")
+        threads = os.listdir(f"{_PROC_DIRECTORY}/{pid}/task")
     except OSError:
         return []
-    return [int(child) for thread in threads for child in _read(f"{pid}/task/{thread}/children").split()]
+    return [int(child) for thread in threads for child in _read_proc_file(f"{pid}/task/{thread}/children").split()]
 
 
-def has_open(pid: int, path: Path) -> bool:
+def has_file_open(pid: int, path: Path) -> bool:
     """Return whether a process has a file open, by the path `path` or by another hard link to the same file."""
     try:
         status = os.stat(path)
-        names = os.listdir(f"{_PROC}/{pid}/fd")
+        names = os.listdir(f"{_PROC_DIRECTORY}/{pid}/fd")
     except OSError:
         return False
     for descriptor in names:
         with contextlib.suppress(OSError):
-            if os.path.samestat(os.stat(f"{_PROC}/{pid}/fd/{descriptor}"), status):
+            if os.path.samestat(os.stat(f"{_PROC_DIRECTORY}/{pid}/fd/{descriptor}"), status):
                 return True
     return False
 
 
 def resident_bytes(pid: int) -> int | None:
     """Return the resident memory of a process in bytes."""
-    fields = _read(f"{pid}/statm").split()
+    fields = _read_proc_file(f"{pid}/statm").split()
     return int(fields[1]) * os.sysconf("SC_PAGE_SIZE") if len(fields) > 1 else None
 
 
-def environment(pid: int) -> Iterator[tuple[bytes, bytes]]:
+def process_environment(pid: int) -> Iterator[tuple[bytes, bytes]]:
     """Yield the names and values of a process's initial environment."""
-    for variable in _read(f"{pid}/environ").split(b"\0"):
+    for variable in _read_proc_file(f"{pid}/environ").split(b"\0"):
         name, _, value = variable.partition(b"=")
         yield name, value
 
 
-def _read(name: str) -> bytes:
+def _read_proc_file(name: str) -> bytes:
     try:
-        descriptor = os.open(f"{_PROC}/{name}", os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(f"{_PROC_DIRECTORY}/{name}", os.O_RDONLY | os.O_CLOEXEC)
         try:
             data = b""
             while block := os.read(descriptor, _READ_BYTES):

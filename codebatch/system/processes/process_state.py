@@ -12,8 +12,8 @@ import signal
 import sys
 import threading
 
-_TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
-_LIMITS = tuple(getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_"))
+_TIMER_KINDS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
+_LIMIT_KINDS = tuple(getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_"))
 
 
 class ProcessState:
@@ -27,7 +27,7 @@ class ProcessState:
         self._umask = os.umask(0o077)
         os.umask(self._umask)
         self._handlers = {number: signal.getsignal(number) for number in signal.valid_signals()}
-        self._limits = {limit: resource.getrlimit(limit) for limit in _LIMITS}
+        self._limits = {limit: resource.getrlimit(limit) for limit in _LIMIT_KINDS}
         self._path = list(sys.path)
 
     def restore(self) -> None:
@@ -40,7 +40,7 @@ class ProcessState:
             for number, handler in self._handlers.items():
                 if handler is not None and signal.getsignal(number) is not handler:
                     signal.signal(number, handler)
-            for timer in _TIMERS:
+            for timer in _TIMER_KINDS:
                 signal.setitimer(timer, 0.0)
         for limit, limit_before in self._limits.items():
             if resource.getrlimit(limit) != limit_before:

@@ -14,8 +14,8 @@ import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from codebatch.system.files.os_errors import starting_process
-from codebatch.system.processes.proc import has_open
+from codebatch.system.files.os_errors import translating_start_errors
+from codebatch.system.processes.proc import has_file_open
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -31,12 +31,12 @@ def die_with_parent(parent: int) -> None:
     with `parent`. If it differs, this process ends.
     """
     if sys.platform == "linux":
-        _libc().prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        _load_libc().prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(0)
 
 
-class Orphans:
+class OrphanReaper:
     """The orphaned descendants of this process: those whose parent has died.
 
     They are found without a mark in their environment, and in any session.
@@ -51,31 +51,31 @@ class Orphans:
 
     def __init__(self) -> None:
         self._is_main_thread = threading.current_thread() is threading.main_thread()
-        self._earlier_children = _children()
+        self._earlier_children = _child_pids()
         if self._is_main_thread:
-            be_subreaper(True)
+            set_subreaper(True)
 
-    def reap(self, own_children: Collection[int]) -> None:
+    def reap_ended(self, own_children: Collection[int]) -> None:
         """Reap orphans that have ended. `own_children` are the pids of children that other code reaps."""
         with contextlib.suppress(ChildProcessError):
-            for pid in self._orphans() - set(own_children):
+            for pid in self._orphan_pids() - set(own_children):
                 os.waitpid(pid, os.WNOHANG)
 
-    def end(self) -> None:
+    def kill_all(self) -> None:
         """Kill all orphans, and the orphans that a killed orphan leaves. Then stop adopting orphans.
 
         When this is called, no child may be alive that is not an orphan.
         """
-        self._kill()
+        self._kill_orphans()
         if self._is_main_thread:
-            be_subreaper(False)
+            set_subreaper(False)
 
-    def _orphans(self) -> set[int]:
-        return _children() - self._earlier_children if self._is_main_thread else set()
+    def _orphan_pids(self) -> set[int]:
+        return _child_pids() - self._earlier_children if self._is_main_thread else set()
 
-    def _kill(self) -> None:
+    def _kill_orphans(self) -> None:
         for _ in range(_GENERATIONS_MAX):
-            orphans = self._orphans()
+            orphans = self._orphan_pids()
             if not orphans:
                 return
             for pid in orphans:
@@ -84,15 +84,15 @@ class Orphans:
                     os.waitpid(pid, 0)
 
 
-def be_subreaper(is_enabled: bool) -> None:
+def set_subreaper(is_enabled: bool) -> None:
     """Make this process the parent of its orphaned descendants, or stop doing so (prctl(2), Linux)."""
     if sys.platform == "linux":
-        _libc().prctl(_PR_SET_CHILD_SUBREAPER, int(is_enabled), 0, 0, 0)
+        _load_libc().prctl(_PR_SET_CHILD_SUBREAPER, int(is_enabled), 0, 0, 0)
 
 
-def bequeath_no_descriptors() -> None:
+def close_descriptors_on_exec() -> None:
     """Mark all open descriptors above 2 close-on-exec, so that programs do not inherit them (close_range(2))."""
-    libc = _libc()
+    libc = _load_libc()
     # glibc has close_range since 2.34.
     if not hasattr(libc, "close_range") or libc.close_range(3, 0xFFFFFFFF, _CLOSE_RANGE_CLOEXEC) != 0:
         for name in os.listdir("/dev/fd"):
@@ -101,11 +101,11 @@ def bequeath_no_descriptors() -> None:
 
 
 @functools.cache
-def _libc() -> ctypes.CDLL:
+def _load_libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
-def _children() -> set[int]:
+def _child_pids() -> set[int]:
     try:
         return set(map(int, Path(f"/proc/self/task/{os.getpid()}/children").read_bytes().split()))
     except OSError:
@@ -120,7 +120,7 @@ def start_process(
     The process gets only the descriptors in `inherited`, with the same numbers. The calling thread must live longer
     than the process: if the process calls `die_with_parent`, the kernel kills it when this thread ends.
     """
-    with starting_process():
+    with translating_start_errors():
         return subprocess.Popen(
             arguments,
             cwd=cwd,
@@ -145,7 +145,7 @@ def is_dead_child(pid: int) -> bool:
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
-def reap(process: subprocess.Popen[bytes]) -> int:
+def reap_killed(process: subprocess.Popen[bytes]) -> int:
     """Wait for a killed process and set its `returncode`. Return its peak resident memory in bytes: wait4(2).
 
     On Linux the peak of a child starts at the peak of its parent, so the value is never below the parent's peak. If
@@ -184,7 +184,7 @@ def kill_holder(pid: int, file: Path) -> bool:
     except OSError:
         return False
     try:
-        if not has_open(pid, file):
+        if not has_file_open(pid, file):
             return False
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(process, signal.SIGKILL)

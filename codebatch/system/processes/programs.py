@@ -41,7 +41,7 @@ def run_with_input(arguments: Sequence[str], directory: Path, data: bytes, *, se
     except (OSError, ValueError) as error:
         raise ProgramFailed(f"it cannot be started: {getattr(error, 'strerror', None) or error}") from error
     try:
-        output, error_output = _communicate(process, data, running_ns() + int(seconds * 1e9), seconds, bytes_max)
+        output, error_output = _exchange_data(process, data, running_ns() + int(seconds * 1e9), seconds, bytes_max)
     finally:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -59,7 +59,7 @@ def run_with_input(arguments: Sequence[str], directory: Path, data: bytes, *, se
     return output
 
 
-def _communicate(
+def _exchange_data(
     process: subprocess.Popen[bytes], data: bytes, end_ns: int, seconds: float, bytes_max: int
 ) -> tuple[bytes, bytes]:
     """Write `data` to the program.
@@ -90,11 +90,11 @@ def _communicate(
                 if key.fileobj is process.stdin:
                     unwritten = _write_available(selector, process.stdin, unwritten)
                 elif key.fileobj is process.stdout:
-                    _read(selector, process.stdout, output)
+                    _read_available(selector, process.stdout, output)
                     if len(output) > bytes_max:
                         raise ProgramFailed(f"it printed more than {bytes_max:,} bytes")
                 else:
-                    _read(selector, process.stderr, error_output)
+                    _read_available(selector, process.stderr, error_output)
                     del error_output[:-_TAIL_BYTES]
     while process.poll() is None:
         if running_ns() > end_ns:
@@ -122,7 +122,7 @@ def _write_available(selector: selectors.BaseSelector, pipe: IO[bytes], unwritte
     return unwritten
 
 
-def _read(selector: selectors.BaseSelector, pipe: IO[bytes], into: bytearray) -> None:
+def _read_available(selector: selectors.BaseSelector, pipe: IO[bytes], into: bytearray) -> None:
     try:
         piece = os.read(pipe.fileno(), _PIECE_BYTES)
     except BlockingIOError:

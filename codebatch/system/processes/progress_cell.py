@@ -13,18 +13,18 @@ import struct
 from pathlib import Path
 from typing import NamedTuple
 
-from codebatch.system.files.files import Files
+from codebatch.system.files.files import StoreFiles
 from codebatch.system.files.os_errors import wrap_write_errors
 
 CELL_BYTES = 4096
-_layout = struct.Struct("<QQQIIIBB")
-_TASK_OFFSET = _layout.size - 1
+_step_struct = struct.Struct("<QQQIIIBB")
+_TASK_OFFSET = _step_struct.size - 1
 NO_TASK = 255
-_child_layout = struct.Struct("<IxxxxQQQ")
+_child_struct = struct.Struct("<IxxxxQQQ")
 _CHILD_OFFSET = 64
 
 
-class Step(NamedTuple):
+class WorkerStep(NamedTuple):
     """A step of a worker: it executes items [item, end) of its unit's shard, since `since_ns` (running clock).
 
     Between units, `item` equals `end`. `items_done` and `records` are totals since the worker started. `unit` is the
@@ -47,7 +47,7 @@ class Step(NamedTuple):
         return (self.item, self.end) if self.item < self.end else None
 
 
-class Child(NamedTuple):
+class CommandProcess(NamedTuple):
     """The command that a worker runs: the pid and start time (clock ticks after boot) of its process, a session leader.
 
     `output_bytes` is the size of its output so far. `output_ns` is the time of its last output (running clock).
@@ -72,7 +72,7 @@ PHASE_NAMES = ("idle", "item", "batched", "commit", "lease", "project", "command
 class ProgressCell:
     """A progress cell, mapped into memory: a file of one page."""
 
-    def __init__(self, files: Files, path: Path, *, create: bool) -> None:
+    def __init__(self, files: StoreFiles, path: Path, *, create: bool) -> None:
         """Create a cell for writing, or map an existing cell for reading.
 
         Raises FileNotFoundError if the existing cell is missing or has another size. A new page is written in full
@@ -92,26 +92,26 @@ class ProgressCell:
         finally:
             os.close(fd)
 
-    def write(self, step: Step) -> None:
+    def write_step(self, step: WorkerStep) -> None:
         """Record the step that begins now."""
-        _layout.pack_into(self._map, 0, *step)
+        _step_struct.pack_into(self._map, 0, *step)
 
     def write_task(self, task: int) -> None:
         """Record the task of the step that begins now."""
         self._map[_TASK_OFFSET] = min(task, NO_TASK)
 
-    def write_child(self, child: Child) -> None:
+    def write_child(self, child: CommandProcess) -> None:
         """Record the command that runs now. A pid of 0 means none."""
-        _child_layout.pack_into(self._map, _CHILD_OFFSET, *child)
+        _child_struct.pack_into(self._map, _CHILD_OFFSET, *child)
 
-    def read_child(self) -> Child | None:
+    def read_child(self) -> CommandProcess | None:
         """Return the command that runs now, or None if no command runs."""
-        child = Child(*_child_layout.unpack_from(self._map, _CHILD_OFFSET))
+        child = CommandProcess(*_child_struct.unpack_from(self._map, _CHILD_OFFSET))
         return child if child.pid else None
 
-    def read(self) -> Step:
+    def read(self) -> WorkerStep:
         """Return the last recorded step."""
-        return Step(*_layout.unpack_from(self._map))
+        return WorkerStep(*_step_struct.unpack_from(self._map))
 
     def close(self) -> None:
         """Unmap the page."""

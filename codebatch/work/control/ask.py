@@ -13,8 +13,8 @@ import msgspec
 from codebatch.errors import InvalidInput
 from codebatch.model.work.question import CHOICES_MAX, QUESTION_TEXT_BYTES_MAX, ReportedQuestion
 
-LOOK_SECONDS = 0.1
-NOT_ANSWERED = 75
+ANSWER_POLL_SECONDS = 0.1
+EXIT_NOT_ANSWERED = 75
 """Exit status of `codebatch ask` if there is no answer yet (EX_TEMPFAIL in sysexits.h)."""
 
 
@@ -25,7 +25,7 @@ class _AnswerRow(msgspec.Struct, frozen=True):
     answer: str
 
 
-def ask(
+def ask_question(
     text: str,
     *,
     choices: Sequence[str] = (),
@@ -57,7 +57,7 @@ def ask(
     if len(choices) > CHOICES_MAX:
         raise InvalidInput(f"at most {CHOICES_MAX} choices are allowed, not {len(choices)}")
     place = Path(environ["CODEBATCH_QUESTION"])
-    answer = _answered_before(place.parent, environ.get("CODEBATCH_ANSWERS", ""), text, choices)
+    answer = _find_earlier_answer(place.parent, environ.get("CODEBATCH_ANSWERS", ""), text, choices)
     if answer is not None:
         return answer
     question = msgspec.json.encode(ReportedQuestion(text=text, choices=tuple(choices), is_human=human))
@@ -68,10 +68,10 @@ def ask(
         hidden.replace(place.parent / f"{name}.json" if wait else place)
     except OSError as error:
         raise InvalidInput(f"the task that asked the question has ended: {error.strerror}") from error
-    return _wait(place.parent / f"{name}.answer", sleep) if wait else None
+    return _wait_for_answer(place.parent / f"{name}.answer", sleep) if wait else None
 
 
-def _answered_before(directory: Path, answers: str, text: str, choices: Sequence[str]) -> str | None:
+def _find_earlier_answer(directory: Path, answers: str, text: str, choices: Sequence[str]) -> str | None:
     """Return the first recorded answer to the question that this attempt has not used. Record that it is used now.
 
     Return None if there is no such answer.
@@ -88,9 +88,9 @@ def _answered_before(directory: Path, answers: str, text: str, choices: Sequence
     return None
 
 
-def _wait(path: Path, sleep: Callable[[float], None]) -> str | None:
+def _wait_for_answer(path: Path, sleep: Callable[[float], None]) -> str | None:
     while path.parent.exists():
         with contextlib.suppress(OSError):
             return path.read_text(encoding="utf-8", errors="replace")
-        sleep(LOOK_SECONDS)
+        sleep(ANSWER_POLL_SECONDS)
     return None

@@ -12,12 +12,12 @@ import msgspec
 
 from codebatch.model.outcome import CommandReport
 from codebatch.model.work.command import CommandId
-from codebatch.scheduling.work.events import Conclusion
+from codebatch.scheduling.work.events import AttemptOutcome
 from codebatch.scheduling.work.request_log import AttemptStop
 from codebatch.store import layout
 from codebatch.store.batches.journal import Began, Ran, read_journal
-from codebatch.store.results.outcomes import Outcomes
-from codebatch.store.work.attempts import Attempts
+from codebatch.store.results.outcomes import OutcomeRegisters
+from codebatch.store.work.attempts import AttemptReader
 from codebatch.work.control.batches import WorkBatch
 from codebatch.work.control.requests import find_commands
 
@@ -57,13 +57,13 @@ def list_attempts(work_batch: WorkBatch, tasks: Sequence[str] = ()) -> list[Atte
     command.
     """
     batch = work_batch.batch
-    attempts = Attempts(batch.plan(), Outcomes(batch.files, batch.root))
+    attempts = AttemptReader(batch.plan(), OutcomeRegisters(batch.files, batch.root))
     began: dict[tuple[int, int, int], int] = {}
     durations: dict[tuple[int, int, int], Ran] = {}
     for line in read_journal(batch.files, batch.root):
         event = line.event
         if isinstance(event, Began | Ran) and event.epoch is not None:
-            item = attempts.places.item(event.shard, event.start)
+            item = attempts.places.item_at_place(event.shard, event.start)
             if item is not None and isinstance(event, Began):
                 began[item, event.round, event.epoch] = line.at_ns
             elif item is not None and isinstance(event, Ran):
@@ -94,19 +94,23 @@ def list_attempts(work_batch: WorkBatch, tasks: Sequence[str] = ()) -> list[Atte
                     number=None if journal_entry is None else journal_entry.tried + 1,
                     began_ns=began.get(place),
                     seconds=None if journal_entry is None else journal_entry.seconds,
-                    ended=_ended(conclusion, stopped, runs=runs, is_damaged=place in damaged),
+                    ended=_attempt_end_text(conclusion, stopped, runs=runs, is_damaged=place in damaged),
                     reason=None if conclusion is None else conclusion.reason,
                     exit_status=None if conclusion is None else conclusion.exit_status,
                     stopped=stopped,
                     memory_peak_bytes=(journal_entry.memory_peak_bytes or None) if journal_entry is not None else None,
                     report=None if conclusion is None else conclusion.said,
-                    log=batch.root / layout.LOGS / layout.log_name(*attempts.places.place(place[0]), *place[1:]),
+                    log=batch.root
+                    / layout.LOGS
+                    / layout.log_name(*attempts.places.place_of_item(place[0]), *place[1:]),
                 )
             )
     return attempt_infos
 
 
-def _ended(conclusion: Conclusion | None, stopped: AttemptStop | None, *, runs: bool, is_damaged: bool) -> str:
+def _attempt_end_text(
+    conclusion: AttemptOutcome | None, stopped: AttemptStop | None, *, runs: bool, is_damaged: bool
+) -> str:
     if runs:
         return "running"
     if conclusion is not None:

@@ -20,19 +20,19 @@ from codebatch.errors import (
 from codebatch.model.entry import display_path
 from codebatch.model.text.quantities import count_text, human_seconds
 from codebatch.model.work.event import instant_ns
-from codebatch.operations import Note, ignore_note
+from codebatch.operations import NoteCallback, ignore_note
 from codebatch.query.status.work_status import CommandStatus, WorkBatchStatus, read_work_status
 from codebatch.scheduling.lifecycle import BatchState, CommandState
 from codebatch.scheduling.work.estimate import Eta
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir, BatchKind, check_kind, iter_batches
+from codebatch.store.batches.batch_directory import BatchDir, BatchKind, check_kind, iter_batches
 from codebatch.store.batches.holders import has_live_holder
 from codebatch.store.batches.resolution import iter_project_batches, resolve_batch
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.work.events import EventReader
 from codebatch.system.clock import wall_ns
 
-NAMED_MAX = 5
+TASKS_NAMED_MAX = 5
 """Maximum number of commands or batches that a message names."""
 
 
@@ -102,8 +102,8 @@ class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
 
 def first_command_names(commands: list[CommandStatus]) -> str:
     """Return the names of the first NAMED_MAX commands, followed by the number of further commands."""
-    more = f" and {len(commands) - NAMED_MAX:,} more" if len(commands) > NAMED_MAX else ""
-    return ", ".join(command.id for command in commands[:NAMED_MAX]) + more
+    more = f" and {len(commands) - TASKS_NAMED_MAX:,} more" if len(commands) > TASKS_NAMED_MAX else ""
+    return ", ".join(command.id for command in commands[:TASKS_NAMED_MAX]) + more
 
 
 def load_work_batch(store: StoreDir, batch: BatchDir) -> WorkBatch:
@@ -112,7 +112,7 @@ def load_work_batch(store: StoreDir, batch: BatchDir) -> WorkBatch:
     return WorkBatch(store=store, batch=batch, standing=read_work_status(store, batch))
 
 
-def iter_work(store: StoreDir, note: Note = ignore_note) -> Iterator[WorkBatch]:
+def iter_work_batches(store: StoreDir, note: NoteCallback = ignore_note) -> Iterator[WorkBatch]:
     """Yield all readable work batches, the latest first. A damaged batch is skipped, with a note."""
     for batch in iter_batches(store, note, kind="work"):
         try:
@@ -121,7 +121,7 @@ def iter_work(store: StoreDir, note: Note = ignore_note) -> Iterator[WorkBatch]:
             note(f"{batch.id} skipped: {error.message}")
 
 
-def refuse_unnamed(batch: BatchDir) -> NoReturn:
+def refuse_unnamed_batch(batch: BatchDir) -> NoReturn:
     """Raise the InvalidInput for a user who named a store but not the batch to resume.
 
     In a named store, commands run again only if the user also names their batch.
@@ -132,10 +132,10 @@ def refuse_unnamed(batch: BatchDir) -> NoReturn:
     )
 
 
-def resolve_live(
+def resolve_live_batch(
     store: StoreDir,
     reference: str | None,
-    note: Note = ignore_note,
+    note: NoteCallback = ignore_note,
     *,
     kind: BatchKind = "work",
     else_latest: bool = False,
@@ -158,9 +158,10 @@ def resolve_live(
         elsewhere = [batch for batch in iter_batches(store, kind=kind) if has_live_holder(batch)]
         if elsewhere:
             batches_text = ", ".join(
-                f"{candidate.id} ({display_path(candidate.about.project_root)})" for candidate in elsewhere[:NAMED_MAX]
+                f"{candidate.id} ({display_path(candidate.about.project_root)})"
+                for candidate in elsewhere[:TASKS_NAMED_MAX]
             )
             hint = f"running in other projects: {batches_text}; give one with --batch"
         raise UnknownId(f"no{of_commands} batch of this project is running", hint=hint)
-    batches_text = ", ".join(batch.id for batch in live[:NAMED_MAX])
+    batches_text = ", ".join(batch.id for batch in live[:TASKS_NAMED_MAX])
     raise AmbiguousId(f"{len(live)}{of_commands} batches of this project are running: {batches_text}", hint=hint)

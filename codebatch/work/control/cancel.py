@@ -7,27 +7,27 @@ import time
 from codebatch.errors import BatchRunning
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.request import Cancel
-from codebatch.operations import Note
-from codebatch.operations.runs.requests import request
+from codebatch.operations import NoteCallback
+from codebatch.operations.runs.requests import append_request
 from codebatch.query.status.batch_status import CurrentState, read_current_state
 from codebatch.scheduling.lifecycle import BatchState, CommandState
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir, check_kind
+from codebatch.store.batches.batch_directory import BatchDir, check_kind
 from codebatch.store.batches.holders import HolderFile, LeaseReader
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.system.host import is_this_machine
-from codebatch.system.processes.proc import stat
+from codebatch.system.processes.proc import process_stat
 from codebatch.system.processes.processes import kill_holder
 from codebatch.work.control.batches import WorkBatch, load_work_batch
 from codebatch.work.control.listener import WorkListener
 from codebatch.work.control.run import run_to_completion
 from codebatch.work.control.trust import check_trusted
 
-LOOK_SECONDS = 0.05
+END_POLL_SECONDS = 0.05
 POLLS_BETWEEN_REPORTS = 20
 POLLS_UNTIL_HINT = 60
 """Number of polls after which a note tells the user how to end the process that the cancellation waits for."""
-KILLS_MAX = 100
+KILL_ROUNDS_MAX = 100
 """Maximum number of rounds in which processes are searched and killed. Killed processes may have started others."""
 
 
@@ -57,7 +57,7 @@ def cancel_batch(
     if _has_no_open_work(before):
         return before
     attempts = {each.id: each.epoch for each in before.standing.commands if each.holder is not None}
-    request(batch, Cancel(grace_seconds=grace_seconds, attempts=attempts))
+    append_request(batch, Cancel(grace_seconds=grace_seconds, attempts=attempts))
     if is_forced:
         _kill_holders(batch, listener.note)
     if waits:
@@ -76,11 +76,13 @@ def cancel_analysis(
     status = read_current_state(batch)
     if status.state.is_final and not status.holders:
         return status
-    request(batch, Cancel())
+    append_request(batch, Cancel())
     if is_forced:
         _kill_holders(batch, listener.note)
-    waiting = _Waiting(batch, listener)
-    while waits and (live := [holder for holder, is_live in LeaseReader(batch.files, batch.root).holders() if is_live]):
+    waiting = _EndWait(batch, listener)
+    while waits and (
+        live := [holder for holder, is_live in LeaseReader(batch.files, batch.root).read_holders() if is_live]
+    ):
         waiting.wait_for(live[0], ())
     return read_current_state(batch)
 
@@ -108,14 +110,14 @@ def _wait_for_end(store: StoreDir, batch: BatchDir, listener: WorkListener) -> N
 
 def _wait_for_leader(store: StoreDir, batch: BatchDir, listener: WorkListener) -> None:
     reader = LeaseReader(batch.files, batch.root)
-    waiting = _Waiting(batch, listener)
-    while (leader := reader.leader()[1]) is not None:
+    waiting = _EndWait(batch, listener)
+    while (leader := reader.read_leader()[1]) is not None:
         is_told = waiting.is_report_due
         running = load_work_batch(store, batch).commands_in(CommandState.RUNNING) if is_told else ()
         waiting.wait_for(leader, tuple(command.id for command in running))
 
 
-class _Waiting:
+class _EndWait:
     """A wait for the processes of a batch.
 
     It regularly reports which process and tasks it waits for. After a while, it reports how to end this process.
@@ -137,28 +139,28 @@ class _Waiting:
         if self.is_report_due:
             self._listener.waiting(running, process)
         if self._polls == POLLS_UNTIL_HINT:
-            self._listener.note(f"still waiting for {process}: {self._how_to_end(holder)}")
+            self._listener.note(f"still waiting for {process}: {self._end_hint(holder)}")
         self._polls += 1
-        time.sleep(LOOK_SECONDS)
+        time.sleep(END_POLL_SECONDS)
 
-    def _how_to_end(self, holder: HolderFile) -> str:
+    def _end_hint(self, holder: HolderFile) -> str:
         force = f"kill it with: codebatch cancel --force --batch {self._batch.id}"
         if not is_this_machine(holder.host):
             return f"the process runs on another machine; run there: codebatch cancel --force --batch {self._batch.id}"
-        process = stat(holder.pid)
+        process = process_stat(holder.pid)
         if process is not None and process.is_stopped:
             return f"the process is suspended; continue it with: kill -CONT {holder.pid}; or {force}"
         return f"the process is still running; {force}"
 
 
-def _kill_holders(batch: BatchDir, note: Note) -> None:
+def _kill_holders(batch: BatchDir, note: NoteCallback) -> None:
     """Send SIGKILL to all processes of the batch on this machine: first to the coordinator, then to the workers."""
     reader = LeaseReader(batch.files, batch.root)
-    for _ in range(KILLS_MAX):
-        live = [holder for holder, is_live in reader.holders() if is_live and is_this_machine(holder.host)]
+    for _ in range(KILL_ROUNDS_MAX):
+        live = [holder for holder, is_live in reader.read_holders() if is_live and is_this_machine(holder.host)]
         for holder in sorted(live, key=lambda holder: holder.role != "coordinator"):
             if kill_holder(holder.pid, batch.root / layout.HOLDERS / holder.holder):
                 note(f"killed {holder.role} {holder.holder}, process {holder.pid}")
         if not live:
             return
-        time.sleep(LOOK_SECONDS)
+        time.sleep(END_POLL_SECONDS)

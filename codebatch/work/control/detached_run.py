@@ -9,27 +9,29 @@ import time
 from pathlib import Path
 
 from codebatch.errors import BatchIncomplete
-from codebatch.operations.project.stores import StorePlace
-from codebatch.store.batches.batches import BatchDir
+from codebatch.operations.project.stores import StoreLocator
+from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.holders import LeaseReader
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.work.control.batches import WorkBatch, load_work_batch
 from codebatch.work.control.listener import WorkListener
 from codebatch.work.control.run import make_batch
 from codebatch.work.definition.settings import WorkOptions
 
-_LOOK_SECONDS = 0.02
+_START_POLL_SECONDS = 0.02
 _START_SECONDS_MAX = 60.0
 
 # Python would search the current directory first for modules. It may contain untrusted modules, so it is removed from
 # the path.
-_MAIN = "import sys; sys.path[:1] = sys.path[:1] if sys.path[0] else []; from codebatch.__main__ import main; main()"
+_MAIN_CODE = (
+    "import sys; sys.path[:1] = sys.path[:1] if sys.path[0] else []; from codebatch.__main__ import main; main()"
+)
 
 
 def run_detached(
     paths: tuple[Path, ...],
     options: WorkOptions,
-    place: StorePlace,
+    place: StoreLocator,
     *,
     is_parallel: bool = False,
     is_trusted: bool = False,
@@ -52,21 +54,21 @@ def _start_coordinator(store: StoreDir, batch: BatchDir, *, is_trusted: bool) ->
     reader = LeaseReader(batch.files, batch.root)
     with tempfile.TemporaryFile() as stderr_file:
         process = subprocess.Popen(
-            [sys.executable, "-c", _MAIN, *words, *(["--trust"] if is_trusted else [])],
+            [sys.executable, "-c", _MAIN_CODE, *words, *(["--trust"] if is_trusted else [])],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=stderr_file,
             start_new_session=True,
         )
         deadline = time.monotonic() + _START_SECONDS_MAX
-        while reader.leader()[0] == 0:
+        while reader.read_leader()[0] == 0:
             if process.poll() is not None or time.monotonic() > deadline:
                 stderr_file.seek(0)
                 printed = stderr_file.read().decode("utf-8", "replace").splitlines()
                 why = _first_with_prefix(printed, "error: ") or "without an error message"
                 hint = _first_with_prefix(printed, "hint: ") or f"start it with: codebatch resume --batch {batch.id}"
                 raise BatchIncomplete(f"batch {batch.id} was created but did not start: {why}", hint=hint)
-            time.sleep(_LOOK_SECONDS)
+            time.sleep(_START_POLL_SECONDS)
         # The process outlives its parent, so its real return code is never read. Without a return code, Python would
         # issue a ResourceWarning.
         process.returncode = 0

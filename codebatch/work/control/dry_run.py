@@ -8,19 +8,19 @@ from pathlib import Path
 
 import msgspec
 
-from codebatch.coordinator.work.duration_estimates import DefinedCommand, Estimator
+from codebatch.coordinator.work.duration_estimates import DefinedCommand, DurationEstimator
 from codebatch.model.digest import digest_bytes
 from codebatch.model.work.command import encode_command
-from codebatch.operations.project.stores import StorePlace
+from codebatch.operations.project.stores import StoreLocator
 from codebatch.scheduling.work.command_plan import make_command_plan
-from codebatch.scheduling.work.makespan import schedule
-from codebatch.store.work.durations import Durations, program_name
+from codebatch.scheduling.work.makespan import schedule_items
+from codebatch.store.work.durations import CommandDurations, program_name
 from codebatch.work.control.run import list_files
 from codebatch.work.definition.settings import WorkOptions
 from codebatch.work.definition.work_list import WorkList
 
 
-class RehearsedTask(msgspec.Struct, frozen=True, kw_only=True):
+class DryRunTask(msgspec.Struct, frozen=True, kw_only=True):
     """A task and its expected start: seconds after the start of the first task, and the slot, counted from 1.
 
     `seconds` is the expected duration of the task, or null if unknown. A task of unknown duration is planned with a
@@ -36,7 +36,7 @@ class RehearsedTask(msgspec.Struct, frozen=True, kw_only=True):
     after: tuple[str, ...]
 
 
-class Rehearsal(msgspec.Struct, frozen=True, kw_only=True):
+class DryRunAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch work run --dry-run`: the tasks in the order in which they would start.
 
     - `makespan_seconds`: the expected duration, or null if no task has a known duration.
@@ -48,32 +48,32 @@ class Rehearsal(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     strategy: str
     max_parallel: int
-    tasks: tuple[RehearsedTask, ...]
+    tasks: tuple[DryRunTask, ...]
     makespan_seconds: float | None
     range_seconds: tuple[float, float, float] | None
     without_estimate: int
     notes: tuple[str, ...]
 
 
-def rehearse(paths: tuple[Path, ...], options: WorkOptions, place: StorePlace) -> Rehearsal:
+def dry_run(paths: tuple[Path, ...], options: WorkOptions, place: StoreLocator) -> DryRunAnswer:
     """Return the schedule that `run_files` would be expected to produce. Raises CodebatchError.
 
     Durations are estimated from earlier batches, if the store exists.
     """
     listed = list_files(paths, options, place)
     work = listed.work
-    estimator = _estimator(listed, place)
+    estimator = _make_estimator(listed, place)
     items = sorted(work.order)
     seconds = [estimator.expected(item) for item in range(len(items))]
     is_known = any(estimate is not None for estimate in seconds)
-    agenda = make_command_plan(work, items, seconds=estimator.lengths if is_known else ())
-    placed = schedule(agenda, dict(enumerate(estimator.lengths)))
-    forecast = estimator.forecast(agenda, range(len(items)), {})
+    agenda = make_command_plan(work, items, seconds=estimator.estimated_seconds if is_known else ())
+    placed = schedule_items(agenda, dict(enumerate(estimator.estimated_seconds)))
+    forecast = estimator.make_forecast(agenda, range(len(items)), {})
     waits: dict[str, dict[str, list[str]]] = {"needs": {}, "after": {}}
     for edge in work.edges:
         waits[edge.kind].setdefault(edge.task, []).append(edge.on)
     tasks = tuple(
-        RehearsedTask(
+        DryRunTask(
             task=items[task.item],
             title=work.titles.get(items[task.item], ""),
             slot=task.slot + 1,
@@ -84,7 +84,7 @@ def rehearse(paths: tuple[Path, ...], options: WorkOptions, place: StorePlace) -
         )
         for task in placed
     )
-    return Rehearsal(
+    return DryRunAnswer(
         source=work.source,
         strategy=work.strategy,
         max_parallel=work.max_parallel,
@@ -98,12 +98,12 @@ def rehearse(paths: tuple[Path, ...], options: WorkOptions, place: StorePlace) -
     )
 
 
-def _estimator(listed: WorkList, place: StorePlace) -> Estimator:
+def _make_estimator(listed: WorkList, place: StoreLocator) -> DurationEstimator:
     commands = sorted(listed.commands, key=lambda command: command.id)
     defined = [
         DefinedCommand(command.id, digest_bytes(encode_command(command)), functools.partial(program_name, command))
         for command in commands
     ]
     place = place.for_directory(Path(os.fsdecode(listed.work.root)))
-    store = place.open() if place.exists() else None
-    return Estimator(Durations(store, listed.work.root), listed.work, defined)
+    store = place.open() if place.has_store() else None
+    return DurationEstimator(CommandDurations(store, listed.work.root), listed.work, defined)

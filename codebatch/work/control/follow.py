@@ -12,23 +12,23 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from codebatch.errors import InvalidInput
-from codebatch.model.work.event import BEGINNING, AnyEvent, BatchDrained, BatchEnded, Cursor, parse_cursor
+from codebatch.model.work.event import FIRST_CURSOR, AnyEvent, BatchDrained, BatchEnded, EventCursor, parse_cursor
 from codebatch.operations.runs.events import AnalysisFollower, BatchActivity
 from codebatch.scheduling.lifecycle import CommandState
-from codebatch.store.batches.batches import BatchDir, is_work
+from codebatch.store.batches.batch_directory import BatchDir, is_work
 from codebatch.store.batches.holders import LeaseReader
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.work.events import EventReader
 from codebatch.work.control.batches import load_work_batch
 
 POLL_SECONDS = 0.1
-LOOK_SECONDS = 1.0
-_SILENCE_SECONDS = 12.0
+ACTIVITY_CHECK_SECONDS = 1.0
+_SILENCE_SECONDS_MAX = 12.0
 """Seconds without events after which the states are read from disk.
 
 A coordinator writes an event at least every 5 s, so it is then probably dead.
 """
-_SHARE = 20
+_READING_TIME_SHARE = 20
 """Reading the states takes at most 1/_SHARE of the time of a follower."""
 
 
@@ -45,15 +45,15 @@ class BatchFollower(Protocol):
         """
 
 
-def parse_cursor_option(text: str | None) -> Cursor:
+def parse_cursor_option(text: str | None) -> EventCursor:
     """Return the cursor that a text represents. For None, return the beginning. Raises InvalidInput."""
-    cursor = BEGINNING if text is None else parse_cursor(text)
+    cursor = FIRST_CURSOR if text is None else parse_cursor(text)
     if cursor is None:
         raise InvalidInput(f"{text!r} is not a cursor", hint="use the `cursor` of an event, for example 1.42")
     return cursor
 
 
-def make_follower(store: StoreDir, batch: BatchDir, since: Cursor = BEGINNING) -> BatchFollower:
+def make_follower(store: StoreDir, batch: BatchDir, since: EventCursor = FIRST_CURSOR) -> BatchFollower:
     """Return a follower of a batch. It yields the events after the cursor `since`. Raises StoreCorrupt."""
     return WorkFollower(store, batch, since) if is_work(batch) else AnalysisFollower(batch, since)
 
@@ -77,8 +77,8 @@ def iter_followed_events(
         last_event_at = now if events else last_event_at
         last = events[-1] if events else last
         if (events and isinstance(last, BatchEnded | BatchDrained)) or now >= next_look:
-            activity = followed.read_activity(closely=now - last_event_at > _SILENCE_SECONDS)
-            next_look = now + max(LOOK_SECONDS, _SHARE * (time.monotonic() - now))
+            activity = followed.read_activity(closely=now - last_event_at > _SILENCE_SECONDS_MAX)
+            next_look = now + max(ACTIVITY_CHECK_SECONDS, _READING_TIME_SHARE * (time.monotonic() - now))
             is_idle = not activity.is_conducted and not activity.orphaned_commands
             is_sure = was_idle or (activity.is_over and isinstance(last, BatchEnded))
             if is_idle and is_sure and (activity.is_over or not keeps):
@@ -88,7 +88,7 @@ def iter_followed_events(
             # This is also true for a short time between two leases, and before the last event is written. So check
             # again soon.
             if is_idle:
-                next_look = min(next_look, now + LOOK_SECONDS / 2)
+                next_look = min(next_look, now + ACTIVITY_CHECK_SECONDS / 2)
             was_idle = is_idle
             yield activity
         yield None
@@ -98,7 +98,7 @@ def iter_followed_events(
 class WorkFollower:
     """The follower of a work batch. It implements BatchFollower."""
 
-    def __init__(self, store: StoreDir, batch: BatchDir, since: Cursor) -> None:
+    def __init__(self, store: StoreDir, batch: BatchDir, since: EventCursor) -> None:
         self._store = store
         self._batch = batch
         self._reader = EventReader(batch.files, batch.root, since)
@@ -108,7 +108,7 @@ class WorkFollower:
         return self._reader.read()
 
     def read_activity(self, *, closely: bool) -> BatchActivity:
-        if not closely and self._leases.leader()[1] is not None:
+        if not closely and self._leases.read_leader()[1] is not None:
             return BatchActivity(is_conducted=True)
         work_batch = load_work_batch(self._store, self._batch)
         status = work_batch.standing

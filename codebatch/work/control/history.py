@@ -9,31 +9,31 @@ from pathlib import Path
 from codebatch.errors import BatchRemoved, StoreCorrupt, StoreNotFound
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.request import Answer
-from codebatch.operations import Note, ignore_note
-from codebatch.operations.project.stores import StorePlace
+from codebatch.operations import NoteCallback, ignore_note
+from codebatch.operations.project.stores import StoreLocator
 from codebatch.query.status.work_status import CommandStatus
 from codebatch.scheduling.lifecycle import CommandState
-from codebatch.store.batches.batches import iter_batches
+from codebatch.store.batches.batch_directory import iter_batches
 from codebatch.store.batches.resolution import resolve_batch
-from codebatch.store.batches.store import StoreDir
-from codebatch.store.work.requests import Requests
+from codebatch.store.batches.store_directory import StoreDir
+from codebatch.store.work.requests import RequestStore
 from codebatch.store.work.work_batches import CommandDefinitions, read_work
 from codebatch.work.control.batches import WorkBatch, load_work_batch
 from codebatch.work.definition.definitions import TaskDefinition, explicit_needs
-from codebatch.work.definition.selection import FormerTasks, ListIdentity, PreviousTask
+from codebatch.work.definition.selection import ListIdentity, PreviousTask, PreviousTasks
 from codebatch.work.definition.work_list import list_identity
 
-_ENDED = (CommandState.DONE, CommandState.FAILED, CommandState.RUNNING, CommandState.BLOCKED)
+_ENDED_STATES = (CommandState.DONE, CommandState.FAILED, CommandState.RUNNING, CommandState.BLOCKED)
 
 
 def read_previous_tasks(
-    place: StorePlace,
+    place: StoreLocator,
     batch_reference: str | None,
     identity: ListIdentity,
     definitions: Mapping[CommandId, TaskDefinition],
     *,
-    note: Note = ignore_note,
-) -> FormerTasks:
+    note: NoteCallback = ignore_note,
+) -> PreviousTasks:
     """Return the earlier outcome of each task of a list.
 
     If `batch_reference` is given and its batch has the task, the outcome is taken from this batch. Otherwise, it is
@@ -41,35 +41,38 @@ def read_previous_tasks(
 
     Raises CodebatchError if the batch `batch_reference` is invalid. Other damaged batches are skipped, with a note.
     """
-    former: dict[CommandId, PreviousTask] = {}
+    previous_tasks: dict[CommandId, PreviousTask] = {}
     try:
         store = place.for_directory(Path(os.fsdecode(identity.root))).open()
     except StoreNotFound:
         if batch_reference is not None:
             raise
-        return former
+        return previous_tasks
     if batch_reference is not None:
         _add_tasks(
-            former, load_work_batch(store, resolve_batch(store, batch_reference, kind="work")), definitions, is_of=True
+            previous_tasks,
+            load_work_batch(store, resolve_batch(store, batch_reference, kind="work")),
+            definitions,
+            is_named_batch=True,
         )
-    add_previous_tasks(former, store, identity, definitions, note=note)
-    return former
+    add_previous_tasks(previous_tasks, store, identity, definitions, note=note)
+    return previous_tasks
 
 
 def add_previous_tasks(
-    former: dict[CommandId, PreviousTask],
+    previous_tasks: dict[CommandId, PreviousTask],
     store: StoreDir,
     identity: ListIdentity,
     definitions: Mapping[CommandId, TaskDefinition],
     *,
-    note: Note = ignore_note,
+    note: NoteCallback = ignore_note,
 ) -> None:
-    """Add to `former` the outcomes of tasks that it lacks.
+    """Add to `previous_tasks` the outcomes of tasks that it lacks.
 
     They are taken from the batches of a list, the latest first.
     """
     for batch in iter_batches(store, note, kind="work"):
-        missing = definitions.keys() - former.keys()
+        missing = definitions.keys() - previous_tasks.keys()
         if not missing:
             return
         if batch.about.sources != (identity.root,):
@@ -79,7 +82,7 @@ def add_previous_tasks(
             if _is_same_list(list_identity(work), identity) and not missing.isdisjoint(
                 (*work.order, *work.done_before)
             ):
-                _add_tasks(former, load_work_batch(store, batch), definitions, is_of=False)
+                _add_tasks(previous_tasks, load_work_batch(store, batch), definitions, is_named_batch=False)
         except (BatchRemoved, StoreCorrupt) as error:
             note(f"{batch.id} skipped: {error.message}")
 
@@ -90,27 +93,29 @@ def _is_same_list(first: ListIdentity, second: ListIdentity) -> bool:
 
 
 def _add_tasks(
-    former: dict[CommandId, PreviousTask],
+    previous_tasks: dict[CommandId, PreviousTask],
     work_batch: WorkBatch,
     definitions: Mapping[CommandId, TaskDefinition],
     *,
-    is_of: bool,
+    is_named_batch: bool,
 ) -> None:
     work, batch = work_batch.standing.work, work_batch.batch
     stored = CommandDefinitions(work_batch.store, batch)
     needs = explicit_needs((*work.edges, *work.satisfied_needs), work.inferred)
     answered = frozenset(_answered_commands(work_batch))
     for status in work_batch.standing.commands:
-        if status.id not in definitions or status.id in former:
+        if status.id not in definitions or status.id in previous_tasks:
             continue
         is_done = status.state is CommandState.DONE
         definition = _definition_when_done(stored, status, needs, definitions[status.id]) if is_done else ""
         is_current = is_done and definition == definitions[status.id].digest
-        former[status.id] = PreviousTask(status.state, definition, is_current, status.id in answered, batch.id, is_of)
+        previous_tasks[status.id] = PreviousTask(
+            status.state, definition, is_current, status.id in answered, batch.id, is_named_batch
+        )
     for id_, digest in work.done_before.items():
-        if id_ in definitions and id_ not in former:
+        if id_ in definitions and id_ not in previous_tasks:
             is_current = digest == definitions[id_].digest
-            former[id_] = PreviousTask(CommandState.DONE, digest, is_current, False, batch.id, False)
+            previous_tasks[id_] = PreviousTask(CommandState.DONE, digest, is_current, False, batch.id, False)
 
 
 def _definition_when_done(
@@ -125,14 +130,14 @@ def _definition_when_done(
     definition. If both definitions are equal, the stored one is not read.
     """
     round_ = max(task.ended, 1)
-    command = now.command if stored.is_same(now.command, round_) else stored.read(task.id, round_)
+    command = now.command if stored.is_unchanged(now.command, round_) else stored.read(task.id, round_)
     return TaskDefinition(command, needs.get(task.id, frozenset())).digest
 
 
 def _answered_commands(work_batch: WorkBatch) -> Iterator[CommandId]:
     """Yield the commands whose question was answered and that have not started again since the answer."""
-    rounds = {status.id: status.round for status in work_batch.standing.commands if status.state not in _ENDED}
-    for request in Requests(work_batch.batch.files, work_batch.batch.root).read() if rounds else ():
+    rounds = {status.id: status.round for status in work_batch.standing.commands if status.state not in _ENDED_STATES}
+    for request in RequestStore(work_batch.batch.files, work_batch.batch.root).read() if rounds else ():
         body = request.body
         if (
             isinstance(body, Answer)

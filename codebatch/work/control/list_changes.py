@@ -15,18 +15,18 @@ from codebatch.errors import CodebatchError, InvalidInput, NothingToDo, StoreCor
 from codebatch.model.text.quantities import count_text
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.request import Reload, Skip
-from codebatch.model.work.work_batch import NO_POLICY, EdgeKind, InferredEdge, Work, WorkEdge
-from codebatch.operations.runs.requests import request
+from codebatch.model.work.work_batch import DEFAULT_POLICY, EdgeKind, InferredEdge, Work, WorkEdge
+from codebatch.operations.runs.requests import append_request
 from codebatch.query.status.work_status import CommandStatus
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store.work.work_batches import CommandDefinitions
 from codebatch.work.control.batches import WorkBatch
 from codebatch.work.control.listener import WorkListener
-from codebatch.work.definition.files import STDIN_NAME
-from codebatch.work.definition.problems import Problems
+from codebatch.work.definition.problems import DefinitionProblems
 from codebatch.work.definition.selection import abbreviated_ids
 from codebatch.work.definition.settings import WorkOptions
 from codebatch.work.definition.validation import check_cycles
+from codebatch.work.definition.work_files import STANDARD_INPUT_NAME
 from codebatch.work.definition.work_list import WorkList, read_work_files
 
 _SELECTING_OPTIONS = ("tasks", "only", "tags", "unfinished", "blocked", "of", "is_strict")
@@ -62,7 +62,7 @@ class ListChanges(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the task list is unchanged."""
         return self == NO_CHANGES
 
-    def described(self, *, reloaded: bool = False) -> Iterator[str]:
+    def iter_descriptions(self, *, reloaded: bool = False) -> Iterator[str]:
         """Yield a text for each kind of change.
 
         If `reloaded` is set, the changes that a reload has just applied are left out.
@@ -86,10 +86,10 @@ def list_changes(work_batch: WorkBatch) -> ListChanges:
     Nothing is run or written, and standard input is not read.
     """
     work = work_batch.standing.work
-    if STDIN_NAME.encode() in work.origin.files:
+    if STANDARD_INPUT_NAME.encode() in work.origin.files:
         return NO_CHANGES
     try:
-        return _compare(work_batch, _reread_list(work, infers=False))
+        return _compare_lists(work_batch, _reread_list(work, infers=False))
     except (CodebatchError, OSError) as error:
         return ListChanges(problem=str(error))
 
@@ -106,8 +106,8 @@ def warn_about_changes(work_batch: WorkBatch, listener: WorkListener) -> ListCha
             f"cannot compare batch {id_} with task list {source}, so the batch keeps its definitions: {changes.problem}"
         )
     elif not changes.is_nothing:
-        listener.warn(f"{source} has changed since batch {id_} was made: {'; '.join(changes.described())}")
-        is_reloadable = changes.changed or _unfinished(work_batch, changes.removed)
+        listener.warn(f"{source} has changed since batch {id_} was made: {'; '.join(changes.iter_descriptions())}")
+        is_reloadable = changes.changed or _unfinished_commands(work_batch, changes.removed)
         command = f"codebatch resume --reload --batch {id_}" if is_reloadable else "codebatch work run --unfinished"
         until = "" if work_batch.standing.coordinator is None else " once the batch has ended"
         listener.warn(f"the batch keeps its definitions; to use the new definitions{until}: {command}")
@@ -124,7 +124,7 @@ def reload_list(work_batch: WorkBatch, listener: WorkListener, *, is_forced: boo
     case.
     """
     work, id_ = work_batch.standing.work, work_batch.batch.id
-    if STDIN_NAME.encode() in work.origin.files:
+    if STANDARD_INPUT_NAME.encode() in work.origin.files:
         raise InvalidInput(
             f"the task list of batch {id_} came from standard input and cannot be read again",
             hint=_other_changes_hint(),
@@ -134,16 +134,16 @@ def reload_list(work_batch: WorkBatch, listener: WorkListener, *, is_forced: boo
         listener.note(note)
     if not listener.agrees(listed.work, listed.rejected_edges):
         raise NothingToDo("aborted: inferred dependencies were rejected")
-    changes = _compare(work_batch, listed)
+    changes = _compare_lists(work_batch, listed)
     chosen = {*changes.changed, *(changes.done_and_changed if is_forced else ())}
     running = {status.id for status in work_batch.standing.commands if status.holder is not None}
     reloaded = [status for status in work_batch.standing.commands if status.id in chosen - running]
     if reloaded:
-        request(work_batch.batch, _reload(work_batch, listed, reloaded))
+        append_request(work_batch.batch, _make_reload(work_batch, listed, reloaded))
         listener.warn(f"tasks reloaded from {work.source}: {abbreviated_ids([status.id for status in reloaded])}")
-    removed = _unfinished(work_batch, {*changes.removed} - running)
+    removed = _unfinished_commands(work_batch, {*changes.removed} - running)
     for status in removed:
-        request(work_batch.batch, Skip(task=status.id, round=status.round, marked_done=True))
+        append_request(work_batch.batch, Skip(task=status.id, round=status.round, marked_done=True))
     if removed:
         listener.warn(
             f"tasks marked as done, because {work.source} no longer contains them: "
@@ -152,12 +152,12 @@ def reload_list(work_batch: WorkBatch, listener: WorkListener, *, is_forced: boo
     if still := sorted(running.intersection((*chosen, *changes.removed))):
         listener.warn(f"tasks not reloaded, because they are still running: {abbreviated_ids(still)}")
     remaining = msgspec.structs.replace(changes, done_and_changed=() if is_forced else changes.done_and_changed)
-    if not_adopted := "; ".join(remaining.described(reloaded=True)):
+    if not_adopted := "; ".join(remaining.iter_descriptions(reloaded=True)):
         listener.warn(f"changes not reloaded: {not_adopted}; to use these changes: codebatch work run --unfinished")
     return changes
 
 
-def _unfinished(work_batch: WorkBatch, ids: Collection[CommandId]) -> list[CommandStatus]:
+def _unfinished_commands(work_batch: WorkBatch, ids: Collection[CommandId]) -> list[CommandStatus]:
     """Return the commands with these IDs that are not done."""
     return [
         status for status in work_batch.standing.commands if status.id in ids and status.state is not CommandState.DONE
@@ -171,19 +171,19 @@ def _other_changes_hint() -> str:
 def _reread_list(work: Work, *, infers: bool) -> WorkList:
     """Read the complete task list of a batch again, with the options of the batch. Raises CodebatchError."""
     options_given = {name: value for name, value in work.origin.options.items() if name not in _SELECTING_OPTIONS}
-    options = _options(options_given if infers else {**options_given, "infer": False})
+    options = _convert_options(options_given if infers else {**options_given, "infer": False})
     paths = [Path(os.fsdecode(path)) for path in work.origin.files]
     return read_work_files(paths, overrides=options, here=Path(os.fsdecode(work.origin.directory)))
 
 
-def _options(options_given: Mapping[str, object]) -> WorkOptions:
+def _convert_options(options_given: Mapping[str, object]) -> WorkOptions:
     try:
         return msgspec.convert(options_given, WorkOptions)
     except msgspec.ValidationError as error:
         raise StoreCorrupt(f"the options of the batch cannot be read: {error}") from error
 
 
-def _compare(work_batch: WorkBatch, listed: WorkList) -> ListChanges:
+def _compare_lists(work_batch: WorkBatch, listed: WorkList) -> ListChanges:
     work, now = work_batch.standing.work, listed.work
     stored = CommandDefinitions(work_batch.store, work_batch.batch)
     batch_ids = {*work.order}
@@ -197,8 +197,8 @@ def _compare(work_batch: WorkBatch, listed: WorkList) -> ListChanges:
         if definition is None:
             removed.append(status.id)
         elif (
-            not stored.is_same(definition.command, _effective_round(status))
-            or now.policy(status.id) != work.policy(status.id)
+            not stored.is_unchanged(definition.command, _effective_round(status))
+            or now.task_policy(status.id) != work.task_policy(status.id)
             or waits_now.get(status.id) != waits_then.get(status.id)
         ):
             changed[is_done].append(status.id)
@@ -207,7 +207,7 @@ def _compare(work_batch: WorkBatch, listed: WorkList) -> ListChanges:
         changed=tuple(changed[False]),
         removed=tuple(removed),
         done_and_changed=tuple(changed[True]),
-        added=_added(work, listed),
+        added=_added_tasks(work, listed),
         settings=tuple(name for name in settings if getattr(now, name) != getattr(work, name)),
     )
 
@@ -238,21 +238,21 @@ def _written_dependencies(
     return {task: frozenset(on) for task, on in waits.items()}
 
 
-def _added(work: Work, listed: WorkList) -> tuple[CommandId, ...]:
+def _added_tasks(work: Work, listed: WorkList) -> tuple[CommandId, ...]:
     """Return the tasks that a new batch of the current list would have but this batch does not have."""
     chooses = {name: value for name, value in work.origin.options.items() if name in ("tasks", "only", "tags")}
     # The batch does not record which of its unselected tasks were blocked when it was made.
     if "blocked" in work.origin.options:
         return ()
     try:
-        ids = listed.choice.choose(_options(chooses), {}).ids
+        ids = listed.choice.choose(_convert_options(chooses), {}).ids
     except CodebatchError:  # A task that was selected by name no longer exists, so the selection cannot be repeated.
         return ()
     batch_ids = {*work.order, *work.done_before}
     return tuple(id_ for id_ in listed.work.order if id_ in ids and id_ not in batch_ids)
 
 
-def _reload(work_batch: WorkBatch, listed: WorkList, reloaded: Collection[CommandStatus]) -> Reload:
+def _make_reload(work_batch: WorkBatch, listed: WorkList, reloaded: Collection[CommandStatus]) -> Reload:
     """Return the request that replaces the definitions of some tasks.
 
     Raises InvalidInput if a task now needs a task, or tokens of a pool, that the batch does not have.
@@ -267,20 +267,20 @@ def _reload(work_batch: WorkBatch, listed: WorkList, reloaded: Collection[Comman
             message = f"the task {edge.task} now needs {edge.on}, which is not in batch {work_batch.batch.id}"
             raise InvalidInput(message, hint=_other_changes_hint())
     for id_ in ids:
-        for pool, amount in now.policy(id_).pools.items():
+        for pool, amount in now.task_policy(id_).pools.items():
             if amount > work.pools.get(pool, 0):
                 size = work.pools.get(pool, 0)
                 message = f"the task {id_} now needs {count_text(amount, 'token')} of pool {pool}"
                 raise InvalidInput(
                     f"{message}, which has {size} in batch {work_batch.batch.id}", hint=_other_changes_hint()
                 )
-    problems = Problems()
+    problems = DefinitionProblems()
     check_cycles([*(edge for edge in work.edges if edge.task not in ids), *edges], problems)
     problems.raise_any()
     return Reload(
         rounds={status.id: status.ended for status in reloaded},
         commands=tuple(listed.definitions[status.id].command for status in reloaded),
-        policies={id_: now.policy(id_) for id_ in sorted(ids) if now.policy(id_) != NO_POLICY},
+        policies={id_: now.task_policy(id_) for id_ in sorted(ids) if now.task_policy(id_) != DEFAULT_POLICY},
         edges=tuple(edge for edge in edges if edge.kind == "needs" or edge.on in batch_ids),
         inferred=tuple(status for status in now.inferred if status.task in ids and status.on in batch_ids),
     )

@@ -17,15 +17,15 @@ from codebatch.scheduling.events import DrainRequested
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.scheduling.work.conductor import Conductor
 from codebatch.scheduling.work.estimate import Eta
-from codebatch.scheduling.work.events import CommandEvent, Concluded, Requested
+from codebatch.scheduling.work.events import CommandEvent, OutcomesConcluded, RequestRead
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.work.attempts import CommandPlaces
 from codebatch.store.work.work_batches import read_work
 from codebatch.system.clock import running_ns
 
-_UPDATE_NS = 50_000_000
-_STATES: dict[OutcomeType, CommandState] = {
+_UPDATE_INTERVAL_NS = 50_000_000
+_STATE_BY_OUTCOME: dict[OutcomeType, CommandState] = {
     "result": CommandState.DONE,
     "failed": CommandState.FAILED,
     "blocked": CommandState.BLOCKED,
@@ -174,12 +174,12 @@ class ListenerAdapter:
         self._logs = batch.root / layout.LOGS
         self._batch = batch
         self._listener = listener
-        self._leads = leads
+        self._is_leading = leads
         self._began: dict[int, int] = {}
         self._ended: set[int] = set()
         self._failed: set[int] = set()
         self._blocked: set[int] = set()
-        self._asking: dict[int, Digest] = {}
+        self._asking_items: dict[int, Digest] = {}
         self._reported_rounds: dict[int, int] = {}
         self._updated_ns = 0
 
@@ -190,26 +190,26 @@ class ListenerAdapter:
         """
         self._conductor = conductor
         self._ids = conductor.agenda.ids
-        self._leads()
+        self._is_leading()
         for item in range(len(self._ids)):
             state = conductor.state(item)
-            if state in _STATES.values():
+            if state in _STATE_BY_OUTCOME.values():
                 self._note_end(item, state)
-            if (conclusion := conductor.conclusion(item)) is not None:
+            if (conclusion := conductor.last_outcome(item)) is not None:
                 self._reported_rounds[item] = conclusion.round
         self._listener.chosen(self._batch, self._work)
 
     def on_event_handled(self, event: CommandEvent) -> None:
         """Report the effects of an event after the scheduler has handled it."""
         match event:
-            case Concluded(conclusions):
+            case OutcomesConcluded(conclusions):
                 for item in {conclusion.item for conclusion in conclusions}:
                     self._report_end(item)
-            case Requested(Request(body=Stop(cause=cause, detail=detail, attempts=attempts, terminates=True))):
+            case RequestRead(Request(body=Stop(cause=cause, detail=detail, attempts=attempts, terminates=True))):
                 if cause != "signal" and attempts:
                     self._listener.stopping(cause, detail, len(attempts))
             case DrainRequested():
-                self._listener.draining(len(self._conductor.running - self._conductor.adopted))
+                self._listener.draining(len(self._conductor.running_items - self._conductor.adopted_items))
             case _:
                 pass
         self._update_running()
@@ -219,7 +219,7 @@ class ListenerAdapter:
         self._update_running()
         self._report_questions()
         now = running_ns()
-        if now - self._updated_ns < _UPDATE_NS:
+        if now - self._updated_ns < _UPDATE_INTERVAL_NS:
             return
         self._updated_ns = now
         self._listener.update(
@@ -227,12 +227,12 @@ class ListenerAdapter:
                 ended=len(self._ended) - len(self._blocked),
                 planned=len(self._ids),
                 failed=len(self._failed),
-                blocked=len(self._blocked) + len(self._asking),
+                blocked=len(self._blocked) + len(self._asking_items),
                 running=tuple(
-                    CommandRunning(id=self._ids[item], seconds=(now - began) / 1e9, log=self._log(item))
+                    CommandRunning(id=self._ids[item], seconds=(now - began) / 1e9, log=self._log_path(item))
                     for item, began in self._began.items()
-                    if item not in self._asking
-                    and self._conductor.attempt(item)[0] > self._reported_rounds.get(item, 0)
+                    if item not in self._asking_items
+                    and self._conductor.last_attempt(item)[0] > self._reported_rounds.get(item, 0)
                 ),
                 eta=eta,
                 closed=self._conductor.closed_pools,
@@ -241,7 +241,7 @@ class ListenerAdapter:
 
     def on_forced_stop(self, is_killed: bool) -> None:
         """Report that a second or third signal ends the running tasks."""
-        self._listener.ending(len(self._conductor.running - self._conductor.adopted), is_killed=is_killed)
+        self._listener.ending(len(self._conductor.running_items - self._conductor.adopted_items), is_killed=is_killed)
 
     def on_note(self, text: str) -> None:
         """Pass a note to the listener."""
@@ -252,7 +252,7 @@ class ListenerAdapter:
         self._listener.warn(text)
 
     def _update_running(self) -> None:
-        running = self._conductor.running
+        running = self._conductor.running_items
         for item in sorted(self._began.keys() - running):
             began = self._began.pop(item)
             if (stopped := self._conductor.find_stop(item)) is not None:
@@ -277,9 +277,9 @@ class ListenerAdapter:
         asking = {item: self._conductor.question(item) for item in self._began}
         open_questions = {item: question for item, question in asking.items() if question is not None}
         for item in sorted(open_questions):
-            if self._asking.get(item) != open_questions[item]:
+            if self._asking_items.get(item) != open_questions[item]:
                 self._listener.asking(self._ids[item])
-        self._asking = open_questions
+        self._asking_items = open_questions
 
     def _note_end(self, item: int, state: CommandState) -> None:
         self._ended.add(item)
@@ -293,7 +293,7 @@ class ListenerAdapter:
 
         The same end can be received from a worker and read from disk. So for each round, only the first report counts.
         """
-        conclusion = self._conductor.conclusion(item)
+        conclusion = self._conductor.last_outcome(item)
         if conclusion is None or conclusion.round <= self._reported_rounds.get(item, 0):
             return
         self._reported_rounds[item] = conclusion.round
@@ -303,7 +303,7 @@ class ListenerAdapter:
         state = self._conductor.state(item)
         if state in (CommandState.WAITING, CommandState.READY) and conclusion.type == "failed":
             retry_seconds = self._conductor.wait_seconds(item)
-        state = _STATES[conclusion.type] if state is not CommandState.BLOCKED else state
+        state = _STATE_BY_OUTCOME[conclusion.type] if state is not CommandState.BLOCKED else state
         if retry_seconds is None:
             self._note_end(item, state)
         began = self._began.get(item)
@@ -314,7 +314,7 @@ class ListenerAdapter:
                 reason=conclusion.reason,
                 exit_status=conclusion.exit_status,
                 seconds=None if began is None else (running_ns() - began) / 1e9,
-                log=self._logs / layout.log_name(*self._places.place(item), conclusion.round, conclusion.epoch),
+                log=self._logs / layout.log_name(*self._places.place_of_item(item), conclusion.round, conclusion.epoch),
                 ended=len(self._ended),
                 planned=len(self._ids),
                 again_seconds=retry_seconds,
@@ -323,5 +323,5 @@ class ListenerAdapter:
             )
         )
 
-    def _log(self, item: int) -> Path:
-        return self._logs / layout.log_name(*self._places.place(item), *self._conductor.attempt(item))
+    def _log_path(self, item: int) -> Path:
+        return self._logs / layout.log_name(*self._places.place_of_item(item), *self._conductor.last_attempt(item))

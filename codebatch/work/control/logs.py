@@ -9,7 +9,7 @@ import msgspec
 
 from codebatch.errors import InvalidInput, NothingToDo
 from codebatch.model.text.quantities import count_text
-from codebatch.model.text.suggestions import did_you_mean
+from codebatch.model.text.suggestions import did_you_mean_text
 from codebatch.model.work.command import CommandId
 from codebatch.query.status.work_status import CommandStatus
 from codebatch.store import layout
@@ -39,28 +39,28 @@ def find_log(work_batch: WorkBatch, command: str, round_: int | None = None) -> 
     )
     if status is None:
         ids = [command_status.id for command_status in work_batch.standing.commands][:1000]
-        raise InvalidInput(f"batch {work_batch.batch.id} has no task {command!r}", hint=did_you_mean(command, ids))
+        raise InvalidInput(f"batch {work_batch.batch.id} has no task {command!r}", hint=did_you_mean_text(command, ids))
     if not status.round:
         raise NothingToDo(f"{command} has not started: it is {status.state.value}")
     if round_ is None or round_ == status.round:
         return last_attempt_log(work_batch, status)
-    place = CommandPlaces(work_batch.batch.plan().shards).place(status.item)
+    place = CommandPlaces(work_batch.batch.plan().shards).place_of_item(status.item)
     names = work_batch.batch.files.listing(work_batch.batch.root / layout.LOGS)
-    epochs = [parts[3] for name in names if (parts := layout.parse_log(name)) and parts[:3] == (*place, round_)]
+    epochs = [parts[3] for name in names if (parts := layout.parse_log_name(name)) and parts[:3] == (*place, round_)]
     if not epochs:
         hint = (
             f"the task had {count_text(status.round, 'attempt')}; without --round the log of the last attempt is shown"
         )
         raise InvalidInput(f"no log of attempt {round_} of {command}", hint=hint)
-    return _log(work_batch, status.id, round_, layout.log_name(*place, round_, max(epochs)))
+    return _log_file(work_batch, status.id, round_, layout.log_name(*place, round_, max(epochs)))
 
 
 def last_attempt_log(work_batch: WorkBatch, command: CommandStatus) -> AttemptLogFile:
     """Return the log of a command's last attempt. The command must have started."""
-    return _log(work_batch, command.id, command.round, command.log)
+    return _log_file(work_batch, command.id, command.round, command.log)
 
 
-def _log(work_batch: WorkBatch, command: CommandId, round_: int, name: str) -> AttemptLogFile:
+def _log_file(work_batch: WorkBatch, command: CommandId, round_: int, name: str) -> AttemptLogFile:
     path = work_batch.batch.root / layout.LOGS / name
     return AttemptLogFile(task=command, round=round_, path=path, bytes=work_batch.batch.files.size(path))
 

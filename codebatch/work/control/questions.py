@@ -8,21 +8,26 @@ import msgspec
 
 from codebatch.errors import InvalidInput
 from codebatch.model.digest import Digest
-from codebatch.model.text.suggestions import did_you_mean
+from codebatch.model.text.suggestions import did_you_mean_text
 from codebatch.model.work.command import CommandId
-from codebatch.model.work.question import OUR_CHOICES, OUR_TEXTS, QUESTION_TEXT_BYTES_MAX, coordinator_question_digest
+from codebatch.model.work.question import (
+    COORDINATOR_CHOICES,
+    COORDINATOR_TEXTS,
+    QUESTION_TEXT_BYTES_MAX,
+    coordinator_question_digest,
+)
 from codebatch.model.work.request import Answer, Request
-from codebatch.operations.runs.requests import request
+from codebatch.operations.runs.requests import append_request
 from codebatch.query.status.work_status import CommandStatus
 from codebatch.scheduling.lifecycle import CommandState
-from codebatch.store.batches.batches import BatchDir
-from codebatch.store.batches.store import StoreDir
-from codebatch.store.work.requests import Requests
+from codebatch.store.batches.batch_directory import BatchDir
+from codebatch.store.batches.store_directory import StoreDir
+from codebatch.store.work.requests import RequestStore
 from codebatch.work.control.batches import WorkBatch, first_command_names, load_work_batch
 from codebatch.work.control.requests import find_commands
 
-Kind = Literal["asked", "interrupted", "stall", "exhausted"]
-_SHOWN_MAX = 60
+QuestionKind = Literal["asked", "interrupted", "stall", "exhausted"]
+_EXCERPT_CHARACTERS_MAX = 60
 
 
 class OpenQuestion(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +43,7 @@ class OpenQuestion(msgspec.Struct, frozen=True, kw_only=True):
 
     task: CommandId
     round: int
-    kind: Kind
+    kind: QuestionKind
     text: str
     choices: tuple[str, ...]
     is_live: bool = msgspec.field(name="live")
@@ -49,19 +54,21 @@ class OpenQuestion(msgspec.Struct, frozen=True, kw_only=True):
 def open_questions(work_batch: WorkBatch) -> list[OpenQuestion]:
     """Return the open questions of a batch, in the order of its task list."""
     return [
-        _question(work_batch, command) for command in work_batch.commands_in(CommandState.BLOCKED) if command.question
+        _open_question(work_batch, command)
+        for command in work_batch.commands_in(CommandState.BLOCKED)
+        if command.question
     ]
 
 
-def _question(work_batch: WorkBatch, command: CommandStatus) -> OpenQuestion:
+def _open_question(work_batch: WorkBatch, command: CommandStatus) -> OpenQuestion:
     digest = Digest(command.question)
-    for kind, text in OUR_TEXTS.items():
+    for kind, text in COORDINATOR_TEXTS.items():
         if digest == coordinator_question_digest(kind, command.id, command.round):
             return OpenQuestion(
                 task=command.id,
                 kind=kind,
                 text=text,
-                choices=OUR_CHOICES,
+                choices=COORDINATOR_CHOICES,
                 is_human=True,
                 is_live=False,
                 round=command.round,
@@ -105,7 +112,7 @@ def answer_question(
             hint="see: codebatch work questions",
         )
     _check_text(open_question, text)
-    own_request = request(
+    own_request = append_request(
         batch, Answer(task=open_question.task, round=open_question.round, question=open_question.digest, text=text)
     )
     first = _first_answer(batch, open_question)
@@ -120,7 +127,7 @@ def answer_question(
 
 def _check_text(question: OpenQuestion, text: str) -> None:
     if question.choices and text not in question.choices:
-        hint = did_you_mean(text, list(question.choices))
+        hint = did_you_mean_text(text, list(question.choices))
         raise InvalidInput(
             f"{_quoted_excerpt(text)} is not one of the allowed answers to the question of task {question.task}",
             hint=hint,
@@ -133,7 +140,7 @@ def _check_text(question: OpenQuestion, text: str) -> None:
 
 
 def _first_answer(batch: BatchDir, question: OpenQuestion) -> Request:
-    for entry in Requests(batch.files, batch.root).read():
+    for entry in RequestStore(batch.files, batch.root).read():
         body = entry.body
         if isinstance(body, Answer) and body.question == question.digest and _is_allowed(question, body.text):
             return entry
@@ -147,7 +154,7 @@ def _last_answer(batch: BatchDir, command: str) -> str:
     """
     answers = [
         (entry.head.by, entry.body)
-        for entry in Requests(batch.files, batch.root).read()
+        for entry in RequestStore(batch.files, batch.root).read()
         if isinstance(entry.body, Answer) and entry.body.task == command
     ]
     if not answers:
@@ -157,8 +164,8 @@ def _last_answer(batch: BatchDir, command: str) -> str:
 
 
 def _is_allowed(question: OpenQuestion, text: str) -> bool:
-    return question.kind == "asked" or text in OUR_CHOICES
+    return question.kind == "asked" or text in COORDINATOR_CHOICES
 
 
 def _quoted_excerpt(text: str) -> str:
-    return repr(text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…")
+    return repr(text if len(text) <= _EXCERPT_CHARACTERS_MAX else f"{text[:_EXCERPT_CHARACTERS_MAX]}…")

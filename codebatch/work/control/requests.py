@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from codebatch.errors import InvalidInput
-from codebatch.model.text.suggestions import did_you_mean
+from codebatch.model.text.suggestions import did_you_mean_text
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.request import Open, Pause, Set, Skip, Unpause
-from codebatch.operations.runs.requests import request
+from codebatch.operations.runs.requests import append_request
 from codebatch.query.status.work_status import CommandStatus
 from codebatch.scheduling.lifecycle import CommandState
-from codebatch.store.batches.batches import BatchDir
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.batch_directory import BatchDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.work.control.batches import WorkBatch, load_work_batch
 
-_LIKE_MAX = 1_000
-_SKIPS_MAX = 3
+_SIMILAR_COMPARED_MAX = 1_000
+_SKIP_ATTEMPTS_MAX = 3
 """Maximum number of skip requests for one command.
 
 A further one is needed if the command starts an attempt at the same time.
@@ -28,7 +28,7 @@ def find_commands(work_batch: WorkBatch, tasks: Sequence[str]) -> list[CommandSt
     by_id = {command.id: command for command in work_batch.standing.commands}
     for task in tasks:
         if task not in by_id:
-            hint = did_you_mean(task, [*by_id][:_LIKE_MAX])
+            hint = did_you_mean_text(task, [*by_id][:_SIMILAR_COMPARED_MAX])
             raise InvalidInput(f"batch {work_batch.batch.id} has no task {task!r}", hint=hint)
     return [by_id[CommandId(task)] for task in dict.fromkeys(tasks)]
 
@@ -55,15 +55,15 @@ def retry_tasks(store: StoreDir, batch: BatchDir, tasks: Sequence[str], *, depen
     if dependents:
         chosen += [
             command
-            for command in _dependents(work_batch, {command.id for command in chosen})
+            for command in _list_dependents(work_batch, {command.id for command in chosen})
             if command.holder is None and command.round
         ]
     ended_rounds = {command.id: command.ended for command in chosen}
-    request(batch, Open(rounds=ended_rounds, lifts="named", acknowledged=visible_failures(work_batch)))
+    append_request(batch, Open(rounds=ended_rounds, lifts="named", acknowledged=visible_failures(work_batch)))
     return load_work_batch(store, batch)
 
 
-def _dependents(work_batch: WorkBatch, ids: set[CommandId]) -> list[CommandStatus]:
+def _list_dependents(work_batch: WorkBatch, ids: set[CommandId]) -> list[CommandStatus]:
     """Return the commands that need any of the commands `ids`, directly or indirectly, in list order."""
     users: dict[CommandId, list[CommandId]] = {}
     for edge in work_batch.standing.work.edges:
@@ -88,10 +88,10 @@ def skip_tasks(store: StoreDir, batch: BatchDir, tasks: Sequence[str], *, as_don
     done = [command.id for command in find_commands(work_batch, tasks) if command.state is CommandState.DONE]
     if done:
         raise InvalidInput(f"task {done[0]} is already done")
-    for _ in range(_SKIPS_MAX):
+    for _ in range(_SKIP_ATTEMPTS_MAX):
         before = find_commands(work_batch, tasks)
         for command in before:
-            request(batch, Skip(task=command.id, round=command.round, marked_done=as_done))
+            append_request(batch, Skip(task=command.id, round=command.round, marked_done=as_done))
         work_batch = load_work_batch(store, batch)
         rounds = {command.id: command.round for command in before}
         tasks = [command.id for command in find_commands(work_batch, tasks) if command.round > rounds[command.id]]
@@ -105,13 +105,13 @@ def pause_batch(store: StoreDir, batch: BatchDir) -> WorkBatch:
 
     Running commands continue.
     """
-    request(batch, Pause())
+    append_request(batch, Pause())
     return load_work_batch(store, batch)
 
 
 def unpause_batch(store: StoreDir, batch: BatchDir) -> WorkBatch:
     """Request that commands start again after a pause. Return the status of the batch after the request."""
-    request(batch, Unpause())
+    append_request(batch, Unpause())
     return load_work_batch(store, batch)
 
 
@@ -130,7 +130,7 @@ def change_batch(
             raise InvalidInput(f"{name} must be at least 1, not {size}")
     for name in sizes:
         if name not in work_batch.standing.work.pools:
-            hint = did_you_mean(name, [*work_batch.standing.work.pools])
+            hint = did_you_mean_text(name, [*work_batch.standing.work.pools])
             raise InvalidInput(f"batch {batch.id} has no pool {name!r}", hint=hint)
-    request(batch, Set(max_parallel=max_parallel, pools=sizes))
+    append_request(batch, Set(max_parallel=max_parallel, pools=sizes))
     return load_work_batch(store, batch)

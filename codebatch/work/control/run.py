@@ -18,19 +18,19 @@ from codebatch.errors import BatchRunning, NothingToDo, StoreError, StoreUnwrita
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.request import Open
 from codebatch.model.work.work_batch import CONFIDENCE_MIN, Work
-from codebatch.operations import Note, ignore_note
-from codebatch.operations.project.stores import StorePlace
+from codebatch.operations import NoteCallback, ignore_note
+from codebatch.operations.project.stores import StoreLocator
 from codebatch.operations.runs.collection import collect_garbage_after_run
-from codebatch.operations.runs.requests import request
+from codebatch.operations.runs.requests import append_request
 from codebatch.query.status.work_status import read_work_status
 from codebatch.scheduling.lifecycle import BatchState, CommandState
-from codebatch.store.batches.batches import BatchDir, iter_batches
+from codebatch.store.batches.batch_directory import BatchDir, iter_batches
 from codebatch.store.batches.holders import has_live_holder
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.work.work_batches import make_work_batch
 from codebatch.system.clock import wall_ns
-from codebatch.system.files.files import Lock
-from codebatch.system.files.os_errors import is_refusal, suggest_fix
+from codebatch.system.files.files import FileLock
+from codebatch.system.files.os_errors import fix_hint, is_write_refusal
 from codebatch.system.processes.garbage_collector import collector_paused
 from codebatch.work.control.batches import WorkBatch, load_work_batch
 from codebatch.work.control.history import add_previous_tasks, read_previous_tasks
@@ -38,7 +38,7 @@ from codebatch.work.control.list_changes import NO_CHANGES, ListChanges, reload_
 from codebatch.work.control.listener import ListenerAdapter, WorkListener
 from codebatch.work.control.orphaned_commands import find_orphaned_commands
 from codebatch.work.control.requests import find_commands, visible_failures
-from codebatch.work.control.trust import check_file_system, check_place, check_trusted
+from codebatch.work.control.trust import check_file_system, check_place_trusted, check_trusted
 from codebatch.work.definition.selection import PreviousTask
 from codebatch.work.definition.settings import WorkOptions
 from codebatch.work.definition.work_list import WorkList, read_work_files
@@ -63,7 +63,7 @@ class WorkRunResult(WorkBatch, frozen=True, kw_only=True):
 def run_files(
     paths: tuple[Path, ...],
     options: WorkOptions,
-    place: StorePlace,
+    place: StoreLocator,
     *,
     keep: int,
     is_parallel: bool = False,
@@ -84,9 +84,9 @@ def run_files(
     with make_batch(
         paths, options, place, is_parallel=is_parallel, is_trusted=is_trusted, listener=listener
     ) as new_batch:
-        result = _conduct(new_batch.store, new_batch.batch, listener, new_batch.lock, new_batch.leads)
+        result = _run_coordinator(new_batch.store, new_batch.batch, listener, new_batch.lock, new_batch.leads)
     if not result.signal_status:
-        _tidy(result, keep, listener)
+        _collect_garbage(result, keep, listener)
     return result
 
 
@@ -99,7 +99,7 @@ class NewWorkBatch(NamedTuple):
 
     store: StoreDir
     batch: BatchDir
-    lock: Lock
+    lock: FileLock
     leads: Callable[[], None]
 
 
@@ -107,7 +107,7 @@ class NewWorkBatch(NamedTuple):
 def make_batch(
     paths: tuple[Path, ...],
     options: WorkOptions,
-    place: StorePlace,
+    place: StoreLocator,
     *,
     is_parallel: bool,
     is_trusted: bool,
@@ -118,13 +118,15 @@ def make_batch(
     for text in listed.notes:
         listener.note(text)
     if not listener.agrees(listed.work, listed.rejected_edges):
-        look = _analyze_command(paths, options, is_asked=any(edge.source == "command" for edge in listed.work.inferred))
+        look = _analyze_command_line(
+            paths, options, is_asked=any(edge.source == "command" for edge in listed.work.inferred)
+        )
         hint = f"see where they come from with: {look}; write `needs`, or turn inference off with --no-infer"
         raise NothingToDo("aborted: inferred dependencies were rejected", hint=hint)
     place = place.for_directory(Path(os.fsdecode(listed.work.root)))
-    check_file_system(place.root() or place.new_place())
-    store = place.open_or_create(listener.note)
-    check_place(store, is_trusted=is_trusted)
+    check_file_system(place.store_root() or place.new_store_path())
+    store = place.open_or_create_store(listener.note)
+    check_place_trusted(store, is_trusted=is_trusted)
     with store.writing() as lock, contextlib.ExitStack() as making:
         # This lock is held until other processes see that the batch is running. So of two runs that start at the same
         # time in a directory, one is refused.
@@ -138,7 +140,7 @@ def make_batch(
         yield NewWorkBatch(store, batch, lock, making.close)
 
 
-def _analyze_command(paths: tuple[Path, ...], options: WorkOptions, *, is_asked: bool) -> str:
+def _analyze_command_line(paths: tuple[Path, ...], options: WorkOptions, *, is_asked: bool) -> str:
     """Return the `work analyze` command that shows the task list with the same options."""
     flags = {
         "--each-line": options.each_line,
@@ -175,14 +177,14 @@ def _with_done_tasks(store: StoreDir, listed: WorkList) -> Work:
 
 
 def list_files(
-    paths: tuple[Path, ...], options: WorkOptions, place: StorePlace, *, note: Note = ignore_note
+    paths: tuple[Path, ...], options: WorkOptions, place: StoreLocator, *, note: NoteCallback = ignore_note
 ) -> WorkList:
     """Return the selected tasks of work files.
 
     The store is read only if the outcomes of earlier batches affect the selection.
     """
     former = functools.partial(read_previous_tasks, place, options.of, note=note)
-    return read_work_files(paths, overrides=options, former=former)
+    return read_work_files(paths, overrides=options, read_previous=former)
 
 
 def resume_work(
@@ -231,11 +233,11 @@ def resume_work(
         }
         if reloads:
             ended_rounds = {id_: round_ for id_, round_ in ended_rounds.items() if id_ not in changes.removed}
-        request(
+        append_request(
             batch,
             Open(rounds=ended_rounds, lifts="named" if chosen else "all", acknowledged=visible_failures(work_batch)),
         )
-        return replace(_conduct(store, batch, listener, lock, lambda: None, wait_answers), changes=changes)
+        return replace(_run_coordinator(store, batch, listener, lock, lambda: None, wait_answers), changes=changes)
 
 
 def continue_batch(
@@ -251,7 +253,7 @@ def continue_batch(
     refuse_running(work_batch)
     with store.writing() as lock:
         _, changes = _compare_with_list(work_batch, listener, reloads=reloads)
-        return replace(_conduct(store, batch, listener, lock, lambda: None), changes=changes)
+        return replace(_run_coordinator(store, batch, listener, lock, lambda: None), changes=changes)
 
 
 def _compare_with_list(
@@ -279,14 +281,14 @@ def refuse_running(work_batch: WorkBatch) -> None:
 def run_to_completion(store: StoreDir, batch: BatchDir, listener: WorkListener) -> WorkRunResult:
     """Run the remaining tasks of a batch. Raises BatchRunning if another process runs the batch."""
     with store.writing() as lock:
-        return _conduct(store, batch, listener, lock, lambda: None)
+        return _run_coordinator(store, batch, listener, lock, lambda: None)
 
 
-def _conduct(
+def _run_coordinator(
     store: StoreDir,
     batch: BatchDir,
     listener: WorkListener,
-    lock: Lock,
+    lock: FileLock,
     leads: Callable[[], None],
     wait_answers: bool = False,
 ) -> WorkRunResult:
@@ -304,10 +306,10 @@ def _conduct(
     # The hint names `resume`, because `work run` would create a new batch.
     except (StoreUnwritable, OSError) as error:
         cause = error if isinstance(error, OSError) else error.__cause__
-        if isinstance(error, OSError) and not is_refusal(error):
+        if isinstance(error, OSError) and not is_write_refusal(error):
             raise
         message = error.message if isinstance(error, StoreUnwritable) else f"batch {batch.id} stopped: {error.strerror}"
-        hint = f"{suggest_fix(cause)}, then resume with: codebatch resume --batch {batch.id}"
+        hint = f"{fix_hint(cause)}, then resume with: codebatch resume --batch {batch.id}"
         raise StoreUnwritable(message, hint=hint) from error
     seconds = time.monotonic() - began
     batch_status = read_work_status(store, batch, conducted.attempts)
@@ -325,7 +327,7 @@ def _refuse_parallel_batch(store: StoreDir, root: bytes) -> None:
             )
 
 
-def _tidy(result: WorkRunResult, keep: int, listener: WorkListener) -> None:
+def _collect_garbage(result: WorkRunResult, keep: int, listener: WorkListener) -> None:
     """Remove old batches and data that is no longer needed, as at the end of an analysis."""
     try:
         collect_garbage_after_run(result.store, keep=keep, ran=result.batch)

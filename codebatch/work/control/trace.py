@@ -15,14 +15,14 @@ from codebatch.model.shard import ShardId
 from codebatch.model.work import event as events
 from codebatch.model.work.command import CommandId
 from codebatch.store.batches import journal
-from codebatch.store.batches.batches import BatchDir, is_work
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.batch_directory import BatchDir, is_work
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.work.attempts import CommandPlaces
 from codebatch.store.work.events import EventReader
 from codebatch.store.work.work_batches import read_command_ids, read_work
 from codebatch.system.clock import wall_ns
 
-Json = dict[str, object]
+JsonObject = dict[str, object]
 
 
 class TraceSpan(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,30 +42,37 @@ def make_trace(store: StoreDir, batch: BatchDir) -> bytes:
     return msgspec.json.encode({"displayTimeUnit": "ms", "traceEvents": list(trace_events)})
 
 
-def _command_events(store: StoreDir, batch: BatchDir) -> Iterator[Json]:
+def _command_events(store: StoreDir, batch: BatchDir) -> Iterator[JsonObject]:
     work = read_work(batch)
     commands = read_command_ids(store, batch, work)
-    spans = assign_slots(_attempts(batch, commands, work.titles))
+    spans = assign_slots(_attempt_spans(batch, commands, work.titles))
     yield {"ph": "M", "pid": 1, "name": "process_name", "args": {"name": f"{work.source} ({batch.id})"}}
     for track in sorted({span.track for span in spans}, key=int):
-        yield _track(int(track), f"slot {track}")
-    yield from (_complete(span, int(span.track)) for span in spans)
+        yield _track_event(int(track), f"slot {track}")
+    yield from (_complete_event(span, int(span.track)) for span in spans)
     last = {span.name: span for span in spans}
     first: dict[str, TraceSpan] = {}
     for span in spans:
         first.setdefault(span.name, span)
     for number, edge in enumerate(work.edges, 1):
         if edge.on in last and edge.task in first and last[edge.on].end_ns <= first[edge.task].start_ns:
-            yield from _arrow(number, edge.kind, last[edge.on], first[edge.task])
-    yield from _counters(spans)
+            yield from _arrow_events(number, edge.kind, last[edge.on], first[edge.task])
+    yield from _counter_events(spans)
     for event in EventReader(batch.files, batch.root).read():
         if isinstance(event, events.TaskBlocked | events.TaskAnswered):
             detail = event.question.text if isinstance(event, events.TaskBlocked) else event.text
             name = f"{event.task}: {detail}"
-            yield {"ph": "i", "s": "p", "pid": 1, "tid": 0, "ts": _us(events.instant_ns(event.at)), "name": name}
+            yield {
+                "ph": "i",
+                "s": "p",
+                "pid": 1,
+                "tid": 0,
+                "ts": _microseconds(events.instant_ns(event.at)),
+                "name": name,
+            }
 
 
-def _attempts(batch: BatchDir, commands: list[CommandId], titles: Mapping[CommandId, str]) -> Iterator[TraceSpan]:
+def _attempt_spans(batch: BatchDir, commands: list[CommandId], titles: Mapping[CommandId, str]) -> Iterator[TraceSpan]:
     """Yield a span for each attempt that ended, and for each attempt that started without a recorded end."""
     places = CommandPlaces(batch.plan().shards)
     begun: dict[tuple[ShardId, int, int], int] = {}
@@ -74,7 +81,7 @@ def _attempts(batch: BatchDir, commands: list[CommandId], titles: Mapping[Comman
             case journal.Began(shard=shard, start=start, epoch=epoch):
                 begun[shard, start, epoch] = line.at_ns
             case journal.Ran() as ran:
-                item = places.item(ran.shard, ran.start)
+                item = places.item_at_place(ran.shard, ran.start)
                 start_ns = begun.pop((ran.shard, ran.start, ran.epoch), line.at_ns - round(ran.seconds * 1e9))
                 if item is not None:
                     id_ = commands[item]
@@ -97,7 +104,7 @@ def _attempts(batch: BatchDir, commands: list[CommandId], titles: Mapping[Comman
             case _:
                 pass
     for (shard, start, _), at_ns in begun.items():
-        item = places.item(shard, start)
+        item = places.item_at_place(shard, start)
         if item is not None:
             yield TraceSpan(
                 name=commands[item], start_ns=at_ns, end_ns=max(at_ns, wall_ns()), arguments={"type": "not ended"}
@@ -118,7 +125,7 @@ def assign_slots(spans: Iterable[TraceSpan]) -> list[TraceSpan]:
     return placed
 
 
-def _unit_events(batch: BatchDir) -> Iterator[Json]:
+def _unit_events(batch: BatchDir) -> Iterator[JsonObject]:
     yield {"ph": "M", "pid": 1, "name": "process_name", "args": {"name": f"{batch.about.pipeline} ({batch.id})"}}
     tracks: dict[str, int] = {}
     begun: dict[tuple[str, str, int, int], tuple[int, journal.Began]] = {}
@@ -143,40 +150,47 @@ def _unit_events(batch: BatchDir) -> Iterator[Json]:
                 )
             case journal.Failed() as event:
                 name = f"{event.task}: {event.path or event.shard} {event.reason or ''}".rstrip()
-                yield {"ph": "i", "s": "p", "pid": 1, "tid": 0, "ts": _us(line.at_ns), "name": name}
+                yield {"ph": "i", "s": "p", "pid": 1, "tid": 0, "ts": _microseconds(line.at_ns), "name": name}
             case _:
                 pass
     for span in sorted(spans, key=lambda span: span.start_ns):
         if span.track not in tracks:
             tracks[span.track] = len(tracks) + 1
-            yield _track(tracks[span.track], f"worker {span.track[:8]}")
-        yield _complete(span, tracks[span.track])
-    yield from _counters(spans)
+            yield _track_event(tracks[span.track], f"worker {span.track[:8]}")
+        yield _complete_event(span, tracks[span.track])
+    yield from _counter_events(spans)
 
 
-def _track(number: int, name: str) -> Json:
+def _track_event(number: int, name: str) -> JsonObject:
     return {"ph": "M", "pid": 1, "tid": number, "name": "thread_name", "args": {"name": name}}
 
 
-def _complete(span: TraceSpan, track: int) -> Json:
+def _complete_event(span: TraceSpan, track: int) -> JsonObject:
     return {
         "ph": "X",
         "pid": 1,
         "tid": track,
-        "ts": _us(span.start_ns),
-        "dur": _us(span.end_ns - span.start_ns),
+        "ts": _microseconds(span.start_ns),
+        "dur": _microseconds(span.end_ns - span.start_ns),
         "name": span.name,
         "args": dict(span.arguments),
     }
 
 
-def _arrow(number: int, kind: str, source: TraceSpan, target: TraceSpan) -> Iterator[Json]:
+def _arrow_events(number: int, kind: str, source: TraceSpan, target: TraceSpan) -> Iterator[JsonObject]:
     for phase, span, at_ns in (("s", source, source.end_ns), ("f", target, target.start_ns)):
-        arrow: Json = {"ph": phase, "pid": 1, "tid": int(span.track), "ts": _us(at_ns), "id": number, "name": kind}
+        arrow: JsonObject = {
+            "ph": phase,
+            "pid": 1,
+            "tid": int(span.track),
+            "ts": _microseconds(at_ns),
+            "id": number,
+            "name": kind,
+        }
         yield {**arrow, "cat": kind, **({"bp": "e"} if phase == "f" else {})}
 
 
-def _counters(spans: Iterable[TraceSpan]) -> Iterator[Json]:
+def _counter_events(spans: Iterable[TraceSpan]) -> Iterator[JsonObject]:
     """Yield counters over time: the number of running commands, and the sum of their peak memory."""
     running = memory = 0
     changes = [(span.start_ns, 1, span.memory_bytes) for span in spans]
@@ -184,10 +198,10 @@ def _counters(spans: Iterable[TraceSpan]) -> Iterator[Json]:
     for at_ns, count, size in sorted(changes):
         running += count
         memory += size
-        yield {"ph": "C", "pid": 1, "ts": _us(at_ns), "name": "running", "args": {"running": running}}
+        yield {"ph": "C", "pid": 1, "ts": _microseconds(at_ns), "name": "running", "args": {"running": running}}
         if size:
-            yield {"ph": "C", "pid": 1, "ts": _us(at_ns), "name": "memory", "args": {"bytes": memory}}
+            yield {"ph": "C", "pid": 1, "ts": _microseconds(at_ns), "name": "memory", "args": {"bytes": memory}}
 
 
-def _us(ns: int) -> float:
+def _microseconds(ns: int) -> float:
     return ns / 1000

@@ -10,10 +10,10 @@ from itertools import islice
 from pathlib import Path
 
 from codebatch.errors import StoreUntrusted, UnsupportedFileSystem
-from codebatch.store.batches.batches import BatchDir
-from codebatch.store.batches.store import StoreDir, check_created_here
+from codebatch.store.batches.batch_directory import BatchDir
+from codebatch.store.batches.store_directory import StoreDir, check_created_here
 from codebatch.store.work.work_batches import read_command, read_work
-from codebatch.system.files.mounts import far_kind
+from codebatch.system.files.mounts import remote_file_system_kind
 
 COMMANDS_SHOWN_MAX = 20
 
@@ -40,7 +40,7 @@ def check_trusted(store: StoreDir, batch: BatchDir) -> None:
     except StoreUntrusted as error:
         work = read_work(batch)
         order = work.order
-        first = () if work.notify is None else (f"notify: {_words(work.notify.command)}",)
+        first = () if work.notify is None else (f"notify: {_command_text(work.notify.command)}",)
         command_lines = first + tuple(
             f"{id_}: {_command_line(store, batch, id_)}" for id_ in islice(order, COMMANDS_SHOWN_MAX)
         )
@@ -52,7 +52,7 @@ def check_trusted(store: StoreDir, batch: BatchDir) -> None:
         ) from error
 
 
-def check_place(store: StoreDir, *, is_trusted: bool) -> None:
+def check_place_trusted(store: StoreDir, *, is_trusted: bool) -> None:
     """Raise an error if a new work batch must not be created in a store.
 
     Raises StoreUntrusted if the store is untrusted and `is_trusted` is not set. Raises UnsupportedFileSystem if the
@@ -75,14 +75,14 @@ def check_file_system(path: Path) -> None:
     File systems that several hosts share are refused. On such a file system, two facts cannot be known: whether
     processes of other hosts are alive, and whether the recorded start of a command is durable.
     """
-    kind = far_kind(path)
+    kind = remote_file_system_kind(path)
     if kind is not None:
         raise UnsupportedFileSystem(str(path), "tell which processes are alive and what is on disk", f"it is {kind}")
 
 
 def _command_line(store: StoreDir, batch: BatchDir, command: str) -> str:
-    return _words(read_command(store, batch, command).run)
+    return _command_text(read_command(store, batch, command).run)
 
 
-def _words(run: str | tuple[str, ...]) -> str:
+def _command_text(run: str | tuple[str, ...]) -> str:
     return run if isinstance(run, str) else shlex.join(run)

@@ -10,8 +10,8 @@ from typing import Literal, NamedTuple
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from codebatch.model.text.markdown import slug
-from codebatch.model.text.suggestions import closest
+from codebatch.model.text.markdown import make_slug
+from codebatch.model.text.suggestions import closest_word
 from codebatch.model.work.command import (
     COMMAND_BYTES_MAX,
     COMMAND_ID_PATTERN,
@@ -20,21 +20,21 @@ from codebatch.model.work.command import (
     EnvLayer,
     QuestionRule,
     ResultPointers,
+    RetryChanges,
     RetryRule,
-    Try,
     encode_command,
 )
 from codebatch.model.work.placeholders import ARGUMENT_BYTES_MAX, longest_argument, used_placeholders
-from codebatch.model.work.placeholders import NAMES as PLACEHOLDERS
-from codebatch.model.work.work_batch import NO_POLICY, RETRY_REASONS, Policy
+from codebatch.model.work.placeholders import PLACEHOLDER_NAMES as PLACEHOLDERS
+from codebatch.model.work.work_batch import DEFAULT_POLICY, RETRY_REASONS, TaskPolicy
 from codebatch.work.definition.environment import combine_layers, make_env_layer
-from codebatch.work.definition.expansion import Expander, GroupMember
-from codebatch.work.definition.files import TaskSource, WorkFile
-from codebatch.work.definition.problems import Problems
+from codebatch.work.definition.expansion import GroupExpander, GroupMember
+from codebatch.work.definition.problems import DefinitionProblems
 from codebatch.work.definition.settings import BatchSettings, WorkOptions
 from codebatch.work.definition.table_checks import ID_HINT, TableChecker, TableLocation, valid_part
-from codebatch.work.definition.tables import KEYS_TO_COME, SettingsTable, TaskDefaults, TaskTable, TryTable
-from codebatch.work.definition.task_files import NEEDS_IN_PROSE
+from codebatch.work.definition.tables import FUTURE_TASK_KEYS, SettingsTable, TaskDefaults, TaskTable, TryTable
+from codebatch.work.definition.task_files import PROSE_NEEDS_KEYS
+from codebatch.work.definition.work_files import TaskSource, WorkFile
 
 FILES_CHARACTERS_MAX = 1_000_000
 """Maximum total number of characters in the file names of one group member.
@@ -46,7 +46,7 @@ _BYTES_OF_A_CHARACTER_MAX = 6
 """Length of the longest JSON escape of a character."""
 
 
-class Task(NamedTuple):
+class DefinedTask(NamedTuple):
     """A task of a work file.
 
     If its table is invalid, `command` is None. The references to other tasks are set nevertheless, so that they are
@@ -60,7 +60,7 @@ class Task(NamedTuple):
     after: tuple[str, ...]
     pools: Mapping[str, int]
     command: Command | None
-    policy: Policy
+    policy: TaskPolicy
     group: str = ""
     key: str = ""
     tags: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ class Task(NamedTuple):
     listed: tuple[str, ...] = ()
 
 
-class Definer:
+class TaskDefiner:
     """A converter of the tasks of files into commands.
 
     Errors are added to `problems`, and notes to the notes of `settings`. `groups` maps each group that was read so far
@@ -79,16 +79,16 @@ class Definer:
 
     def __init__(
         self,
-        problems: Problems,
+        problems: DefinitionProblems,
         checker: TableChecker,
         options: WorkOptions,
-        expander: Expander,
+        expander: GroupExpander,
         settings: BatchSettings,
     ) -> None:
         self._problems = problems
         self._checker = checker
         self._options = options
-        self._options_layer = EnvLayer(env=options.environment())
+        self._options_layer = EnvLayer(env=options.environment_table())
         self._expander = expander
         self._root = settings.root
         self._notes = settings.notes
@@ -96,18 +96,18 @@ class Definer:
         self._unknown: dict[str, dict[str, None]] = {}
         self.groups: dict[str, dict[str, CommandId]] = {}
 
-    def tasks(self, file: WorkFile, settings: SettingsTable) -> Iterator[Task]:
+    def iter_tasks(self, file: WorkFile, settings: SettingsTable) -> Iterator[DefinedTask]:
         """Yield the tasks of a file in file order. Errors are added to the problems."""
         defaults = self._file_defaults(file)
-        layers = [*self._layers(file, "settings"), *self._layers(file, "defaults")]
-        self._table(file, "tasks")
-        for written in file.written:
+        layers = [*self._env_layers(file, "settings"), *self._env_layers(file, "defaults")]
+        self._file_table(file, "tasks")
+        for written in file.task_sources:
             if isinstance(written.table, dict):
-                yield from self._tasks(file, written, defaults, layers, settings)
+                yield from self._defined_tasks(file, written, defaults, layers, settings)
             else:
                 hint = f'write [tasks.{written.name}] and below it run = "…"'
-                self._problems.add(f"{written.place.spot}: the task {written.name!r} is not a table", hint)
-                yield Task(CommandId(written.name), written.place, (), (), {}, None, NO_POLICY)
+                self._problems.add(f"{written.place.file_and_line}: the task {written.name!r} is not a table", hint)
+                yield DefinedTask(CommandId(written.name), written.place, (), (), {}, None, DEFAULT_POLICY)
 
     def note_unknown_keys(self) -> None:
         """Add a note for each unknown key in front matter.
@@ -116,7 +116,7 @@ class Definer:
         """
         for key, files in self._unknown.items():
             more = f" and {len(files) - 1:,} more" if len(files) > 1 else ""
-            suggestion = closest(key, (*TaskTable.__struct_fields__, *NEEDS_IN_PROSE))
+            suggestion = closest_word(key, (*TaskTable.__struct_fields__, *PROSE_NEEDS_KEYS))
             instead = "" if suggestion is None else f"; did you mean {suggestion!r}?"
             self._notes.append(f"{next(iter(files))}{more}: unknown key {key!r} ignored{instead}")
 
@@ -127,8 +127,8 @@ class Definer:
         """
         if file.path in self._defaults:
             return self._defaults[file.path]
-        table = self._table(file, "defaults")
-        if not self._checker.check(file.place("defaults", table=table), "defaults", table):
+        table = self._file_table(file, "defaults")
+        if not self._checker.check(file.table_location("defaults", table=table), "defaults", table):
             table = valid_part(table, TaskDefaults)
         if file.included_by is not None:
             above = self._file_defaults(file.included_by)
@@ -138,32 +138,32 @@ class Definer:
         self._defaults[file.path] = table
         return table
 
-    def _table(self, file: WorkFile, key: str) -> Mapping[str, object]:
+    def _file_table(self, file: WorkFile, key: str) -> Mapping[str, object]:
         table = file.settings.get(key, {})
         if isinstance(table, dict):
             return table
         self._problems.add(
-            f"{file.place().key_location(file.settings, key)} sets {key!r} to something that is not a table"
+            f"{file.table_location().key_location(file.settings, key)} sets {key!r} to something that is not a table"
         )
         return {}
 
-    def _layers(self, file: WorkFile, key: Literal["settings", "defaults"]) -> list[EnvLayer]:
+    def _env_layers(self, file: WorkFile, key: Literal["settings", "defaults"]) -> list[EnvLayer]:
         """Return the layers of environment variables for the tasks of a file, the lowest first.
 
         If the file is included by another file, the layers of that file come first.
         """
-        above = [] if file.included_by is None else self._layers(file.included_by, key)
+        above = [] if file.included_by is None else self._env_layers(file.included_by, key)
         table = file.settings if key == "settings" else file.settings.get("defaults", {})
         return [*above, make_env_layer(table, file, self._root)] if isinstance(table, dict) else above
 
-    def _tasks(
+    def _defined_tasks(
         self,
         file: WorkFile,
         written: TaskSource,
         defaults: Mapping[str, object],
         layers: Sequence[EnvLayer],
         settings: SettingsTable,
-    ) -> Iterator[Task]:
+    ) -> Iterator[DefinedTask]:
         name, place, table = CommandId(written.name), written.place, written.table
         assert isinstance(table, dict)
         before = self._problems.count
@@ -174,7 +174,7 @@ class Definer:
             references = msgspec.convert(valid_part(table, TaskTable), TaskTable)
             if references.each is not UNSET or "each" in table:
                 self.groups[name] = {}
-            yield Task(name, place, references.needs, references.after, references.pools, None, NO_POLICY)
+            yield DefinedTask(name, place, references.needs, references.after, references.pools, None, DEFAULT_POLICY)
             return
         task = msgspec.convert({**defaults, **table}, TaskTable)
         if not task.run:
@@ -183,15 +183,15 @@ class Definer:
                 if written.lines is None
                 else "give the command with --command 'sh {line}'"
             )
-            self._problems.add(f"{place.spot}: the task {name!r} has no command to run", hint)
+            self._problems.add(f"{place.file_and_line}: the task {name!r} has no command to run", hint)
         under, env = combine_layers([*layers, make_env_layer(table, file, self._root), self._options_layer])
-        command = _command(name, task, env, under, clean_env=settings.clean_env)
-        policy = _policy(task, self._retries(task, place))
-        template = Task(
+        command = _make_command(name, task, env, under, clean_env=settings.clean_env)
+        policy = _make_policy(task, self._retries_max(task, place))
+        template = DefinedTask(
             name, place, task.needs, task.after, policy.pools, command, policy,
             tags=task.tags, inputs=task.inputs, outputs=task.outputs, title=task.title, listed=_member_patterns(task),
         )  # fmt: skip
-        members = self._members(written, task)
+        members = self._group_members(written, task)
         self._check_names(command, members, place)
         if members is None:
             if self._problems.count == before:
@@ -200,38 +200,38 @@ class Definer:
             return
         self.groups[name] = {member.key: CommandId(f"{name}/{member.key}") for member in members}
         for member in members:
-            member_task = self._member(template, command, member)
+            member_task = self._member_task(template, command, member)
             if self._problems.count == before and member_task.command is not None:
                 self._check_size(member_task.command, place)
             yield member_task
 
     def _without_unknown_keys(self, table: dict[str, object], place: TableLocation) -> dict[str, object]:
         """Remove unknown keys from front matter and record them for `note_unknown_keys`."""
-        unknown = [key for key in table if key not in TaskTable.__struct_fields__ and key not in KEYS_TO_COME]
+        unknown = [key for key in table if key not in TaskTable.__struct_fields__ and key not in FUTURE_TASK_KEYS]
         for key in unknown:
             self._unknown.setdefault(key, {})[place.file] = None
             del table[key]
         return table
 
-    def _members(self, written: TaskSource, task: TaskTable) -> list[GroupMember] | None:
+    def _group_members(self, written: TaskSource, task: TaskTable) -> list[GroupMember] | None:
         """Return the members of a group. Return None if the task is not a group."""
         place = written.place
         if written.lines is not None:
             return self._expander.line_members(place, written.lines)
         if task.each is UNSET:
             return None
-        members = self._expander.members(place.below("each", written.table), task.each, task.cwd)
+        members = self._expander.expand_members(place.nested_location("each", written.table), task.each, task.cwd)
         if not members:
-            message = f"{place.spot}: `each` of {written.name!r} matches nothing"
+            message = f"{place.file_and_line}: `each` of {written.name!r} matches nothing"
             if self._options.is_strict:
                 self._problems.add(message, "to accept this, run without --strict")
             else:
-                self._notes.append(f"{message}, so the task is treated as done{_early_members_remark(task.needs)}")
+                self._notes.append(f"{message}, so the task is treated as done{_early_members_text(task.needs)}")
         return members
 
     def _check_names(self, command: Command, members: Sequence[GroupMember] | None, place: TableLocation) -> None:
         """Report placeholders in a command that have no value."""
-        texts = [*command.environments(), *(command_try.env for command_try in command.tries)]
+        texts = [*command.environment_layers(), *(command_try.env for command_try in command.tries)]
         runs = [command.run, command.check, *(command_try.run for command_try in command.tries)]
         suffixes = [command_try.text_suffix for command_try in command.tries]
         if "{" not in "".join(map(str, (*runs, *texts, *suffixes))):
@@ -250,7 +250,7 @@ class Definer:
             if of_each - has:
                 return
 
-    def _member(self, template: Task, command: Command, member: GroupMember) -> Task:
+    def _member_task(self, template: DefinedTask, command: Command, member: GroupMember) -> DefinedTask:
         id_ = CommandId(f"{template.id}/{member.key}")
         title = f"{command.title}: {member.label}" if command.title else member.label
         member_command = msgspec.structs.replace(
@@ -258,7 +258,7 @@ class Definer:
         )
         return template._replace(id=id_, command=member_command, group=template.id, key=member.key)
 
-    def _retries(self, task: TaskTable, place: TableLocation) -> int:
+    def _retries_max(self, task: TaskTable, place: TableLocation) -> int:
         """Return the maximum number of retries of a task. Report contradictory settings."""
         retries = len(task.tries) if task.retries is UNSET else task.retries
         if retries < len(task.tries):
@@ -275,7 +275,7 @@ class Definer:
     def _check_size(self, command: Command, place: TableLocation) -> None:
         """Report a command that is too long, or has an argument or variable that is too long after expansion."""
         arguments = [command.run] if isinstance(command.run, str) else command.run
-        environment = [f"{name}={value}" for env in command.environments() for name, value in env.items()]
+        environment = [f"{name}={value}" for env in command.environment_layers() for name, value in env.items()]
         written = len("".join(arguments)) + len("".join(environment))
         longest_value = max(map(len, (command.id, command.title, command.text, *command.values.values())))
         total = sum(map(len, command.files))
@@ -304,7 +304,7 @@ def _member_patterns(task: TaskTable) -> tuple[str, ...]:
     return () if task.each is UNSET or task.each.files is UNSET else task.each.files
 
 
-def _early_members_remark(needs: Sequence[str]) -> str:
+def _early_members_text(needs: Sequence[str]) -> str:
     """Return a remark that the members of a group are determined before the tasks that it needs run.
 
     These tasks could still create files for further members. The remark is empty if the group needs no tasks.
@@ -314,7 +314,7 @@ def _early_members_remark(needs: Sequence[str]) -> str:
     return f"; its members are determined before these dependencies run: {needs_text}" if needs else ""
 
 
-def _command(
+def _make_command(
     name: CommandId, task: TaskTable, env: dict[str, str], under: tuple[EnvLayer, ...] | UnsetType, *, clean_env: bool
 ) -> Command:
     return Command(
@@ -335,7 +335,7 @@ def _command(
         memory_mb_max=None if task.memory_mb_max is UNSET else task.memory_mb_max,
         log_mb_max=task.log_mb_max,
         check=task.check,
-        tries=tuple(_try(try_table) for try_table in task.tries),
+        tries=tuple(_make_retry_changes(try_table) for try_table in task.tries),
         question=None if task.question is UNSET else msgspec.convert(msgspec.to_builtins(task.question), QuestionRule),
         retry_if=None if task.retry_if is UNSET else msgspec.convert(msgspec.to_builtins(task.retry_if), RetryRule),
         wait_if=task.wait_if,
@@ -343,8 +343,8 @@ def _command(
     )
 
 
-def _try(table: TryTable) -> Try:
-    return Try(
+def _make_retry_changes(table: TryTable) -> RetryChanges:
+    return RetryChanges(
         run=table.run,
         env=table.env,
         timeout_seconds=None if table.timeout_seconds is UNSET else table.timeout_seconds,
@@ -352,8 +352,8 @@ def _try(table: TryTable) -> Try:
     )
 
 
-def _policy(task: TaskTable, retries: int) -> Policy:
-    policy = Policy(
+def _make_policy(task: TaskTable, retries: int) -> TaskPolicy:
+    policy = TaskPolicy(
         priority=task.priority,
         pools=task.pools,
         exclusive=task.exclusive,
@@ -368,17 +368,17 @@ def _policy(task: TaskTable, retries: int) -> Policy:
         on_exhausted=task.on_exhausted,
         on_stall=task.on_stall,
     )
-    return NO_POLICY if policy == NO_POLICY else policy
+    return DEFAULT_POLICY if policy == DEFAULT_POLICY else policy
 
 
-def check_id(name: str, place: TableLocation, problems: Problems) -> None:
+def check_id(name: str, place: TableLocation, problems: DefinitionProblems) -> None:
     """Report a name that is not a valid task ID."""
     if COMMAND_ID_PATTERN.match(name) is None:
-        problems.add(f"{place.spot}: {name!r} is not a valid task id", lambda: _id_hint(name))
+        problems.add(f"{place.file_and_line}: {name!r} is not a valid task id", lambda: _valid_id_hint(name))
 
 
-def _id_hint(name: str) -> str:
-    changed = slug(name)
+def _valid_id_hint(name: str) -> str:
+    changed = make_slug(name)
     return f"{ID_HINT}; for example {changed!r}" if COMMAND_ID_PATTERN.match(changed) else ID_HINT
 
 

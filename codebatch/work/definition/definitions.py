@@ -17,7 +17,7 @@ from codebatch.model.work.work_batch import InferredEdge, WorkEdge
 
 _DIGEST_LENGTH = 16
 # Limits do not change the result of a completed task. A title is only for people, unless a placeholder uses it.
-_NOT_COVERED = frozenset(
+_FIELDS_NOT_COVERED = frozenset(
     {
         "format",
         "id",
@@ -31,9 +31,9 @@ _NOT_COVERED = frozenset(
         "wait_if",
     }
 )
-_TITLE = b"{title}"
-_DEFAULTS = Command(id=CommandId(""), run="")
-_COVERED = [name for name in Command.__struct_fields__ if name not in _NOT_COVERED]
+_TITLE_PLACEHOLDER = b"{title}"
+_DEFAULT_COMMAND = Command(id=CommandId(""), run="")
+_COVERED_FIELDS = [name for name in Command.__struct_fields__ if name not in _FIELDS_NOT_COVERED]
 
 
 class TaskDefinition(NamedTuple):
@@ -49,14 +49,14 @@ class TaskDefinition(NamedTuple):
         Fields with default values do not contribute. So the digest stays the same if a later version adds a field.
         """
         command = self.command
-        covered = {name: getattr(command, name) for name in _COVERED}
-        values = {name: value for name, value in covered.items() if value != getattr(_DEFAULTS, name)}
+        covered = {name: getattr(command, name) for name in _COVERED_FIELDS}
+        values = {name: value for name, value in covered.items() if value != getattr(_DEFAULT_COMMAND, name)}
         if command.tries:
             values["tries"] = [
                 msgspec.structs.replace(command_try, timeout_seconds=None) for command_try in command.tries
             ]
         data = msgspec.json.encode([values, sorted(self.needs)], order="sorted")
-        if _TITLE in data:
+        if _TITLE_PLACEHOLDER in data:
             data += command.title.encode()
         return digest_bytes(data)[:_DIGEST_LENGTH]
 

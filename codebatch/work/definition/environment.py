@@ -15,15 +15,17 @@ from msgspec import UNSET, UnsetType
 
 from codebatch.model.work.command import EnvFile, EnvLayer
 from codebatch.system.env_files import EnvFileError, read_env_file
-from codebatch.work.definition.files import WorkFile
-from codebatch.work.definition.problems import Problems
+from codebatch.work.definition.problems import DefinitionProblems
 from codebatch.work.definition.tables import EnvFileEntries
+from codebatch.work.definition.work_files import WorkFile
 
 _EMPTY_LAYER = EnvLayer()
 _OPTIONAL_HINT = 'if the file is optional: env_file = { path = "…", required = false }'
 
 
-def read_env_variables(files: Sequence[WorkFile], environ: Mapping[str, str], problems: Problems) -> dict[str, str]:
+def read_env_variables(
+    files: Sequence[WorkFile], environ: Mapping[str, str], problems: DefinitionProblems
+) -> dict[str, str]:
     """Return the variables of the caller, overridden by the variables of all env files that the work files name.
 
     The values are used only for checks; each attempt reads the env files again. An unreadable env file is added to the
@@ -32,9 +34,9 @@ def read_env_variables(files: Sequence[WorkFile], environ: Mapping[str, str], pr
     variables = dict(environ)
     read_files: set[Path] = set()
     for file in files:
-        for place, table in _tables(file):
-            for entry in _entries(table):
-                path = _directory(file) / entry.path
+        for place, table in _iter_tables(file):
+            for entry in _env_file_entries(table):
+                path = _file_directory(file) / entry.path
                 if path in read_files:
                     continue
                 read_files.add(path)
@@ -57,7 +59,7 @@ def make_env_layer(table: Mapping[str, object], file: WorkFile, root: Path) -> E
     env: dict[str, str] = {}
     with contextlib.suppress(msgspec.ValidationError):  # The check of the table reports invalid values.
         env = msgspec.convert(table.get("env", {}), dict[str, str])
-    paths = [(_directory(file) / entry.path, entry) for entry in _entries(table)]
+    paths = [(_file_directory(file) / entry.path, entry) for entry in _env_file_entries(table)]
     files = tuple(
         EnvFile(path=entry.path if os.path.isabs(entry.path) else os.path.relpath(path, root), required=entry.required)
         for path, entry in paths
@@ -78,17 +80,17 @@ def combine_layers(layers: Sequence[EnvLayer]) -> tuple[tuple[EnvLayer, ...] | U
     return (*layers[:highest], EnvLayer(files=layers[highest].files)), env
 
 
-def _tables(file: WorkFile) -> Iterator[tuple[object, Mapping[str, object]]]:
+def _iter_tables(file: WorkFile) -> Iterator[tuple[object, Mapping[str, object]]]:
     """Yield the tables of a work file that may name env files, each with its location."""
-    yield file.place(), file.settings
+    yield file.table_location(), file.settings
     if isinstance(defaults := file.settings.get("defaults"), dict):
-        yield file.place("defaults", table=defaults), defaults
-    for written in file.written:
+        yield file.table_location("defaults", table=defaults), defaults
+    for written in file.task_sources:
         if isinstance(written.table, dict):
             yield written.place, written.table
 
 
-def _entries(table: Mapping[str, object]) -> tuple[EnvFile, ...]:
+def _env_file_entries(table: Mapping[str, object]) -> tuple[EnvFile, ...]:
     """Return the env files that a table names.
 
     Values of a wrong type are ignored, because the check of the table reports them.
@@ -106,5 +108,5 @@ def _entries(table: Mapping[str, object]) -> tuple[EnvFile, ...]:
     )
 
 
-def _directory(file: WorkFile) -> Path:
+def _file_directory(file: WorkFile) -> Path:
     return file.path if file.path.is_dir() else file.path.parent

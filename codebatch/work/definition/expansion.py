@@ -23,15 +23,15 @@ from codebatch.model.entry import display_path
 from codebatch.model.text.json_text import JsonError, parse_json
 from codebatch.model.work.command import COMMAND_ID_PATTERN
 from codebatch.model.work.work_batch import COMMANDS_MAX
-from codebatch.snapshotting.directories import Directories
+from codebatch.snapshotting.directories import DirectoryDescriptors
 from codebatch.snapshotting.listing import TreeLister
 from codebatch.snapshotting.roots import resolve_sources
 from codebatch.snapshotting.selection import SelectionRules, SourceRules
-from codebatch.work.definition.files import decode_text, read_bytes
-from codebatch.work.definition.problems import Problems
+from codebatch.work.definition.problems import DefinitionProblems
 from codebatch.work.definition.table_checks import TableLocation
 from codebatch.work.definition.tables import EachTable
 from codebatch.work.definition.task_files import text_lines
+from codebatch.work.definition.work_files import decode_text, read_bytes
 
 _VALUE_NAME = re.compile(r"[A-Za-z0-9_]+\Z")
 _LABEL_CHARACTERS_MAX = 80
@@ -59,19 +59,19 @@ class _ExpandedItem(NamedTuple):
     files: tuple[str, ...] = ()
 
 
-class Expander:
+class GroupExpander:
     """A converter of `each` tables into group members.
 
     Notes about skipped values are added to `notes`, errors to `problems`.
     """
 
-    def __init__(self, root: Path, problems: Problems, notes: list[str]) -> None:
+    def __init__(self, root: Path, problems: DefinitionProblems, notes: list[str]) -> None:
         self._root = root
         self._problems = problems
         self._notes = notes
         self._paths: list[bytes] | None = None
 
-    def members(self, place: TableLocation, table: EachTable, cwd: str) -> list[GroupMember]:
+    def expand_members(self, place: TableLocation, table: EachTable, cwd: str) -> list[GroupMember]:
         """Return the members that a task's `table` defines, in source order. Errors are added to the problems."""
         sources = [key for key in ("files", "values", "matrix", "lines", "json") if getattr(table, key) is not UNSET]
         if len(sources) != 1:
@@ -81,16 +81,16 @@ class Expander:
         if table.chunk != 1 and sources != ["files"]:
             self._problems.add(f"{place} sets `chunk`, which needs `files`")
         try:
-            return self._distinct(place, self._items(place, table, cwd))
+            return self._distinct_members(place, self._expanded_items(place, table, cwd))
         except CodebatchError as error:
             self._problems.add(f"{place}: {error.message}", error.hint)
             return []
 
     def line_members(self, place: TableLocation, lines: Sequence[str]) -> list[GroupMember]:
         """Return a member for each line of a work file that is a list of lines."""
-        return self._distinct(place, map(_line_item, lines))
+        return self._distinct_members(place, map(_line_item, lines))
 
-    def _items(self, place: TableLocation, table: EachTable, cwd: str) -> Iterable[_ExpandedItem]:
+    def _expanded_items(self, place: TableLocation, table: EachTable, cwd: str) -> Iterable[_ExpandedItem]:
         if table.files is not UNSET:
             return self._file_items(table.files, table.chunk, cwd)
         if table.values is not UNSET:
@@ -98,32 +98,32 @@ class Expander:
         if table.matrix is not UNSET:
             return self._matrix_items(place, table.matrix)
         if table.lines is not UNSET:
-            return map(_line_item, text_lines(self._text(table.lines)))
+            return map(_line_item, text_lines(self._read_text(table.lines)))
         assert table.json is not UNSET
         return self._json_items(table.json)
 
-    def _text(self, name: str) -> str:
+    def _read_text(self, name: str) -> str:
         return decode_text(read_bytes(self._root / name, name), name)
 
     def _file_items(self, patterns: Sequence[str], chunk: int | str, cwd: str) -> Iterator[_ExpandedItem]:
         rules = SelectionRules(SourceRules(include=tuple(patterns)), None, None)
-        paths = [path for path in self._listed() if rules.leaves_out(path) is None] if patterns else []
-        unreadable = [path for path in paths if not _is_text(path)]
+        paths = [path for path in self._listed_paths() if rules.exclusion_reason(path) is None] if patterns else []
+        unreadable = [path for path in paths if not _is_utf8_path(path)]
         if unreadable:
             more = f" and {len(unreadable) - 1:,} more" if len(unreadable) > 1 else ""
             self._notes.append(f"skipped, because the name is not valid UTF-8: {display_path(unreadable[0])}{more}")
-        texts = [path.decode() for path in paths if _is_text(path)]
-        for part in _chunks(texts, chunk):
+        texts = [path.decode() for path in paths if _is_utf8_path(path)]
+        for part in _iter_chunks(texts, chunk):
             files = tuple(_as_argument(path, cwd) for path in part)
             label = part[0] if len(part) == 1 else f"{part[0]} and {len(part) - 1:,} more"
             values = {"file": files[0]} if chunk == 1 else {}
             yield _ExpandedItem("", "\0".join(part), label, values, files)
 
-    def _listed(self) -> list[bytes]:
+    def _listed_paths(self) -> list[bytes]:
         """Return the regular files below the root that a snapshot would contain, sorted by path."""
         if self._paths is None:
             sources = resolve_sources([self._root], None)
-            with Directories(sources.base) as directories:
+            with DirectoryDescriptors(sources.base) as directories:
                 rules = SelectionRules(SourceRules(), directories, None)
                 with TreeLister(sources, directories, rules) as lister:
                     tree = lister.list_all()
@@ -154,7 +154,7 @@ class Expander:
         ]
 
     def _json_items(self, name: str) -> Iterator[_ExpandedItem]:
-        text = self._text(name)
+        text = self._read_text(name)
         for place, value in _json_values(text, name):
             if value is None:
                 self._problems.add(f"{place} is null", "remove it")
@@ -174,7 +174,7 @@ class Expander:
                 text_value = _as_text(value)
                 yield _ExpandedItem(text_value, text_value, text_value, {"value": text_value})
 
-    def _distinct(self, place: TableLocation, items: Iterable[_ExpandedItem]) -> list[GroupMember]:
+    def _distinct_members(self, place: TableLocation, items: Iterable[_ExpandedItem]) -> list[GroupMember]:
         """Return a member for each distinct item. Each member has a unique key.
 
         The key is a prefix of a digest in two cases: the name of an item is not a valid ID, or it differs from another
@@ -236,7 +236,7 @@ def _invalid_json(name: str, line: int, error: JsonError) -> InvalidConfiguratio
     return InvalidConfiguration(f"{spot} is not valid JSON: {error}")
 
 
-def _chunks(paths: Sequence[str], chunk: int | str) -> Iterator[Sequence[str]]:
+def _iter_chunks(paths: Sequence[str], chunk: int | str) -> Iterator[Sequence[str]]:
     """Split paths into chunks of at most `chunk` paths.
 
     A chunk also ends after a path whose digest meets a condition. So adding or removing a path changes few chunks.
@@ -267,7 +267,7 @@ def _as_argument(path: str, cwd: str) -> str:
     return f"./{below}" if below.startswith("-") else below
 
 
-def _is_text(path: bytes) -> bool:
+def _is_utf8_path(path: bytes) -> bool:
     try:
         path.decode()
     except UnicodeDecodeError:

@@ -8,20 +8,27 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from codebatch.errors import CodebatchError, InvalidConfiguration
-from codebatch.work.definition.files import STDIN_NAME, WorkFile, absent_hint, default_file, document_file, is_document
-from codebatch.work.definition.problems import Problems
+from codebatch.work.definition.problems import DefinitionProblems
 from codebatch.work.definition.task_files import json_lines_file, lines_file, markdown_directory, markdown_file
+from codebatch.work.definition.work_files import (
+    STANDARD_INPUT_NAME,
+    WorkFile,
+    default_file,
+    document_file,
+    is_document_file,
+    missing_file_hint,
+)
 
 WORK_FILES_MAX = 1_000
-INCLUDES_DEEP_MAX = 20
-_KINDS_HINT = "supported: .toml, .yaml, .yml, .json, .jsonl, .md, .txt, or a directory of .md files"
+INCLUDE_DEPTH_MAX = 20
+_FILE_KINDS_HINT = "supported: .toml, .yaml, .yml, .json, .jsonl, .md, .txt, or a directory of .md files"
 
 
 def read_files(
     paths: Sequence[Path],
     words: Sequence[str],
     cwd: Path,
-    problems: Problems,
+    problems: DefinitionProblems,
     *,
     is_each_line: bool,
     is_recursive: bool,
@@ -31,22 +38,22 @@ def read_files(
     `words` are the tasks that the user named. With `is_each_line`, each line of a named file is a task. If a file is
     unreadable, InvalidWork is raised with all problems. Raises NothingToDo if there is no default file.
     """
-    reader = _FileReader(problems, is_recursive)
+    reader = _WorkFileReader(problems, is_recursive)
     named = [(cwd / path, str(path)) for path in paths] or [default_file(cwd, words)]
-    files = [file for path, name in named for file in reader.files(path, name, is_each_line=is_each_line)]
+    files = [file for path, name in named for file in reader.iter_files(path, name, is_each_line=is_each_line)]
     if reader.is_incomplete:
         problems.raise_any()
     return files
 
 
-class _FileReader:
-    def __init__(self, problems: Problems, is_recursive: bool) -> None:
+class _WorkFileReader:
+    def __init__(self, problems: DefinitionProblems, is_recursive: bool) -> None:
         self._problems = problems
         self._is_recursive = is_recursive
         self._read_paths: set[str] = set()
         self.is_incomplete = False
 
-    def files(
+    def iter_files(
         self, path: Path, name: str, by: WorkFile | None = None, *, is_each_line: bool = False
     ) -> Iterator[WorkFile]:
         """Yield a file and the files that it includes. A file that is included several times is yielded once."""
@@ -54,16 +61,16 @@ class _FileReader:
             self._problems.add(f"{name!r} is not a path: it contains a NUL character")
             self.is_incomplete = True
             return
-        real = name if name == STDIN_NAME else os.path.realpath(path)
+        real = name if name == STANDARD_INPUT_NAME else os.path.realpath(path)
         if real in self._read_paths and by is not None:
             return
         self._read_paths.add(real)
         try:
             if len(self._read_paths) > WORK_FILES_MAX:
                 raise InvalidConfiguration(f"the task list includes more than {WORK_FILES_MAX:,} files")
-            if len(_including_files(by)) > INCLUDES_DEEP_MAX:
-                raise InvalidConfiguration(f"{name} is included more than {INCLUDES_DEEP_MAX} levels deep")
-            file = self._read(path, name, is_each_line)._replace(included_by=by)
+            if len(_including_files(by)) > INCLUDE_DEPTH_MAX:
+                raise InvalidConfiguration(f"{name} is included more than {INCLUDE_DEPTH_MAX} levels deep")
+            file = self._read_file(path, name, is_each_line)._replace(included_by=by)
         except CodebatchError as error:
             self._problems.add(error.message, error.hint)
             self.is_incomplete = True
@@ -72,26 +79,26 @@ class _FileReader:
         included = file.settings.get("include", ())
         for included_name in included if isinstance(included, list) and len(self._read_paths) <= WORK_FILES_MAX else ():
             if isinstance(included_name, str):
-                yield from self.files(
+                yield from self.iter_files(
                     path.parent / included_name, os.path.join(os.path.dirname(name), included_name), file
                 )
 
-    def _read(self, path: Path, name: str, is_each_line: bool) -> WorkFile:
-        if name != STDIN_NAME and not os.path.lexists(path):
+    def _read_file(self, path: Path, name: str, is_each_line: bool) -> WorkFile:
+        if name != STANDARD_INPUT_NAME and not os.path.lexists(path):
             message = f"cannot read {name}: {os.strerror(errno.ENOENT)}"
-            raise InvalidConfiguration(message, hint=absent_hint(path, name))
-        if name != STDIN_NAME and path.is_dir():
+            raise InvalidConfiguration(message, hint=missing_file_hint(path, name))
+        if name != STANDARD_INPUT_NAME and path.is_dir():
             return markdown_directory(path, name, self._problems, is_recursive=self._is_recursive)
         if is_each_line or path.suffix == ".txt":
             return lines_file(path, name)
-        if name == STDIN_NAME or path.suffix == ".jsonl":
+        if name == STANDARD_INPUT_NAME or path.suffix == ".jsonl":
             return json_lines_file(path, name, self._problems)
         if path.suffix == ".md":
             return markdown_file(path, name)
-        if is_document(path):
+        if is_document_file(path):
             return document_file(path, name)
         message = f"unsupported file extension '{path.suffix}'" if path.suffix else "no file extension"
-        raise InvalidConfiguration(f"cannot read {name} as a task list: {message}", hint=_KINDS_HINT)
+        raise InvalidConfiguration(f"cannot read {name} as a task list: {message}", hint=_FILE_KINDS_HINT)
 
 
 def _including_files(file: WorkFile | None) -> list[WorkFile]:

@@ -10,16 +10,16 @@ import msgspec
 
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.work_batch import InferredEdge, RejectedEdge, WorkEdge
-from codebatch.scheduling.inference.edges import CandidateEdge, InferenceTask, infer, select_edges
+from codebatch.scheduling.inference.edges import CandidateEdge, InferenceTask, infer_edges, select_edges
 from codebatch.system.processes.programs import ProgramFailed, run_with_input
-from codebatch.work.definition.commands import Task
+from codebatch.work.definition.commands import DefinedTask
 from codebatch.work.definition.settings import BatchSettings, WorkOptions
 from codebatch.work.definition.tables import InferTable
 from codebatch.work.definition.validation import EDGES_MAX
 
 ANSWER_BYTES_MAX = 16 << 20
-_WHY_CHARACTERS_MAX = 500
-_DROPPED_SHOWN_MAX = 5
+_EVIDENCE_CHARACTERS_MAX = 500
+_INVALID_EDGES_SHOWN_MAX = 5
 
 
 class InferredEdges(NamedTuple):
@@ -41,8 +41,8 @@ class _InferenceAnswer(msgspec.Struct, frozen=True, kw_only=True):
     edges: list[_AnsweredEdge]
 
 
-def with_inferred(
-    tasks: Sequence[Task],
+def add_inferred_edges(
+    tasks: Sequence[DefinedTask],
     edges: Sequence[WorkEdge],
     groups: Mapping[str, Mapping[str, CommandId]],
     settings: BatchSettings,
@@ -57,7 +57,7 @@ def with_inferred(
     written: dict[str, list[str]] = {name: [] for name in dict.fromkeys(names.values())}
     for edge in edges:
         written[names[edge.task]].append(names[edge.on])
-    described = [_description(name, first[name]) for name in written]
+    described = [_inference_task(name, first[name]) for name in written]
     candidates: list[CandidateEdge] | None = None
     if settings.infer is not None and not options.infer_command:
         settings.notes.append(
@@ -66,7 +66,7 @@ def with_inferred(
     elif settings.infer is not None:
         candidates = _edges_from_command(settings.infer, described, written, settings.root, settings.notes)
     accepted = select_edges(
-        infer(described) if candidates is None else candidates, written, confidence_min=options.infer_confidence
+        infer_edges(described) if candidates is None else candidates, written, confidence_min=options.infer_confidence
     )
     rejected_edges = [
         RejectedEdge(
@@ -83,7 +83,7 @@ def with_inferred(
     )
 
 
-def _description(name: str, task: Task) -> InferenceTask:
+def _inference_task(name: str, task: DefinedTask) -> InferenceTask:
     text = "" if task.command is None else task.command.text
     return InferenceTask(name, task.title, text, task.inputs, task.outputs)
 
@@ -139,14 +139,16 @@ def _edges_from_command(
             dropped.append(f"{edge.task[:60]!r} needs {edge.needs[:60]!r}: {reason}")
             continue
         candidate = CandidateEdge(
-            edge.task, edge.needs, edge.confidence, edge.why.strip()[:_WHY_CHARACTERS_MAX], "command"
+            edge.task, edge.needs, edge.confidence, edge.why.strip()[:_EVIDENCE_CHARACTERS_MAX], "command"
         )
         previous = best.get((candidate.task, candidate.on))
         if previous is None or previous.confidence < candidate.confidence:
             best[candidate.task, candidate.on] = candidate
     if dropped:
-        more = f"; and {len(dropped) - _DROPPED_SHOWN_MAX:,} more" if len(dropped) > _DROPPED_SHOWN_MAX else ""
-        dropped_text = f"{'; '.join(dropped[:_DROPPED_SHOWN_MAX])}{more}"
+        more = (
+            f"; and {len(dropped) - _INVALID_EDGES_SHOWN_MAX:,} more" if len(dropped) > _INVALID_EDGES_SHOWN_MAX else ""
+        )
+        dropped_text = f"{'; '.join(dropped[:_INVALID_EDGES_SHOWN_MAX])}{more}"
         notes.append(f"ignored dependencies from the `infer` command {table.command[0]!r}: {dropped_text}")
     return sorted(best.values(), key=lambda each: (-each.confidence, each.task, each.on))
 

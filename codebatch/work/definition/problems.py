@@ -9,7 +9,7 @@ from codebatch.errors import InvalidWork
 _PROBLEMS_SHOWN_MAX = 20
 
 
-class Problems:
+class DefinitionProblems:
     """The errors found so far, in file order, without repetitions."""
 
     def __init__(self) -> None:

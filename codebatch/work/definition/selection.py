@@ -10,11 +10,11 @@ from codebatch.errors import InvalidInput, NothingLeft, NothingToDo
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.work_batch import WorkEdge
 from codebatch.scheduling.lifecycle import CommandState
-from codebatch.work.definition.commands import Task
+from codebatch.work.definition.commands import DefinedTask
 from codebatch.work.definition.definitions import TaskDefinition
-from codebatch.work.definition.files import file_hint
 from codebatch.work.definition.settings import WorkOptions
 from codebatch.work.definition.validation import similar_id_hint
+from codebatch.work.definition.work_files import file_hint
 
 _NAMES_SHOWN_MAX = 10
 
@@ -37,7 +37,7 @@ class PreviousTask(NamedTuple):
     - `is_current`: the definition is unchanged.
     - `has_answer`: the task was answered and has not run since.
     - `batch`: the ID of the batch.
-    - `is_of`: the batch was named with `--of`.
+    - `is_named_batch`: the batch was named with `--of`.
     """
 
     state: CommandState
@@ -45,11 +45,11 @@ class PreviousTask(NamedTuple):
     is_current: bool
     has_answer: bool
     batch: str
-    is_of: bool
+    is_named_batch: bool
 
 
-FormerTasks = Mapping[CommandId, PreviousTask]
-Former = Callable[[ListIdentity, Mapping[CommandId, TaskDefinition]], FormerTasks]
+PreviousTasks = Mapping[CommandId, PreviousTask]
+PreviousTasksReader = Callable[[ListIdentity, Mapping[CommandId, TaskDefinition]], PreviousTasks]
 """A function that returns the outcomes of a list's tasks in earlier batches.
 
 Its arguments are the identity of the list and the definitions of its tasks.
@@ -68,7 +68,7 @@ class TaskSelection:
 
     def __init__(
         self,
-        tasks: Sequence[Task],
+        tasks: Sequence[DefinedTask],
         edges: Sequence[WorkEdge],
         groups: Mapping[str, Mapping[str, CommandId]],
         identity: ListIdentity,
@@ -81,20 +81,20 @@ class TaskSelection:
         self._root = identity.root
         self._cwd = cwd
 
-    def choose(self, options: WorkOptions, former: FormerTasks) -> SelectedTasks:
+    def choose(self, options: WorkOptions, former: PreviousTasks) -> SelectedTasks:
         """Return the tasks that the options select, and notes about the selection.
 
         Raises InvalidInput for an unknown task, and NothingToDo if no task is selected.
         """
-        ids = self._named(options.tasks) if options.tasks else {task.id for task in self._tasks}
+        ids = self._named_tasks(options.tasks) if options.tasks else {task.id for task in self._tasks}
         if options.tags:
-            ids &= self._tagged(options.tags)
+            ids &= self._tagged_tasks(options.tags)
         done: set[CommandId] = set()
         if options.uses_previous_batches:
             done = {id_ for id_, task in former.items() if task.state is CommandState.DONE and task.is_current}
             ids -= done
             if options.of is not None:
-                ids &= {id_ for id_, task in former.items() if task.is_of}
+                ids &= {id_ for id_, task in former.items() if task.is_named_batch}
             if options.blocked:
                 ids &= {id_ for id_, task in former.items() if task.state is CommandState.BLOCKED}
             if not ids and options.blocked:
@@ -114,7 +114,7 @@ class TaskSelection:
             selected, [*notes, *_previous_task_notes({id_: former[id_] for id_ in sorted(selected & former.keys())})]
         )
 
-    def _named(self, words: Sequence[str]) -> set[CommandId]:
+    def _named_tasks(self, words: Sequence[str]) -> set[CommandId]:
         ids = {task.id for task in self._tasks}
         named: set[CommandId] = set()
         for word in words:
@@ -127,7 +127,7 @@ class TaskSelection:
                 raise InvalidInput(f"no task {word!r} in {self._source}", hint=hint)
         return named
 
-    def _tagged(self, tags: Sequence[str]) -> set[CommandId]:
+    def _tagged_tasks(self, tags: Sequence[str]) -> set[CommandId]:
         known = {tag for task in self._tasks for tag in task.tags}
         for tag in tags:
             if tag not in known:
@@ -152,7 +152,7 @@ class TaskSelection:
         return reachable
 
 
-def _previous_task_notes(chosen: FormerTasks) -> Iterator[str]:
+def _previous_task_notes(chosen: PreviousTasks) -> Iterator[str]:
     """Yield notes about tasks that run again because their definition changed, and about answers that are not used."""
     changed = [id_ for id_, task in chosen.items() if task.state is CommandState.DONE and not task.is_current]
     if changed:

@@ -16,22 +16,22 @@ from codebatch.model.work.work_batch import (
     CONFIDENCE_MIN,
     RETRIES_MAX,
     AnsweringPolicy,
-    Halt,
-    Notify,
-    OnBlocked,
-    OnFailure,
+    BlockedAction,
+    FailureAction,
+    HaltMode,
+    NotifySettings,
     Strategy,
 )
 from codebatch.system.host import usable_cores
-from codebatch.work.definition.files import WorkFile
-from codebatch.work.definition.problems import Problems
+from codebatch.work.definition.problems import DefinitionProblems
 from codebatch.work.definition.table_checks import TableChecker, TableLocation, check_pattern, valid_part
-from codebatch.work.definition.tables import NUMBER_MAX, SECONDS_MAX, AnsweringTable, InferTable, SettingsTable
+from codebatch.work.definition.tables import INTEGER_MAX, SECONDS_MAX, AnsweringTable, InferTable, SettingsTable
+from codebatch.work.definition.work_files import WorkFile
 
-PARALLEL_MAX = 8
+DEFAULT_PARALLEL_MAX = 8
 """Default maximum number of commands that run at the same time."""
 
-_TABLES_OF_TASKS = frozenset({"defaults", "tasks"})
+_TASK_TABLES = frozenset({"defaults", "tasks"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class WorkOptions:
 
     max_parallel: int | None = None
     strategy: Strategy | None = None
-    on_failure: OnFailure | None = None
+    on_failure: FailureAction | None = None
     failures_max: int | None = None
     env: Sequence[str] = ()
     tasks: Sequence[str] = ()
@@ -73,14 +73,14 @@ class WorkOptions:
     retry: int | None = None
     wait_answers: bool = False
     timeout: float | None = None
-    halt: Halt | None = None
+    halt: HaltMode | None = None
 
     def __post_init__(self) -> None:
         """Raise InvalidInput if a value is out of range or options contradict each other."""
         for name in ("max_parallel", "failures_max"):
             value = getattr(self, name)
-            if value is not None and not 1 <= value <= NUMBER_MAX:
-                raise InvalidInput(f"{name} must be from 1 to {NUMBER_MAX:,}, not {value}")
+            if value is not None and not 1 <= value <= INTEGER_MAX:
+                raise InvalidInput(f"{name} must be from 1 to {INTEGER_MAX:,}, not {value}")
         if self.retry is not None and not 0 <= self.retry <= RETRIES_MAX:
             raise InvalidInput(f"retry must be from 0 to {RETRIES_MAX}, not {self.retry}")
         if self.timeout is not None and not 0 < self.timeout <= SECONDS_MAX:
@@ -102,7 +102,7 @@ class WorkOptions:
         defaults = msgspec.to_builtins(WorkOptions())
         return {name: value for name, value in msgspec.to_builtins(self).items() if value != defaults[name]}
 
-    def environment(self) -> dict[str, str]:
+    def environment_table(self) -> dict[str, str]:
         """Return the variables of `env` as a work file would define them: `NAME` alone becomes `$NAME`."""
         pairs = (entry.partition("=") for entry in self.env)
         return {name: value if is_set else f"${name}" for name, is_set, value in pairs}
@@ -115,44 +115,44 @@ class BatchSettings:
     root: Path
     strategy: Strategy
     max_parallel: int
-    on_failure: OnFailure
+    on_failure: FailureAction
     failures_max: int
     pools: Mapping[str, int]
-    notify: Notify | None = None
+    notify: NotifySettings | None = None
     infer: InferTable | None = None
-    on_blocked: OnBlocked = "end"
+    on_blocked: BlockedAction = "end"
     answering: AnsweringPolicy | None = None
     start_every_seconds: float = 0.0
     timeout_seconds: float | None = None
-    halt: Halt = "soon"
+    halt: HaltMode = "soon"
     notes: list[str] = field(default_factory=list)
 
 
 def merge_batch_settings(
-    files: Sequence[WorkFile], options: WorkOptions, checker: TableChecker, problems: Problems, cwd: Path
+    files: Sequence[WorkFile], options: WorkOptions, checker: TableChecker, problems: DefinitionProblems, cwd: Path
 ) -> tuple[BatchSettings, list[SettingsTable]]:
     """Return the settings of the batch, and the settings of each file. Of the latter, only `clean_env` is used.
 
     Errors are added to `problems`, and invalid settings are replaced by defaults.
     """
-    tables = _tables(files, checker)
+    tables = _settings_tables(files, checker)
     if options.env:
-        checker.check_environment(TableLocation("--env", ""), options.environment())
+        checker.check_environment(TableLocation("--env", ""), options.environment_table())
     first, notes = tables[0], []
     pools = {name: size for table in reversed(tables) for name, size in table.pools.items()}
     # A file without settings has no root of its own. The root is then the current directory.
     homes = [file.path.parent if file.document is not None else cwd for file in files]
     roots = [Path(os.path.realpath(home / table.root)) for home, table in zip(homes, tables, strict=True)]
     if not roots[0].is_dir():
-        place = files[0].place().key_location(files[0].settings, "root")
+        place = files[0].table_location().key_location(files[0].settings, "root")
         problems.add(f"{place} sets `root` to {first.root!r}, which is not a directory")
     for file, root in zip(files[1:], roots[1:], strict=True):
         if root != roots[0] and file.document is not None and file.included_by is None:
             notes.append(
                 f"the tasks of {file.name} run in {roots[0]}, because `root` of {files[0].name} applies to all tasks"
             )
-    strategy, max_parallel = _parallel(first, options, files[0].name, notes)
-    on_failure, halt = _on_failure(first, options, files[0], problems)
+    strategy, max_parallel = _parallel_settings(first, options, files[0].name, notes)
+    on_failure, halt = _failure_settings(first, options, files[0], problems)
     failures_max = options.failures_max or first.failures_max
     if failures_max != 1 and on_failure != "stop":
         notes.append(f"`failures_max` is {failures_max}, but has no effect: `on_failure` is {on_failure!r}")
@@ -164,7 +164,11 @@ def merge_batch_settings(
     infer = None if first.infer is UNSET else first.infer
     if infer is not None and strategy != "auto":
         notes.append(f"the `infer` command is not run: `strategy` is {strategy!r}")
-    answering = None if first.answering is UNSET else _answering(first.answering, files[0].place("answering"), problems)
+    answering = (
+        None
+        if first.answering is UNSET
+        else _make_answering(first.answering, files[0].table_location("answering"), problems)
+    )
     settings = BatchSettings(
         roots[0],
         strategy,
@@ -172,7 +176,7 @@ def merge_batch_settings(
         on_failure,
         failures_max,
         pools,
-        notify=_notify(first),
+        notify=_make_notify(first),
         infer=infer,
         on_blocked="wait" if options.wait_answers else first.on_blocked,
         answering=answering,
@@ -184,44 +188,48 @@ def merge_batch_settings(
     return settings, tables
 
 
-def _on_failure(
-    first: SettingsTable, options: WorkOptions, file: WorkFile, problems: Problems
-) -> tuple[OnFailure, Halt]:
+def _failure_settings(
+    first: SettingsTable, options: WorkOptions, file: WorkFile, problems: DefinitionProblems
+) -> tuple[FailureAction, HaltMode]:
     """Return the settings that apply after a failure: `on_failure`, and `halt`, which is about running tasks.
 
     If `halt` is set, `on_failure` is "stop".
     """
     halt = options.halt or (None if first.halt is UNSET else first.halt)
     if options.on_failure is not None:
-        on_failure, is_contradicted = msgspec.convert(options.on_failure, OnFailure), options.halt is not None
+        on_failure, is_contradicted = msgspec.convert(options.on_failure, FailureAction), options.halt is not None
     else:
         on_failure, is_contradicted = first.on_failure, options.halt is None and "on_failure" in file.settings
     if on_failure == "stop" or halt is None:
         return on_failure, halt or "soon"
     if is_contradicted:
-        where = "--halt" if options.halt is not None else f"{file.place().key_location(file.settings, 'halt')}: `halt`"
+        where = (
+            "--halt"
+            if options.halt is not None
+            else f"{file.table_location().key_location(file.settings, 'halt')}: `halt`"
+        )
         message = f"{where} is {halt!r}, but `on_failure` is {on_failure!r}: nothing stops at a failure"
         problems.add(message, 'set `on_failure` to "stop", or remove it')
     return (on_failure, "soon") if options.on_failure is not None else ("stop", halt)
 
 
-def _notify(first: SettingsTable) -> Notify | None:
+def _make_notify(first: SettingsTable) -> NotifySettings | None:
     table = first.notify
     return (
         None
         if table is UNSET
-        else Notify(command=table.command, events=table.events, timeout_seconds=table.timeout_seconds)
+        else NotifySettings(command=table.command, events=table.events, timeout_seconds=table.timeout_seconds)
     )
 
 
-def _tables(files: Sequence[WorkFile], checker: TableChecker) -> list[SettingsTable]:
+def _settings_tables(files: Sequence[WorkFile], checker: TableChecker) -> list[SettingsTable]:
     """Return the settings of each file.
 
     If an included file does not set `clean_env`, the value of the including file is used.
     """
     tables: dict[int, SettingsTable] = {}
     for file in files:
-        table = _table(file, checker)
+        table = _settings_table(file, checker)
         if file.included_by is not None:
             above = tables[id(file.included_by)]
             clean = table.clean_env if "clean_env" in file.settings else above.clean_env
@@ -230,28 +238,28 @@ def _tables(files: Sequence[WorkFile], checker: TableChecker) -> list[SettingsTa
     return [*tables.values()]
 
 
-def _table(file: WorkFile, checker: TableChecker) -> SettingsTable:
+def _settings_table(file: WorkFile, checker: TableChecker) -> SettingsTable:
     document = copy.copy(file.settings) if isinstance(file.settings, dict) else {}
-    for key in _TABLES_OF_TASKS:
+    for key in _TASK_TABLES:
         document.pop(key, None)
-    is_sound = checker.check(file.place(), "settings", document)
+    is_sound = checker.check(file.table_location(), "settings", document)
     return msgspec.convert(document if is_sound else valid_part(document, SettingsTable), SettingsTable)
 
 
-def _parallel(first: SettingsTable, options: WorkOptions, name: str, notes: list[str]) -> tuple[Strategy, int]:
+def _parallel_settings(first: SettingsTable, options: WorkOptions, name: str, notes: list[str]) -> tuple[Strategy, int]:
     """Return the strategy and the maximum number of commands that run at once."""
     limit = options.max_parallel or (None if first.max_parallel is UNSET else first.max_parallel)
     strategy = options.strategy or (None if first.strategy is UNSET else first.strategy)
     if strategy is None:
         strategy = "parallel" if (limit or 1) > 1 else "serial"
     if strategy in ("parallel", "auto"):
-        return strategy, limit or min(usable_cores(), PARALLEL_MAX)
+        return strategy, limit or min(usable_cores(), DEFAULT_PARALLEL_MAX)
     if options.strategy is None and (options.max_parallel or 1) > 1:
         notes.append(f'{name} sets strategy = "serial": tasks run one at a time; override with --strategy parallel')
     return strategy, 1
 
 
-def _answering(table: AnsweringTable, place: object, problems: Problems) -> AnsweringPolicy:
+def _make_answering(table: AnsweringTable, place: object, problems: DefinitionProblems) -> AnsweringPolicy:
     """Convert the table `[answering]`. Errors are added to the problems."""
     for number, rule in enumerate(table.rules, start=1):
         where = f"{place}, rule {number}"

@@ -11,18 +11,18 @@ from pathlib import Path
 import msgspec
 
 from codebatch.model.text.line_numbers import TableWithLines, table_line
-from codebatch.model.text.suggestions import did_you_mean
-from codebatch.model.work.placeholders import problems as placeholder_problems
+from codebatch.model.text.suggestions import did_you_mean_text
+from codebatch.model.work.placeholders import placeholder_problems as placeholder_problems
 from codebatch.model.work.variables import VariableError, bare_variables, expand_value
 from codebatch.snapshotting.selection import find_pattern_mistake
-from codebatch.work.definition.problems import Problems
-from codebatch.work.definition.tables import TABLES, TO_COME, Kind
+from codebatch.work.definition.problems import DefinitionProblems
+from codebatch.work.definition.tables import FUTURE_KEYS_BY_KIND, TABLE_TYPES, TableKind
 
 ID_HINT = (
     "ids consist of letters, digits, '.', '_' and '-', start with a letter or digit and have at most 100 characters"
 )
-_INNER: dict[str, Kind] = {"each": "each", "infer": "infer"}
-_PATTERNS = ("files", "inputs", "outputs")
+_INNER_TABLE_KINDS: dict[str, TableKind] = {"each": "each", "infer": "infer"}
+_PATTERN_KEYS = ("files", "inputs", "outputs")
 _KEYS_OF_OTHER_PROGRAMS = {
     "depends_on": "needs",
     "depends": "needs",
@@ -45,7 +45,7 @@ _KEYS_OF_OTHER_PROGRAMS = {
 }
 """Keys that other programs use, each with the key of work files that has the same meaning."""
 _QUOTE_HINT = 'quote text values: "3.10" is text, 3.10 is a number'
-_SHOWN_MAX = 60
+_VALUE_CHARACTERS_SHOWN = 60
 _SHOWN_INTEGER_MAX = 2**63
 
 
@@ -60,10 +60,10 @@ class TableLocation(typing.NamedTuple):
     line: int = 0
 
     def __str__(self) -> str:
-        return f"{self.spot}: [{self.table}]" if self.table else self.spot
+        return f"{self.file_and_line}: [{self.table}]" if self.table else self.file_and_line
 
     @property
-    def spot(self) -> str:
+    def file_and_line(self) -> str:
         """The file and, if known, the line."""
         return f"{self.file}:{self.line}" if self.line else self.file
 
@@ -71,7 +71,7 @@ class TableLocation(typing.NamedTuple):
         """Return the location of a key of the table."""
         return self._replace(line=table_line(table, key) or self.line)
 
-    def below(self, key: str, table: object) -> TableLocation:
+    def nested_location(self, key: str, table: object) -> TableLocation:
         """Return the location of a nested table."""
         return TableLocation(self.file, f"{self.table}.{key}" if self.table else key, table_line(table) or self.line)
 
@@ -82,21 +82,22 @@ class TableChecker:
     `environ` has the environment variables that values of `env` may use. Patterns are relative to `root`.
     """
 
-    def __init__(self, problems: Problems, environ: Mapping[str, str], root: Path) -> None:
+    def __init__(self, problems: DefinitionProblems, environ: Mapping[str, str], root: Path) -> None:
         self._problems = problems
         self._environ = environ
         self._root = root
         self.notes: list[str] = []
         self._fields = {
-            kind: {field.name: field.type for field in msgspec.structs.fields(type_)} for kind, type_ in TABLES.items()
+            kind: {field.name: field.type for field in msgspec.structs.fields(type_)}
+            for kind, type_ in TABLE_TYPES.items()
         }
 
-    def check(self, place: TableLocation, kind: Kind, table: Mapping[str, object]) -> bool:
+    def check(self, place: TableLocation, kind: TableKind, table: Mapping[str, object]) -> bool:
         """Return whether a table is valid. Errors are added to the problems."""
         before = self._problems.count
         fields = self._fields[kind]
         try:
-            msgspec.convert(table, TABLES[kind])
+            msgspec.convert(table, TABLE_TYPES[kind])
             has_types = True
         except (msgspec.ValidationError, ValueError):
             has_types = False
@@ -105,40 +106,40 @@ class TableChecker:
             if has_types or self._has_type(where, kind, table, key, fields):
                 self._check_texts(where, key, value)
         if not has_types and self._problems.count == before:
-            lacks = [field.name for field in msgspec.structs.fields(TABLES[kind]) if field.required]
+            lacks = [field.name for field in msgspec.structs.fields(TABLE_TYPES[kind]) if field.required]
             self._problems.add(f"{place} needs {' and '.join(lacks)}")
         return self._problems.count == before
 
     def _has_type(
-        self, place: TableLocation, kind: Kind, table: Mapping[str, object], key: str, fields: Mapping[str, object]
+        self, place: TableLocation, kind: TableKind, table: Mapping[str, object], key: str, fields: Mapping[str, object]
     ) -> bool:
         value = table[key]
         if key not in fields:
-            self._unknown(place, kind, key, value)
+            self._report_unknown_key(place, kind, key, value)
             return False
-        if key in _INNER and isinstance(value, dict):
-            return self.check(place.below(key, value), _INNER[key], value)
+        if key in _INNER_TABLE_KINDS and isinstance(value, dict):
+            return self.check(place.nested_location(key, value), _INNER_TABLE_KINDS[key], value)
         try:
             msgspec.convert(value, fields[key])
             return True
         except (msgspec.ValidationError, ValueError):
-            expected = _expected(fields[key])
+            expected = _expected_text(fields[key])
             hint = _QUOTE_HINT if isinstance(table, TableWithLines) and _is_unquoted(value, expected) else None
             self._problems.add(f"{place} sets `{key}` to {value_text(value)}, expected {expected}", hint)
             return False
 
     def _check_texts(self, place: TableLocation, key: str, value: object) -> None:
         """Report errors in the text of a value that has the right type."""
-        if _holds_nul(value):
+        if _contains_nul(value):
             self._problems.add(f"{place} sets `{key}` to a value with a NUL character")
         elif key == "env" and isinstance(value, dict):
             self.check_environment(place, value)
         elif key in ("cwd", "stdin") and isinstance(value, str):
             self._check_path(place, key, value)
-        elif key in _PATTERNS and isinstance(value, list):
+        elif key in _PATTERN_KEYS and isinstance(value, list):
             self._check_patterns(place, key, value)
         elif key == "each" and isinstance(value, dict) and isinstance(value.get("files"), list):
-            self._check_patterns(place.below(key, value), "files", value["files"])
+            self._check_patterns(place.nested_location(key, value), "files", value["files"])
         elif key in ("run", "check") and isinstance(value, str | list):
             self._check_run(place, key, value)
         elif key == "tries" and isinstance(value, list):
@@ -182,8 +183,8 @@ class TableChecker:
             for problem in placeholder_problems([suffix]):
                 self._problems.add(f"{place} {problem.text}, in text_suffix", problem.hint)
 
-    def _unknown(self, place: TableLocation, kind: Kind, key: str, value: object) -> None:
-        if key in TO_COME[kind]:
+    def _report_unknown_key(self, place: TableLocation, kind: TableKind, key: str, value: object) -> None:
+        if key in FUTURE_KEYS_BY_KIND[kind]:
             self._problems.add(f"{place} sets {key!r}, which this version does not support yet")
         elif kind == "defaults" and key in self._fields["task"]:
             self._problems.add(f"{place} sets {key!r}, which is allowed only in a task", "set it in a task: [tasks.…]")
@@ -197,7 +198,7 @@ class TableChecker:
             if equivalent in known:
                 self._problems.add(message, f"did you mean {equivalent!r}?")
             else:
-                self._problems.add(message, lambda: did_you_mean(key, known))
+                self._problems.add(message, lambda: did_you_mean_text(key, known))
 
     def check_environment(self, place: TableLocation, env: Mapping[str, str]) -> None:
         """Report invalid names of variables, and values with undefined variables or placeholders."""
@@ -247,15 +248,15 @@ def _is_unquoted(value: object, expected: str) -> bool:
     return is_text and any(not isinstance(element, str | dict | list) for element in values)
 
 
-def _holds_nul(value: object) -> bool:
+def _contains_nul(value: object) -> bool:
     if isinstance(value, str):
         return "\0" in value
     if isinstance(value, dict):
-        return "\0" in "".join(value) or any(map(_holds_nul, value.values()))
-    return isinstance(value, list) and any(map(_holds_nul, value))
+        return "\0" in "".join(value) or any(map(_contains_nul, value.values()))
+    return isinstance(value, list) and any(map(_contains_nul, value))
 
 
-def _expected(type_: object) -> str:
+def _expected_text(type_: object) -> str:
     """Return a description of the values that a type allows, for messages."""
     for part in (type_, *typing.get_args(type_)):
         for about in getattr(part, "__metadata__", ()):
@@ -274,10 +275,12 @@ def value_text(value: object) -> str:
         text = repr(value) if isinstance(value, str) else msgspec.json.encode(value).decode()
     except (msgspec.MsgspecError, ValueError, OverflowError):
         return "a value with a very large number"
-    return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…"
+    return text if len(text) <= _VALUE_CHARACTERS_SHOWN else f"{text[:_VALUE_CHARACTERS_SHOWN]}…"
 
 
-def check_pattern(pattern: str, place: object, problems: Problems, *, groups: Sequence[str] | None = None) -> None:
+def check_pattern(
+    pattern: str, place: object, problems: DefinitionProblems, *, groups: Sequence[str] | None = None
+) -> None:
     """Report an invalid regular expression, or a named group that is not in `groups`."""
     try:
         compiled = re.compile(pattern)

@@ -12,63 +12,67 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from codebatch.model.work.command import GRACE_SECONDS, LOG_MB_MAX, QUESTION_LINES, Leftovers
+from codebatch.model.work.command import GRACE_SECONDS, LOG_MB_MAX, QUESTION_LINES, LeftoverAction
 from codebatch.model.work.work_batch import (
     ANSWERING_SECONDS,
     BACKOFF_FACTOR,
     BACKOFF_SECONDS,
     BACKOFF_SECONDS_MAX,
     COMMANDS_MAX,
-    NOTIFIED,
+    NOTIFIED_EVENTS_DEFAULT,
     NOTIFY_SECONDS,
     RESTARTS_MAX,
     RETRIES_MAX,
     RETRY_REASONS,
+    BlockedAction,
     EventName,
-    Halt,
-    IfInterrupted,
-    OnBlocked,
-    OnFailure,
-    OnTrouble,
+    FailureAction,
+    HaltMode,
+    InterruptedAction,
     RetryReason,
     Strategy,
+    TroubleAction,
 )
 
 SECONDS_MAX = 1_000_000_000
-NUMBER_MAX = 1_000_000
-STATUS_MAX = 255
+INTEGER_MAX = 1_000_000
+EXIT_STATUS_MAX = 255
 BACKOFF_FACTOR_MAX = 1_000
 
-Text = Annotated[str, Meta(description="a string")]
-FileName = Annotated[str, Meta(min_length=1, description="a file path")]
-_CHUNK = f'an integer from 1 to {NUMBER_MAX:,}, or "all"'
-Words = Annotated[tuple[str, ...], Meta(description="a list of strings")]
-Patterns = Annotated[tuple[str, ...], Meta(description="a list of patterns")]
-Ids = Annotated[tuple[str, ...], Meta(description="a list of task IDs")]
-Flag = Annotated[bool, Meta(description="true or false")]
-Count = Annotated[int, Meta(ge=1, le=NUMBER_MAX, description=f"an integer from 1 to {NUMBER_MAX:,}")]
-Restarts = Annotated[int, Meta(ge=0, le=NUMBER_MAX, description=f"an integer from 0 to {NUMBER_MAX:,}")]
-Rank = Annotated[
-    int, Meta(ge=-NUMBER_MAX, le=NUMBER_MAX, description=f"an integer from -{NUMBER_MAX:,} to {NUMBER_MAX:,}")
+TextValue = Annotated[str, Meta(description="a string")]
+FileNameValue = Annotated[str, Meta(min_length=1, description="a file path")]
+_CHUNK_DESCRIPTION = f'an integer from 1 to {INTEGER_MAX:,}, or "all"'
+TextList = Annotated[tuple[str, ...], Meta(description="a list of strings")]
+PatternTexts = Annotated[tuple[str, ...], Meta(description="a list of patterns")]
+TaskIdList = Annotated[tuple[str, ...], Meta(description="a list of task IDs")]
+BooleanValue = Annotated[bool, Meta(description="true or false")]
+PositiveInteger = Annotated[int, Meta(ge=1, le=INTEGER_MAX, description=f"an integer from 1 to {INTEGER_MAX:,}")]
+RestartCount = Annotated[int, Meta(ge=0, le=INTEGER_MAX, description=f"an integer from 0 to {INTEGER_MAX:,}")]
+PriorityValue = Annotated[
+    int, Meta(ge=-INTEGER_MAX, le=INTEGER_MAX, description=f"an integer from -{INTEGER_MAX:,} to {INTEGER_MAX:,}")
 ]
-Status = Annotated[int, Meta(ge=0, le=STATUS_MAX)]
-Seconds = Annotated[float, Meta(gt=0, le=SECONDS_MAX, description=f"a number above 0 and at most {SECONDS_MAX:,}")]
-Grace = Annotated[float, Meta(ge=0, le=SECONDS_MAX, description=f"a number from 0 to {SECONDS_MAX:,}")]
-Environment = Annotated[dict[str, str], Meta(description="a table of strings")]
-Pools = Annotated[
-    dict[str, Annotated[int, Meta(ge=1, le=NUMBER_MAX)]],
-    Meta(description=f"a table of integers from 1 to {NUMBER_MAX:,}"),
+ExitStatus = Annotated[int, Meta(ge=0, le=EXIT_STATUS_MAX)]
+PositiveSeconds = Annotated[
+    float, Meta(gt=0, le=SECONDS_MAX, description=f"a number above 0 and at most {SECONDS_MAX:,}")
+]
+NonnegativeSeconds = Annotated[float, Meta(ge=0, le=SECONDS_MAX, description=f"a number from 0 to {SECONDS_MAX:,}")]
+EnvironmentTable = Annotated[dict[str, str], Meta(description="a table of strings")]
+PoolTable = Annotated[
+    dict[str, Annotated[int, Meta(ge=1, le=INTEGER_MAX)]],
+    Meta(description=f"a table of integers from 1 to {INTEGER_MAX:,}"),
 ]
 
 
-def _choice(kind: object) -> Meta:
+def _choice_description(kind: object) -> Meta:
     """Return the description of a choice between words, for example `"a", "b" or "c"`."""
     *words, last = (f'"{word}"' for word in typing.get_args(kind))
     return Meta(description=f"{', '.join(words)} or {last}")
 
 
-Statuses = Annotated[tuple[Status, ...], Meta(min_length=1, description=f"a list of integers from 0 to {STATUS_MAX}")]
-Pointer = Annotated[str, Meta(pattern="^(/.*)?$")]
+ExitStatusList = Annotated[
+    tuple[ExitStatus, ...], Meta(min_length=1, description=f"a list of integers from 0 to {EXIT_STATUS_MAX}")
+]
+JsonPointer = Annotated[str, Meta(pattern="^(/.*)?$")]
 
 
 class TryTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -76,7 +80,7 @@ class TryTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     run: str | Annotated[tuple[str, ...], Meta(min_length=1)] = ""
     env: dict[str, str] = msgspec.field(default_factory=dict)
-    timeout_seconds: Seconds | UnsetType = UNSET
+    timeout_seconds: PositiveSeconds | UnsetType = UNSET
     text_suffix: str = ""
 
 
@@ -85,23 +89,23 @@ class QuestionTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     pattern: str = ""
     last_lines: Annotated[int, Meta(ge=1, le=1000)] = QUESTION_LINES
-    exits: tuple[Status, ...] = ()
+    exits: tuple[ExitStatus, ...] = ()
 
 
 class RetryTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`retry_if`: the failures after which a task is retried."""
 
-    exits: tuple[Status, ...] = ()
+    exits: tuple[ExitStatus, ...] = ()
     pattern: str = ""
 
 
 class ResultTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`result`: JSON pointers into the last JSON object of a task's output."""
 
-    text: Pointer = ""
-    question: Pointer = ""
-    cost: Pointer = ""
-    session: Pointer = ""
+    text: JsonPointer = ""
+    question: JsonPointer = ""
+    cost: JsonPointer = ""
+    session: JsonPointer = ""
 
 
 class RuleTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -117,8 +121,8 @@ class AnsweringTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     rules: tuple[RuleTable, ...] = ()
     command: str | tuple[str, ...] = ""
-    timeout_seconds: Seconds = ANSWERING_SECONDS
-    per_task_max: Count = 1
+    timeout_seconds: PositiveSeconds = ANSWERING_SECONDS
+    per_task_max: PositiveInteger = 1
 
 
 class EnvFileTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -142,37 +146,37 @@ class TaskDefaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         str | Annotated[tuple[str, ...], Meta(min_length=1)],
         Meta(description="a string, or a list of strings that is not empty"),
     ] = ""
-    title: Text = ""
-    text: Text = ""
+    title: TextValue = ""
+    text: TextValue = ""
     cwd: Annotated[str, Meta(description="a path below `root`")] = "."
-    env: Environment = msgspec.field(default_factory=dict)
+    env: EnvironmentTable = msgspec.field(default_factory=dict)
     env_file: EnvFileEntries = ()
     stdin: Annotated[str, Meta(min_length=1, description='"none", "text" or the path of a file')] = "none"
-    priority: Rank = 0
-    pools: Pools = msgspec.field(default_factory=dict)
-    exclusive: Flag = False
-    exit_ok: Statuses = (0,)
-    timeout_seconds: Seconds | UnsetType = UNSET
-    stall_seconds: Seconds | UnsetType = UNSET
-    grace_seconds: Grace = GRACE_SECONDS
-    if_interrupted: Annotated[IfInterrupted, _choice(IfInterrupted)] = "restart"
-    restarts_max: Restarts = RESTARTS_MAX
-    expected_seconds: Seconds | UnsetType = UNSET
-    leftovers: Annotated[Leftovers, _choice(Leftovers)] = "kill"
-    memory_mb_max: Count | UnsetType = UNSET
-    log_mb_max: Count = LOG_MB_MAX
-    inputs: Patterns = ()
-    outputs: Patterns = ()
-    tags: Words = ()
+    priority: PriorityValue = 0
+    pools: PoolTable = msgspec.field(default_factory=dict)
+    exclusive: BooleanValue = False
+    exit_ok: ExitStatusList = (0,)
+    timeout_seconds: PositiveSeconds | UnsetType = UNSET
+    stall_seconds: PositiveSeconds | UnsetType = UNSET
+    grace_seconds: NonnegativeSeconds = GRACE_SECONDS
+    if_interrupted: Annotated[InterruptedAction, _choice_description(InterruptedAction)] = "restart"
+    restarts_max: RestartCount = RESTARTS_MAX
+    expected_seconds: PositiveSeconds | UnsetType = UNSET
+    leftovers: Annotated[LeftoverAction, _choice_description(LeftoverAction)] = "kill"
+    memory_mb_max: PositiveInteger | UnsetType = UNSET
+    log_mb_max: PositiveInteger = LOG_MB_MAX
+    inputs: PatternTexts = ()
+    outputs: PatternTexts = ()
+    tags: TextList = ()
     check: Annotated[str | tuple[str, ...], Meta(description="a string, or a list of strings")] = ""
     retries: (
         Annotated[int, Meta(ge=0, le=RETRIES_MAX, description=f"an integer from 0 to {RETRIES_MAX}")] | UnsetType
     ) = UNSET
-    backoff_seconds: Grace = BACKOFF_SECONDS
+    backoff_seconds: NonnegativeSeconds = BACKOFF_SECONDS
     backoff_factor: Annotated[
         float, Meta(ge=1, le=BACKOFF_FACTOR_MAX, description=f"a number from 1 to {BACKOFF_FACTOR_MAX}")
     ] = BACKOFF_FACTOR
-    backoff_seconds_max: Grace = BACKOFF_SECONDS_MAX
+    backoff_seconds_max: NonnegativeSeconds = BACKOFF_SECONDS_MAX
     retry_reasons: Annotated[
         tuple[RetryReason, ...], Meta(description="a list with any of " + ", ".join(typing.get_args(RetryReason)))
     ] = RETRY_REASONS
@@ -184,8 +188,8 @@ class TaskDefaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     ] = ()
     retry_if: Annotated[RetryTable, Meta(description="a table with `exits` or `pattern`")] | UnsetType = UNSET
     wait_if: Annotated[str, Meta(description="a regular expression")] = ""
-    on_exhausted: Annotated[OnTrouble, _choice(OnTrouble)] = "fail"
-    on_stall: Annotated[OnTrouble, _choice(OnTrouble)] = "fail"
+    on_exhausted: Annotated[TroubleAction, _choice_description(TroubleAction)] = "fail"
+    on_stall: Annotated[TroubleAction, _choice_description(TroubleAction)] = "fail"
     question: (
         Annotated[QuestionTable, Meta(description="a table with `pattern`, `last_lines` or `exits`")] | UnsetType
     ) = UNSET
@@ -200,26 +204,28 @@ class TaskDefaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 class EachTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`each`: makes one task for each value. Exactly one key is set; `files` may be combined with `chunk`."""
 
-    files: Patterns | UnsetType = UNSET
-    chunk: Annotated[Annotated[int, Meta(ge=1, le=NUMBER_MAX)] | Literal["all"], Meta(description=_CHUNK)] = 1
-    values: Words | UnsetType = UNSET
+    files: PatternTexts | UnsetType = UNSET
+    chunk: Annotated[
+        Annotated[int, Meta(ge=1, le=INTEGER_MAX)] | Literal["all"], Meta(description=_CHUNK_DESCRIPTION)
+    ] = 1
+    values: TextList | UnsetType = UNSET
     matrix: Annotated[dict[str, tuple[str, ...]], Meta(description="a table of lists of strings")] | UnsetType = UNSET
-    lines: FileName | UnsetType = UNSET
-    json: FileName | UnsetType = UNSET
+    lines: FileNameValue | UnsetType = UNSET
+    json: FileNameValue | UnsetType = UNSET
 
 
 class InferTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`infer`: a command that prints dependencies between tasks. It is used with `strategy = "auto"`."""
 
     command: Annotated[tuple[str, ...], Meta(min_length=1, description="a list of strings that is not empty")]
-    timeout_seconds: Seconds = 120.0
+    timeout_seconds: PositiveSeconds = 120.0
 
 
 class TaskTable(TaskDefaults, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`[tasks.ID]`: a command and its dependencies."""
 
-    needs: Ids = ()
-    after: Ids = ()
+    needs: TaskIdList = ()
+    after: TaskIdList = ()
     each: (
         Annotated[EachTable, Meta(description="a table with `files`, `values`, `matrix`, `lines` or `json`")]
         | UnsetType
@@ -230,21 +236,21 @@ class NotifyTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """`[notify]`: a command that receives events as JSON on its standard input."""
 
     command: Annotated[str, Meta(min_length=1)] | Annotated[tuple[str, ...], Meta(min_length=1)]
-    events: tuple[EventName, ...] = NOTIFIED
+    events: tuple[EventName, ...] = NOTIFIED_EVENTS_DEFAULT
     timeout_seconds: Annotated[float, Meta(gt=0, le=SECONDS_MAX)] = NOTIFY_SECONDS
 
 
 class SettingsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Settings of a task list that apply to all its tasks."""
 
-    strategy: Annotated[Strategy, _choice(Strategy)] | UnsetType = UNSET
-    max_parallel: Count | UnsetType = UNSET
-    on_failure: Annotated[OnFailure, _choice(OnFailure)] = "skip-dependents"
+    strategy: Annotated[Strategy, _choice_description(Strategy)] | UnsetType = UNSET
+    max_parallel: PositiveInteger | UnsetType = UNSET
+    on_failure: Annotated[FailureAction, _choice_description(FailureAction)] = "skip-dependents"
     failures_max: Annotated[int, Meta(ge=1, le=COMMANDS_MAX, description=f"an integer from 1 to {COMMANDS_MAX:,}")] = 1
-    pools: Pools = msgspec.field(default_factory=dict)
-    env: Environment = msgspec.field(default_factory=dict)
+    pools: PoolTable = msgspec.field(default_factory=dict)
+    env: EnvironmentTable = msgspec.field(default_factory=dict)
     env_file: EnvFileEntries = ()
-    clean_env: Flag = False
+    clean_env: BooleanValue = False
     root: Annotated[str, Meta(min_length=1, description="the path of a directory")] = "."
     infer: (
         Annotated[InferTable, Meta(description="a table with `command` and, optionally, `timeout_seconds`")] | UnsetType
@@ -257,10 +263,10 @@ class SettingsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         | UnsetType
     ) = UNSET
     include: Annotated[tuple[str, ...], Meta(description="a list of paths")] = ()
-    on_blocked: Annotated[OnBlocked, _choice(OnBlocked)] = "end"
-    start_every_seconds: Grace = 0.0
-    timeout_seconds: Seconds | UnsetType = UNSET
-    halt: Annotated[Halt, _choice(Halt)] | UnsetType = UNSET
+    on_blocked: Annotated[BlockedAction, _choice_description(BlockedAction)] = "end"
+    start_every_seconds: NonnegativeSeconds = 0.0
+    timeout_seconds: PositiveSeconds | UnsetType = UNSET
+    halt: Annotated[HaltMode, _choice_description(HaltMode)] | UnsetType = UNSET
     answering: (
         Annotated[
             AnsweringTable, Meta(description="a table with `rules`, `command`, `timeout_seconds` or `per_task_max`")
@@ -276,26 +282,26 @@ class WorkDocument(SettingsTable, frozen=True, kw_only=True, forbid_unknown_fiel
     tasks: dict[str, TaskTable] = msgspec.field(default_factory=dict)
 
 
-SETTINGS_TO_COME = frozenset({
+FUTURE_SETTINGS = frozenset({
     "trees",
 })  # fmt: skip
-KEYS_TO_COME = frozenset({
+FUTURE_TASK_KEYS = frozenset({
     "records", "isolation",
 })  # fmt: skip
 """Keys of a task that have no meaning yet and are reserved for later versions."""
 
-Kind = Literal["settings", "defaults", "task", "each", "infer"]
-TABLES: dict[Kind, type[msgspec.Struct]] = {
+TableKind = Literal["settings", "defaults", "task", "each", "infer"]
+TABLE_TYPES: dict[TableKind, type[msgspec.Struct]] = {
     "settings": SettingsTable,
     "defaults": TaskDefaults,
     "task": TaskTable,
     "each": EachTable,
     "infer": InferTable,
 }
-TO_COME: dict[Kind, frozenset[str]] = {
-    "settings": SETTINGS_TO_COME,
-    "defaults": KEYS_TO_COME,
-    "task": KEYS_TO_COME,
+FUTURE_KEYS_BY_KIND: dict[TableKind, frozenset[str]] = {
+    "settings": FUTURE_SETTINGS,
+    "defaults": FUTURE_TASK_KEYS,
+    "task": FUTURE_TASK_KEYS,
     "each": frozenset(),
     "infer": frozenset(),
 }

@@ -10,33 +10,33 @@ from typing import NamedTuple
 from codebatch.errors import CodebatchError, InvalidConfiguration
 from codebatch.model.text.json_text import JsonError, parse_json
 from codebatch.model.text.line_numbers import TableWithLines, table_line
-from codebatch.model.text.markdown import first_heading, level_2_sections, slug, split_front_matter
+from codebatch.model.text.markdown import first_heading, level_2_sections, make_slug, split_front_matter
 from codebatch.model.text.toml import TomlError, parse_toml
 from codebatch.model.text.yaml import YamlError, parse_yaml
 from codebatch.model.work.command import COMMAND_BYTES_MAX, COMMAND_ID_PATTERN
 from codebatch.model.work.work_batch import COMMANDS_MAX
-from codebatch.work.definition.files import WORK_FILE_BYTES_MAX, TaskSource, WorkFile, decode_text, read_bytes
-from codebatch.work.definition.problems import Problems
+from codebatch.work.definition.problems import DefinitionProblems
 from codebatch.work.definition.table_checks import TableLocation, value_text
+from codebatch.work.definition.work_files import WORK_FILE_BYTES_MAX, TaskSource, WorkFile, decode_text, read_bytes
 
 FRONT_MATTER_CHARACTERS_MAX = 1 << 20
 _IGNORED_NAME = "readme.md"
-NEEDS_IN_PROSE = ("depends_on", "dependencies", "blocked_by")
-_PRIORITIES = {"high": 10, "medium": 0, "low": -10}
-_DONE = "done"
-_LIKE_DONE = {"complete", "completed", "finished", "closed"}
+PROSE_NEEDS_KEYS = ("depends_on", "dependencies", "blocked_by")
+_PRIORITY_BY_WORD = {"high": 10, "medium": 0, "low": -10}
+_DONE_STATUS = "done"
+_STATUSES_LIKE_DONE = {"complete", "completed", "finished", "closed"}
 """Words that are rejected as a status in front matter, because they probably mean "done".
 
 If they were ignored, a completed task could run again.
 """
 _STATUS_KEY = "status"
-_SINGLE_TASK_KEYS = {"run", "id", "needs", *NEEDS_IN_PROSE}
+_SINGLE_TASK_KEYS = {"run", "id", "needs", *PROSE_NEEDS_KEYS}
 """Keys of front matter. If a Markdown file has one of them, the whole file is one task."""
-_TEXTS = frozenset({"id", "needs", "after", "title", "tags", *NEEDS_IN_PROSE})
+_TEXT_KEYS = frozenset({"id", "needs", "after", "title", "tags", *PROSE_NEEDS_KEYS})
 """Keys of front matter whose values are always text. YAML may convert the values of all other keys."""
 
 
-class _Prose(NamedTuple):
+class _MarkdownTask(NamedTuple):
     """A parsed Markdown file: the front matter as a table, and the body. `body_line` is the first line of the body."""
 
     table: TableWithLines
@@ -44,7 +44,7 @@ class _Prose(NamedTuple):
     body_line: int
 
 
-def markdown_directory(path: Path, name: str, problems: Problems, *, is_recursive: bool) -> WorkFile:
+def markdown_directory(path: Path, name: str, problems: DefinitionProblems, *, is_recursive: bool) -> WorkFile:
     """Read the tasks of a directory. Each Markdown file is a task. The tasks are sorted by file name.
 
     Files with errors are reported and skipped.
@@ -54,7 +54,7 @@ def markdown_directory(path: Path, name: str, problems: Problems, *, is_recursiv
     done: list[TaskSource] = []
     unread: set[str] = set()
     total = 0
-    for relative in _names(path, name, problems, is_recursive=is_recursive):
+    for relative in _markdown_names(path, name, problems, is_recursive=is_recursive):
         displayed_name = os.path.join(name, relative)
         if len(written) > COMMANDS_MAX:
             break  # `check_ids` reports later that there are too many tasks.
@@ -67,7 +67,7 @@ def markdown_directory(path: Path, name: str, problems: Problems, *, is_recursiv
             if total > WORK_FILE_BYTES_MAX:
                 raise InvalidConfiguration(f"the files of {name} together have more than {WORK_FILE_BYTES_MAX:,} bytes")
             task, is_done = _parse_task(
-                _prose(decode_text(data, displayed_name), displayed_name), displayed_name, Path(relative).stem
+                _split_prose(decode_text(data, displayed_name), displayed_name), displayed_name, Path(relative).stem
             )
         except CodebatchError as error:
             problems.add(error.message, error.hint)
@@ -86,7 +86,7 @@ def markdown_file(path: Path, name: str) -> WorkFile:
     Otherwise, each section is a task. Raises InvalidConfiguration.
     """
     text = decode_text(read_bytes(path, name), name)
-    prose = _prose(text, name)
+    prose = _split_prose(text, name)
     if prose.table.keys() & _SINGLE_TASK_KEYS:
         task, is_done = _parse_task(prose, name, path.stem)
         return WorkFile(path, name, (), None, () if is_done else (task,), (task,) if is_done else ())
@@ -99,7 +99,7 @@ def markdown_file(path: Path, name: str) -> WorkFile:
         table = TableWithLines(place.line)
         table.update(common, title=section.title, text=section.text)
         table.lines = common.lines
-        task = TaskSource(section.name or slug(section.title), place, table, is_prose=True)
+        task = TaskSource(section.name or make_slug(section.title), place, table, is_prose=True)
         (done if are_done or section.is_done else written).append(task)
     if not written and not done:
         raise InvalidConfiguration(
@@ -109,7 +109,7 @@ def markdown_file(path: Path, name: str) -> WorkFile:
     return WorkFile(path, name, (), None, tuple(written), tuple(done))
 
 
-def json_lines_file(path: Path, name: str, problems: Problems) -> WorkFile:
+def json_lines_file(path: Path, name: str, problems: DefinitionProblems) -> WorkFile:
     """Read a file in which each line is a JSON object with an `id`.
 
     Invalid lines are reported as problems. Raises InvalidConfiguration.
@@ -140,7 +140,7 @@ def lines_file(path: Path, name: str) -> WorkFile:
     The tasks are members of a group that is named after the file. Raises InvalidConfiguration.
     """
     lines = text_lines(decode_text(read_bytes(path, name), name))
-    group = TaskSource(slug(Path(name).stem) or "line", TableLocation(name, ""), {}, lines=tuple(lines))
+    group = TaskSource(make_slug(Path(name).stem) or "line", TableLocation(name, ""), {}, lines=tuple(lines))
     return WorkFile(path, name, (), None, (group,))
 
 
@@ -149,7 +149,7 @@ def text_lines(text: str) -> list[str]:
     return [line for raw in text.split("\n") if (line := raw.rstrip("\r")).strip()]
 
 
-def _names(path: Path, name: str, problems: Problems, *, is_recursive: bool) -> Sequence[str]:
+def _markdown_names(path: Path, name: str, problems: DefinitionProblems, *, is_recursive: bool) -> Sequence[str]:
     """Return the paths of the Markdown files of a directory, relative to the directory and sorted."""
     paths: list[str] = []
 
@@ -166,17 +166,17 @@ def _names(path: Path, name: str, problems: Problems, *, is_recursive: bool) -> 
     return sorted(paths)
 
 
-def _prose(text: str, name: str) -> _Prose:
+def _split_prose(text: str, name: str) -> _MarkdownTask:
     """Split a Markdown text into front matter and body. Raises InvalidConfiguration."""
     try:
         front = split_front_matter(text)
     except ValueError as error:
         raise InvalidConfiguration(f"{name}: {error}") from error
     if front is None:
-        return _Prose(TableWithLines(1), text, 1)
+        return _MarkdownTask(TableWithLines(1), text, 1)
     try:
         if front.language == "yaml":
-            table = parse_yaml(front.text, length_max=FRONT_MATTER_CHARACTERS_MAX, line=2, texts=_TEXTS)
+            table = parse_yaml(front.text, length_max=FRONT_MATTER_CHARACTERS_MAX, line=2, texts=_TEXT_KEYS)
         # The added newline replaces the first line of the file, so that line numbers in errors are right.
         else:
             table = parse_toml(f"\n{front.text}", length_max=FRONT_MATTER_CHARACTERS_MAX + 1)
@@ -192,7 +192,7 @@ def _prose(text: str, name: str) -> _Prose:
             f"{name}:2: front matter must have a key and a value on each line, but is {kind}",
             hint="for example: needs: [001-schema]",
         )
-    return _Prose(_as_table_with_lines(table), front.body, front.body_line)
+    return _MarkdownTask(_as_table_with_lines(table), front.body, front.body_line)
 
 
 def _as_table_with_lines(table: dict[str, object]) -> TableWithLines:
@@ -203,26 +203,26 @@ def _as_table_with_lines(table: dict[str, object]) -> TableWithLines:
     return lined
 
 
-def _parse_task(prose: _Prose, name: str, stem: str) -> tuple[TaskSource, bool]:
+def _parse_task(prose: _MarkdownTask, name: str, stem: str) -> tuple[TaskSource, bool]:
     """Return the task that a Markdown file describes, and whether it is marked as done. Raises InvalidConfiguration."""
     table = _task_table(prose)
     table.setdefault("title", first_heading(prose.body))
     table.setdefault("text", prose.body.strip("\r\n"))
-    id_ = prose.table.get("id", stem if COMMAND_ID_PATTERN.match(stem) else slug(stem) or stem)
+    id_ = prose.table.get("id", stem if COMMAND_ID_PATTERN.match(stem) else make_slug(stem) or stem)
     if not isinstance(id_, str):
-        spot = TableLocation(name, "").key_location(prose.table, "id").spot
+        spot = TableLocation(name, "").key_location(prose.table, "id").file_and_line
         message = f"{spot} sets `id` to {value_text(id_)}, expected a string"
         raise InvalidConfiguration(message, hint="quote the value")
     return TaskSource(id_, TableLocation(name, ""), table, is_prose=True), _is_done(prose.table, name)
 
 
-def _task_table(prose: _Prose) -> TableWithLines:
+def _task_table(prose: _MarkdownTask) -> TableWithLines:
     """Return the front matter as a table of a task. Keys are renamed, for example `depends_on` to `needs`."""
     table = TableWithLines(prose.table.line)
     needs: list[object] = []
     table.lines = dict(prose.table.lines)
     for key, value in prose.table.items():
-        if key == "needs" or key in NEEDS_IN_PROSE:
+        if key == "needs" or key in PROSE_NEEDS_KEYS:
             needs += _as_list(value)
             table.lines.setdefault("needs", table_line(prose.table, key))
         elif key == "tags":
@@ -230,7 +230,7 @@ def _task_table(prose: _Prose) -> TableWithLines:
         elif key == "title" and value is None:
             continue
         elif key == "priority" and isinstance(value, str):
-            table[key] = _PRIORITIES.get(value.lower(), value)
+            table[key] = _PRIORITY_BY_WORD.get(value.lower(), value)
         elif key not in ("id", _STATUS_KEY):
             table[key] = value
     if needs:
@@ -245,14 +245,13 @@ def _is_done(table: TableWithLines, name: str) -> bool:
     """
     status = table.get(_STATUS_KEY)
     word = status.strip().lower() if isinstance(status, str) else status
-    if word is not None and (not isinstance(word, str) or word in _LIKE_DONE):
-        message = (
-            f"{TableLocation(name, '').key_location(table, _STATUS_KEY).spot} sets `status` to {value_text(status)}"
-        )
+    if word is not None and (not isinstance(word, str) or word in _STATUSES_LIKE_DONE):
+        location = TableLocation(name, "").key_location(table, _STATUS_KEY)
+        message = f"{location.file_and_line} sets `status` to {value_text(status)}"
         raise InvalidConfiguration(
-            message, hint=f"to mark the task as done, write `status: {_DONE}`; otherwise, remove the line"
+            message, hint=f"to mark the task as done, write `status: {_DONE_STATUS}`; otherwise, remove the line"
         )
-    return word == _DONE
+    return word == _DONE_STATUS
 
 
 def _as_list(value: object) -> list[object]:

@@ -6,26 +6,26 @@ import functools
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from codebatch.model.graph import components
-from codebatch.model.text.suggestions import closest
+from codebatch.model.graph import strong_components
+from codebatch.model.text.suggestions import closest_word
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.pattern_overlap import FilePatterns
 from codebatch.model.work.work_batch import COMMANDS_MAX, EdgeKind, WorkEdge
-from codebatch.work.definition.commands import Task, check_id
-from codebatch.work.definition.files import TaskSource
-from codebatch.work.definition.problems import Problems
+from codebatch.work.definition.commands import DefinedTask, check_id
+from codebatch.work.definition.problems import DefinitionProblems
+from codebatch.work.definition.work_files import TaskSource
 
-_SHOWN_MAX = 20
-_LIKE_MAX = 2_000
-_LIKE_SHOWN_MAX = 5
+_NAMES_SHOWN_MAX = 20
+_SIMILAR_COMPARED_MAX = 2_000
+_SIMILAR_SHOWN_MAX = 5
 EDGES_MAX = 1_000_000
-_STEPS_MAX = 200_000
+_CYCLE_SEARCH_STEPS_MAX = 200_000
 """Maximum number of edges to visit in the search for the shortest cycle."""
 
 
-def check_ids(tasks: Sequence[Task], problems: Problems) -> None:
+def check_task_ids(tasks: Sequence[DefinedTask], problems: DefinitionProblems) -> None:
     """Report equal IDs, and IDs that differ only in case, because some file systems ignore case."""
-    tasks_by_id: dict[str, Task] = {}
+    tasks_by_id: dict[str, DefinedTask] = {}
     for task in tasks:
         other = tasks_by_id.setdefault(task.id.lower(), task)
         if other is task:
@@ -40,7 +40,7 @@ def check_ids(tasks: Sequence[Task], problems: Problems) -> None:
         problems.add(f"{len(tasks):,} tasks, more than {COMMANDS_MAX:,}", "split them into several batches")
 
 
-def check_done(done: Sequence[TaskSource], tasks: Sequence[Task], problems: Problems) -> None:
+def check_done_tasks(done: Sequence[TaskSource], tasks: Sequence[DefinedTask], problems: DefinitionProblems) -> None:
     """Report tasks that are marked as done and have an invalid ID, or the ID of another task in `tasks`."""
     places = {task.group or task.id: task.place for task in tasks}
     for task in done:
@@ -51,13 +51,13 @@ def check_done(done: Sequence[TaskSource], tasks: Sequence[Task], problems: Prob
             problems.add(message, "change one of the ids")
 
 
-def check_pools(tasks: Iterable[Task], pools: Mapping[str, int], problems: Problems) -> None:
+def check_task_pools(tasks: Iterable[DefinedTask], pools: Mapping[str, int], problems: DefinitionProblems) -> None:
     """Report tasks that take more tokens of a pool than it has."""
     for task in tasks:
         for pool, amount in task.pools.items():
             message = f"{task.place.file}: {task.group or task.id!r} takes"
             if pool not in pools:
-                suggestion = closest(pool, pools)
+                suggestion = closest_word(pool, pools)
                 hint = f"set its size: [pools] {pool} = …" if suggestion is None else f"did you mean {suggestion!r}?"
                 problems.add(f"{message} tokens of pool {pool!r}, which is not defined", hint)
             elif amount > pools[pool]:
@@ -65,21 +65,24 @@ def check_pools(tasks: Iterable[Task], pools: Mapping[str, int], problems: Probl
 
 
 def resolve_edges(
-    tasks: Sequence[Task], groups: Mapping[str, Mapping[str, CommandId]], done: Collection[str], problems: Problems
+    tasks: Sequence[DefinedTask],
+    groups: Mapping[str, Mapping[str, CommandId]],
+    done: Collection[str],
+    problems: DefinitionProblems,
 ) -> list[WorkEdge]:
     """Return the edges between tasks in the order of the file, at most one for each pair of tasks.
 
     If a pair has `needs` and `after`, the edge is `needs`. `groups` maps groups to their members. `done` has the IDs of
     tasks that the list marks as done. A dependency on one of them is satisfied, so it gives no edge.
     """
-    references = _References(tasks, groups, done, problems)
+    references = _NameResolver(tasks, groups, done, problems)
     edges: list[WorkEdge] = []
     for task in tasks:
         pairs: dict[CommandId, EdgeKind] = {}
         for on in dict.fromkeys(task.after):
-            pairs.update(dict.fromkeys(references.targets(task, on, "after"), "after"))
+            pairs.update(dict.fromkeys(references.resolve_name(task, on, "after"), "after"))
         for on in dict.fromkeys(task.needs):
-            pairs.update(dict.fromkeys(references.targets(task, on, "needs"), "needs"))
+            pairs.update(dict.fromkeys(references.resolve_name(task, on, "needs"), "needs"))
         edges += [WorkEdge(task.id, on, kind) for on, kind in pairs.items()]
         if len(edges) > EDGES_MAX:
             message = f"more than {EDGES_MAX:,} dependencies between tasks"
@@ -88,7 +91,7 @@ def resolve_edges(
     return edges
 
 
-def early_member_notes(tasks: Sequence[Task], edges: Iterable[WorkEdge]) -> list[str]:
+def early_member_notes(tasks: Sequence[DefinedTask], edges: Iterable[WorkEdge]) -> list[str]:
     """Return a note for each group whose members may be incomplete.
 
     The members are determined before any task runs. So files that a needed task writes get no members.
@@ -103,16 +106,16 @@ def early_member_notes(tasks: Sequence[Task], edges: Iterable[WorkEdge]) -> list
     notes = []
     for group, member in groups.items():
         listed = FilePatterns(member.listed)
-        for on in _all_needed(member.id, needs):
-            if on in writers and (path := listed.shared_with(FilePatterns(writers[on].outputs))) is not None:
+        for on in _transitive_needs(member.id, needs):
+            if on in writers and (path := listed.shared_pattern(FilePatterns(writers[on].outputs))) is not None:
                 writer = writers[on].group or on
-                note = f"{member.place.spot}: {group!r} does not include files that {writer!r} will write"
+                note = f"{member.place.file_and_line}: {group!r} does not include files that {writer!r} will write"
                 notes.append(f"{note} ({path!r}): members are determined before {writer!r} runs")
                 break
     return notes
 
 
-def _all_needed(task: CommandId, needs: Mapping[CommandId, Sequence[CommandId]]) -> Iterable[CommandId]:
+def _transitive_needs(task: CommandId, needs: Mapping[CommandId, Sequence[CommandId]]) -> Iterable[CommandId]:
     """Return all tasks that a task needs directly or indirectly, the nearest first."""
     reachable = dict.fromkeys(needs.get(task, ()))
     pending = deque(reachable)
@@ -124,15 +127,15 @@ def _all_needed(task: CommandId, needs: Mapping[CommandId, Sequence[CommandId]])
     return reachable
 
 
-class _References:
+class _NameResolver:
     """A resolver of the names in `needs` and `after`."""
 
     def __init__(
         self,
-        tasks: Sequence[Task],
+        tasks: Sequence[DefinedTask],
         groups: Mapping[str, Mapping[str, CommandId]],
         done: Collection[str],
-        problems: Problems,
+        problems: DefinitionProblems,
     ) -> None:
         self._ids = {task.id for task in tasks}
         self._groups = groups
@@ -141,7 +144,7 @@ class _References:
         self._names = list(dict.fromkeys(task.group or task.id for task in tasks))
         self._by_prefix: dict[str, list[str]] | None = None
 
-    def targets(self, task: Task, on: str, kind: EdgeKind) -> Iterable[CommandId]:
+    def resolve_name(self, task: DefinedTask, on: str, kind: EdgeKind) -> Iterable[CommandId]:
         """Return the tasks that a name in `needs` or `after` refers to. If there are none, report an error."""
         name = on.removesuffix("/*")
         if name != on and name in self._groups:
@@ -154,23 +157,26 @@ class _References:
             return ()
         begun = self._ids_with_prefix(on)
         if len(begun) == 1:
-            return self.targets(task, begun[0], kind)
-        message = f"{task.place.spot}: {task.group or task.id!r} {'needs' if kind == 'needs' else 'runs after'} {on!r}"
+            return self.resolve_name(task, begun[0], kind)
+        verb = "needs" if kind == "needs" else "runs after"
+        message = f"{task.place.file_and_line}: {task.group or task.id!r} {verb} {on!r}"
         if begun:
-            candidates_text = f"{', '.join(begun[:_LIKE_SHOWN_MAX])}{' …' if len(begun) > _LIKE_SHOWN_MAX else ''}"
+            candidates_text = (
+                f"{', '.join(begun[:_SIMILAR_SHOWN_MAX])}{' …' if len(begun) > _SIMILAR_SHOWN_MAX else ''}"
+            )
             self._problems.add(f"{message}, which is ambiguous: {candidates_text}")
         else:
             self._problems.add(f"{message}, which does not exist", functools.partial(similar_id_hint, on, self._names))
         return ()
 
-    def _member_with_same_key(self, task: Task, group: str, kind: EdgeKind) -> Iterable[CommandId]:
+    def _member_with_same_key(self, task: DefinedTask, group: str, kind: EdgeKind) -> Iterable[CommandId]:
         """Return the member of a group that has the same key as the task.
 
         If no member has this key, report an error.
         """
         if task.key in self._groups[group]:
             return (self._groups[group][task.key],)
-        message = f"{task.place.spot}: {task.id!r} {'needs' if kind == 'needs' else 'runs after'} '{group}/*'"
+        message = f"{task.place.file_and_line}: {task.id!r} {'needs' if kind == 'needs' else 'runs after'} '{group}/*'"
         if task.group:
             self._problems.add(
                 f"{message}, but {group!r} has no member {task.key!r}",
@@ -196,18 +202,18 @@ def similar_id_hint(word: str, ids: Iterable[str]) -> str | None:
 
     Only IDs with the same first letter and a similar length are compared.
     """
-    near = [id_ for id_ in ids if id_[:1].lower() == word[:1].lower() and abs(len(id_) - len(word)) <= _SHOWN_MAX]
-    suggestion = closest(word, sorted(near)[:_LIKE_MAX])
+    near = [id_ for id_ in ids if id_[:1].lower() == word[:1].lower() and abs(len(id_) - len(word)) <= _NAMES_SHOWN_MAX]
+    suggestion = closest_word(word, sorted(near)[:_SIMILAR_COMPARED_MAX])
     return None if suggestion is None else f"did you mean {suggestion!r}?"
 
 
-def check_cycles(edges: Iterable[WorkEdge], problems: Problems) -> None:
+def check_cycles(edges: Iterable[WorkEdge], problems: DefinitionProblems) -> None:
     """Report dependency cycles: for each strongly connected component, a shortest cycle."""
     graph: dict[CommandId, list[CommandId]] = {}
     for edge in edges:
         graph.setdefault(edge.task, []).append(edge.on)
         graph.setdefault(edge.on, [])
-    for component in components(graph):
+    for component in strong_components(graph):
         if len(component) == 1 and component[0] not in graph[component[0]]:
             continue
         cycle = _shortest_cycle(graph, frozenset(component))
@@ -215,14 +221,18 @@ def check_cycles(edges: Iterable[WorkEdge], problems: Problems) -> None:
             # `needs` is written in the table of the group, so the message names the group instead of the member.
             problems.add(f"the task {cycle[0].partition('/')[0]!r} depends on itself")
             continue
-        displayed_cycle = [*cycle[:_SHOWN_MAX], *([f"… ({len(cycle):,} in total)"] if len(cycle) > _SHOWN_MAX else [])]
+        displayed_cycle = [
+            *cycle[:_NAMES_SHOWN_MAX],
+            *([f"… ({len(cycle):,} in total)"] if len(cycle) > _NAMES_SHOWN_MAX else []),
+        ]
         problems.add(f"tasks depend on one another in a cycle: {' → '.join((*displayed_cycle, cycle[0]))}")
 
 
 def _shortest_cycle(graph: Mapping[CommandId, Sequence[CommandId]], within: frozenset[CommandId]) -> list[CommandId]:
     """Return a shortest cycle in a component. It starts at its task that comes first in the files.
 
-    The search is breadth first from each task. After `_STEPS_MAX` edges, the best cycle found so far is returned.
+    The search is breadth first from each task. After `_CYCLE_SEARCH_STEPS_MAX` edges, the best cycle found so far is
+    returned.
     """
     best: list[CommandId] = []
     steps = 0
@@ -237,18 +247,18 @@ def _shortest_cycle(graph: Mapping[CommandId, Sequence[CommandId]], within: froz
                 break
             steps += len(graph[node])
             if start in graph[node]:
-                best = _path(before, start, node)
+                best = _path_between(before, start, node)
                 break
             for other in graph[node]:
                 if other in within and other not in before:
                     before[other] = node
                     pending.append((other, length + 1))
-        if len(best) == 1 or (best and steps > _STEPS_MAX):
+        if len(best) == 1 or (best and steps > _CYCLE_SEARCH_STEPS_MAX):
             break
     return best
 
 
-def _path(before: Mapping[CommandId, CommandId], start: CommandId, end: CommandId) -> list[CommandId]:
+def _path_between(before: Mapping[CommandId, CommandId], start: CommandId, end: CommandId) -> list[CommandId]:
     path = [end]
     while path[-1] != start:
         path.append(before[path[-1]])

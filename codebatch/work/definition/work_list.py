@@ -11,26 +11,26 @@ import msgspec
 
 from codebatch.errors import NothingToDo
 from codebatch.model.work.command import Command, CommandId
-from codebatch.model.work.work_batch import NO_POLICY, InferredEdge, ListOrigin, RejectedEdge, Work, WorkEdge
+from codebatch.model.work.work_batch import DEFAULT_POLICY, InferredEdge, ListOrigin, RejectedEdge, Work, WorkEdge
 from codebatch.system.processes.garbage_collector import collector_paused
-from codebatch.work.definition.commands import Definer, Task, missing_program_notes
+from codebatch.work.definition.commands import DefinedTask, TaskDefiner, missing_program_notes
 from codebatch.work.definition.definitions import TaskDefinition, explicit_needs
 from codebatch.work.definition.environment import read_env_variables
-from codebatch.work.definition.expansion import Expander
-from codebatch.work.definition.files import STDIN_NAME, WorkFile, no_task_hint
+from codebatch.work.definition.expansion import GroupExpander
 from codebatch.work.definition.includes import read_files
-from codebatch.work.definition.problems import Problems
-from codebatch.work.definition.selection import Former, ListIdentity, TaskSelection, abbreviated_ids
+from codebatch.work.definition.problems import DefinitionProblems
+from codebatch.work.definition.selection import ListIdentity, PreviousTasksReader, TaskSelection, abbreviated_ids
 from codebatch.work.definition.settings import BatchSettings, WorkOptions, merge_batch_settings
 from codebatch.work.definition.table_checks import TableChecker
 from codebatch.work.definition.validation import (
     check_cycles,
-    check_done,
-    check_ids,
-    check_pools,
+    check_done_tasks,
+    check_task_ids,
+    check_task_pools,
     early_member_notes,
     resolve_edges,
 )
+from codebatch.work.definition.work_files import STANDARD_INPUT_NAME, WorkFile, no_task_hint
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,25 +65,29 @@ def read_work_files(
     overrides: WorkOptions | None = None,
     here: Path | None = None,
     environ: Mapping[str, str] = os.environ,
-    former: Former = lambda _identity, _definitions: {},
+    read_previous: PreviousTasksReader = lambda _identity, _definitions: {},
 ) -> WorkList:
     """Read a task list.
 
     If no file is named, the default file of `here` is read: the `[work]` of its project, or the nearest work.toml.
-    `here` is the current directory; paths are relative to it. `former` returns the outcomes of tasks in earlier
+    `here` is the current directory; paths are relative to it. `read_previous` returns the outcomes of tasks in earlier
     batches. Nothing is written.
 
     Raises InvalidConfiguration; its subclass InvalidWork has all errors. Raises NothingToDo if there is no file or no
     task, and InvalidInput if a named task does not exist.
     """
     with collector_paused():
-        return _read(paths, overrides or WorkOptions(), here or Path.cwd(), environ, former)
+        return _read_list(paths, overrides or WorkOptions(), here or Path.cwd(), environ, read_previous)
 
 
-def _read(
-    paths: Sequence[Path], options: WorkOptions, cwd: Path, environ: Mapping[str, str], former: Former
+def _read_list(
+    paths: Sequence[Path],
+    options: WorkOptions,
+    cwd: Path,
+    environ: Mapping[str, str],
+    read_previous: PreviousTasksReader,
 ) -> WorkList:
-    problems = Problems()
+    problems = DefinitionProblems()
     files = read_files(
         paths, options.tasks, cwd, problems, is_each_line=options.each_line, is_recursive=options.is_recursive
     )
@@ -91,19 +95,19 @@ def _read(
     first_checker = TableChecker(problems, variables, cwd)
     settings, tables = merge_batch_settings(files, options, first_checker, problems, cwd)
     checker = TableChecker(problems, variables, settings.root)
-    definer = Definer(problems, checker, options, Expander(settings.root, problems, settings.notes), settings)
-    tasks = [task for file, table in zip(files, tables, strict=True) for task in definer.tasks(file, table)]
+    definer = TaskDefiner(problems, checker, options, GroupExpander(settings.root, problems, settings.notes), settings)
+    tasks = [task for file, table in zip(files, tables, strict=True) for task in definer.iter_tasks(file, table)]
     definer.note_unknown_keys()
     settings.notes.extend(dict.fromkeys([*first_checker.notes, *checker.notes]))
     source = ", ".join(_as_text(_name_below(settings.root, file)) for file in files)
     finished = [task for file in files for task in file.done]
-    check_done(finished, tasks, problems)
+    check_done_tasks(finished, tasks, problems)
     done = {*(task.name for task in finished), *(id_ for file in files for id_ in file.unread)}
     if not tasks:
         problems.raise_any()
-        raise _nothing_to_do(files, source, done, definer)
-    check_ids(tasks, problems)
-    check_pools(tasks, settings.pools, problems)
+        raise _nothing_to_do_error(files, source, done, definer)
+    check_task_ids(tasks, problems)
+    check_task_pools(tasks, settings.pools, problems)
     edges = resolve_edges(tasks, definer.groups, done, problems)
     check_cycles(edges, problems)
     problems.raise_any()
@@ -120,14 +124,14 @@ def _read(
     rejected: list[RejectedEdge] = []
     if settings.strategy == "auto" and options.infer:
         # Imported only if needed, because the inference rules compile many patterns.
-        from codebatch.work.definition.inferred_edges import with_inferred
+        from codebatch.work.definition.inferred_edges import add_inferred_edges
 
-        edges, inferred, rejected = with_inferred(tasks, edges, definer.groups, settings, options)
+        edges, inferred, rejected = add_inferred_edges(tasks, edges, definer.groups, settings, options)
     settings.notes.extend(early_member_notes(tasks, edges))
-    origin = _origin(files, options, cwd)
+    origin = _make_origin(files, options, cwd)
     identity = ListIdentity(source, os.fsencode(settings.root), origin.files)
     choice = TaskSelection(tasks, edges, definer.groups, identity, cwd)
-    chosen = choice.choose(options, former(identity, definitions) if options.uses_previous_batches else {})
+    chosen = choice.choose(options, read_previous(identity, definitions) if options.uses_previous_batches else {})
     settings.notes.extend(chosen.notes)
     tasks = [task for task in tasks if task.id in chosen.ids]
     edges = [edge for edge in edges if edge.task in chosen.ids and edge.on in chosen.ids]
@@ -145,16 +149,20 @@ def _read(
     return WorkList(commands, work, notes, definitions, choice, tuple(rejected))
 
 
-def _origin(files: Sequence[WorkFile], options: WorkOptions, cwd: Path) -> ListOrigin:
+def _make_origin(files: Sequence[WorkFile], options: WorkOptions, cwd: Path) -> ListOrigin:
     """Return the arguments of `read_work_files`, with which the list can be read again."""
     named = [file for file in files if file.included_by is None]
-    paths = [STDIN_NAME if file.name == STDIN_NAME else os.path.abspath(cwd / file.path) for file in named]
+    paths = [
+        STANDARD_INPUT_NAME if file.name == STANDARD_INPUT_NAME else os.path.abspath(cwd / file.path) for file in named
+    ]
     return ListOrigin(
         directory=os.fsencode(cwd), files=tuple(map(os.fsencode, paths)), options=options.changed_options()
     )
 
 
-def _nothing_to_do(files: Sequence[WorkFile], source: str, done: Collection[str], definer: Definer) -> NothingToDo:
+def _nothing_to_do_error(
+    files: Sequence[WorkFile], source: str, done: Collection[str], definer: TaskDefiner
+) -> NothingToDo:
     if done:
         return NothingToDo(f"all tasks of {source} are marked as done: {abbreviated_ids(sorted(done))}")
     if definer.groups:
@@ -163,7 +171,7 @@ def _nothing_to_do(files: Sequence[WorkFile], source: str, done: Collection[str]
 
 
 def _build_work(
-    tasks: Sequence[Task], edges: Sequence[WorkEdge], settings: BatchSettings, source: str, path: str | None
+    tasks: Sequence[DefinedTask], edges: Sequence[WorkEdge], settings: BatchSettings, source: str, path: str | None
 ) -> tuple[tuple[Command, ...], Work, tuple[str, ...]]:
     notes = list(settings.notes)
     if settings.on_failure == "continue" and any(edge.kind == "needs" for edge in edges):
@@ -175,7 +183,7 @@ def _build_work(
         order=tuple(command.id for command in commands),
         edges=tuple(edges),
         titles={command.id: command.title for command in commands if command.title},
-        policies={task.id: task.policy for task in tasks if task.policy is not NO_POLICY},
+        policies={task.id: task.policy for task in tasks if task.policy is not DEFAULT_POLICY},
         strategy=settings.strategy,
         max_parallel=settings.max_parallel,
         on_failure=settings.on_failure,
@@ -193,7 +201,7 @@ def _build_work(
 
 def _name_below(root: Path, file: WorkFile) -> str:
     """Return the path of a file relative to the root. Standard input is `-`."""
-    return file.name if file.name == STDIN_NAME else os.path.relpath(os.path.realpath(file.path), root)
+    return file.name if file.name == STANDARD_INPUT_NAME else os.path.relpath(os.path.realpath(file.path), root)
 
 
 def _as_text(name: str) -> str:

@@ -15,7 +15,7 @@ import codebatch
 from codebatch.cli import cli
 from codebatch.cli.framework.exit import run_to_exit_status
 from codebatch.errors import InvalidInput, UnknownId
-from codebatch.store.batches.batches import BatchId
+from codebatch.store.batches.batch_directory import BatchId
 from codebatch.store.batches.pins import assign_name
 from tests.support.command_line import SCHEMAS
 from tests.support.inline_workers import inline, run

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.cli.output.colors import Painter, is_colored, is_linked
+from codebatch.cli.output.colors import Painter, is_colored, supports_links
 from tests.cli.conftest import Ran
 from tests.support.command_line import CommandLine
 
@@ -82,7 +82,7 @@ def test_links_are_enabled_only_for_terminals_that_support_them(
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: is_terminal, raising=False)
     monkeypatch.setenv("TERM", term)
-    assert is_linked() == expected
+    assert supports_links() == expected
 
 
 @pytest.mark.parametrize(

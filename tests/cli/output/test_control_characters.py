@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 
 from codebatch.cli import cli
-from codebatch.cli.output.terminal import printable
-from codebatch.cli.reference.interface import describe
+from codebatch.cli.output.terminal import printable_line
+from codebatch.cli.reference.interface import describe_interface
 from tests.support.command_line import SCRIPT, CommandLine, write
 from tests.support.fork_server import started
 
@@ -200,7 +200,7 @@ SHOWS_A_NAME = {
 """Commands of which each hostile name that they show is seen as an escape."""
 
 
-@pytest.mark.parametrize("command", sorted((each.name for each in describe(cli).commands), key="run".__eq__))
+@pytest.mark.parametrize("command", sorted((each.name for each in describe_interface(cli).commands), key="run".__eq__))
 def test_no_control_character_in_a_name_reaches_a_terminal(hostile: Hostile, command: str) -> None:
     shown = ""
     work = next(path.parent.name for path in sorted((hostile.store / "batches").glob("*/work.json")))
@@ -209,10 +209,10 @@ def test_no_control_character_in_a_name_reaches_a_terminal(hostile: Hostile, com
         text = hostile.on_a_terminal(*command.split(), *given)
         for line in text.split("\n"):
             bare = line.replace("\t", " ")
-            assert printable(bare) == bare, (command, given, line)
+            assert printable_line(bare) == bare, (command, given, line)
         shown += text
     assert ("evil" in shown) or command not in SHOWS_A_NAME, shown
 
 
 def test_every_command_in_the_tables_of_this_module_exists() -> None:
-    assert {*WORDS, *SHOWS_A_NAME} <= {command.name for command in describe(cli).commands}
+    assert {*WORDS, *SHOWS_A_NAME} <= {command.name for command in describe_interface(cli).commands}

@@ -26,23 +26,23 @@ RED, OFF = "\x1b[31m", "\x1b[0m"
     ],
 )
 def test_color_sequences_pass_and_other_control_characters_are_escaped(line: str, colored: str, plain: str) -> None:
-    assert ProgramOutput(is_colored=True).line(line) == colored
-    assert ProgramOutput(is_colored=False).line(line) == plain
+    assert ProgramOutput(is_colored=True).printable_line(line) == colored
+    assert ProgramOutput(is_colored=False).printable_line(line) == plain
 
 
 def test_open_color_is_reset_between_lines() -> None:
     output = ProgramOutput(is_colored=True)
-    assert output.line(f"\x1b[1ma{RED}") == f"\x1b[1ma{RED}{OFF}"
-    assert output.line("b") == f"\x1b[1m{RED}b{OFF}"
-    assert output.line("c\x1b[0;32md") == f"\x1b[1m{RED}c\x1b[0;32md{OFF}"
-    assert output.line("\x1b[me") == "\x1b[0;32m\x1b[me"
-    assert output.line("f") == "f"
+    assert output.printable_line(f"\x1b[1ma{RED}") == f"\x1b[1ma{RED}{OFF}"
+    assert output.printable_line("b") == f"\x1b[1m{RED}b{OFF}"
+    assert output.printable_line("c\x1b[0;32md") == f"\x1b[1m{RED}c\x1b[0;32md{OFF}"
+    assert output.printable_line("\x1b[me") == "\x1b[0;32m\x1b[me"
+    assert output.printable_line("f") == "f"
 
 
 @given(st.lists(st.text(st.sampled_from("\x1b[]?>0123;:mJh\x07\x9b\x00\t\rab\u202e"), max_size=30), max_size=4))
 def test_only_color_sequences_remain_in_arbitrary_output(lines: list[str]) -> None:
     output = ProgramOutput(is_colored=True)
-    shown = "".join(map(output.line, lines))
+    shown = "".join(map(output.printable_line, lines))
     assert re.sub(r"\x1b\[[0-9;:]*m", "", shown).isprintable()
     assert not re.sub(r".*(\x1b\[0?m|\x1b\[0;[0;]*m)", "", shown).count("\x1b"), "the last one turns all off"
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from codebatch.cli.framework.context import CommandContext
 from codebatch.cli.output import progress
-from codebatch.cli.output.eta import SAMPLES_MAX, Pace
-from codebatch.cli.output.progress import Display, Stage, advance, live_line
+from codebatch.cli.output.eta import SAMPLES_MAX, PaceEstimator
+from codebatch.cli.output.progress import ProgressDisplay, ProgressStage, advance_stage, live_progress_line
 from codebatch.cli.run.run import RunListener
 from codebatch.coordinator.analysis.progress_counter import RunProgress
 from tests.support.command_line import CommandLine, make_many
@@ -58,10 +58,10 @@ def test_terminal_shows_one_progress_line_and_erases_it_at_the_end(codebatch: Co
 
 def test_progress_line_is_erased_before_other_output(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Terminal(monkeypatch)
-    display = Display(stream, is_live=True)
-    display.show_stage(Stage("reading", 1, 2))
+    display = ProgressDisplay(stream, is_live=True)
+    display.show_stage(ProgressStage("reading", 1, 2))
     display.draw()
-    with display.aside():
+    with display.without_progress_line():
         stream.write("a note\n")
     display.close()
     display.draw()
@@ -69,7 +69,7 @@ def test_progress_line_is_erased_before_other_output(monkeypatch: pytest.MonkeyP
 
 
 STAGES = st.builds(
-    Stage,
+    ProgressStage,
     st.sampled_from(["reading", "running"]),
     st.integers(0, 50),
     st.just(50),
@@ -78,10 +78,10 @@ STAGES = st.builds(
 
 
 @given(st.lists(STAGES, min_size=1))
-def test_progress_never_moves_back_within_a_phase(told: list[Stage]) -> None:
+def test_progress_never_moves_back_within_a_phase(told: list[ProgressStage]) -> None:
     shown = [told[0]]
     for stage in told[1:]:
-        shown.append(advance(shown[-1], stage))
+        shown.append(advance_stage(shown[-1], stage))
     for before, after, stage in zip(shown, shown[1:], told[1:], strict=False):
         assert after.phase == stage.phase
         assert stage.done <= after.done <= after.planned == 50
@@ -93,9 +93,11 @@ def test_progress_never_moves_back_within_a_phase(told: list[Stage]) -> None:
 
 
 def test_retried_command_does_not_move_the_progress_bar_back() -> None:
-    shown = Stage("running", 5, 9, "tasks", "a 1s", is_even=False, remaining_text="1-2 m left")
-    again = Stage("running", 4, 9, "tasks", "b 1s", is_even=False, remaining_text="2-3 m left")
-    assert advance(shown, again) == Stage("running", 5, 9, "tasks", "b 1s", is_even=False, remaining_text="2-3 m left")
+    shown = ProgressStage("running", 5, 9, "tasks", "a 1s", is_even=False, remaining_text="1-2 m left")
+    again = ProgressStage("running", 4, 9, "tasks", "b 1s", is_even=False, remaining_text="2-3 m left")
+    assert advance_stage(shown, again) == ProgressStage(
+        "running", 5, 9, "tasks", "b 1s", is_even=False, remaining_text="2-3 m left"
+    )
 
 
 @pytest.mark.parametrize(
@@ -118,38 +120,38 @@ def test_remaining_time_is_known_once_both_halves_had_the_same_pace(
     shares: list[float], expected: float | None
 ) -> None:
     """By what was done since the phase began, and not by what older batches had of it."""
-    pace = Pace()
+    pace = PaceEstimator()
     for second, share in enumerate(shares):
-        pace.note(100.0 + second, share)
+        pace.add_sample(100.0 + second, share)
     found = pace.remaining_seconds(100.0 + len(shares) - 1)
     assert found == (None if expected is None else pytest.approx(expected))
 
 
 def test_remaining_time_is_unknown_after_progress_stops() -> None:
-    pace = Pace()
+    pace = PaceEstimator()
     for second in range(5):
-        pace.note(second, second / 10)
+        pace.add_sample(second, second / 10)
     assert pace.remaining_seconds(4) == pytest.approx(6.0)
     assert pace.remaining_seconds(7) is None
 
 
 def test_pace_of_a_long_phase_needs_few_samples() -> None:
-    pace = Pace()
+    pace = PaceEstimator()
     for tick in range(20_000):
-        pace.note(tick / 10, tick / 40_000)
+        pace.add_sample(tick / 10, tick / 40_000)
     assert pace.remaining_seconds(1999.9) == pytest.approx(2000, rel=0.02)
     assert len(pace) <= SAMPLES_MAX
 
 
 def test_plain_progress_lines_show_the_remaining_time_of_the_phase(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Terminal(monkeypatch)
-    display = Display(stream, is_live=False)
+    display = ProgressDisplay(stream, is_live=False)
     for seconds, done in ((0.0, 50), (5.0, 55), (10.0, 60), (15.0, 67), (20.0, 67)):
         stream.seconds = seconds
-        display.show_stage(Stage("running", done, 100, "results", more=f"{done * 9:,} records"))
+        display.show_stage(ProgressStage("running", done, 100, "results", more=f"{done * 9:,} records"))
         if not seconds % 10:
             display.draw()
-    display.show_stage(Stage("merging"))
+    display.show_stage(ProgressStage("merging"))
     display.draw()
     assert stream.getvalue().splitlines() == [
         "running: 50 of 100 results, 450 records",
@@ -160,10 +162,10 @@ def test_plain_progress_lines_show_the_remaining_time_of_the_phase(monkeypatch: 
 
 def test_uneven_work_shows_no_remaining_time(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Terminal(monkeypatch)
-    display = Display(stream, is_live=False)
+    display = ProgressDisplay(stream, is_live=False)
     for seconds in (0.0, 5.0, 10.0):
         stream.seconds = seconds
-        display.show_stage(Stage("running", int(seconds), 100, "results", is_even=False))
+        display.show_stage(ProgressStage("running", int(seconds), 100, "results", is_even=False))
     display.draw()
     assert stream.getvalue() == "running: 10 of 100 results\n"
 
@@ -180,12 +182,12 @@ def test_uneven_work_shows_no_remaining_time(monkeypatch: pytest.MonkeyPatch) ->
     ],
 )
 def test_progress_line_fits_a_narrow_terminal(columns: int, expected: str) -> None:
-    stage = Stage("reading", 500, 1000, more="7 failed")
-    assert live_line(stage, 2.4, "about 3 s left", columns, MARKS) == expected
+    stage = ProgressStage("reading", 500, 1000, more="7 failed")
+    assert live_progress_line(stage, 2.4, "about 3 s left", columns, MARKS) == expected
 
 
 def test_phase_without_counts_shows_its_elapsed_time() -> None:
-    assert live_line(Stage("merging"), 2.4, "", 80, MARKS) == "merging  2 s"
+    assert live_progress_line(ProgressStage("merging"), 2.4, "", 80, MARKS) == "merging  2 s"
 
 
 def test_dumb_terminal_gets_plain_lines(codebatch: CommandLine) -> None:
@@ -208,42 +210,42 @@ def test_pipe_gets_plain_lines(codebatch: CommandLine) -> None:
 
 
 def test_narrow_terminal_shows_remaining_instead_of_elapsed_time() -> None:
-    stage = Stage("following", 2, 4, "tasks", "1 running", is_even=False, remaining_text="12-19 m left")
-    assert live_line(stage, 83, stage.remaining_text, 40, "#-") == "following  2 of 4 tasks  12-19 m left"
-    assert "83 s" in live_line(stage, 83, stage.remaining_text, 80, "#-")
+    stage = ProgressStage("following", 2, 4, "tasks", "1 running", is_even=False, remaining_text="12-19 m left")
+    assert live_progress_line(stage, 83, stage.remaining_text, 40, "#-") == "following  2 of 4 tasks  12-19 m left"
+    assert "83 s" in live_progress_line(stage, 83, stage.remaining_text, 80, "#-")
 
 
-class RecordingDisplay(Display):
+class RecordingDisplay(ProgressDisplay):
     """One that keeps what it is told."""
 
     def __init__(self) -> None:
         super().__init__(io.StringIO(), is_live=False)
-        self.told: list[Stage] = []
+        self.told: list[ProgressStage] = []
 
-    def show_stage(self, stage: Stage) -> None:
+    def show_stage(self, stage: ProgressStage) -> None:
         self.told.append(stage)
 
 
 @pytest.mark.parametrize(
     ("done", "records", "failures", "stage"),
     [
-        ({"parse": 0, "lint": 0, "graph": 0}, 0, 0, Stage("running", 0, 21, "results", share=0.0)),
+        ({"parse": 0, "lint": 0, "graph": 0}, 0, 0, ProgressStage("running", 0, 21, "results", share=0.0)),
         (
             {"parse": 10, "lint": 4, "graph": 0},
             1234,
             2,
-            Stage("running", 14, 21, "results", "1,234 records, 2 failed", share=14 / 21),
+            ProgressStage("running", 14, 21, "results", "1,234 records, 2 failed", share=14 / 21),
         ),
         (
             {"parse": 10, "lint": 10, "graph": 0},
             5,
             0,
-            Stage("running", 20, 21, "results", "5 records, graph", is_even=False, share=20 / 21),
+            ProgressStage("running", 20, 21, "results", "5 records, graph", is_even=False, share=20 / 21),
         ),
     ],
 )
 def test_run_progress_is_one_count_and_lists_the_last_tasks(
-    done: dict[str, int], records: int, failures: int, stage: Stage
+    done: dict[str, int], records: int, failures: int, stage: ProgressStage
 ) -> None:
     """No records are told before there are any; what a last task takes is not known by how fast files went."""
     display = RecordingDisplay()

@@ -7,7 +7,7 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from codebatch.cli.output.tables import align_rows, table, wrap_text
+from codebatch.cli.output.tables import align_rows, table_lines, wrap_text
 
 LONG = "a/path/that/is/longer/than/what/fits.py"
 ROWS = [
@@ -101,5 +101,5 @@ def test_wrapped_text_has_the_same_words(text: str, columns: int) -> None:
 
 
 def test_column_width_counts_escaped_characters() -> None:
-    lines = table([["a\tb\u202e", "x"], ["c", "y"]], ("name", "value"), columns=None)
+    lines = table_lines([["a\tb\u202e", "x"], ["c", "y"]], ("name", "value"), columns=None)
     assert lines == ["name        value", "a\\tb\\u202e  x", "c           y"]

@@ -15,31 +15,33 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codebatch.cli.output import streams
-from codebatch.cli.output.terminal import escape_controls, printable
+from codebatch.cli.output.terminal import escape_controls, printable_line
 
 
 def test_control_format_and_separator_characters_are_escaped() -> None:
     every = "".join(map(chr, range(sys.maxunicode + 1)))
     # Only what was assigned in the Unicode version of this Python is asked for.
     hidden = [char for char in every if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp")]
-    assert [char for char in hidden if not re.fullmatch(r"\\(n|r|t|x..|u.{4}|U.{8})", printable(char))] == []
+    assert [char for char in hidden if not re.fullmatch(r"\\(n|r|t|x..|u.{4}|U.{8})", printable_line(char))] == []
 
 
 def test_printable_leaves_visible_characters_unchanged() -> None:
     text = "Grüße, Мир, 世界, עברית, देवनागरी, é, 🙂, a b"
-    assert printable(text) == text
+    assert printable_line(text) == text
 
 
 def test_printable_shows_a_zero_width_space() -> None:
-    assert printable("ad\u200bmin.py") == "ad\\u200bmin.py"
+    assert printable_line("ad\u200bmin.py") == "ad\\u200bmin.py"
 
 
 @given(st.text())
 def test_harmless_passes_only_tabs_and_line_ends_of_control_characters(text: str) -> None:
     shown = escape_controls(text)
-    assert printable(shown.replace("\r\n", "").replace("\n", "").replace("\t", "")) == re.sub(r"\r\n|\n|\t", "", shown)
+    assert printable_line(shown.replace("\r\n", "").replace("\n", "").replace("\t", "")) == re.sub(
+        r"\r\n|\n|\t", "", shown
+    )
     assert escape_controls(shown) == shown
-    if printable(text) == text:
+    if printable_line(text) == text:
         assert shown == text
 
 
@@ -54,7 +56,7 @@ def test_stream_to_a_terminal_passes_no_foreign_control_sequence(monkeypatch: py
     ours, theirs = os.openpty()
     tty.setraw(theirs)
     with monkeypatch.context() as patched:
-        patched.setattr(streams, "STDOUT", theirs)
+        patched.setattr(streams, "STDOUT_DESCRIPTOR", theirs)
         patched.setattr(sys, "stdout", sys.stdout)
         patched.setattr(sys, "stderr", sys.stderr)
         streams.set_up_streams()

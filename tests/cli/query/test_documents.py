@@ -17,13 +17,13 @@ from typing import NamedTuple
 
 import pytest
 
-from codebatch.cli.output.markdown import TOPICS, page_lines
+from codebatch.cli.output.markdown import HELP_TOPICS, page_lines
 from tests.cli.shop import make_shop
 from tests.support.command_line import CommandLine, write
 
 ROOT = Path(__file__).parents[3]
 PAGES = ROOT / "codebatch" / "help"
-DOCUMENTS = [ROOT / "README.md", *(PAGES / f"{topic}.md" for topic in TOPICS)]
+DOCUMENTS = [ROOT / "README.md", *(PAGES / f"{topic}.md" for topic in HELP_TOPICS)]
 BEFORE_A_RUN = {"README.md", "first-run.md"}
 PAGE_LINES_MAX = 116
 README_LINES_MAX = 130
@@ -112,10 +112,10 @@ def test_documents_are_short_and_their_links_and_commands_exist(document: Path) 
     text = document.read_text(encoding="utf-8")
     assert text.count("\n") <= (README_LINES_MAX if document.name == "README.md" else PAGE_LINES_MAX)
     assert [link for link in _LINK.findall(text) if not (document.parent / link).exists()] == []
-    from codebatch.cli import SECTIONS
+    from codebatch.cli import COMMANDS_BY_SECTION
     from codebatch.cli.reference.help import ALL_TOPICS
 
-    known = {name for section in SECTIONS.values() for name in section} | set(ALL_TOPICS)
+    known = {name for section in COMMANDS_BY_SECTION.values() for name in section} | set(ALL_TOPICS)
     assert [word for word in _COMMAND.findall(text) if word not in known] == []
 
 
@@ -130,11 +130,11 @@ def test_readme_shows_steps_of_the_documented_ci_job() -> None:
 
 
 def test_every_page_is_a_help_topic() -> None:
-    assert {path.stem for path in PAGES.iterdir()} == set(TOPICS)
+    assert {path.stem for path in PAGES.iterdir()} == set(HELP_TOPICS)
 
 
 @pytest.mark.parametrize("columns", [20, 72, 200])
-@pytest.mark.parametrize("topic", TOPICS)
+@pytest.mark.parametrize("topic", HELP_TOPICS)
 def test_page_fits_any_terminal_width_and_omits_no_word(topic: str, columns: int) -> None:
     """But for code, and for words that are longer than the terminal is wide."""
     text = (PAGES / f"{topic}.md").read_text(encoding="utf-8")

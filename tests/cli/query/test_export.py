@@ -15,7 +15,7 @@ import pytest
 import codebatch as api
 from codebatch.cli import cli
 from codebatch.cli.framework.exit import run_to_exit_status
-from codebatch.interchange.findings import Form
+from codebatch.interchange.findings import ExportFormat
 from codebatch.model.record import SEVERITIES
 from codebatch.store import layout
 from tests.cli.conftest import Ran
@@ -30,7 +30,7 @@ def test_exports_are_deterministic_and_complete(ran: Ran) -> None:
     with api.open(ran.store, project=ran.project) as store:
         batch = store.batch()
         count = sum(1 for each in batch.diagnostics() if each.severity != "hint")
-        for form in get_args(Form):
+        for form in get_args(ExportFormat):
             first, again = api.make_export(batch, form), api.make_export(batch, form)
             assert first.is_complete
             assert first.result == again.result
@@ -45,7 +45,7 @@ def test_export_is_the_same_for_few_and_many_files(ran: Ran, monkeypatch: pytest
             return api.make_export(store.batch(), "sarif", severity=SEVERITIES).result.data
 
     few = exported()
-    monkeypatch.setattr("codebatch.query.sources.records._FEW_PATHS", 0)
+    monkeypatch.setattr("codebatch.query.sources.records._FEW_PATHS_MAX", 0)
     assert exported() == few
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from codebatch.cli import cli
 from codebatch.cli.framework.formats import escaped_formula
-from codebatch.cli.reference.interface import describe
-from codebatch.model.task import Json
+from codebatch.cli.reference.interface import describe_interface
+from codebatch.model.task import JsonValue
 from tests.support.command_line import CommandLine, write
 
 WORDS = {
@@ -23,7 +23,7 @@ WORDS = {
 }
 COMMANDS = sorted(
     command.name
-    for command in describe(cli).commands
+    for command in describe_interface(cli).commands
     if any("--escape-formulas" in option.names for option in command.options)
 )
 
@@ -36,7 +36,7 @@ COMMANDS = sorted(
         (None, ""), (True, "true"), ("'=1", "'=1"),
     ],
 )  # fmt: skip
-def test_cell_that_begins_like_a_formula_is_escaped(value: Json, text: str) -> None:
+def test_cell_that_begins_like_a_formula_is_escaped(value: JsonValue, text: str) -> None:
     assert escaped_formula(value) == text
 
 
@@ -68,7 +68,9 @@ def rows(codebatch: CommandLine, command: str, *options: str) -> list[list[str]]
 
 def test_every_command_that_writes_csv_can_escape_formulas() -> None:
     writing = {
-        command.name for command in describe(cli).commands if any("csv" in option.choices for option in command.options)
+        command.name
+        for command in describe_interface(cli).commands
+        if any("csv" in option.choices for option in command.options)
     }
     assert set(COMMANDS) == writing
     assert {"sql", "findings", "hotspots", "duplicates", "diff", "find", "query outputs"} <= writing

@@ -9,7 +9,7 @@ import pytest
 from codebatch.operations.api.store import open as open_store
 from codebatch.operations.history import history_cache
 from codebatch.operations.hotspots.function_changes import compare_lines
-from codebatch.operations.hotspots.hotspots import hotspots
+from codebatch.operations.hotspots.hotspots import find_hotspots
 from tests.support.command_line import CommandLine
 from tests.support.git_repositories import git
 
@@ -115,7 +115,7 @@ def test_change_counts_that_time_out_are_read_by_the_next_query(
         monkeypatch.setattr(history_cache, "HISTORY_SECONDS_MAX", seconds)
         question = store.batch().question
         question.on_phase = lambda *phase: told.append(phase)
-        found = hotspots(question).result
+        found = find_hotspots(question).result
         assert [each.commits_per_year for each in found.rows] == [expected]
         assert ("the next query reads more" in found.churn_note) == found.is_history_cut == (expected is None)
     assert told[0] == ("reading history", 0, 8, "commits")

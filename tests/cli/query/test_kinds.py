@@ -17,8 +17,8 @@ from codebatch.cli.framework.exit import run_to_exit_status
 from codebatch.errors import WrongBatchKind
 from codebatch.model.work.command import Command, CommandId
 from codebatch.model.work.work_batch import Work
-from codebatch.store.batches.batches import iter_batches
-from codebatch.store.batches.store import open_store
+from codebatch.store.batches.batch_directory import iter_batches
+from codebatch.store.batches.store_directory import open_store
 from codebatch.store.work.work_batches import make_work_batch
 from codebatch.system.clock import wall_ns
 from codebatch.system.files.files import RealFiles

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from codebatch.cli import cli
-from codebatch.cli.reference.interface import describe
+from codebatch.cli.reference.interface import describe_interface
 from tests.support.command_line import CommandLine, write
 
 OTHER_WORDS = {"references": ("shared",), "refs": ("shared",), "find": ("-l", "python", "--pattern", "shared($X)")}
 """What a command needs besides."""
 COMMANDS = sorted(
     command.name
-    for command in describe(cli).commands
+    for command in describe_interface(cli).commands
     if command.name != "run" and any(each.name == "[PATH]..." for each in command.arguments)
 )
 

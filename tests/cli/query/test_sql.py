@@ -15,7 +15,7 @@ import pytest
 
 from codebatch.cli import cli
 from codebatch.cli.framework.exit import run_to_exit_status
-from codebatch.operations.queries.sql import _SETTINGS, _refused
+from codebatch.operations.queries.sql import _DUCKDB_SETTINGS, _query_error
 from tests.cli.conftest import Ran
 from tests.support.command_line import CommandLine, Ended, make_project, wait_until, write
 
@@ -99,7 +99,7 @@ def test_time_with_zone_is_returned_or_its_cast_suggested(
 
 
 def test_error_about_pytz_suggests_a_cast_to_text() -> None:
-    refused = _refused(duckdb.InvalidInputException("Invalid Input Error: Required module 'pytz' failed to import"))
+    refused = _query_error(duckdb.InvalidInputException("Invalid Input Error: Required module 'pytz' failed to import"))
     assert (str(refused), refused.hint) == (
         "times with a time zone cannot be returned", "cast the value to text, for example now()::varchar"
     )  # fmt: skip
@@ -178,8 +178,10 @@ def test_signal_stops_sql_and_removes_the_temporary_copies(ran: Ran, tmp_path: P
 
 def test_sql_memory_is_limited(ran: Ran, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(ran.project)
-    assert _SETTINGS["memory_limit"] == "2147483648B"
-    monkeypatch.setattr("codebatch.operations.queries.sql._SETTINGS", {**_SETTINGS, "memory_limit": "64MB"})
+    assert _DUCKDB_SETTINGS["memory_limit"] == "2147483648B"
+    monkeypatch.setattr(
+        "codebatch.operations.queries.sql._DUCKDB_SETTINGS", {**_DUCKDB_SETTINGS, "memory_limit": "64MB"}
+    )
     assert run_to_exit_status(cli, ["sql", "select list(i) from range(30000000) t(i)", "--store", str(ran.store)]) == 2
     told, hint = capsys.readouterr().err.splitlines()
     assert told.startswith("error: Out of Memory Error")

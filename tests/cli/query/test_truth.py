@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.cli.framework.answers import AnswerScope
+from codebatch.cli.framework.answer_printing import AnswerScope
 from codebatch.query.answers.summary import Summary
 from tests.support.command_line import CommandLine, Ended, make_many, wait_until, write
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from codebatch.model.outcome import HolderId
 from codebatch.model.shard import ShardId
-from codebatch.model.work.event import BEGINNING, BatchProgress, BatchResumed
+from codebatch.model.work.event import FIRST_CURSOR, BatchProgress, BatchResumed
 from codebatch.operations.project.stores import open_store
 from codebatch.operations.runs.events import AnalysisFollower
-from codebatch.operations.runs.requests import lift_cancel
-from codebatch.store.batches.journal import Committed, Drained, Ended, Journal, JournalEvent, Started
+from codebatch.operations.runs.requests import append_cancel_lift
+from codebatch.store.batches.journal import Committed, Drained, Ended, JournalEvent, JournalWriter, Started
 from codebatch.store.batches.resolution import resolve_batch
 from codebatch.system.clock import wall_ns
 from tests.cli.work.test_work import kill_workers, line, make_list, start, status
@@ -257,9 +257,9 @@ def check_eta_ignores_work_before_the_cancel(line: CommandLine) -> None:
     """How long an analysis takes that goes on behind a cancel is told by what was done since, not by all."""
     store = open_store(line.directory / ".codebatch", line.directory)
     batch = resolve_batch(store, None)
-    counts = AnalysisFollower(batch, BEGINNING).read()[-1].counts
+    counts = AnalysisFollower(batch, FIRST_CURSOR).read()[-1].counts
     ended = sum(counts.values()) - counts["PENDING"]
-    lift_cancel(batch)
+    append_cancel_lift(batch)
     for path in (batch.root / "journal").iterdir():
         path.unlink()
     shard = batch.plan().shards[0].id
@@ -270,11 +270,11 @@ def check_eta_ignores_work_before_the_cancel(line: CommandLine) -> None:
     }
     for name, lines in journals.items():
         ago = [now - seconds * 10**9 for seconds, _ in lines]
-        journal = Journal(batch.files, batch.root, HolderId(name * 12), iter(ago).__next__)
+        journal = JournalWriter(batch.files, batch.root, HolderId(name * 12), iter(ago).__next__)
         for _, event in lines:
-            journal.write(event)
+            journal.write_event(event)
         journal.close()
-    resumed, progress = AnalysisFollower(batch, BEGINNING).read()
+    resumed, progress = AnalysisFollower(batch, FIRST_CURSOR).read()
     assert isinstance(resumed, BatchResumed)
     assert resumed.after == "request"
     assert isinstance(progress, BatchProgress)

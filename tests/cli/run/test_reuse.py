@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from codebatch.store.objects.packs import encode_bad
+from codebatch.store.objects.packs import encode_damaged_keys
 from tests.bad_input.test_store_fuzz import ask
 from tests.support.command_line import CommandLine, make_modules, set_apart, write
 from tests.support.inline_workers import inline
@@ -193,7 +193,7 @@ def test_record_with_a_damaged_or_missing_object_is_not_reused(project: CommandL
     asts = {each["path"]: each["object"] for each in project("query", "outputs", "--kind", "ast", "--json").records}
     damaged = bytes.fromhex(asts["m05.py"]), bytes.fromhex(asts["m08.py"])
     for pack in objects.glob("*.pack"):
-        pack.with_suffix(".bad").write_bytes(encode_bad(set(damaged)))
+        pack.with_suffix(".bad").write_bytes(encode_damaged_keys(set(damaged)))
     changed = write(project.directory / "tree" / "m07.py", "import sys\n")
     assert project("run", "tree", "--json").json["executed"] == FILE_TASKS + len(damaged)
     assert project("gc", "--json").json["objects"] == 0

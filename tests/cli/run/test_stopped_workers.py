@@ -89,5 +89,5 @@ def test_stopped_worker_is_continued_after_adoption(line: CommandLine) -> None:
 
 
 def _is_stopped(pid: int) -> bool:
-    found = proc.stat(pid)
+    found = proc.process_stat(pid)
     return found is not None and found.is_stopped

@@ -8,11 +8,11 @@ import pytest
 
 from codebatch.errors import InvalidInput
 from codebatch.model.record import Diagnostic
-from codebatch.operations.project.scaffolding import new_task
+from codebatch.operations.project.scaffolding import scaffold_task
 from codebatch.operations.queries.failure_evidence import group_equal_failures, parse_traceback
 from codebatch.query.fields import JsonRecord
 from codebatch_workers.api import SourceFile
-from codebatch_workers.runtime.record_validation import named, validate_records
+from codebatch_workers.runtime.record_validation import validate_records, with_default_names
 from tests.support.command_line import CommandLine, set_apart, write
 
 
@@ -46,7 +46,7 @@ def test_generated_task_works_and_can_be_tried_on_a_file(codebatch: CommandLine)
 
 
 def test_generated_test_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = new_task(tmp_path, "words")
+    made = scaffold_task(tmp_path, "words")
     module: dict[str, object] = {}
     exec(Path(made.test).read_text(), module)
     monkeypatch.chdir(tmp_path)
@@ -59,7 +59,7 @@ def test_generated_test_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("name", ["../x", 'a"b', "a\nb", "", "A", "lint", "x" * 65])
 def test_invalid_task_name_is_rejected(tmp_path: Path, name: str) -> None:
     with pytest.raises(InvalidInput):
-        new_task(tmp_path, name)
+        scaffold_task(tmp_path, name)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -68,26 +68,26 @@ def test_task_new_does_not_overwrite_existing_files(tmp_path: Path) -> None:
     test = tmp_path / "tests" / "test_words.py"
     test.write_text("mine")
     with pytest.raises(InvalidInput, match="already exists"):
-        new_task(tmp_path, "words")
+        scaffold_task(tmp_path, "words")
     assert (test.read_text(), (tmp_path / "tools").exists()) == ("mine", False)
     test.unlink()
     (tmp_path / "codebatch.toml").write_text("tasks = {}\n")
     with pytest.raises(InvalidInput, match=r"cannot add \[tasks\.words\]"):
-        new_task(tmp_path, "words")
+        scaffold_task(tmp_path, "words")
     assert (list((tmp_path / "tests").iterdir()), (tmp_path / "tools").exists()) == ([], False)
     (tmp_path / "codebatch.toml").unlink()
     (tmp_path / "tools").symlink_to("/tmp")
     with pytest.raises(InvalidInput, match="is outside the project"):
-        new_task(tmp_path, "words")
+        scaffold_task(tmp_path, "words")
 
 
 def test_reported_finding_has_location_and_task_name_by_default() -> None:
     file = SourceFile(b"a.txt", "one\né two\n".encode(), executable=False, contexts={})
-    found = named(validate_records([file.report(2, "no")], file)[0], "words")
+    found = with_default_names(validate_records([file.report(2, "no")], file)[0], "words")
     place = {"line": 2, "column": 1, "end_line": 2, "end_column": 6}
     whole = {"severity": "warning", "code": "words", "message": "no", "tool": "words"}
     assert found == Diagnostic(path="a.txt", **place, **whole)  # type: ignore[arg-type]
-    other = named(file.report(2, "no", column=3, code="two", severity="error"), "words")
+    other = with_default_names(file.report(2, "no", column=3, code="two", severity="error"), "words")
     assert isinstance(other, Diagnostic)
     assert (other.column, other.code, other.severity, other.tool) == (3, "two", "error", "words")
     assert SourceFile(b"b", b"", executable=False, contexts={}).report(1, "empty").line == 1

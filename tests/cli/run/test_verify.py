@@ -9,7 +9,7 @@ import pytest
 from codebatch.model.analysis.result_key import result_key
 from codebatch.operations.project.stores import open_store
 from codebatch.store.batches.resolution import resolve_batch
-from codebatch.store.results.untrusted import UntrustedKey, distrust, load_untrusted
+from codebatch.store.results.untrusted import UntrustedKey, distrust_keys, load_untrusted
 from tests.cli.run.test_explain_miss import FILES, SHARDS, explain
 from tests.support.command_line import CommandLine, make_modules, set_apart, write, write_own_task
 
@@ -84,7 +84,7 @@ def _distrust(project: CommandLine, task: str) -> str:
     store = open_store(project.directory / ".codebatch", project.directory / "tree")
     batch = resolve_batch(store, None)
     planned = next(each for each in batch.plan().tasks if each.name == task)
-    distrust(store, [UntrustedKey(key=result_key(planned), task=task, batch_id=batch.id)])
+    distrust_keys(store, [UntrustedKey(key=result_key(planned), task=task, batch_id=batch.id)])
     return result_key(planned)
 
 

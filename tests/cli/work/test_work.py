@@ -17,7 +17,7 @@ import pytest
 from codebatch.operations.project.stores import open_store
 from codebatch.scheduling.lifecycle import BatchState
 from codebatch.store.batches.resolution import resolve_batch
-from codebatch.system.processes.proc import stat
+from codebatch.system.processes.proc import process_stat
 from codebatch.work.control import cancel
 from codebatch.work.control.listener import WorkListener
 from tests.support.command_line import CommandLine, wait_until, write
@@ -397,13 +397,13 @@ def test_new_run_reports_orphaned_commands_of_a_dead_run(line: CommandLine) -> N
     told = re.search(r"batch (\S+) left 'one' running \(process (\d+)\); (.*)", notes)
     assert told is not None
     assert told[1] == batch_id
-    left = stat(int(told[2]))
+    left = process_stat(int(told[2]))
     assert left is not None
     assert not left.is_zombie
     end, resume = f"codebatch cancel --batch {batch_id}", f"codebatch resume --batch {batch_id}"
     assert told[3] == f"stop it with: {end}; or resume the batch with: {resume}"
     line("cancel", "--batch", batch_id)
-    left = stat(int(told[2]))
+    left = process_stat(int(told[2]))
     assert left is None or left.is_zombie
     assert "has left" not in line("work", "run", "-f", "quick.toml").notes
 

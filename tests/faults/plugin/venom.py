@@ -17,7 +17,7 @@ from pathlib import Path
 
 from codebatch.model.record import Metric, Record
 from codebatch.model.task import NoConfig, TaskDeclaration
-from codebatch.store.results.outcomes import Outcomes
+from codebatch.store.results.outcomes import OutcomeRegisters
 from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.syntax.source import SourceFile
 
@@ -147,14 +147,14 @@ def _is_first(times: int = 1) -> bool:
 def die_before_the_links() -> None:
     """Twice: what is at hand when a worker dies of its commit is not what killed it."""
     if _is_first(2):
-        Outcomes.commit = lambda *_: os._exit(11)  # type: ignore[method-assign]
+        OutcomeRegisters.publish_commit = lambda *_: os._exit(11)  # type: ignore[method-assign]
 
 
 def die_behind_the_links() -> None:
     """Once: all is committed, and nobody was told."""
     if _is_first():
-        commit = Outcomes.commit
-        Outcomes.commit = lambda *arguments: os._exit(12 + len(commit(*arguments)))  # type: ignore[method-assign]
+        commit = OutcomeRegisters.publish_commit
+        OutcomeRegisters.publish_commit = lambda *arguments: os._exit(12 + len(commit(*arguments)))  # type: ignore[method-assign]
 
 
 def crash_then_loop() -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from codebatch.model.work.request import Answer, Skip
 from codebatch.scheduling.work.request_log import RequestLog
-from codebatch.store.batches.batches import BatchDir
-from codebatch.store.batches.store import StoreDir
-from codebatch.store.work.questions import Questions
-from codebatch.store.work.requests import Requests
+from codebatch.store.batches.batch_directory import BatchDir
+from codebatch.store.batches.store_directory import StoreDir
+from codebatch.store.work.questions import QuestionStore
+from codebatch.store.work.requests import RequestStore
 from codebatch.store.work.work_batches import read_command_ids, read_work
 
 
@@ -20,9 +20,9 @@ def check_answers(batch: BatchDir, task: str, round_: int, path: Path) -> int:
     Returns to how many questions.
     """
     told = {each["question"]: each["answer"] for each in json.loads(batch.files.read(path))}
-    asked = {question.digest: question for _, question in Questions(batch.files, batch.root).read()}
+    asked = {question.digest: question for _, question in QuestionStore(batch.files, batch.root).read()}
     first: dict[str, str] = {}
-    for request in Requests(batch.files, batch.root).read():
+    for request in RequestStore(batch.files, batch.root).read():
         body = request.body
         question = asked.get(body.question) if isinstance(body, Answer) else None
         if question is None or question.task != task or question.is_live or question.round != round_ - 1:
@@ -39,6 +39,6 @@ def skips_that_stand(store: StoreDir, batch: BatchDir) -> dict[str, Skip]:
     """What people had skipped, and did not have opened since."""
     commands = read_command_ids(store, batch, read_work(batch))
     made = RequestLog({id_: item for item, id_ in enumerate(commands)})
-    for request in Requests(batch.files, batch.root).read():
+    for request in RequestStore(batch.files, batch.root).read():
         made.add(request)
-    return {id_: skip for item, id_ in enumerate(commands) if (skip := made.skip(item)) is not None}
+    return {id_: skip for item, id_ in enumerate(commands) if (skip := made.last_skip(item)) is not None}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codebatch.system.processes.progress_cell import Child, ProgressCell, Step
+from codebatch.system.processes.progress_cell import CommandProcess, ProgressCell, WorkerStep
 
 
 class MemoryCell(ProgressCell):
@@ -11,10 +11,10 @@ class MemoryCell(ProgressCell):
     def __init__(self) -> None:
         pass
 
-    def write(self, step: Step) -> None:
+    def write_step(self, step: WorkerStep) -> None:
         pass
 
-    def write_child(self, child: Child) -> None:
+    def write_child(self, child: CommandProcess) -> None:
         pass
 
     def close(self) -> None:

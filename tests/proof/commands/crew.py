@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from codebatch.coordinator.processes.worker_backend import DrainRequest, MessageReceived, WorkerExited, WorkerHandle
-from codebatch.coordinator.work.interfaces import CommandHeard, ForcedStopRequested, HelperExited, TimerFired
+from codebatch.coordinator.work.interfaces import CommandBackendEvent, ForcedStopRequested, HelperExited, TimerFired
 from codebatch.model.outcome import HolderId
 from codebatch.protocol import messages
 from codebatch.scheduling.events import WorkerId
@@ -54,22 +54,22 @@ class SimulatedCommandCrew:
         started = self.workers[worker] = self._world.start_worker(self)
         return WorkerHandle(holder=started.holder, pid=0)
 
-    def send(self, worker: WorkerId, message: messages.ToWorker) -> None:
+    def send(self, worker: WorkerId, message: messages.MessageToWorker) -> None:
         if worker in self.workers:
             if isinstance(message, messages.Assign):
                 self._world.given_behind += len(message.then)
             self.workers[worker].pipe.send(message)
 
-    def wake(self, item: int, round_: int, seconds: float, until_ns: int = 0) -> None:
+    def set_timer(self, item: int, round_: int, seconds: float, until_ns: int = 0) -> None:
         self._timers.append(TimerFired(item, round_))
 
-    def help(self, arguments: Sequence[str], given: bytes, seconds: float) -> None:
+    def start_helper(self, arguments: Sequence[str], given: bytes, seconds: float) -> None:
         self._helping.append(given)
 
-    def wait(self) -> list[CommandHeard]:
+    def wait(self) -> list[CommandBackendEvent]:
         """At most one message of each worker, so that much may happen between two."""
         self._process.wait(self._has_news, is_patient=False)
-        heard: list[CommandHeard] = []
+        heard: list[CommandBackendEvent] = []
         chance = self._world.chance
         if self._timers and chance.random() < 0.3:  # Any may ring: that is more orders than a clock has.
             heard.append(self._timers.pop(chance.randrange(len(self._timers))))
@@ -90,7 +90,7 @@ class SimulatedCommandCrew:
                     self._world.note_reported(message.commit)
         return heard
 
-    def adopt(self, holders: Collection[HolderFile]) -> None:
+    def adopt_workers(self, holders: Collection[HolderFile]) -> None:
         pass
 
     def kill_orphans(self, marks: Collection[str], dead: Collection[HolderId]) -> None:

@@ -7,7 +7,7 @@ import random
 from msgspec.structs import replace
 
 from codebatch.model.work.command import Command, CommandId
-from codebatch.model.work.work_batch import AnsweringPolicy, Policy, Work, WorkEdge
+from codebatch.model.work.work_batch import AnsweringPolicy, TaskPolicy, Work, WorkEdge
 from tests.proof.commands.world import CommandWorld, Fault, FaultKind
 
 
@@ -28,7 +28,7 @@ def draw_world(seed: int, kinds: tuple[FaultKind, ...], **made: object) -> Comma
         order=tuple(ids),
         edges=edges,
         policies={
-            id_: Policy(
+            id_: TaskPolicy(
                 if_interrupted=chance.choice(("restart", "restart", "fail", "ask")),
                 restarts_max=chance.randint(0, 3),
                 priority=chance.choice((0, 0, 1)),

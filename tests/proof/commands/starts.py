@@ -10,7 +10,7 @@ from codebatch.model.work.command import CommandId
 from codebatch.model.work.request import Cancel, Request, Stop
 from codebatch.model.work.work_batch import Work
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.batch_directory import BatchDir
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Starts:
         lost = [
             name
             for name, (task, _) in self.by_lease.items()
-            if name not in leases and name.endswith(".1") and self.work.policy(CommandId(task)).is_repeatable
+            if name not in leases and name.endswith(".1") and self.work.task_policy(CommandId(task)).is_repeatable
         ]
         for name in lost:
             self.execs[self.by_lease.pop(name)] -= 1
@@ -55,7 +55,7 @@ class Starts:
         }
         stops = Counter(task for task, _ in named)
         for (task, round_), count in self.execs.items():
-            policy = self.work.policy(CommandId(task))
+            policy = self.work.task_policy(CommandId(task))
             most = 1 + policy.restarts_max if policy.if_interrupted == "restart" else 1
             most += stops[CommandId(task)]
             assert count <= most, f"{task} was begun {count} times in round {round_}"

@@ -23,8 +23,8 @@ import pytest
 
 from codebatch.query.status.work_status import WorkBatchStatus, read_work_status
 from codebatch.scheduling.lifecycle import BatchState, CommandState
-from codebatch.store.batches.batches import batch_ids, open_batch
-from codebatch.store.batches.store import open_store
+from codebatch.store.batches.batch_directory import batch_ids, open_batch
+from codebatch.store.batches.store_directory import open_store
 from codebatch.system.files.files import RealFiles
 from tests.support.command_line import CommandLine
 
@@ -119,7 +119,7 @@ def _check(directory: Path, standing: WorkBatchStatus) -> None:
     assert not overlaps
     for command in standing.commands:
         counts = [count for (task, _), count in begun.items() if task == command.id]
-        policy = standing.work.policy(command.id)
+        policy = standing.work.task_policy(command.id)
         assert max(counts, default=0) <= (1 if policy.if_interrupted != "restart" else 1 + policy.restarts_max)
         assert command.state is not CommandState.DONE or ended[command.id], f"{command.id} is done"
         assert command.state not in (CommandState.RUNNING, CommandState.READY), command

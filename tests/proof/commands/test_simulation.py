@@ -19,7 +19,7 @@ from codebatch.errors import CodebatchError
 from codebatch.model.work.question import Question
 from codebatch.model.work.request import Answer, Request
 from codebatch.scheduling.work.conductor import Conductor
-from codebatch.store.work.requests import Requests
+from codebatch.store.work.requests import RequestStore
 from codebatch.system.files.files import RealFiles
 from codebatch_workers.commands import attempt_inputs
 from codebatch_workers.commands.attempt_inputs import AnswerRow
@@ -87,7 +87,7 @@ class _IgnoresSkips(Conductor):
         return touched
 
 
-def _use_last_answer(questions: Sequence[Question], requests: Requests) -> list[AnswerRow]:
+def _use_last_answer(questions: Sequence[Question], requests: RequestStore) -> list[AnswerRow]:
     """The last answer to a question is the one that is told."""
     bodies = [request.body for request in requests.read()]
     last = {body.question: body.text for body in bodies if isinstance(body, Answer)}
@@ -98,7 +98,7 @@ def _use_last_answer(questions: Sequence[Question], requests: Requests) -> list[
     ]
 
 
-def _omit_answers(questions: Sequence[Question], requests: Requests) -> list[AnswerRow]:
+def _omit_answers(questions: Sequence[Question], requests: RequestStore) -> list[AnswerRow]:
     """Who is begun again for an answer is not told of it."""
     return []
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 from codebatch.model.work.event import AnyEvent, BatchEnded, TaskEvent
-from codebatch.store.batches.batches import BatchDir
-from codebatch.store.batches.store import StoreDir
-from codebatch.store.results.outcomes import Outcomes
-from codebatch.store.work.attempts import Attempts
+from codebatch.store.batches.batch_directory import BatchDir
+from codebatch.store.batches.store_directory import StoreDir
+from codebatch.store.results.outcomes import OutcomeRegisters
+from codebatch.store.work.attempts import AttemptReader
 from codebatch.store.work.event_history import is_end
 from codebatch.store.work.events import EventReader
 from codebatch.store.work.work_batches import read_command_ids, read_work
@@ -30,7 +30,7 @@ def check_told(store: StoreDir, batch: BatchDir, *, is_whole: bool) -> None:
     twice = [place for place, count in told.items() if count > 1]
     assert not twice, f"told twice: {twice}"
     commands = read_command_ids(store, batch, read_work(batch))
-    concluded = Attempts(batch.plan(), Outcomes(batch.files, batch.root)).read()
+    concluded = AttemptReader(batch.plan(), OutcomeRegisters(batch.files, batch.root)).read()
     ended = {(commands[one.item], one.round) for one in concluded.conclusions if one.reason != "unbegun"}
     assert not told.keys() - ended, f"told of nothing: {told.keys() - ended}"
     if is_whole:

@@ -19,20 +19,20 @@ from msgspec.structs import replace
 from codebatch.coordinator.work.loop import WorkCoordinator
 from codebatch.errors import CodebatchError, StoreCorrupt
 from codebatch.model.digest import Digest
-from codebatch.model.outcome import Commit, HolderId, Outcome, Register
+from codebatch.model.outcome import Commit, HolderId, OutcomeRegister, TaskOutcome
 from codebatch.model.work.command import Command
 from codebatch.model.work.question import coordinator_question_digest
 from codebatch.model.work.request import Answer, Cancel, Open, RequestBody, Skip
 from codebatch.model.work.work_batch import Work
-from codebatch.protocol.launch import Launch
+from codebatch.protocol.launch import WorkerLaunch
 from codebatch.query.status.work_status import WorkBatchStatus, read_work_status
 from codebatch.scheduling.lifecycle import BatchState, CommandState
-from codebatch.store.batches.batches import BatchDir, open_batch
+from codebatch.store.batches.batch_directory import BatchDir, open_batch
 from codebatch.store.batches.holders import HolderFile
-from codebatch.store.batches.store import StoreDir, create_store, open_store
-from codebatch.store.results.outcomes import Outcomes
-from codebatch.store.work.questions import Questions
-from codebatch.store.work.requests import Requests
+from codebatch.store.batches.store_directory import StoreDir, create_store, open_store
+from codebatch.store.results.outcomes import OutcomeRegisters
+from codebatch.store.work.questions import QuestionStore
+from codebatch.store.work.requests import RequestStore
 from codebatch.store.work.work_batches import make_work_batch, read_command_ids, read_work
 from codebatch.system.clock import wall_ns
 from codebatch.system.files.files import RealFiles
@@ -40,7 +40,7 @@ from codebatch.system.files.system_calls import SystemCalls
 from codebatch.system.host import this_host
 from codebatch.system.processes.command_processes import ProcessEnded, ProcessNotStarted, ProcessStart
 from codebatch_workers.commands.supervisor import Supervisor
-from codebatch_workers.runtime.channel import CoordinatorLost, give_up
+from codebatch_workers.runtime.channel import CoordinatorLost, report_fatal_error
 from tests.proof.commands.asked import check_answers, skips_that_stand
 from tests.proof.commands.cells import MemoryCell
 from tests.proof.commands.crew import SimulatedCommandCrew, SimulatedWorker
@@ -121,7 +121,7 @@ class CommandWorld:
         self._processes: dict[HolderId, Process] = {}
         self._workers: dict[HolderId, SimulatedWorker] = {}
         self._crews: dict[HolderId, SimulatedCommandCrew] = {}
-        self._reported: dict[Register, tuple[HolderId, Outcome]] = {}
+        self._reported: dict[OutcomeRegister, tuple[HolderId, TaskOutcome]] = {}
         self._holders = 0
         self._refusing_until = 0
         self._skipped: dict[str, Skip] = {}
@@ -219,7 +219,7 @@ class CommandWorld:
     def start_worker(self, crew: SimulatedCommandCrew) -> SimulatedWorker:
         """A worker process, running the real supervisor."""
         holder = self._new_holder()
-        launch = Launch(
+        launch = WorkerLaunch(
             store=str(STORE),
             batch=self.batch_id,
             holder=holder,
@@ -250,7 +250,7 @@ class CommandWorld:
                         sleep=sleep,
                     )
                 except CodebatchError as error:
-                    give_up(channel, error)
+                    report_fatal_error(channel, error)
                     return
                 supervisor.run()
             except CoordinatorLost:
@@ -297,7 +297,7 @@ class CommandWorld:
         if self.chance.random() < 0.8:
             return
         files = RealFiles(self.disk.calls())
-        for _, question in Questions(files, self.batch()[1].root).read():
+        for _, question in QuestionStore(files, self.batch()[1].root).read():
             requests = self._requests()
             is_answered = any(
                 isinstance(each.body, Answer) and each.body.question == question.digest for each in requests.read()
@@ -310,7 +310,7 @@ class CommandWorld:
     def note_reported(self, commit: Commit) -> None:
         """A coordinator knows of these outcomes: from now on nothing may take them away."""
         for outcome in commit.outcomes:
-            register = Register(outcome.shard, outcome.start, outcome.task, commit.round)
+            register = OutcomeRegister(outcome.shard, outcome.start, outcome.task, commit.round)
             known = self._reported.setdefault(register, (commit.segment, outcome))
             assert known == (commit.segment, outcome), f"two outcomes under {register}"
 
@@ -386,10 +386,10 @@ class CommandWorld:
         self.alive.clear()
         self.disk.lose_power(chance)
         self.happened["forgotten"] += self.starts.forget(self.batch()[1])
-        outcomes = Outcomes(RealFiles(self.disk.calls()), self.batch()[1].root)
+        outcomes = OutcomeRegisters(RealFiles(self.disk.calls()), self.batch()[1].root)
         found = {
-            Register(outcome.shard, outcome.start, outcome.task, commit.round): (commit.segment, outcome)
-            for commit in outcomes.scan().commits
+            OutcomeRegister(outcome.shard, outcome.start, outcome.task, commit.round): (commit.segment, outcome)
+            for commit in outcomes.scan_new().commits
             for outcome in commit.outcomes
         }
         for register, known in self._reported.items():
@@ -400,8 +400,8 @@ class CommandWorld:
         if isinstance(body, Answer):  # Two people answer at once.
             self._requests().append(replace(body, text=f"{body.text}!"), by="another", at_ns=0)
 
-    def _requests(self) -> Requests:
-        return Requests(RealFiles(self.disk.calls()), self.batch()[1].root)
+    def _requests(self) -> RequestStore:
+        return RequestStore(RealFiles(self.disk.calls()), self.batch()[1].root)
 
     def _body(self, chance: random.Random) -> RequestBody:
         if chance.random() < 0.3:
@@ -476,19 +476,19 @@ class _SimulatedRunning:
         data, self._alive.output = self._alive.output, b""
         return data
 
-    def poll(self) -> bool:
+    def has_ended(self) -> bool:
         return self._alive.left < 0 or self._alive.is_told_to_end
 
-    def signal(self, number: int) -> None:
+    def signal_group(self, number: int) -> None:
         self._alive.is_told_to_end = True
 
-    def has_company(self) -> bool:
+    def has_other_processes(self) -> bool:
         return False
 
     def resident_bytes(self) -> int:
         return 0
 
-    def end(self, *, everything: bool, seconds: float) -> list[str]:
+    def kill_and_wait(self, *, everything: bool, seconds: float) -> list[str]:
         self._world.alive.pop(self._mark, None)
         return []
 

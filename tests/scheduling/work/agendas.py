@@ -7,8 +7,15 @@ import random
 from msgspec.structs import replace
 
 from codebatch.model.work.command import CommandId
-from codebatch.model.work.work_batch import AnsweringPolicy, IfInterrupted, OnFailure, Policy, Work, WorkEdge
-from codebatch.scheduling.work.command_plan import SLOTS, CommandPlan, make_command_plan
+from codebatch.model.work.work_batch import (
+    AnsweringPolicy,
+    FailureAction,
+    InterruptedAction,
+    TaskPolicy,
+    Work,
+    WorkEdge,
+)
+from codebatch.scheduling.work.command_plan import SLOTS_POOL, CommandPlan, make_command_plan
 
 
 def random_agenda(rng: random.Random) -> CommandPlan:
@@ -23,7 +30,7 @@ def random_agenda(rng: random.Random) -> CommandPlan:
         if rng.random() < 0.25
     ]
     policies = {id_: _policy(rng) for id_ in ids}
-    on_failure: OnFailure = rng.choice(("skip-dependents", "skip-dependents", "continue", "stop"))
+    on_failure: FailureAction = rng.choice(("skip-dependents", "skip-dependents", "continue", "stop"))
     work = Work(
         source="a seed",
         root=b"/",
@@ -53,15 +60,15 @@ def flat(agenda: CommandPlan) -> CommandPlan:
             replace(each, if_interrupted="restart", restarts_max=max(1, each.restarts_max), pools={}, exclusive=False)
             for each in agenda.policies
         ),
-        demands=(((SLOTS, 1),),) * len(agenda.demands),
+        demands=(((SLOTS_POOL, 1),),) * len(agenda.demands),
         on_failure="skip-dependents" if agenda.on_failure == "stop" else agenda.on_failure,
         start_every_seconds=0.0,
     )
 
 
-def _policy(rng: random.Random) -> Policy:
-    if_interrupted: IfInterrupted = rng.choice(("restart", "restart", "fail", "ask"))
-    return Policy(
+def _policy(rng: random.Random) -> TaskPolicy:
+    if_interrupted: InterruptedAction = rng.choice(("restart", "restart", "fail", "ask"))
+    return TaskPolicy(
         priority=rng.choice((0, 0, 1)),
         pools=rng.choice(({}, {}, {"db": 1}, {"db": 2})),
         exclusive=rng.random() < 0.1,

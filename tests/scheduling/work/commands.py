@@ -17,33 +17,33 @@ from msgspec.structs import replace
 
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.work.request import Answer, Cancel, Request, Skip, Stop, Unpause
-from codebatch.scheduling.actions import Break, Complete, Drained, Retire, Spawn
-from codebatch.scheduling.events import LeaseRefused, Ready, SessionStarted, UnitDone, WorkerId
+from codebatch.scheduling.actions import CompleteSession, EndBroken, EndDrained, RetireWorker, SpawnWorker
+from codebatch.scheduling.events import LeaseRefused, SessionStarted, UnitDone, WorkerId, WorkerIdle
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.scheduling.work.conductor import Conductor
-from codebatch.scheduling.work.event_projection import EventProjector, Happening
+from codebatch.scheduling.work.event_projection import EventProjector, ProjectedEvent
 from codebatch.scheduling.work.events import (
-    ANY,
+    ANY_ITEM,
+    AttemptOutcome,
     CommandAction,
     CommandAdvanced,
     CommandEvent,
     CommandReleased,
-    Concluded,
-    Conclusion,
-    Consult,
-    Consulted,
+    CommitInterrupted,
+    ConsultRules,
     DeliverAnswer,
     MakeRequest,
     NextStarted,
+    OutcomesConcluded,
     QuestionAsked,
+    QuestionConsulted,
     QueuedReturned,
     RecallQueued,
-    Requested,
-    Settle,
+    RequestRead,
+    SetTimer,
     StartCommand,
     TerminateCommand,
     WaitEnded,
-    Wake,
     WorkerDied,
 )
 from tests.scheduling.faults import Faults, Worker, end_of
@@ -69,7 +69,7 @@ class World(StartChecks):
         if self.seed % 3 == 1:
             self.agenda = flat(self.agenda)
         self.count = len(self.agenda.ids)
-        self.registers: dict[tuple[int, int], Conclusion | None] = {}
+        self.registers: dict[tuple[int, int], AttemptOutcome | None] = {}
         self.leases: dict[tuple[int, int], int] = {}
         self.requests: list[Request] = []
         self.asked: list[QuestionAsked] = []
@@ -109,9 +109,9 @@ class World(StartChecks):
             self.conductor._prefetched = GenerousRuns()
         self.mine: dict[WorkerId, Worker] = {}
         self.inbox: list[CommandEvent] = []
-        self.timers: list[Wake] = []
+        self.timers: list[SetTimer] = []
         self.due: set[tuple[int, int]] = set()
-        self.consults: list[Consult] = []
+        self.consults: list[ConsultRules] = []
         self.unleased: list[Stop] = []
         self.asked_seen = len(self.asked)
         self.end: CommandAction | None = None
@@ -122,7 +122,7 @@ class World(StartChecks):
         self._tell(self.story.initial_events(self.concluded()))
         self.handle(SessionStarted())
 
-    def _tell(self, found: list[Happening]) -> None:
+    def _tell(self, found: list[ProjectedEvent]) -> None:
         self.pending += [(self.epoch, one) for one in found]
 
     def _sweep(self) -> None:
@@ -137,39 +137,39 @@ class World(StartChecks):
             event = events.pop(0)
             for action in self.conductor.handle(event):
                 self._do(action, events)
-            self._tell(self.story.effects(event))
+            self._tell(self.story.effects_of_event(event))
         if self.flushes.random() < 0.7:  # Else it dies perhaps before it does.
             self.stream += self.pending
             self.pending = []
 
     def _do(self, action: CommandAction, events: list[CommandEvent]) -> None:
         match action:
-            case Spawn():
+            case SpawnWorker():
                 self._spawned += 1
                 self.holders += 1
                 worker = Worker(self.holders, self.epoch)
                 self.workers[self.holders] = self.mine[WorkerId(self._spawned)] = worker
-                self.inbox.append(Ready(WorkerId(self._spawned)))
+                self.inbox.append(WorkerIdle(WorkerId(self._spawned)))
             case StartCommand():
                 self._give(action)
             case CommandAdvanced(start):
-                self.story.start(start)
+                self.story.note_start(start)
             case RecallQueued() | DeliverAnswer():
                 self._say_to(action)
-            case Settle():
+            case CommitInterrupted():
                 self._settle(action)
                 events.append(self.concluded())
             case TerminateCommand(worker=id_, task=task, why=why):
                 self._terminate(self.mine.get(id_), task, why)
             case MakeRequest(body):
                 self._request(body, events, is_due=body.cause == "timeout")
-            case Wake():
+            case SetTimer():
                 self.timers.append(action)
-            case Consult():
+            case ConsultRules():
                 self.consults.append(action)
-            case Retire(worker=id_):
+            case RetireWorker(worker=id_):
                 self.workers.pop(self.mine.pop(id_).holder, None)
-            case Complete() | Drained() | Break():
+            case CompleteSession() | EndDrained() | EndBroken():
                 self.end = action
 
     def _give(self, action: StartCommand) -> None:
@@ -180,7 +180,7 @@ class World(StartChecks):
         worker.known, worker.behind, worker.is_recalled = action, list(action.then), False
         worker.give(action)
         self.ahead += len(action.then)
-        self.story.start(action)
+        self.story.note_start(action)
 
     def _say_to(self, action: RecallQueued | DeliverAnswer) -> None:
         worker = self.mine.get(action.worker)
@@ -198,8 +198,8 @@ class World(StartChecks):
         self.unleased += [replace(stop, attempts=rest)] if rest else []
         if leased or is_due:
             self.write(replace(stop, attempts=leased))
-        handed = self.conductor.handled_request_count + sum(isinstance(one, Requested) for one in events)
-        events += [Requested(request) for request in self.requests[handed:]]
+        handed = self.conductor.handled_request_count + sum(isinstance(one, RequestRead) for one in events)
+        events += [RequestRead(request) for request in self.requests[handed:]]
 
     def _name_leased(self) -> None:
         waiting, self.unleased = self.unleased, []
@@ -209,7 +209,7 @@ class World(StartChecks):
 
     def _hand_requests(self) -> None:
         while self.end is None and self.conductor.handled_request_count < len(self.requests):
-            self.handle(Requested(self.requests[self.conductor.handled_request_count]))
+            self.handle(RequestRead(self.requests[self.conductor.handled_request_count]))
 
     def _terminate(self, worker: Worker | None, task: str, why: Literal["cancelled", "stopped"]) -> None:
         if worker is None or worker.start is None or worker.told_to_end:
@@ -217,11 +217,11 @@ class World(StartChecks):
         if task in ("", self.agenda.ids[worker.start.item]):
             worker.told_to_end = why
 
-    def _settle(self, action: Settle) -> None:
+    def _settle(self, action: CommitInterrupted) -> None:
         if (action.item, action.round) not in self.registers:
             self._check_settled(action)
             self.commit(
-                Conclusion(
+                AttemptOutcome(
                     item=action.item, round=action.round, type=action.type, reason="interrupted", epoch=action.epoch
                 )
             )
@@ -252,7 +252,7 @@ class World(StartChecks):
         elif choice == "t" and self.timers and self.end is None:
             wake = self.timers.pop(self.random.randrange(len(self.timers)))
             self.due.add((wake.item, wake.round))
-            self.is_spacing = self.is_spacing and wake.item != ANY
+            self.is_spacing = self.is_spacing and wake.item != ANY_ITEM
             self.handle(WaitEnded(wake.item, wake.round))
         elif choice == "q" and self.end is None:
             new, self.asked_seen = self.asked[self.asked_seen :], len(self.asked)
@@ -289,17 +289,19 @@ class World(StartChecks):
 
     def _answer_blocked(self) -> None:
         for item in range(self.count):
-            if self.conductor.state(item) is CommandState.BLOCKED and item not in self.conductor.running:
+            if self.conductor.state(item) is CommandState.BLOCKED and item not in self.conductor.running_items:
                 question = self.conductor.question(item)
                 assert question, "it is blocked, and asks nothing"
-                self._answer(item, self.conductor.attempt(item)[0], question, self.random.choice(("failed", "done")))
+                self._answer(
+                    item, self.conductor.last_attempt(item)[0], question, self.random.choice(("failed", "done"))
+                )
 
-    def _be_consulted(self, consult: Consult) -> None:
+    def _be_consulted(self, consult: ConsultRules) -> None:
         if self.random.random() < 0.5:
-            self._answer(consult.item, self.conductor.attempt(consult.item)[0], consult.question)
+            self._answer(consult.item, self.conductor.last_attempt(consult.item)[0], consult.question)
             self._hand_requests()
         if self.end is None:
-            self.handle(Consulted(consult.question))
+            self.handle(QuestionConsulted(consult.question))
 
     def _answer(self, item: int, round_: int, question: Digest, text: str = "again") -> None:
         self.write(Answer(task=self.agenda.ids[item], round=round_, question=question, text=text))
@@ -411,7 +413,7 @@ class World(StartChecks):
                     self.inbox.append(NextStarted(id_))
                     worker.known = start
                 is_won = self.registers[start.item, start.round] is one
-                self.inbox.append(Concluded([one]) if is_won else self.concluded())
+                self.inbox.append(OutcomesConcluded([one]) if is_won else self.concluded())
         worker.held.clear()
         if id_ is not None:
             if worker.behind or not is_over:
@@ -424,7 +426,7 @@ class World(StartChecks):
     def _look_at_foreign(self) -> None:
         if self.end is not None:
             return
-        dead = [item for item in self.conductor.adopted if self._holder_of(item) not in self.workers]
+        dead = [item for item in self.conductor.adopted_items if self._holder_of(item) not in self.workers]
         if dead:
             self._sweep()
         self.handle(self.concluded())

@@ -15,22 +15,30 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from codebatch.model.outcome import Commit, HolderId, Outcome, Unit
+from codebatch.model.outcome import Commit, HolderId, TaskOutcome, WorkUnit
 from codebatch.model.shard import ShardId
-from codebatch.scheduling.actions import AssignUnit, Complete, Fail, Retire, ShrinkUnit, Spawn, SurveyWorker
-from codebatch.scheduling.analysis.driver import Deed, SessionDriver
-from codebatch.scheduling.analysis.ledger import Ledger
-from codebatch.scheduling.analysis.session import Session
+from codebatch.scheduling.actions import (
+    AssignUnit,
+    CommitFailure,
+    CompleteSession,
+    RetireWorker,
+    ShrinkUnit,
+    SpawnWorker,
+    SurveyWorker,
+)
+from codebatch.scheduling.analysis.driver import ExecutableAction, SessionDriver
+from codebatch.scheduling.analysis.ledger import OutcomeLedger
+from codebatch.scheduling.analysis.session import AnalysisSession
 from codebatch.scheduling.events import (
-    Event,
     OutcomesCommitted,
     ProgressReport,
-    Ready,
+    SessionEvent,
     SessionStarted,
-    Surveyed,
     UnitDone,
     WorkerId,
+    WorkerIdle,
     WorkerLost,
+    WorkerSurveyed,
 )
 from tests.scheduling.work.batches import work_of
 
@@ -62,7 +70,7 @@ class Crew:
 @dataclass(slots=True)
 class _Worker:
     speed: float
-    unit: Unit | None = None
+    unit: WorkUnit | None = None
     began: float = 0.0
     end: int = 0
     finish: int = 0
@@ -84,7 +92,7 @@ class Simulation:
     stalls: int = 0
     lost: float = 0.0
     _workers: dict[WorkerId, _Worker] = field(default_factory=dict)
-    _agenda: list[tuple[float, int, WorkerId, Event | None]] = field(default_factory=list)
+    _agenda: list[tuple[float, int, WorkerId, SessionEvent | None]] = field(default_factory=list)
     _order: itertools.count[int] = field(default_factory=itertools.count)
     _chance: random.Random = field(init=False)
     _true: dict[ShardId, list[float]] = field(init=False)
@@ -98,9 +106,11 @@ class Simulation:
         starts = dict(zip(shards, itertools.accumulate(sizes, initial=0), strict=False))
         self._true = {s: _sums(self.costs[starts[s] : starts[s] + size]) for s, size in shards.items()}
         guessed = {s: _sums(self.estimates[starts[s] : starts[s] + size]) for s, size in shards.items()}
-        ledger = Ledger(work_of(shards), {TASK: ()})
+        ledger = OutcomeLedger(work_of(shards), {TASK: ()})
         crew = self.crew
-        session = Session(ledger, costs=guessed, jobs=crew.jobs, cost_per_worker=self.worth, starts_max=crew.starts_max)
+        session = AnalysisSession(
+            ledger, costs=guessed, jobs=crew.jobs, cost_per_worker=self.worth, starts_max=crew.starts_max
+        )
         self._driver = SessionDriver(session, self._do)
         self._driver.handle(SessionStarted())
         self._later(REPORT, _NOBODY, None)
@@ -117,29 +127,29 @@ class Simulation:
                 self._driver.handle(event)
             elif worker.unit is not None and worker.finish == order:
                 self._finish(id_, worker)
-        assert isinstance(self._driver.end, Complete)
+        assert isinstance(self._driver.end, CompleteSession)
         assert not any(map(ledger.open_units, shards))
         return self.now
 
-    def _do(self, action: Deed) -> None:
+    def _do(self, action: ExecutableAction) -> None:
         match action:
-            case Spawn():
+            case SpawnWorker():
                 id_ = WorkerId(len(self._workers) + 1)
                 self._workers[id_] = _Worker(self.crew.speeds[id_ % len(self.crew.speeds)])
-                self._later(id_ * self.crew.join_seconds + self.crew.start_seconds, id_, Ready(id_))
+                self._later(id_ * self.crew.join_seconds + self.crew.start_seconds, id_, WorkerIdle(id_))
             case AssignUnit(worker, unit, _):
                 self._begin(worker, unit)
             case SurveyWorker(worker):
-                self._driver.handle(Surveyed(worker, self._position(self._workers[worker], 0.0)))
+                self._driver.handle(WorkerSurveyed(worker, self._position(self._workers[worker], 0.0)))
             case ShrinkUnit(worker, end):
                 self.steals += 1
                 self._shrink(worker, end)
-            case Retire():
+            case RetireWorker():
                 pass
-            case Fail():
+            case CommitFailure():
                 raise AssertionError("nothing fails here")
 
-    def _begin(self, id_: WorkerId, unit: Unit) -> None:
+    def _begin(self, id_: WorkerId, unit: WorkUnit) -> None:
         worker = self._workers[id_]
         self.units += 1
         worker.unit, worker.end = unit, unit.end
@@ -190,12 +200,12 @@ class Simulation:
             self._driver.handle(WorkerLost(id_, None, "crash", is_from_outside=True))
             return
         self.busy += costs[worker.end] - costs[unit.start]
-        outcome = Outcome(shard=unit.shard, task=TASK, start=unit.start, end=worker.end, type="result")
+        outcome = TaskOutcome(shard=unit.shard, task=TASK, start=unit.start, end=worker.end, type="result")
         commit = Commit(segment=HolderId(str(id_)), epoch=1, round=1, outcomes=(outcome,))
         self._driver.handle(OutcomesCommitted((commit,)))
         self._driver.handle(UnitDone(id_))
 
-    def _later(self, seconds: float, id_: WorkerId, event: Event | None) -> int:
+    def _later(self, seconds: float, id_: WorkerId, event: SessionEvent | None) -> int:
         order = next(self._order)
         heapq.heappush(self._agenda, (self.now + seconds, order, id_, event))
         return order

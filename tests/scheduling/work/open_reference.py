@@ -8,15 +8,17 @@ from codebatch.model.digest import Digest
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.question import coordinator_question_digest
 from codebatch.model.work.request import Answer, Open, Request, RequestBody, Skip
-from codebatch.model.work.work_batch import Policy
-from codebatch.scheduling.work.events import Conclusion
+from codebatch.model.work.work_batch import TaskPolicy
+from codebatch.scheduling.work.events import AttemptOutcome
 
 WAITS_MAX = 100
 
 _OURS = {"again": "open", "failed": "failed", "done": "done"}
 
 
-def own_of(id_: CommandId, policy: Policy, rounds: Mapping[int, Conclusion], requests: Iterable[Request]) -> str:
+def own_of(
+    id_: CommandId, policy: TaskPolicy, rounds: Mapping[int, AttemptOutcome], requests: Iterable[Request]
+) -> str:
     """`open`, `retry`, or what it ended as."""
     bodies = [request.body for request in requests]
     opens = [
@@ -53,7 +55,10 @@ def own_of(id_: CommandId, policy: Policy, rounds: Mapping[int, Conclusion], req
 
 
 def _skipped(
-    id_: CommandId, rounds: Mapping[int, Conclusion], bodies: Sequence[RequestBody], opens: Sequence[tuple[int, int]]
+    id_: CommandId,
+    rounds: Mapping[int, AttemptOutcome],
+    bodies: Sequence[RequestBody],
+    opens: Sequence[tuple[int, int]],
 ) -> str | None:
     begun = [one for one in rounds.values() if one.reason != "unbegun"]
     for place, body in reversed([*enumerate(bodies)]):

@@ -10,20 +10,22 @@ from hypothesis import strategies as st
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.work_batch import Work, WorkEdge
 from codebatch.scheduling.work.command_graph import CommandGraph, DependencyState
-from codebatch.scheduling.work.command_plan import Need, make_command_plan
+from codebatch.scheduling.work.command_plan import CommandNeed, make_command_plan
 
 FACES: tuple[DependencyState, ...] = ("open", "runs", "good", "bad", "held")
 
 
 @st.composite
-def _changes(draw: st.DrawFn) -> tuple[list[list[Need]], list[tuple[int, DependencyState]]]:
+def _changes(draw: st.DrawFn) -> tuple[list[list[CommandNeed]], list[tuple[int, DependencyState]]]:
     count = draw(st.integers(1, 8))
-    needs = [[Need(need, draw(st.booleans())) for need in range(item) if draw(st.booleans())] for item in range(count)]
+    needs = [
+        [CommandNeed(need, draw(st.booleans())) for need in range(item) if draw(st.booleans())] for item in range(count)
+    ]
     changes = draw(st.lists(st.tuples(st.integers(0, count - 1), st.sampled_from(FACES)), max_size=20))
     return needs, changes
 
 
-def _reference(needs: list[list[Need]], own: list[DependencyState], *, goes_on: bool) -> list[tuple[bool, bool]]:
+def _reference(needs: list[list[CommandNeed]], own: list[DependencyState], *, goes_on: bool) -> list[tuple[bool, bool]]:
     """Of each item whether it may start and whether it is skipped, in the order of the graph."""
     faces: list[DependencyState] = []
     found: list[tuple[bool, bool]] = []
@@ -41,7 +43,7 @@ def _reference(needs: list[list[Need]], own: list[DependencyState], *, goes_on: 
 
 @given(_changes(), st.booleans())
 def test_incremental_changes_match_a_full_computation(
-    drawn: tuple[list[list[Need]], list[tuple[int, DependencyState]]], goes_on: bool
+    drawn: tuple[list[list[CommandNeed]], list[tuple[int, DependencyState]]], goes_on: bool
 ) -> None:
     needs, changes = drawn
     graph = CommandGraph(needs, goes_on=goes_on)
@@ -54,7 +56,7 @@ def test_incremental_changes_match_a_full_computation(
         assert after == [(graph.may_start(each), graph.is_skipped(each)) for each in range(len(needs))]
         assert {each for each in range(len(needs)) if before[each] != after[each]} <= touched
         for each, (_, is_skipped) in enumerate(after):
-            cause = graph.cause(each)
+            cause = graph.skip_cause(each)
             assert (cause != each) == is_skipped
             assert not is_skipped or own[cause] == "bad"
         before = after
@@ -62,20 +64,24 @@ def test_incremental_changes_match_a_full_computation(
 
 def test_failure_propagates_along_a_chain_without_recursion() -> None:
     count = 50_000
-    graph = CommandGraph([[Need(item - 1, True)] if item else [] for item in range(count)])
+    graph = CommandGraph([[CommandNeed(item - 1, True)] if item else [] for item in range(count)])
     assert len(graph.set(0, "bad")) == count
     assert graph.is_skipped(count - 1)
-    assert graph.cause(count - 1) == 0
+    assert graph.skip_cause(count - 1) == 0
     graph.set(0, "open")
     assert not graph.is_skipped(count - 1)
 
 
 def test_chain_of_diamonds_is_walked_once() -> None:
     """It has 2 ** 60 paths."""
-    needs: list[list[Need]] = [[]]
+    needs: list[list[CommandNeed]] = [[]]
     for rung in range(60):
         top = 3 * rung
-        needs += [[Need(top, True)], [Need(top, True)], [Need(top + 1, True), Need(top + 2, True)]]
+        needs += [
+            [CommandNeed(top, True)],
+            [CommandNeed(top, True)],
+            [CommandNeed(top + 1, True), CommandNeed(top + 2, True)],
+        ]
     graph = CommandGraph(needs)
     began = time.process_time()
     graph.set(0, "bad")
@@ -98,16 +104,16 @@ def _work(*edges: tuple[str, str], strategy: str = "parallel") -> Work:
 def test_command_with_most_dependents_is_first_and_serial_order_is_file_order() -> None:
     edges = (("b2", "b1"), ("b3", "b2"), ("c2", "c1"), ("a1", "c2"))
     parallel = make_command_plan(_work(*edges), ["a1", "b1", "b2", "b3", "c1", "c2"])  # type: ignore[list-item]
-    first = sorted(range(6), key=lambda item: parallel.keys[item])
+    first = sorted(range(6), key=lambda item: parallel.sort_keys[item])
     assert [parallel.ids[item] for item in first] == ["b1", "c1", "b2", "c2", "a1", "b3"]
     serial = make_command_plan(_work(*edges, strategy="serial"), parallel.ids)
-    assert sorted(range(6), key=lambda item: serial.keys[item]) == list(range(6))
+    assert sorted(range(6), key=lambda item: serial.sort_keys[item]) == list(range(6))
     assert serial.capacity == {"": 1}
 
 
 def test_running_command_is_unaffected_by_a_reopened_need() -> None:
     """A need was opened again while its user ran, and failed: what comes after the user waits for its end."""
-    graph = CommandGraph([[], [Need(0, must_succeed=True)], [Need(1, must_succeed=False)]])
+    graph = CommandGraph([[], [CommandNeed(0, must_succeed=True)], [CommandNeed(1, must_succeed=False)]])
     graph.set(0, "good")
     graph.set(1, "runs")
     graph.set(0, "bad")

@@ -10,21 +10,21 @@ from msgspec.structs import replace
 
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.request import Answer, Open, Request, RequestHead
-from codebatch.model.work.work_batch import Policy, Work
-from codebatch.scheduling.actions import Spawn
-from codebatch.scheduling.events import Ready, SessionStarted, UnitDone, WorkerId
-from codebatch.scheduling.work.command_plan import SLOTS, CommandPlan, make_command_plan
+from codebatch.model.work.work_batch import TaskPolicy, Work
+from codebatch.scheduling.actions import SpawnWorker
+from codebatch.scheduling.events import SessionStarted, UnitDone, WorkerId, WorkerIdle
+from codebatch.scheduling.work.command_plan import SLOTS_POOL, CommandPlan, make_command_plan
 from codebatch.scheduling.work.conductor import Conductor
-from codebatch.scheduling.work.event_projection import EmittedEvents, EventProjector, Happening
+from codebatch.scheduling.work.event_projection import EmittedEvents, EventProjector, ProjectedEvent
 from codebatch.scheduling.work.events import (
+    AttemptOutcome,
     CommandAction,
     CommandEvent,
-    Concluded,
-    Conclusion,
+    OutcomesConcluded,
     RecallQueued,
+    SetTimer,
     StartCommand,
     WaitEnded,
-    Wake,
     WorkerDied,
 )
 from tests.scheduling.faults import Faults
@@ -75,7 +75,7 @@ class _StartsWithoutNeeds(Conductor):
     """A head of a heap is started as it was when it came there."""
 
     def _is_startable(self, item: int) -> bool:
-        return item not in self._at and item not in self._foreign
+        return item not in self._worker_by_item and item not in self._adopted_items
 
 
 class _LeaksTokens(Conductor):
@@ -85,46 +85,46 @@ class _LeaksTokens(Conductor):
         item = self._running.get(lost.worker)
         actions = super()._handle_death(lost)
         if item is not None:
-            self._queue.used[SLOTS] += 1
+            self._queue.used[SLOTS_POOL] += 1
         return actions
 
 
 class _LosesWhatItGave(Conductor):
     """What a worker was given behind the command at hand, and did not begin, is nobody's any more."""
 
-    def _end(self, worker: WorkerId, *, is_well: bool) -> int:
-        self._prefetched.end(worker, is_well=is_well)
+    def _end_worker_run(self, worker: WorkerId, *, is_well: bool) -> int:
+        self._prefetched.end_assignment(worker, is_well=is_well)
         return self._remove_running(worker)
 
 
 class _CountsOutcomesTwice(Conductor):
     """What an outcome does to its users is done at each look at it."""
 
-    def _conclude(self, concluded: Concluded) -> list[CommandAction]:
-        actions = super()._conclude(concluded)
+    def _handle_outcomes(self, concluded: OutcomesConcluded) -> list[CommandAction]:
+        actions = super()._handle_outcomes(concluded)
         graph = self._states.graph
         for one in concluded.conclusions:
             if one.type == "result":
-                graph._unmet = [max(0, unmet) - (unmet > 1) for unmet in graph._unmet]
+                graph._unmet_counts = [max(0, unmet) - (unmet > 1) for unmet in graph._unmet_counts]
         return actions
 
 
 class _KeepsRetriesInMemory(Conductor):
     """That a failure is tried again once is known to this process alone."""
 
-    def _conclude(self, concluded: Concluded) -> list[CommandAction]:
+    def _handle_outcomes(self, concluded: OutcomesConcluded) -> list[CommandAction]:
         for one in concluded.conclusions:
             if one.type == "failed" and one.round == 1:
                 self._histories._ended.setdefault(one.item, {})[0] = one
-                self._requests._opened.setdefault(one.item, set()).add(1)
-        return super()._conclude(concluded)
+                self._requests._reopened_rounds.setdefault(one.item, set()).add(1)
+        return super()._handle_outcomes(concluded)
 
 
 class _StartsCancelledCommands(Conductor):
     """A Cancel ends what runs, and no more."""
 
     def _could_start(self, item: int) -> bool:
-        is_held = item in self._at or item in self._foreign or item in self._settling
+        is_held = item in self._worker_by_item or item in self._adopted_items or item in self._settling_items
         return not is_held and self._states.graph.may_start(item)
 
 
@@ -162,7 +162,7 @@ class _CountsStopsAsFailures(Conductor):
 
     def __init__(self, agenda: CommandPlan, **known: object) -> None:
         super().__init__(agenda, **known)  # type: ignore[arg-type] # Whatever a conductor takes.
-        self._interruptions.stops = lambda item: {}  # type: ignore[method-assign]
+        self._interruptions.stops_by_epoch = lambda item: {}  # type: ignore[method-assign]
 
 
 class _IgnoresTheTimeLimit(Conductor):
@@ -190,7 +190,7 @@ class _AcceptsAnswersToOldQuestions(Conductor):
         body = request.body
         if isinstance(body, Answer):
             item = self.agenda.ids.index(body.task)
-            last = self.conclusion(item)
+            last = self.last_outcome(item)
             if last is not None and last.question:
                 body = replace(body, round=last.round, question=last.question)
         return super()._note_request(Request(request.head, body))
@@ -202,7 +202,7 @@ class _AcceptsOpensOfOldRounds(Conductor):
     def _note_request(self, request: Request) -> list[int]:
         body = request.body
         if isinstance(body, Open):
-            over = {id_: self.attempt(self.agenda.ids.index(id_))[0] for id_ in body.rounds}
+            over = {id_: self.last_attempt(self.agenda.ids.index(id_))[0] for id_ in body.rounds}
             body = replace(body, rounds=over)
         return super()._note_request(Request(request.head, body))
 
@@ -228,10 +228,10 @@ class _OverdrawsPools(Conductor):
     """Whoever is first starts, be there enough of its pools or not."""
 
     def handle(self, event: CommandEvent) -> list[CommandAction]:
-        fits = self._queue._fits
-        self._queue._fits = lambda pool, amount: pool != SLOTS or fits(pool, 1)  # type: ignore[method-assign]
+        fits = self._queue._has_free_tokens
+        self._queue._has_free_tokens = lambda pool, amount: pool != SLOTS_POOL or fits(pool, 1)  # type: ignore[method-assign]
         actions = super().handle(event)
-        self._queue._fits = fits  # type: ignore[method-assign]
+        self._queue._has_free_tokens = fits  # type: ignore[method-assign]
         return actions
 
 
@@ -314,7 +314,7 @@ class _IgnoresEmittedEvents(EventProjector):
 class _OmitsMissedEnds(EventProjector):
     """What ended while nobody was there to tell is not told."""
 
-    def initial_events(self, concluded: Concluded) -> list[Happening]:
+    def initial_events(self, concluded: OutcomesConcluded) -> list[ProjectedEvent]:
         self._emitted.ends.update((one.item, one.round) for one in concluded.conclusions)
         return super().initial_events(concluded)
 
@@ -322,9 +322,9 @@ class _OmitsMissedEnds(EventProjector):
 class _EmitsEachReport(EventProjector):
     """What a worker tells and the disk says too is told twice."""
 
-    def _ends(self, concluded: Concluded) -> list[Happening]:
+    def _project_ends(self, concluded: OutcomesConcluded) -> list[ProjectedEvent]:
         self._emitted.ends.clear()
-        return super()._ends(concluded)
+        return super()._project_ends(concluded)
 
 
 @pytest.mark.parametrize(
@@ -340,7 +340,9 @@ def test_attempt_end_emitted_twice_or_never_is_detected(tell: Callable[..., Even
         _run_checked_worlds(400, DEADLY, Conductor, tell)
 
 
-def _order_of_starts(policies: dict[str, Policy], *, at_once: int, pools: dict[str, int] | None = None) -> list[str]:
+def _order_of_starts(
+    policies: dict[str, TaskPolicy], *, at_once: int, pools: dict[str, int] | None = None
+) -> list[str]:
     """In which order commands start that take equally long, those that started first ending first."""
     ids = [CommandId(id_) for id_ in policies]
     work = Work(
@@ -352,34 +354,40 @@ def _order_of_starts(policies: dict[str, Policy], *, at_once: int, pools: dict[s
         max_parallel=at_once,
         pools=pools or {},
     )
-    conductor = Conductor(make_command_plan(work, ids), concluded=Concluded(()), epochs={})
-    events: list[CommandEvent] = [SessionStarted(), *(Ready(WorkerId(number)) for number in range(1, at_once + 1))]
+    conductor = Conductor(make_command_plan(work, ids), concluded=OutcomesConcluded(()), epochs={})
+    events: list[CommandEvent] = [SessionStarted(), *(WorkerIdle(WorkerId(number)) for number in range(1, at_once + 1))]
     started: list[str] = []
     while events:
         for action in conductor.handle(events.pop(0)):
             if isinstance(action, StartCommand):
                 started.append(ids[action.item])
-                one = Conclusion(item=action.item, round=action.round, type="result", epoch=action.epoch)
-                events += [Concluded([one]), UnitDone(action.worker)]
+                one = AttemptOutcome(item=action.item, round=action.round, type="result", epoch=action.epoch)
+                events += [OutcomesConcluded([one]), UnitDone(action.worker)]
     return started
 
 
 def test_higher_priority_starts_first_then_file_order() -> None:
-    policies = {"a": Policy(), "b": Policy(), "c": Policy(priority=1), "d": Policy(priority=-1), "e": Policy()}
+    policies = {
+        "a": TaskPolicy(),
+        "b": TaskPolicy(),
+        "c": TaskPolicy(priority=1),
+        "d": TaskPolicy(priority=-1),
+        "e": TaskPolicy(),
+    }
     assert _order_of_starts(policies, at_once=1) == ["c", "a", "b", "e", "d"]
 
 
 def test_command_that_wants_a_whole_pool_is_not_starved() -> None:
     """While `big` waits for all of the pool nobody behind it takes of it; who takes of another goes on."""
-    little, other = Policy(pools={"db": 1}), Policy(pools={"net": 1})
-    policies = {"a": little, "big": Policy(pools={"db": 2}), "b": little, "c": other, "d": little}
+    little, other = TaskPolicy(pools={"db": 1}), TaskPolicy(pools={"net": 1})
+    policies = {"a": little, "big": TaskPolicy(pools={"db": 2}), "b": little, "c": other, "d": little}
     order = _order_of_starts(policies, at_once=2, pools={"db": 2, "net": 2})
     assert order[:3] == ["a", "c", "big"]
     assert set(order[3:]) == {"b", "d"}
 
 
 def test_exclusive_command_waits_for_all_and_lets_none_pass() -> None:
-    policies = {"a": Policy(), "alone": Policy(exclusive=True), "b": Policy(), "c": Policy()}
+    policies = {"a": TaskPolicy(), "alone": TaskPolicy(exclusive=True), "b": TaskPolicy(), "c": TaskPolicy()}
     assert _order_of_starts(policies, at_once=2) == ["a", "alone", "b", "c"]
 
 
@@ -391,46 +399,46 @@ def test_rate_limit_closes_its_pool_and_blocks_no_other() -> None:
         source="test",
         root=b"/",
         order=tuple(ids),
-        policies={id_: Policy(pools=pools[id_], priority=-place) for place, id_ in enumerate(ids)},
+        policies={id_: TaskPolicy(pools=pools[id_], priority=-place) for place, id_ in enumerate(ids)},
         strategy="parallel",
         max_parallel=4,
         pools={"agents": 1, "db": 1},
     )
     agenda = make_command_plan(work, ids)
-    limited = Conclusion(item=0, round=1, type="failed", reason="limited", epoch=1, until_ns=5)
-    conductor = Conductor(agenda, concluded=Concluded([limited]), epochs={0: 1})
+    limited = AttemptOutcome(item=0, round=1, type="failed", reason="limited", epoch=1, until_ns=5)
+    conductor = Conductor(agenda, concluded=OutcomesConcluded([limited]), epochs={0: 1})
     assert conductor.closed_pools == {"agents": 5}
     assert conductor.until_ns(0) == 5
     actions = conductor.handle(SessionStarted())
-    assert actions == [Wake(0, 2, 0.0, 5), Spawn()]
-    (start,) = conductor.handle(Ready(WorkerId(1)))
+    assert actions == [SetTimer(0, 2, 0.0, 5), SpawnWorker()]
+    (start,) = conductor.handle(WorkerIdle(WorkerId(1)))
     assert isinstance(start, StartCommand)
     assert ids[start.item] == "c"
-    assert {type(action) for action in conductor.handle(WaitEnded(0, 2))} == {Spawn}
+    assert {type(action) for action in conductor.handle(WaitEnded(0, 2))} == {SpawnWorker}
     assert conductor.closed_pools == {}
-    again = Conductor(agenda, concluded=Concluded([limited]), epochs={0: 1}, requests=[_opened("a", 1)])
+    again = Conductor(agenda, concluded=OutcomesConcluded([limited]), epochs={0: 1}, requests=[_opened("a", 1)])
     assert again.closed_pools == {}, "who opens it knows that the limit is over"
 
 
 def test_what_a_worker_was_given_at_once_comes_back_where_a_pool_is_closed() -> None:
     ids = [CommandId(id_) for id_ in "abcd"]
     pools = {"agents": 1}
-    policies = {id_: Policy(pools=pools) for id_ in ids} | {ids[3]: Policy(pools=pools | {"db": 1}, priority=1)}
+    policies = {id_: TaskPolicy(pools=pools) for id_ in ids} | {ids[3]: TaskPolicy(pools=pools | {"db": 1}, priority=1)}
     work = Work(
         source="test", root=b"/", order=tuple(ids), policies=policies, strategy="parallel", max_parallel=2,
         pools={"agents": 4, "db": 1},
     )  # fmt: skip
-    conductor = Conductor(make_command_plan(work, ids), concluded=Concluded(()), epochs={})
+    conductor = Conductor(make_command_plan(work, ids), concluded=OutcomesConcluded(()), epochs={})
     conductor._prefetched = GenerousRuns()
     first, second = (
         action
-        for event in (SessionStarted(), Ready(WorkerId(1)), Ready(WorkerId(2)))
+        for event in (SessionStarted(), WorkerIdle(WorkerId(1)), WorkerIdle(WorkerId(2)))
         for action in conductor.handle(event)
         if isinstance(action, StartCommand)
     )
     assert (first.item, [each.item for each in second.then]) == (3, [1, 2])
-    limited = Conclusion(item=3, round=1, type="failed", reason="limited", epoch=1, until_ns=5)
-    assert RecallQueued(second.worker) in conductor.handle(Concluded([limited]))
+    limited = AttemptOutcome(item=3, round=1, type="failed", reason="limited", epoch=1, until_ns=5)
+    assert RecallQueued(second.worker) in conductor.handle(OutcomesConcluded([limited]))
 
 
 def _opened(task: str, round_: int) -> Request:

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from codebatch.model.work.command import CommandId
-from codebatch.model.work.work_batch import Policy, Work, WorkEdge
+from codebatch.model.work.work_batch import TaskPolicy, Work, WorkEdge
 from codebatch.scheduling.work.command_plan import CommandPlan, make_command_plan
-from codebatch.scheduling.work.estimate import Forecast, RemainingWork, forecast, longest_paths
-from codebatch.scheduling.work.makespan import ScheduledItem, schedule
+from codebatch.scheduling.work.estimate import Forecast, RemainingWork, forecast_remaining, longest_paths
+from codebatch.scheduling.work.makespan import ScheduledItem, schedule_items
 
 GRAPHS = 120
 RUNS = 8
@@ -33,7 +33,7 @@ def agenda_for(needs: list[list[int]], slots: int, *, exclusive: tuple[int, ...]
         root=b"/",
         order=tuple(ids),
         edges=tuple(WorkEdge(ids[item], ids[need]) for item, each in enumerate(needs) for need in each),
-        policies={ids[item]: Policy(exclusive=True) for item in exclusive},
+        policies={ids[item]: TaskPolicy(exclusive=True) for item in exclusive},
         strategy="parallel",
         max_parallel=slots,
     )
@@ -53,7 +53,7 @@ class Machine:
         """A run of all: the seconds of each, and when it was."""
         slow = self.random.lognormvariate(0.0, 0.12)
         lengths = {item: mean * slow * self.random.lognormvariate(0.0, 0.15) for item, mean in enumerate(self.means)}
-        return lengths, schedule(self.agenda, lengths)
+        return lengths, schedule_items(self.agenda, lengths)
 
     def learn(self, lengths: dict[int, float]) -> None:
         """What somebody keeps of a run."""
@@ -71,7 +71,7 @@ class Machine:
             samples={item: tuple(seconds) for item, seconds in self.seen.items()},
             ratios=[(one.end - one.start) / statistics.median(self.seen[one.item]) for one in ended],
         )
-        return total - now, forecast(self.agenda, left)
+        return total - now, forecast_remaining(self.agenda, left)
 
 
 def random_machine(seed: int) -> Machine:
@@ -105,27 +105,31 @@ def test_forecast_range_after_five_runs_contains_the_true_duration() -> None:
 
 def test_single_sample_gives_a_range_and_zero_samples_no_forecast() -> None:
     agenda = agenda_for([[]], 1)
-    told = forecast(agenda, RemainingWork(waiting=[0], running={}, samples={0: (100.0,)}))
+    told = forecast_remaining(agenda, RemainingWork(waiting=[0], running={}, samples={0: (100.0,)}))
     assert told is not None
     assert told.low <= 85
     assert 95 <= told.middle <= 105
     assert told.high >= 115
-    assert forecast(agenda, RemainingWork(waiting=[0], running={}, samples={})) is None
-    assert forecast(agenda, RemainingWork(waiting=[], running={}, samples={})) == Forecast(low=0, middle=0, high=0)
+    assert forecast_remaining(agenda, RemainingWork(waiting=[0], running={}, samples={})) is None
+    assert forecast_remaining(agenda, RemainingWork(waiting=[], running={}, samples={})) == Forecast(
+        low=0, middle=0, high=0
+    )
 
 
 def test_forecast_counts_commands_without_samples() -> None:
-    told = forecast(agenda_for([[], []], 1), RemainingWork(waiting=[0, 1], running={}, samples={0: (10.0,)}))
+    told = forecast_remaining(agenda_for([[], []], 1), RemainingWork(waiting=[0, 1], running={}, samples={0: (10.0,)}))
     assert told is not None
     assert told.unknown == 1
 
 
 def test_forecast_accounts_for_late_commands_and_slow_machines() -> None:
     agenda = agenda_for([[], []], 1)
-    late = forecast(agenda, RemainingWork(waiting=[], running={0: 100.0}, samples={0: (10.0, 11.0, 12.0)}))
+    late = forecast_remaining(agenda, RemainingWork(waiting=[], running={0: 100.0}, samples={0: (10.0, 11.0, 12.0)}))
     assert late is not None
     assert late.middle == pytest.approx(30.0)
-    slow = forecast(agenda, RemainingWork(waiting=[0], running={}, samples={0: (10.0,) * 8}, ratios=[2.0] * 30))
+    slow = forecast_remaining(
+        agenda, RemainingWork(waiting=[0], running={}, samples={0: (10.0,) * 8}, ratios=[2.0] * 30)
+    )
     assert slow is not None
     assert slow.middle == pytest.approx(20.0, rel=0.1)
 
@@ -140,7 +144,7 @@ def test_schedule_is_within_its_theoretical_bounds(needs: list[list[int]], lengt
     sound = [sorted({need for need in each if need < item}) for item, each in enumerate(needs)]
     agenda = agenda_for(sound, slots)
     of_items = dict(enumerate(lengths[: len(needs)]))
-    placed = {one.item: one for one in schedule(agenda, of_items)}
+    placed = {one.item: one for one in schedule_items(agenda, of_items)}
     assert placed.keys() == of_items.keys()
     took = max(one.end for one in placed.values())
     path, work = max(longest_paths(agenda, of_items).values()), sum(of_items.values()) / slots
@@ -155,14 +159,16 @@ def test_schedule_is_within_its_theoretical_bounds(needs: list[list[int]], lengt
 
 
 def test_an_exclusive_task_is_alone_in_a_schedule() -> None:
-    placed = {one.item: one for one in schedule(agenda_for([[], [], []], 2, exclusive=(1,)), {0: 3.0, 1: 2.0, 2: 5.0})}
+    placed = {
+        one.item: one for one in schedule_items(agenda_for([[], [], []], 2, exclusive=(1,)), {0: 3.0, 1: 2.0, 2: 5.0})
+    }
     alone = placed[1]
     assert all(one.end <= alone.start or one.start >= alone.end for item, one in placed.items() if item != 1)
 
 
 def test_forecast_of_many_tasks_needs_no_schedule() -> None:
     agenda = agenda_for([[] for _ in range(20_001)], 4)
-    told = forecast(
+    told = forecast_remaining(
         agenda, RemainingWork(waiting=range(20_001), running={}, samples=dict.fromkeys(range(20_001), (4.0,)))
     )
     assert told is not None
@@ -173,7 +179,7 @@ def test_tasks_that_wait_for_a_full_pool_are_not_rescanned(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ids = [CommandId(f"t{item:03}") for item in range(200)]
-    policies = dict.fromkeys(ids, Policy(pools={"agents": 1}))
+    policies = dict.fromkeys(ids, TaskPolicy(pools={"agents": 1}))
     work = Work(source="test", root=b"/", order=tuple(ids), edges=(), policies=policies, pools={"agents": 2})
     agenda = make_command_plan(structs.replace(work, strategy="parallel", max_parallel=8), ids)
     popped: list[Any] = []
@@ -184,6 +190,6 @@ def test_tasks_that_wait_for_a_full_pool_are_not_rescanned(
         return popped[-1]
 
     monkeypatch.setattr(heapq, "heappop", counted)
-    placed = schedule(agenda, dict.fromkeys(range(200), 1.0))
+    placed = schedule_items(agenda, dict.fromkeys(range(200), 1.0))
     assert max(one.end for one in placed) == 100
     assert len(popped) < 5 * 200

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codebatch.model.graph import components
-from codebatch.scheduling.inference.edges import CHANGED_SURE, CandidateEdge, InferenceTask, infer, select_edges
+from codebatch.model.graph import strong_components
+from codebatch.scheduling.inference.edges import CHANGED_SURE, CandidateEdge, InferenceTask, infer_edges, select_edges
 from codebatch.scheduling.inference.sentences import iter_sentences, mentioned_files
 from tests.scheduling.work.described_tasks import HELD_OUT, LISTS
 
 
 def edges(*tasks: InferenceTask) -> dict[tuple[str, str], float]:
-    return {(each.task, each.on): each.confidence for each in infer(tasks)}
+    return {(each.task, each.on): each.confidence for each in infer_edges(tasks)}
 
 
 def of_text(text: str, *others: str) -> list[str]:
@@ -207,14 +207,14 @@ def test_inference_ignores_task_order_and_closes_no_cycle(tasks: list[InferenceT
         id_: data.draw(st.lists(st.sampled_from(ids[:place]), unique=True)) if place else []
         for place, id_ in enumerate(ids)
     }
-    taken = select_edges(infer(tasks), written)
+    taken = select_edges(infer_edges(tasks), written)
     graph = {id_: [*written[id_], *(each.on for each in taken.edges if each.task == id_)] for id_ in ids}
-    assert all(len(each) == 1 and each[0] not in graph[each[0]] for each in components(graph))
+    assert all(len(each) == 1 and each[0] not in graph[each[0]] for each in strong_components(graph))
     shuffled = data.draw(st.permutations(tasks))
-    sure = [each for each in infer(tasks) if each.confidence > CHANGED_SURE]
-    assert sure == [each for each in infer(shuffled) if each.confidence > CHANGED_SURE]
+    sure = [each for each in infer_edges(tasks) if each.confidence > CHANGED_SURE]
+    assert sure == [each for each in infer_edges(shuffled) if each.confidence > CHANGED_SURE]
     assert select_edges(sure, written) == select_edges(
-        [each for each in infer(shuffled) if each.confidence > CHANGED_SURE], written
+        [each for each in infer_edges(shuffled) if each.confidence > CHANGED_SURE], written
     )
 
 
@@ -225,7 +225,7 @@ def test_inference_accepts_any_text(text: str) -> None:
         InferenceTask(text[:20], text, "Depends on 001-a"),
         InferenceTask("b", "x", text, [text], [text]),
     ]
-    assert all(0 <= each.confidence <= 1 for each in infer(tasks))
+    assert all(0 <= each.confidence <= 1 for each in infer_edges(tasks))
     assert all(sentence == " ".join(sentence.split()) for sentence in iter_sentences(text))
 
 
@@ -257,7 +257,7 @@ def test_inference_accepts_any_text(text: str) -> None:
 def test_inference_of_hostile_texts_is_fast(piece: str) -> None:
     text = piece * (100_000 // len(piece))
     began = time.process_time()
-    infer([InferenceTask("a", "t", text), InferenceTask("001-b", "u", text[1:])])
+    infer_edges([InferenceTask("a", "t", text), InferenceTask("001-b", "u", text[1:])])
     assert time.process_time() - began < 6
 
 
@@ -265,6 +265,6 @@ def test_inference_of_a_thousand_tasks_is_fast() -> None:
     text = "Add src/f{}.py. After {:04}-task is done, look at src/f{}.py, too. " + "Some more words about it. " * 20
     tasks = [InferenceTask(f"{n:04}-task", f"Title of {n}", text.format(n, n // 2, n // 3)) for n in range(1000)]
     began = time.process_time()
-    found = infer(tasks)
+    found = infer_edges(tasks)
     assert len(select_edges(found, {task.id: [] for task in tasks}).edges) > 1000
     assert time.process_time() - began < 5

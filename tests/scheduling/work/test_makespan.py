@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codebatch.model.work.command import CommandId
-from codebatch.model.work.work_batch import Policy, Work, WorkEdge
-from codebatch.scheduling.work.command_plan import SLOTS, CommandPlan, make_command_plan
-from codebatch.scheduling.work.makespan import critical_path, makespan, schedule
+from codebatch.model.work.work_batch import TaskPolicy, Work, WorkEdge
+from codebatch.scheduling.work.command_plan import SLOTS_POOL, CommandPlan, make_command_plan
+from codebatch.scheduling.work.makespan import critical_path, estimate_makespan, schedule_items
 
 
 def agenda(
-    needs: list[list[int]], slots: int, pools: dict[str, int] | None = None, taken: dict[int, Policy] | None = None
+    needs: list[list[int]], slots: int, pools: dict[str, int] | None = None, taken: dict[int, TaskPolicy] | None = None
 ) -> CommandPlan:
     ids = tuple(CommandId(f"t{n}") for n in range(len(needs)))
     edges = tuple(WorkEdge(ids[task], ids[on]) for task, on_ in enumerate(needs) for on in on_)
@@ -40,7 +40,7 @@ def problems(draw: st.DrawFn) -> tuple[list[list[int]], list[float], int]:
 def test_makespan_is_within_grahams_bound(problem: tuple[list[list[int]], list[float], int]) -> None:
     needs, seconds, slots = problem
     made = agenda(needs, slots)
-    run = sorted(schedule(made, dict(enumerate(seconds))))
+    run = sorted(schedule_items(made, dict(enumerate(seconds))))
     path = critical_path(made, seconds)
     least = max(sum(seconds[item] for item in path), sum(seconds) / slots)
     assert least - 1e-9 <= max(one.end for one in run) <= (2 - 1 / slots) * least + 1e-9
@@ -50,22 +50,22 @@ def test_makespan_is_within_grahams_bound(problem: tuple[list[list[int]], list[f
     for one in run:
         at_once = [other for other in run if other.start <= one.start < other.end]
         assert len({other.slot for other in at_once}) == len(at_once) <= slots
-    assert makespan(made, seconds, {SLOTS: len(needs)}) == sum(seconds[item] for item in path)
+    assert estimate_makespan(made, seconds, {SLOTS_POOL: len(needs)}) == sum(seconds[item] for item in path)
 
 
 def test_schedule_respects_pools_and_exclusive_tasks() -> None:
-    taken = {0: Policy(pools={"db": 1}), 1: Policy(pools={"db": 1}), 3: Policy(exclusive=True)}
+    taken = {0: TaskPolicy(pools={"db": 1}), 1: TaskPolicy(pools={"db": 1}), 3: TaskPolicy(exclusive=True)}
     made = agenda([[], [], [], []], 3, {"db": 1}, taken)
     seconds = [2.0, 2.0, 1.0, 1.0]
-    assert [one.start for one in sorted(schedule(made, dict(enumerate(seconds))))] == [0.0, 2.0, 0.0, 4.0]
-    assert makespan(made, seconds, {**made.capacity, "db": 2}) == 3.0
-    assert makespan(made, [1.0] * 4, {SLOTS: 1, "db": 1}) == 4.0
-    left = schedule(made, {0: 2.0, 1: 2.0}, running=(0,))
+    assert [one.start for one in sorted(schedule_items(made, dict(enumerate(seconds))))] == [0.0, 2.0, 0.0, 4.0]
+    assert estimate_makespan(made, seconds, {**made.capacity, "db": 2}) == 3.0
+    assert estimate_makespan(made, [1.0] * 4, {SLOTS_POOL: 1, "db": 1}) == 4.0
+    left = schedule_items(made, {0: 2.0, 1: 2.0}, running=(0,))
     assert [(one.item, one.start) for one in left] == [(0, 0.0), (1, 2.0)]
 
 
 def test_schedule_respects_the_start_interval() -> None:
     made = msgspec.structs.replace(agenda([[], [], [], [0]], 3), start_every_seconds=2.0)
-    starts = {one.item: one.start for one in schedule(made, {0: 1.0, 1: 9.0, 2: 1.0, 3: 1.0})}
+    starts = {one.item: one.start for one in schedule_items(made, {0: 1.0, 1: 9.0, 2: 1.0, 3: 1.0})}
     assert starts == {0: 0.0, 1: 2.0, 2: 4.0, 3: 6.0}
-    assert [one.start for one in schedule(made, {0: 7.0, 3: 1.0})] == [0.0, 7.0]
+    assert [one.start for one in schedule_items(made, {0: 7.0, 3: 1.0})] == [0.0, 7.0]

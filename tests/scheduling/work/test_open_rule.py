@@ -10,16 +10,16 @@ from hypothesis import given
 
 from codebatch.model.digest import Digest
 from codebatch.model.work.command import CommandId
-from codebatch.model.work.question import OUR_CHOICES, coordinator_question_digest
+from codebatch.model.work.question import COORDINATOR_CHOICES, coordinator_question_digest
 from codebatch.model.work.request import Answer, Cancel, Open, Pause, Request, RequestBody, RequestHead, Skip, Unpause
-from codebatch.model.work.work_batch import NO_POLICY, WAITS_MAX, Policy, Work
+from codebatch.model.work.work_batch import DEFAULT_POLICY, WAITS_MAX, TaskPolicy, Work
 from codebatch.scheduling.lifecycle import CommandState
 from codebatch.scheduling.work import open_rule
 from codebatch.scheduling.work.attempt_histories import AttemptHistories
-from codebatch.scheduling.work.backoff import JITTER, backoff_seconds
+from codebatch.scheduling.work.backoff import JITTER_SHARE_MAX, backoff_seconds
 from codebatch.scheduling.work.command_plan import make_command_plan
 from codebatch.scheduling.work.conductor import Conductor
-from codebatch.scheduling.work.events import Concluded, Conclusion
+from codebatch.scheduling.work.events import AttemptOutcome, OutcomesConcluded
 from codebatch.scheduling.work.open_rule import CommandStateRule
 from codebatch.scheduling.work.request_log import RequestLog
 from tests.scheduling.work import open_reference
@@ -37,14 +37,14 @@ _QUESTIONS = st.one_of(
     st.just(ASKED),
     st.builds(coordinator_question_digest, st.sampled_from(["interrupted", "stall", "exhausted"]), st.just(A), _ROUNDS),
 )
-_TEXTS = st.sampled_from([*OUR_CHOICES, "perhaps"])
+_TEXTS = st.sampled_from([*COORDINATOR_CHOICES, "perhaps"])
 _BODIES: st.SearchStrategy[RequestBody] = st.one_of(
     st.builds(Open, rounds=st.dictionaries(st.just(A), _ROUNDS)),
     st.builds(Answer, task=st.just(A), round=_ROUNDS, question=_QUESTIONS, text=_TEXTS),
     st.builds(Skip, task=st.just(A), round=_ROUNDS, marked_done=st.booleans()),
 )
 _POLICIES = st.builds(
-    Policy,
+    TaskPolicy,
     retries=st.integers(0, 3),
     retry_reasons=st.sampled_from([("exit",), ("exit", "stall")]),
     on_exhausted=st.sampled_from(["fail", "ask"]),
@@ -56,9 +56,9 @@ def _requests(bodies: list[RequestBody]) -> list[Request]:
     return [Request(RequestHead(n=n, at_ns=0, by="test"), body) for n, body in enumerate(bodies, start=1)]
 
 
-def _ended(ends: Sequence[tuple[str, str | None]]) -> list[Conclusion]:
+def _ended(ends: Sequence[tuple[str, str | None]]) -> list[AttemptOutcome]:
     return [
-        Conclusion(
+        AttemptOutcome(
             item=0,
             round=round_,
             type=type_,  # type: ignore[arg-type]
@@ -72,16 +72,16 @@ def _ended(ends: Sequence[tuple[str, str | None]]) -> list[Conclusion]:
     ]
 
 
-def _conductor(policy: Policy, ends: Sequence[tuple[str, str | None]], bodies: list[RequestBody]) -> Conductor:
+def _conductor(policy: TaskPolicy, ends: Sequence[tuple[str, str | None]], bodies: list[RequestBody]) -> Conductor:
     work = Work(source="test", root=b"/", order=(A,), policies={A: policy})
     return Conductor(
-        make_command_plan(work, [A]), concluded=Concluded(_ended(ends)), epochs={}, requests=_requests(bodies)
+        make_command_plan(work, [A]), concluded=OutcomesConcluded(_ended(ends)), epochs={}, requests=_requests(bodies)
     )
 
 
 @given(_POLICIES, st.lists(_ENDS, max_size=5), st.lists(_BODIES, max_size=6))
 def test_open_rule_matches_its_reference(
-    policy: Policy, ends: Sequence[tuple[str, str | None]], bodies: list[RequestBody]
+    policy: TaskPolicy, ends: Sequence[tuple[str, str | None]], bodies: list[RequestBody]
 ) -> None:
     with pytest.MonkeyPatch.context() as patched:
         for module in (open_rule, open_reference):
@@ -89,10 +89,10 @@ def test_open_rule_matches_its_reference(
         _check_open_rule(policy, ends, bodies)
 
 
-def _check_open_rule(policy: Policy, ends: Sequence[tuple[str, str | None]], bodies: list[RequestBody]) -> None:
+def _check_open_rule(policy: TaskPolicy, ends: Sequence[tuple[str, str | None]], bodies: list[RequestBody]) -> None:
     work = Work(source="test", root=b"/", order=(A,), policies={A: policy})
     histories, requests = AttemptHistories({}), RequestLog({A: 0})
-    histories.add(Concluded(_ended(ends)))
+    histories.add(OutcomesConcluded(_ended(ends)))
     for request in _requests(bodies):
         requests.add(request)
     rounds = {one.round: one for one in _ended(ends)}
@@ -103,7 +103,7 @@ def _check_open_rule(policy: Policy, ends: Sequence[tuple[str, str | None]], bod
 
 @given(_POLICIES, st.lists(_ENDS, max_size=4), st.permutations(["a", "b"]))
 def test_first_of_two_answers_holds_for_every_reader(
-    policy: Policy, ends: Sequence[tuple[str, str | None]], order: list[str]
+    policy: TaskPolicy, ends: Sequence[tuple[str, str | None]], order: list[str]
 ) -> None:
     """Two people answer at once, each the same question: whoever comes first holds, for every reader."""
     ended = [*ends, ("blocked", None)]
@@ -116,22 +116,24 @@ def test_first_of_two_answers_holds_for_every_reader(
 def test_backoff_is_bounded_and_deterministic(
     first: float, factor: float, most: float, tried: int, round_: int
 ) -> None:
-    policy = Policy(backoff_seconds=first, backoff_factor=factor, backoff_seconds_max=most)
+    policy = TaskPolicy(backoff_seconds=first, backoff_factor=factor, backoff_seconds_max=most)
     seconds = backoff_seconds(policy, tried, batch="b", command=A, round_=round_)
     expected = min(first, most)
     for _ in range(tried - 1):
         expected = min(expected * factor, most)
-    assert expected <= seconds <= expected * (1 + JITTER)
+    assert expected <= seconds <= expected * (1 + JITTER_SHARE_MAX)
     assert seconds == backoff_seconds(policy, tried, batch="b", command=A, round_=round_)
 
 
 def test_backoffs_of_different_commands_differ() -> None:
-    waits = {backoff_seconds(Policy(), 1, batch="b", command=CommandId(f"c{n}"), round_=2) for n in range(100)}
+    waits = {backoff_seconds(TaskPolicy(), 1, batch="b", command=CommandId(f"c{n}"), round_=2) for n in range(100)}
     assert len(waits) == 100
-    assert max(waits) - min(waits) > JITTER / 2
+    assert max(waits) - min(waits) > JITTER_SHARE_MAX / 2
 
 
-def _state(ends: Sequence[tuple[str, str | None]], *bodies: RequestBody, policy: Policy = NO_POLICY) -> CommandState:
+def _state(
+    ends: Sequence[tuple[str, str | None]], *bodies: RequestBody, policy: TaskPolicy = DEFAULT_POLICY
+) -> CommandState:
     return _conductor(policy, ends, list(bodies)).state(0)
 
 
@@ -168,12 +170,12 @@ def test_cancel_and_pause_hold_until_they_are_lifted() -> None:
     assert _state([], Cancel(), Open(), Cancel()) is CommandState.CANCELLED
     assert _state([], Cancel(), Open(lifts="named")) is CommandState.CANCELLED
     assert _state([], Cancel(), Open(rounds={A: 0}, lifts="named")) is CommandState.READY
-    assert _conductor(Policy(), [], [Pause()]).is_paused
-    assert not _conductor(Policy(), [], [Pause(), Unpause()]).is_paused
+    assert _conductor(TaskPolicy(), [], [Pause()]).is_paused
+    assert not _conductor(TaskPolicy(), [], [Pause(), Unpause()]).is_paused
     ended, answer = [("blocked", None)], Answer(task=A, round=1, question=ASKED, text="so")
     assert _state(ended, Cancel(), answer) is CommandState.READY
     assert _state(ended, answer, Cancel()) is CommandState.CANCELLED
-    assert _state([*ended, FAILED], Cancel(), answer, policy=Policy(retries=1)) is CommandState.WAITING
+    assert _state([*ended, FAILED], Cancel(), answer, policy=TaskPolicy(retries=1)) is CommandState.WAITING
 
 
 def test_answer_lifts_an_earlier_cancel_despite_an_answered_later_round() -> None:
@@ -192,12 +194,12 @@ def test_a_skip_holds_for_the_attempts_that_its_author_saw() -> None:
 
 
 def test_open_request_resets_the_count_of_tries() -> None:
-    policy = Policy(retries=1)
+    policy = TaskPolicy(retries=1)
     assert _state([FAILED], policy=policy) is CommandState.WAITING
     assert _state([FAILED, FAILED], policy=policy) is CommandState.FAILED
     assert _state([FAILED, FAILED, FAILED], Open(rounds={A: 2}), policy=policy) is CommandState.WAITING
     assert _state([FAILED, ("cancelled", "unbegun"), FAILED], policy=policy) is CommandState.FAILED
-    asks = Policy(retries=1, on_exhausted="ask")
+    asks = TaskPolicy(retries=1, on_exhausted="ask")
     assert _state([FAILED, FAILED], policy=asks) is CommandState.BLOCKED
 
 
@@ -205,23 +207,23 @@ LIMITED: tuple[str, str | None] = ("failed", "limited")
 
 
 def test_rate_limit_uses_no_try_and_needs_no_backoff() -> None:
-    policy = Policy(retries=1, backoff_seconds=0)
+    policy = TaskPolicy(retries=1, backoff_seconds=0)
     assert _state([LIMITED], policy=policy) is CommandState.WAITING
-    assert _state([LIMITED] * 5, policy=NO_POLICY) is CommandState.WAITING
-    assert _state([LIMITED, FAILED], policy=Policy(retries=1)) is CommandState.WAITING
-    assert _state([LIMITED, FAILED], policy=NO_POLICY) is CommandState.FAILED
-    assert _state([FAILED, LIMITED, FAILED], policy=Policy(retries=1)) is CommandState.FAILED
+    assert _state([LIMITED] * 5, policy=DEFAULT_POLICY) is CommandState.WAITING
+    assert _state([LIMITED, FAILED], policy=TaskPolicy(retries=1)) is CommandState.WAITING
+    assert _state([LIMITED, FAILED], policy=DEFAULT_POLICY) is CommandState.FAILED
+    assert _state([FAILED, LIMITED, FAILED], policy=TaskPolicy(retries=1)) is CommandState.FAILED
 
 
 def test_too_many_rate_limits_are_a_failure() -> None:
     assert _state([LIMITED] * WAITS_MAX) is CommandState.WAITING
     assert _state([LIMITED] * (WAITS_MAX + 1)) is CommandState.FAILED
-    assert _state([LIMITED] * (WAITS_MAX + 1), policy=Policy(on_exhausted="ask")) is CommandState.BLOCKED
+    assert _state([LIMITED] * (WAITS_MAX + 1), policy=TaskPolicy(on_exhausted="ask")) is CommandState.BLOCKED
     opened = Open(rounds={A: WAITS_MAX + 1})
     assert _state([LIMITED] * (WAITS_MAX + 1), opened) is CommandState.READY
     assert _state([LIMITED] * (WAITS_MAX + 2), opened) is CommandState.WAITING
 
 
 def test_final_failure_is_not_retried() -> None:
-    assert _state([("failed", "final")], policy=Policy(retries=3)) is CommandState.FAILED
-    assert _state([FAILED], policy=Policy(retries=3)) is CommandState.WAITING
+    assert _state([("failed", "final")], policy=TaskPolicy(retries=3)) is CommandState.FAILED
+    assert _state([FAILED], policy=TaskPolicy(retries=3)) is CommandState.WAITING

@@ -9,38 +9,38 @@ import pytest
 
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.request import Cancel, Open, Request, RequestBody, RequestHead, Stop
-from codebatch.model.work.work_batch import IfInterrupted, Policy, Work
-from codebatch.scheduling.actions import Complete, Drained
-from codebatch.scheduling.events import DrainRequested, Ready, SessionStarted, WorkerId
+from codebatch.model.work.work_batch import InterruptedAction, TaskPolicy, Work
+from codebatch.scheduling.actions import CompleteSession, EndDrained
+from codebatch.scheduling.events import DrainRequested, SessionStarted, WorkerId, WorkerIdle
 from codebatch.scheduling.lifecycle import BatchState, CommandState
 from codebatch.scheduling.work.command_plan import CommandPlan, make_command_plan
-from codebatch.scheduling.work.conductor import DEATHS_MAX, Conductor
+from codebatch.scheduling.work.conductor import DEATHS_IN_A_ROW_MAX, Conductor
 from codebatch.scheduling.work.events import (
-    BATCH_TIME_LIMIT,
+    BATCH_TIME_LIMIT_ITEM,
+    AttemptOutcome,
     CommandAction,
     CommandEvent,
-    Concluded,
-    Conclusion,
+    CommitInterrupted,
     MakeRequest,
-    Requested,
-    Settle,
-    Signalled,
+    OutcomesConcluded,
+    RequestRead,
+    SetTimer,
+    SignalReceived,
     StartCommand,
     TerminateCommand,
     WaitEnded,
-    Wake,
     WorkerDied,
 )
 
 A, B, C = (CommandId(each) for each in "abc")
 
 
-def _agenda(*ids: CommandId, policy: Policy | None = None, **settings: Any) -> CommandPlan:
+def _agenda(*ids: CommandId, policy: TaskPolicy | None = None, **settings: Any) -> CommandPlan:
     work = Work(
         source="test",
         root=b"/",
         order=ids,
-        policies=dict.fromkeys(ids, policy or Policy()),
+        policies=dict.fromkeys(ids, policy or TaskPolicy()),
         strategy="parallel",
         max_parallel=8,
         **settings,
@@ -57,7 +57,7 @@ class _Run:
 
     def __init__(self, agenda: CommandPlan, *requests: RequestBody, epochs: Mapping[int, int] | None = None) -> None:
         self.requests = [_request(n, body) for n, body in enumerate(requests, 1)]
-        self.conductor = Conductor(agenda, concluded=Concluded(()), epochs=epochs or {}, requests=self.requests)
+        self.conductor = Conductor(agenda, concluded=OutcomesConcluded(()), epochs=epochs or {}, requests=self.requests)
         self.actions: list[CommandAction] = []
         self.at: dict[int, WorkerId] = {}
         self.hand(SessionStarted())
@@ -69,17 +69,17 @@ class _Run:
                 self.actions.append(action)
                 if isinstance(action, MakeRequest):
                     self.requests.append(_request(len(self.requests) + 1, action.body))
-                    pending.append(Requested(self.requests[-1]))
+                    pending.append(RequestRead(self.requests[-1]))
                 elif isinstance(action, StartCommand):
                     self.at[action.item] = action.worker
 
     def begin_all(self) -> None:
-        self.hand(*(Ready(WorkerId(number)) for number in range(1, len(self.conductor.agenda.ids) + 1)))
+        self.hand(*(WorkerIdle(WorkerId(number)) for number in range(1, len(self.conductor.agenda.ids) + 1)))
 
     def end(self, item: int, type_: str = "result", reason: str | None = None) -> None:
-        round_, epoch = self.conductor.attempt(item)
-        one = Conclusion(item=item, round=round_, type=type_, reason=reason, epoch=epoch)  # type: ignore[arg-type]
-        self.hand(Concluded([one]))
+        round_, epoch = self.conductor.last_attempt(item)
+        one = AttemptOutcome(item=item, round=round_, type=type_, reason=reason, epoch=epoch)  # type: ignore[arg-type]
+        self.hand(OutcomesConcluded([one]))
 
     def made(self) -> list[Stop]:
         return [action.body for action in self.actions if isinstance(action, MakeRequest)]
@@ -90,36 +90,36 @@ class _Run:
         )
 
     def ends(self) -> list[type[CommandAction]]:
-        return [type(each) for each in self.actions if isinstance(each, Complete | Drained)]
+        return [type(each) for each in self.actions if isinstance(each, CompleteSession | EndDrained)]
 
 
 def _restarted_conductor(
-    agenda: CommandPlan, epochs: Mapping[int, int], bodies: Iterable[RequestBody], *ended: Conclusion
+    agenda: CommandPlan, epochs: Mapping[int, int], bodies: Iterable[RequestBody], *ended: AttemptOutcome
 ) -> Conductor:
     """What the next one finds on disk."""
     requests = [_request(n, body) for n, body in enumerate(bodies, 1)]
-    return Conductor(agenda, concluded=Concluded(ended), epochs=epochs, requests=requests)
+    return Conductor(agenda, concluded=OutcomesConcluded(ended), epochs=epochs, requests=requests)
 
 
 def test_second_signal_ends_running_commands_without_a_crash() -> None:
     run = _Run(_agenda(A, B))
     run.begin_all()
-    run.hand(DrainRequested(), Signalled("SIGINT", ends=False))
+    run.hand(DrainRequested(), SignalReceived("SIGINT", ends=False))
     assert run.made() == [Stop(cause="signal", detail="SIGINT", attempts={A: 1, B: 1}, terminates=False)]
     assert run.told_to_end() == []
-    run.hand(Signalled("SIGINT", ends=True))
+    run.hand(SignalReceived("SIGINT", ends=True))
     assert run.made()[1:] == [Stop(cause="signal", detail="SIGINT", attempts={A: 1, B: 1})]
     assert run.told_to_end() == ["a", "b"]
-    run.hand(Signalled("SIGINT", ends=True))
+    run.hand(SignalReceived("SIGINT", ends=True))
     assert len(run.made()) == 2, "each attempt is named once"
     run.hand(*(WorkerDied(worker, "it") for worker in run.at.values()))
-    assert run.ends() == [Drained]
-    assert not any(isinstance(action, Settle) for action in run.actions)
+    assert run.ends() == [EndDrained]
+    assert not any(isinstance(action, CommitInterrupted) for action in run.actions)
 
 
 @pytest.mark.parametrize("if_interrupted", ["restart", "fail", "ask"])
-def test_command_ended_by_the_user_restarts_whatever_its_policy(if_interrupted: IfInterrupted) -> None:
-    agenda = _agenda(A, policy=Policy(if_interrupted=if_interrupted, restarts_max=0))
+def test_command_ended_by_the_user_restarts_whatever_its_policy(if_interrupted: InterruptedAction) -> None:
+    agenda = _agenda(A, policy=TaskPolicy(if_interrupted=if_interrupted, restarts_max=0))
     stops = [Stop(cause="signal", detail="SIGTERM", attempts={A: epoch}) for epoch in range(1, 6)]
     left = _restarted_conductor(agenda, {0: 5}, stops)
     assert left.state(0) is CommandState.READY
@@ -130,9 +130,11 @@ def test_command_ended_by_the_user_restarts_whatever_its_policy(if_interrupted: 
 
 
 @pytest.mark.parametrize(("if_interrupted", "state"), [("restart", "READY"), ("fail", "PENDING"), ("ask", "PENDING")])
-def test_command_killed_after_a_signal_restarts_only_by_its_policy(if_interrupted: IfInterrupted, state: str) -> None:
+def test_command_killed_after_a_signal_restarts_only_by_its_policy(
+    if_interrupted: InterruptedAction, state: str
+) -> None:
     """After one signal everything is killed, as by a container that is stopped: nobody ended the command itself."""
-    agenda = _agenda(A, policy=Policy(if_interrupted=if_interrupted, restarts_max=0))
+    agenda = _agenda(A, policy=TaskPolicy(if_interrupted=if_interrupted, restarts_max=0))
     left = _restarted_conductor(
         agenda, {0: 1}, [Stop(cause="signal", detail="SIGTERM", attempts={A: 1}, terminates=False)]
     )
@@ -141,7 +143,7 @@ def test_command_killed_after_a_signal_restarts_only_by_its_policy(if_interrupte
 
 
 def test_only_interruptions_use_up_restarts() -> None:
-    agenda = _agenda(A, policy=Policy(restarts_max=1))
+    agenda = _agenda(A, policy=TaskPolicy(restarts_max=1))
     stop = Stop(cause="signal", detail="SIGINT", attempts={A: 2})
     assert _restarted_conductor(agenda, {0: 3}, [stop]).after_interruption(0, 3) == "fail"
     assert (
@@ -153,37 +155,39 @@ def test_only_interruptions_use_up_restarts() -> None:
 def test_time_limit_ends_running_commands_until_resume() -> None:
     agenda = _agenda(A, B, C, timeout_seconds=60.0)
     run = _Run(agenda)
-    assert [action for action in run.actions if isinstance(action, Wake)] == [Wake(BATCH_TIME_LIMIT, 0, 60.0)]
+    assert [action for action in run.actions if isinstance(action, SetTimer)] == [
+        SetTimer(BATCH_TIME_LIMIT_ITEM, 0, 60.0)
+    ]
     run.begin_all()
     run.end(0)
-    run.hand(WaitEnded(BATCH_TIME_LIMIT, 0))
+    run.hand(WaitEnded(BATCH_TIME_LIMIT_ITEM, 0))
     assert run.made() == [Stop(cause="timeout", attempts={B: 1, C: 1})]
     assert run.told_to_end() == ["b", "c"]
     run.end(1)  # It was sooner.
     run.hand(WorkerDied(run.at[1], "nobody"), WorkerDied(run.at[2], "it"), WorkerDied(run.at[0], "it"))
-    assert run.ends() == [Complete]
+    assert run.ends() == [CompleteSession]
     assert [state.value for state in run.conductor.states()] == ["DONE", "DONE", "PENDING"]
-    assert run.conductor.verdict() is BatchState.PARTIAL
+    assert run.conductor.batch_state() is BatchState.PARTIAL
     assert _restarted_conductor(agenda, {0: 1, 1: 1, 2: 1}, run.made()).state(2) is CommandState.PENDING
     again = _Run(agenda, *run.made(), Open(), epochs={0: 1, 1: 1, 2: 1})
     assert again.conductor.state(2) is CommandState.READY
-    assert Wake(BATCH_TIME_LIMIT, 0, 60.0) in again.actions, "the limit is fresh"
+    assert SetTimer(BATCH_TIME_LIMIT_ITEM, 0, 60.0) in again.actions, "the limit is fresh"
 
 
 def test_open_request_at_the_time_limit_restarts_the_limit() -> None:
     run = _Run(_agenda(A, timeout_seconds=60.0))
     run.begin_all()
-    run.hand(WaitEnded(BATCH_TIME_LIMIT, 0))
+    run.hand(WaitEnded(BATCH_TIME_LIMIT_ITEM, 0))
     run.actions.clear()
-    run.hand(Requested(_request(2, Open())))
-    assert run.actions == [Wake(BATCH_TIME_LIMIT, 0, 60.0)]
+    run.hand(RequestRead(_request(2, Open())))
+    assert run.actions == [SetTimer(BATCH_TIME_LIMIT_ITEM, 0, 60.0)]
 
 
 def test_finished_batch_ignores_the_time_limit() -> None:
     run = _Run(_agenda(A, timeout_seconds=60.0))
     run.begin_all()
     run.end(0)
-    run.hand(WorkerDied(run.at[0], "it"), WaitEnded(BATCH_TIME_LIMIT, 0))
+    run.hand(WorkerDied(run.at[0], "it"), WaitEnded(BATCH_TIME_LIMIT_ITEM, 0))
     assert run.made() == []
 
 
@@ -197,7 +201,7 @@ def test_first_failure_ends_running_commands_if_halt_is_now() -> None:
     run.hand(*(WorkerDied(worker, "it") for worker in run.at.values()))
     assert [state.value for state in run.conductor.states()] == ["PENDING", "FAILED", "PENDING"]
     assert run.conductor.find_stop(0) == ("failure", "b", True)
-    one = Conclusion(item=1, round=1, type="failed", reason="exit", epoch=1)
+    one = AttemptOutcome(item=1, round=1, type="failed", reason="exit", epoch=1)
     bodies: list[RequestBody] = [*run.made(), Open(rounds={B: 1}, acknowledged={B: 1})]
     left = _restarted_conductor(agenda, {0: 1, 1: 1, 2: 1}, bodies, one)
     assert {left.state(item) for item in range(3)} == {CommandState.READY}
@@ -212,9 +216,9 @@ def test_running_commands_continue_if_the_failure_does_not_halt(settings: dict[s
 
 
 def test_workers_that_end_with_stopped_commands_are_not_deaths() -> None:
-    ids = tuple(CommandId(f"c{number}") for number in range(DEATHS_MAX + 1))
+    ids = tuple(CommandId(f"c{number}") for number in range(DEATHS_IN_A_ROW_MAX + 1))
     run = _Run(_agenda(*ids, timeout_seconds=60.0))
     run.begin_all()
-    run.hand(WaitEnded(BATCH_TIME_LIMIT, 0))
+    run.hand(WaitEnded(BATCH_TIME_LIMIT_ITEM, 0))
     run.hand(*(WorkerDied(worker, "it") for worker in run.at.values()))
-    assert run.ends() == [Complete]
+    assert run.ends() == [CompleteSession]

@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from codebatch.model.task import Json
+from codebatch.model.task import JsonValue
 from codebatch_workers.runtime.absence_reasons import rule_switch
 
-_OWN: dict[str, Json] = {
+_OWN: dict[str, JsonValue] = {
     "id": "no-print",
     "language": "python",
     "query": "(call function: (identifier) @name)",
@@ -43,7 +43,7 @@ assert "tree_sitter" not in sys.modules
     ],
 )  # fmt: skip
 def test_rule_is_off_according_to_settings(
-    settings: dict[str, Json], tool: str, code: str, is_off: bool | None
+    settings: dict[str, JsonValue], tool: str, code: str, is_off: bool | None
 ) -> None:
     switch = rule_switch(settings)
     assert switch is not None

@@ -11,10 +11,10 @@ import pytest
 from tree_sitter import Node
 
 from codebatch.model.record import Diagnostic
-from codebatch_workers.lint.python.false_positives import DOUBTED, is_doubtful
+from codebatch_workers.lint.python.false_positives import CODES_WITH_FILTERS, is_doubtful_finding
 from codebatch_workers.lint.python.injected_names import enclosing_nodes
-from codebatch_workers.lint.python.statements import _Pieces, node_in_function, node_in_statement
-from codebatch_workers.lint.ruff_rules import SEVERITIES
+from codebatch_workers.lint.python.statements import _ParsedPieces, node_in_function, node_in_statement
+from codebatch_workers.lint.ruff_rules import SEVERITY_BY_CODE
 from codebatch_workers.syntax.source import SourceFile
 from tests.support.source_files import lint_all, source
 
@@ -206,7 +206,7 @@ def test_import_that_tests_for_availability_counts_as_used(tmp_path: Path) -> No
 
 
 def test_doubted_codes_are_known_rules() -> None:
-    assert SEVERITIES.keys() >= DOUBTED
+    assert SEVERITY_BY_CODE.keys() >= CODES_WITH_FILTERS
 
 
 @pytest.mark.parametrize("text", [text for text, _ in TOLD])
@@ -218,12 +218,12 @@ def test_any_finding_in_broken_code_can_be_checked_for_doubt(text: str) -> None:
         code = file.utf8.decode()
         for first, last in (match.span() for match in _TOKEN.finditer(code)):
             (line, column), (end_line, end_column) = _place(code, first), _place(code, last)
-            for rule in DOUBTED:
+            for rule in CODES_WITH_FILTERS:
                 found = Diagnostic(
                     path="a.py", line=line, column=column, end_line=end_line, end_column=end_column,
                     severity="error", code=rule, message="", tool="ruff",
                 )  # fmt: skip
-                assert is_doubtful(file, found) in (True, False)
+                assert is_doubtful_finding(file, found) in (True, False)
 
 
 _OF_SEVERAL_LINES = """
@@ -251,7 +251,7 @@ _TEXTS = [
 
 @pytest.mark.parametrize("text", _TEXTS)
 def test_partial_parse_yields_the_same_surroundings_as_a_full_parse(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("codebatch_workers.lint.python.statements._ASKED_MAX", len(text))
+    monkeypatch.setattr("codebatch_workers.lint.python.statements._PIECE_REQUESTS_MAX", len(text))
     whole, file = source("a.py", text), source("a.py", text)
     assert whole.tree is not None
     for start, end in (match.span() for match in _TOKEN.finditer(text)):
@@ -288,7 +288,7 @@ def test_function_is_parsed_completely_and_alone(text: str, lines: tuple[int, in
     file = source("a.py", _OF_FUNCTIONS)
     start = _OF_FUNCTIONS.index(text)
     node = node_in_function(file, start, start + len(text))
-    assert (node is not None, [*file.derived(_Pieces).trees]) == (lines is not None, [lines] if lines else [])
+    assert (node is not None, [*file.derived(_ParsedPieces).trees]) == (lines is not None, [lines] if lines else [])
 
 
 def test_file_with_many_requests_is_parsed_as_a_whole() -> None:
@@ -308,7 +308,7 @@ def test_finding_in_a_generated_line_is_not_doubted() -> None:
     found = Diagnostic(
         path="a.py", line=1, column=1, end_line=1, end_column=2, severity="error", code="E741", message="", tool="ruff"
     )
-    assert not is_doubtful(source("a.py", f"x = '{'a' * 11_000}'\n"), found)
+    assert not is_doubtful_finding(source("a.py", f"x = '{'a' * 11_000}'\n"), found)
 
 
 def test_long_lines_are_checked_in_time() -> None:
@@ -320,7 +320,7 @@ def test_long_lines_are_checked_in_time() -> None:
             path="a.py", line=line, column=column, end_line=line, end_column=column + 1,
             severity="error", code="F821" if line == 2 else "B006", message="", tool="ruff",
         )  # fmt: skip
-        is_doubtful(file, found)
+        is_doubtful_finding(file, found)
     assert time.process_time() - started < 5
 
 

@@ -17,10 +17,10 @@ from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
 from codebatch.model.record import SEVERITIES as RECORD_SEVERITIES
 from codebatch.model.record import Diagnostic
-from codebatch_workers.lint.bounds import FINDINGS_MAX
+from codebatch_workers.lint.bounds import FINDINGS_PER_FILE_MAX
 from codebatch_workers.lint.config import LintConfig
-from codebatch_workers.lint.python.ruff import Ruff, arguments
-from codebatch_workers.lint.ruff_rules import SEVERITIES
+from codebatch_workers.lint.python.ruff import RuffRunner, common_arguments
+from codebatch_workers.lint.ruff_rules import SEVERITY_BY_CODE
 from codebatch_workers.lint.text_rules import TEXT_RULES
 from codebatch_workers.syntax.contexts import packages_context
 from codebatch_workers.syntax.source import SourceFile
@@ -119,10 +119,10 @@ def test_pinned_rules_are_stable_in_this_ruff() -> None:
     stable = {
         rule["code"] for rule in json.loads(said.stdout) if "Stable" in str(rule["status"]) and not rule["preview"]
     }
-    assert SEVERITIES.keys() <= stable
-    assert set(SEVERITIES.values()) == set(RECORD_SEVERITIES)
+    assert SEVERITY_BY_CODE.keys() <= stable
+    assert set(SEVERITY_BY_CODE.values()) == set(RECORD_SEVERITIES)
     outside = ("I0", "INP", "TID", "TC0", "EXE", "A005", "N999")
-    assert not [code for code in SEVERITIES if code.startswith(outside)]
+    assert not [code for code in SEVERITY_BY_CODE if code.startswith(outside)]
 
 
 def codes(found: list[list[Diagnostic]]) -> list[list[str]]:
@@ -194,7 +194,7 @@ def test_findings_do_not_depend_on_other_files_of_the_unit(tmp_path: Path) -> No
 
 
 def test_unit_without_python_starts_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Ruff, "_binary", "/nonexistent")
+    monkeypatch.setattr(RuffRunner, "_ruff_path", "/nonexistent")
     assert lint_all([source("a.c", "int x;\n")], tmp_path) == [[]]
 
 
@@ -224,7 +224,9 @@ def test_units_together_match_ruff_over_the_whole_tree(name: str, version: str, 
     root = corpora.sdist(name, version)
     files = [file for file in python_files(root) if file.file_class not in ("binary", "huge", "empty")]
     said = subprocess.run(
-        [find_ruff_bin(), *arguments(SEVERITIES), "--config", "exclude=[]", root], capture_output=True, check=False
+        [find_ruff_bin(), *common_arguments(SEVERITY_BY_CODE), "--config", "exclude=[]", root],
+        capture_output=True,
+        check=False,
     )
     whole: Counter[tuple[object, ...]] = Counter()
     for each in json.loads(said.stdout):
@@ -232,7 +234,7 @@ def test_units_together_match_ruff_over_the_whole_tree(name: str, version: str, 
         code = each["code"] or "invalid-syntax"
         start, end = each["location"], each["end_location"]
         whole[path, code, each["message"], start["row"], start["column"], end["row"], end["column"]] += 1
-    ruff = Ruff(SEVERITIES, tmp_path)
+    ruff = RuffRunner(SEVERITY_BY_CODE, tmp_path)
     ours: Counter[tuple[object, ...]] = Counter()
     cuts = random.Random(name)
     while files:
@@ -244,14 +246,16 @@ def test_units_together_match_ruff_over_the_whole_tree(name: str, version: str, 
 
 
 def test_findings_of_a_rule_are_limited(tmp_path: Path) -> None:
-    file = source("a.txt", "x \n" * (FINDINGS_MAX + 1))
-    assert [len(found) for found in lint_all([file], tmp_path, {"on": ["trailing-whitespace"]})] == [FINDINGS_MAX]
+    file = source("a.txt", "x \n" * (FINDINGS_PER_FILE_MAX + 1))
+    assert [len(found) for found in lint_all([file], tmp_path, {"on": ["trailing-whitespace"]})] == [
+        FINDINGS_PER_FILE_MAX
+    ]
 
 
 def test_findings_of_a_ruff_rule_are_limited(tmp_path: Path) -> None:
-    much = source("a.py", "assert (1, 2)\n" * (FINDINGS_MAX + 10) + "x = y\n")
+    much = source("a.py", "assert (1, 2)\n" * (FINDINGS_PER_FILE_MAX + 10) + "x = y\n")
     (found,) = lint_all([much], tmp_path)
-    assert Counter(each.code for each in found) == {"F631": FINDINGS_MAX, "F821": 1}
+    assert Counter(each.code for each in found) == {"F631": FINDINGS_PER_FILE_MAX, "F821": 1}
 
 
 def test_severity_is_lower_outside_production_code_unless_configured(tmp_path: Path) -> None:

@@ -7,14 +7,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from codebatch.model.task import Json
+from codebatch.model.task import JsonValue
 from codebatch_workers.lint.config import LintConfig
-from codebatch_workers.lint.examples import EXAMPLES
+from codebatch_workers.lint.examples import EXAMPLE_BY_CODE
 from codebatch_workers.lint.text_rules import RULES_BY_CODE
 from tests.support.source_files import lint_all, source
 
 CRLF = "a\nb\r\n"
-NO_PRINT: dict[str, Json] = {
+NO_PRINT: dict[str, JsonValue] = {
     "id": "no-print",
     "language": "python",
     "query": '(call function: (identifier) @_name (#eq? @_name "print")) @report',
@@ -22,7 +22,7 @@ NO_PRINT: dict[str, Json] = {
 }
 
 
-def findings_in(path: str, content: str | bytes, scratch: Path, config: dict[str, Json]) -> list[str]:
+def findings_in(path: str, content: str | bytes, scratch: Path, config: dict[str, JsonValue]) -> list[str]:
     (found,) = lint_all([source(path, content)], scratch, config)
     return [f"{each.line}:{each.column} {each.severity} {each.code}" for each in found]
 
@@ -37,7 +37,7 @@ def findings_in(path: str, content: str | bytes, scratch: Path, config: dict[str
     ],
 )
 def test_path_settings_override_general_settings(path: str, expected: list[str], tmp_path: Path) -> None:
-    config: dict[str, Json] = {
+    config: dict[str, JsonValue] = {
         "severity": {"mixed-*": "hint", "mixed-line-endings": "info"},
         "paths": [
             {"match": ["/gen/"], "off": ["mixed-line-endings"]},
@@ -48,7 +48,7 @@ def test_path_settings_override_general_settings(path: str, expected: list[str],
 
 
 def test_ruff_respects_path_settings_and_severities(tmp_path: Path) -> None:
-    config: dict[str, Json] = {
+    config: dict[str, JsonValue] = {
         "off": ["F4*"],
         "severity": {"F841": "error"},
         "paths": [{"match": ["*.py", "!b.py"], "on": ["F401"]}],
@@ -82,13 +82,13 @@ def test_suppression_comments_apply_in_other_encodings(tmp_path: Path) -> None:
 
 
 def test_todo_policy_allows_comments_that_name_an_issue(tmp_path: Path) -> None:
-    config: dict[str, Json] = {"on": ["todo-comment"], "todo": {"words": ["TODO", "NB"], "allow": "TODO.#[0-9]+"}}
+    config: dict[str, JsonValue] = {"on": ["todo-comment"], "todo": {"words": ["TODO", "NB"], "allow": "TODO.#[0-9]+"}}
     text = "# TODO: a\n# TODO(#12): b\n# FIXME c\n# NB d\nTODO = 'TODO'\n"
     assert findings_in("a.py", text, tmp_path, config) == ["1:3 hint todo-comment", "4:3 hint todo-comment"]
 
 
 def test_user_rule_reports_the_matches_of_its_query(tmp_path: Path) -> None:
-    config: dict[str, Json] = {
+    config: dict[str, JsonValue] = {
         "rules": [
             NO_PRINT,
             {**NO_PRINT, "id": "js", "language": "javascript", "query": "(debugger_statement) @x", "message": "m"},
@@ -132,10 +132,10 @@ def test_user_rule_may_match_prose(tmp_path: Path) -> None:
         ({"paths": [{"match": ["a", "./b/"]}]}, "'./b/' in `match` can match no path: .*; write '/b/'"),
     ],
 )
-def test_invalid_configuration_is_rejected(config: dict[str, Json], problem: str) -> None:
+def test_invalid_configuration_is_rejected(config: dict[str, JsonValue], problem: str) -> None:
     with pytest.raises(msgspec.ValidationError, match=problem):
         msgspec.convert(config, LintConfig)
 
 
 def test_every_built_in_rule_has_an_example() -> None:
-    assert EXAMPLES.keys() == RULES_BY_CODE.keys()
+    assert EXAMPLE_BY_CODE.keys() == RULES_BY_CODE.keys()

@@ -9,45 +9,45 @@ from pathlib import Path
 
 import pytest
 
-from codebatch_workers.lint.python.ruff import Ruff, RuffError, RuffFinding
-from codebatch_workers.lint.python.ruff_project import ProjectRuff
+from codebatch_workers.lint.python.ruff import RuffError, RuffFinding, RuffRunner
+from codebatch_workers.lint.python.ruff_project import ProjectRuffRunner
 from tests.support.source_files import source
 
 
-class FileRemovingRuff(Ruff):
+class FileRemovingRuff(RuffRunner):
     """Somebody removes a file before ruff comes to it."""
 
-    def _call(self, directory: bytes, names: Sequence[bytes]) -> list[RuffFinding]:
+    def _call_ruff(self, directory: bytes, names: Sequence[bytes]) -> list[RuffFinding]:
         os.unlink(directory + b"/" + names[0])
-        return super()._call(directory, names)
+        return super()._call_ruff(directory, names)
 
 
-class FileRemovingProjectRuff(ProjectRuff):
+class FileRemovingProjectRuff(ProjectRuffRunner):
     """The same with a project's own configuration."""
 
-    def _call(self, directory: bytes, names: Sequence[bytes]) -> list[RuffFinding]:
+    def _call_ruff(self, directory: bytes, names: Sequence[bytes]) -> list[RuffFinding]:
         os.unlink(directory + b"/" + names[0])
-        return super()._call(directory, names)
+        return super()._call_ruff(directory, names)
 
 
 @pytest.mark.parametrize("make", [partial(FileRemovingRuff, ["F401"]), FileRemovingProjectRuff])
-def test_file_unreadable_for_ruff_is_an_error(make: Callable[[Path], Ruff], tmp_path: Path) -> None:
+def test_file_unreadable_for_ruff_is_an_error(make: Callable[[Path], RuffRunner], tmp_path: Path) -> None:
     with pytest.raises(RuffError, match="E902"):
         make(tmp_path).check([source("a.py", "import os\n"), source("b.py", "import os\n")])
 
 
 def test_crash_of_ruff_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RuffError, match="ruff ended with"):
-        Ruff(["F401"], tmp_path).check([source("a.py", "x = " + "[" * 20_000 + "]" * 20_000 + "\n")])
+        RuffRunner(["F401"], tmp_path).check([source("a.py", "x = " + "[" * 20_000 + "]" * 20_000 + "\n")])
 
 
 def test_ruff_answers_are_cached_for_a_single_further_request(tmp_path: Path) -> None:
     calls: list[Sequence[bytes]] = []
 
-    class Counting(Ruff):
-        def _call(self, directory: bytes, names: Sequence[bytes]) -> list[RuffFinding]:
+    class Counting(RuffRunner):
+        def _call_ruff(self, directory: bytes, names: Sequence[bytes]) -> list[RuffFinding]:
             calls.append(names)
-            return super()._call(directory, names)
+            return super()._call_ruff(directory, names)
 
     one, two = source("a.py", "import os\n"), source("b.py", "import re\n")
     ruff = Counting(["F401"], tmp_path)
@@ -62,10 +62,10 @@ def test_ruff_answers_are_cached_for_a_single_further_request(tmp_path: Path) ->
 def test_long_file_lists_are_split_into_several_commands(tmp_path: Path) -> None:
     commands: list[int] = []
 
-    class Measuring(Ruff):
-        def _call(self, directory: bytes, names: Sequence[bytes]) -> list[RuffFinding]:
+    class Measuring(RuffRunner):
+        def _call_ruff(self, directory: bytes, names: Sequence[bytes]) -> list[RuffFinding]:
             commands.append(sum(map(len, names)))
-            return super()._call(directory, names)
+            return super()._call_ruff(directory, names)
 
     deep = "/".join(["d" * 200] * 9)
     files = [source(f"{deep}/{number:03}.py", f"import os{number}\n") for number in range(60)]

@@ -9,14 +9,14 @@ from ruff import find_ruff_bin  # type: ignore[import-untyped]  # it has no anno
 
 from codebatch.coordinator.analysis.planning import prepare_tasks, resolve_tasks
 from codebatch.errors import InvalidConfiguration
-from codebatch.model.task import Json
+from codebatch.model.task import JsonValue
 from codebatch.model.text.toml import parse_toml
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch_workers.lint.python.ruff_files import decode_ruff_files, ruff_files_context
-from codebatch_workers.lint.python.ruff_project import DEFAULT_VERSION
+from codebatch_workers.lint.python.ruff_project import DEFAULT_PYTHON_VERSION
 from tests.support.source_files import Snapshot
 
-_WANTED: dict[str, Json] = {"ruff": {"config": "project"}}
+_WANTED: dict[str, JsonValue] = {"ruff": {"config": "project"}}
 _FILES = {
     "a/pyproject.toml": b'[tool.ruff]\nextend = "../base.toml"\n',
     "a/x.py": b"",
@@ -89,7 +89,7 @@ def test_pinned_rules_need_no_ruff_context() -> None:
 
 
 def test_other_trees_use_the_pinned_rules_with_a_note() -> None:
-    written: dict[str, dict[str, Json]] = {"lint": _WANTED}
+    written: dict[str, dict[str, JsonValue]] = {"lint": _WANTED}
     assert prepare_tasks(TaskCatalogue(), ("parse",), written, is_project=False) == (written, [])
     there, notes = prepare_tasks(TaskCatalogue(), ("lint",), written, is_project=True)
     assert (there["lint"]["ruff"], notes) == ({"config": "project"}, [])
@@ -112,4 +112,4 @@ def test_default_python_version_matches_ruff() -> None:
         check=False,
         text=True,
     )
-    assert f"analyze.target_version = {DEFAULT_VERSION}\n" in shown.stdout
+    assert f"analyze.target_version = {DEFAULT_PYTHON_VERSION}\n" in shown.stdout

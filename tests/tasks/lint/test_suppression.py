@@ -7,7 +7,7 @@ import time
 import pytest
 
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.syntax.suppression import suppressions
+from codebatch_workers.syntax.suppression import file_suppressions
 from tests.support.source_files import source
 
 NOTE = "codebatch: ignore[x]"
@@ -63,7 +63,9 @@ COMMENTS = [
 
 
 def _has_suppression(file: SourceFile) -> bool:
-    return any(file.derived_persistently(suppressions).has(line, "x") for line in range(1, file.line_count + 1))
+    return any(
+        file.derived_persistently(file_suppressions).suppresses(line, "x") for line in range(1, file.line_count + 1)
+    )
 
 
 @pytest.mark.parametrize(("path", "comment", "text"), COMMENTS)
@@ -88,15 +90,15 @@ def test_suppression_applies_in_unparsable_files(path: str, content: str) -> Non
 
 def test_suppression_in_a_docstring_is_ignored() -> None:
     file = source("a.py", '"""Write codebatch: ignore-file to silence."""\nprint(undefined)\n')
-    assert not file.derived_persistently(suppressions).has(2, "F821")
+    assert not file.derived_persistently(file_suppressions).suppresses(2, "F821")
 
 
 def test_suppressions_survive_tree_release_and_are_absent_in_huge_files() -> None:
     file = source("a.py", "x  # codebatch: ignore\n")
-    assert file.derived_persistently(suppressions).has(1, "x")
+    assert file.derived_persistently(file_suppressions).suppresses(1, "x")
     file.release()
     assert "tree" not in file.__dict__
-    assert file.derived_persistently(suppressions).has(1, "x")
+    assert file.derived_persistently(file_suppressions).suppresses(1, "x")
     assert "tree" not in file.__dict__
     assert not _has_suppression(source("a.txt", "codebatch: ignore\n" + "x" * (8 * 1024 * 1024)))
 

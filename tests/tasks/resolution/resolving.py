@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 
-from codebatch_workers.resolution import JvmDefinitions, Resolver
+from codebatch_workers.resolution import JvmDefinitions, ProjectResolver
 
 Files = dict[str, str]
 
@@ -15,9 +15,9 @@ def tree(paths: str) -> Files:
     return dict.fromkeys(paths.split(), "")
 
 
-def resolver(files: Files) -> Resolver:
+def resolver(files: Files) -> ProjectResolver:
     """A resolver over a tree in memory."""
-    return Resolver(files, lambda path: files[path].encode())
+    return ProjectResolver(files, lambda path: files[path].encode())
 
 
 def answer(
@@ -25,10 +25,12 @@ def answer(
 ) -> tuple[str, str]:
     """What a resolver says, and that it says so whatever the order of the paths."""
     defined = definitions or {}
-    resolved = Resolver(files, lambda name: files[name].encode(), lambda: defined).resolve(path, language, target)
+    resolved = ProjectResolver(files, lambda name: files[name].encode(), lambda: defined).resolve(
+        path, language, target
+    )
     shuffled = list(files)
     random.Random(target).shuffle(shuffled)
     turned = dict(reversed(list(defined.items())))
-    again = Resolver(shuffled, lambda name: files[name].encode(), lambda: turned)
+    again = ProjectResolver(shuffled, lambda name: files[name].encode(), lambda: turned)
     assert again.resolve(path, language, target) == resolved
     return resolved.resolution, " ".join(resolved.paths)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codebatch_workers.symbols.outline import outline
+from codebatch_workers.symbols.outline import file_outline
 from tests.support.source_files import source
 
 
@@ -68,5 +68,5 @@ from tests.support.source_files import source
     ],
 )
 def test_import_target_is_found_in_every_form(name: str, content: str, target: str) -> None:
-    edges = [each for each in outline(source(name, content)).edges if each.edge_type == "imports"]
+    edges = [each for each in file_outline(source(name, content)).edges if each.edge_type == "imports"]
     assert [each.target for each in edges] == ([target] if target else [])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codebatch_workers.symbols.outline import outline
+from codebatch_workers.symbols.outline import file_outline
 from tests.support.source_files import source
 
 _NOW, _TYPES, _LATER = (False, False), (True, False), (False, True)
@@ -66,5 +66,5 @@ _NOW, _TYPES, _LATER = (False, False), (True, False), (False, True)
     ],
 )
 def test_import_has_the_expected_load_time(name: str, content: str, expected: tuple[bool, bool]) -> None:
-    imports = [each for each in outline(source(name, content)).edges if each.edge_type == "imports"]
+    imports = [each for each in file_outline(source(name, content)).edges if each.edge_type == "imports"]
     assert [(each.type_only, each.deferred) for each in imports] == [expected]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codebatch_workers.symbols.outline import outline
+from codebatch_workers.symbols.outline import file_outline
 from tests.support.source_files import source
 from tests.tasks.resolution.resolving import resolver
 from tests.tasks.resolution.test_resolution import PYTHON
@@ -35,7 +35,7 @@ def test_whole_module_import_is_not_a_name_in_its_package(path: str, target: str
 
 def test_module_import_is_distinguished_from_name_import() -> None:
     content = "import a.b, a.b as c, d\nfrom a import b\nfrom . import e\nfrom a.b import *\nimport a . b\n"
-    edges = outline(source("m.py", content)).edges
+    edges = file_outline(source("m.py", content)).edges
     assert [(each.target, each.is_module) for each in edges] == [
         ("a.b", True), ("a.b", True), ("d", False), ("a.b", False), (".e", False), ("a.b.*", False), ("a.b", True)
     ]  # fmt: skip

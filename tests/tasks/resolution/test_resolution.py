@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codebatch_workers.resolution import DOCUMENT_BYTES_MAX, Resolver
+from codebatch_workers.resolution import DOCUMENT_BYTES_MAX, ProjectResolver
 from tests.tasks.resolution.resolving import Files, answer, resolver, tree
 
 PYTHON = tree(
@@ -389,7 +389,7 @@ ASKING = {
 def test_hostile_configuration_file_resolves_nothing_outside(name: str) -> None:
     paths = {name, "y.ts", "y/index.js", "y/package.json", *ASKING.values()}
     for content in HOSTILE[name]:
-        found = Resolver(paths, {name: content.encode()}.get)
+        found = ProjectResolver(paths, {name: content.encode()}.get)
         for language, path in ASKING.items():
             for target in (
                 "y",
@@ -434,5 +434,5 @@ def test_hostile_patterns_resolve_in_time() -> None:
 def test_oversized_configuration_file_is_ignored() -> None:
     content = b'{"compilerOptions": {"baseUrl": "."}}'
     for padding, expected in ((0, ("b.ts",)), (DOCUMENT_BYTES_MAX, ())):
-        found = Resolver(["tsconfig.json", "b.ts", "c/a.ts"], {"tsconfig.json": content + b" " * padding}.get)
+        found = ProjectResolver(["tsconfig.json", "b.ts", "c/a.ts"], {"tsconfig.json": content + b" " * padding}.get)
         assert found.resolve("c/a.ts", "typescript", "b").paths == expected

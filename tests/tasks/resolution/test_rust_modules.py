@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codebatch.model.record import Edge
-from codebatch_workers.tasks.dependencies import Dependencies
+from codebatch_workers.tasks.dependencies import DependenciesTask
 from tests.support.source_files import created, source
 from tests.tasks.states import State, whole
 
@@ -19,7 +19,7 @@ def edges(files: Mapping[str, str]) -> set[str]:
     """Where each import leads, but for what is exact to nothing."""
     every = [source(path, text) for path, text in {**_MANIFEST, **files}.items()]
     state = State(every, {task: created(task, Path()).run_file for task in ("parse", "symbols")})
-    found = (record for records in whole(state, Dependencies).values() for record in records)
+    found = (record for records in whole(state, DependenciesTask).values() for record in records)
     return {
         f"{each.path} -> {each.target}" for each in found if isinstance(each, Edge) and each.resolution != "external"
     }

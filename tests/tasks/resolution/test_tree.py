@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from codebatch_workers.resolution import DOCUMENT_BYTES_MAX, Resolver
-from codebatch_workers.resolution.tree import FITS_MAX, nearest, relative_to
+from codebatch_workers.resolution import DOCUMENT_BYTES_MAX, ProjectResolver
+from codebatch_workers.resolution.tree import FITTING_FILES_MAX, nearest_paths, relative_to
 
 
 @pytest.mark.parametrize(
@@ -24,18 +24,20 @@ def test_written_path_never_leaves_the_tree(directory: str, written: str, expect
 
 
 def test_nearest_path_shares_the_longest_prefix() -> None:
-    assert nearest("a/b/c", ["a/x", "a/b/x", "a/b/y", "x/b/c"]) == ["a/b/x", "a/b/y"]
-    assert nearest("a/b", ["x/b", "y/b"]) == ["x/b", "y/b"]
+    assert nearest_paths("a/b/c", ["a/x", "a/b/x", "a/b/y", "x/b/c"]) == ["a/b/x", "a/b/y"]
+    assert nearest_paths("a/b", ["x/b", "y/b"]) == ["x/b", "y/b"]
 
 
-@pytest.mark.parametrize(("count", "resolution"), [(1, "file"), (FITS_MAX, "name"), (FITS_MAX + 1, "external")])
+@pytest.mark.parametrize(
+    ("count", "resolution"), [(1, "file"), (FITTING_FILES_MAX, "name"), (FITTING_FILES_MAX + 1, "external")]
+)
 def test_name_that_matches_too_many_files_is_external(count: int, resolution: str) -> None:
     files = [f"d{number}/acme/{name}.py" for number in range(count) for name in ("__init__", "util")]
-    found = Resolver(["tests/a.py", *files], lambda _: b"").resolve("tests/a.py", "python", "acme.util")
+    found = ProjectResolver(["tests/a.py", *files], lambda _: b"").resolve("tests/a.py", "python", "acme.util")
     assert (found.resolution, len(found.paths)) == (resolution, count if resolution != "external" else 0)
 
 
 @pytest.mark.parametrize(("size", "resolution"), [(DOCUMENT_BYTES_MAX, "exact"), (DOCUMENT_BYTES_MAX + 1, "external")])
 def test_oversized_configuration_file_is_not_read(size: int, resolution: str) -> None:
     files = {"go.mod": b"module acme.org/x\n//".ljust(size, b" "), "a/a.go": b"", "b/b.go": b""}
-    assert Resolver(files, files.get).resolve("a/a.go", "go", "acme.org/x/b").resolution == resolution
+    assert ProjectResolver(files, files.get).resolve("a/a.go", "go", "acme.org/x/b").resolution == resolution

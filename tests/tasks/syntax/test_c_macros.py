@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codebatch_workers.symbols.outline import outline
-from codebatch_workers.symbols.references import references
+from codebatch_workers.symbols.outline import file_outline
+from codebatch_workers.symbols.references import find_references
 from codebatch_workers.syntax.grammar_gaps.c_macros import replace_macros
 from codebatch_workers.syntax.grammar_gaps.c_preprocessor import with_first_arms
-from codebatch_workers.tasks.analyze import metrics
+from codebatch_workers.tasks.analyze import file_metrics
 from tests.support.source_files import source
 
 
@@ -44,7 +44,7 @@ from tests.support.source_files import source
     ],
 )  # fmt: skip
 def test_function_behind_macros_has_its_name_and_calls(code: str, symbols: str) -> None:
-    found = outline(source("a.c", code))
+    found = file_outline(source("a.c", code))
     said = [f"{each.symbol_type} {each.qualified}({' '.join(each.parameters)})" for each in found.symbols]
     assert said == [symbols]
     name = symbols.split()[1].split("(")[0]
@@ -66,16 +66,16 @@ def test_function_behind_macros_has_its_name_and_calls(code: str, symbols: str) 
     ],
 )
 def test_declaration_behind_macros_yields_its_name_and_no_prototype(code: str, symbols: list[str]) -> None:
-    assert [symbol.name for symbol in outline(source("a.c", code)).symbols] == symbols
+    assert [symbol.name for symbol in file_outline(source("a.c", code)).symbols] == symbols
 
 
 def test_macro_block_belongs_to_its_function() -> None:
     file = source("a.c", "int run(int n) {\n  vmcase(OP_MOVE) { int local; f(); }\n  each_cpu(i) { g(); }\n}\n")
-    found = outline(file)
+    found = file_outline(file)
     assert [symbol.qualified for symbol in found.symbols] == ["run"]
     assert [(edge.source, edge.target) for edge in found.edges] == [("run", "f"), ("run", "g")]
-    assert (metrics(file)["functions"], metrics(file)["complexity"]) == (1, 3)
-    nested = outline(source("a.c", "int run(int n) {\n  int inner(int x) { f(); }\n}\n"))
+    assert (file_metrics(file)["functions"], file_metrics(file)["complexity"]) == (1, 3)
+    nested = file_outline(source("a.c", "int run(int n) {\n  int inner(int x) { f(); }\n}\n"))
     assert [symbol.qualified for symbol in nested.symbols] == ["run", "run.inner"]
 
 
@@ -93,7 +93,7 @@ def test_macro_block_belongs_to_its_function() -> None:
 )
 def test_reserved_word_is_never_a_symbol_name(path: str, code: str) -> None:
     words = set(re.findall(r"\w+", code)) - {"a", "b", "x", "OF", "T", "X", "package", "u8", "pass"}
-    named = {symbol.name for symbol in outline(source(path, code)).symbols if symbol.symbol_type != "macro"}
+    named = {symbol.name for symbol in file_outline(source(path, code)).symbols if symbol.symbol_type != "macro"}
     assert not named & words
 
 
@@ -121,9 +121,9 @@ def test_macro_hidden_from_the_grammar_is_still_a_reference() -> None:
         'API int CALL f(void) { return 1; } // API\n#ifdef X\nint g(API a)\n#else\nint g(CALL b)\n#endif\n{ "CALL"; }\n'
     )
     file = source("a.c", code)
-    assert [each["line"] for each in references(file, "API")] == [1, 3]
-    assert [each["line"] for each in references(file, "CALL")] == [1, 5]
-    assert [each["role"] for each in references(file, "f")] == ["definition"]
+    assert [each["line"] for each in find_references(file, "API")] == [1, 3]
+    assert [each["line"] for each in find_references(file, "CALL")] == [1, 5]
+    assert [each["role"] for each in find_references(file, "f")] == ["definition"]
 
 
 _PARTS = (

@@ -10,9 +10,9 @@ import pytest
 from tree_sitter import Parser, Tree
 
 from codebatch.model.record import Diagnostic, Edge, Symbol
-from codebatch_workers.syntax.grammar_gaps.gaps import GAPS as GAPS_OF_LANGUAGES
+from codebatch_workers.syntax.grammar_gaps.gaps import GAPS_BY_LANGUAGE as GAPS_OF_LANGUAGES
 from codebatch_workers.syntax.grammar_gaps.gaps import apply_replacements, tree_without_gaps
-from codebatch_workers.syntax.language.languages import LANGUAGES_WITH_GAPS, grammar
+from codebatch_workers.syntax.language.languages import LANGUAGES_WITH_GAPS, load_grammar
 from tests.support.source_files import created, source
 
 GAPS = [
@@ -171,7 +171,7 @@ WRONG = [
 @pytest.mark.parametrize(("path", "content", "names"), GAPS)
 def test_grammar_gap_is_not_an_error(path: str, content: str, names: list[str]) -> None:
     file = source(path, content)
-    assert grammar(file.language).parser.parse(file.utf8).root_node.has_error, "the grammar knows it by now"
+    assert load_grammar(file.language).parser.parse(file.utf8).root_node.has_error, "the grammar knows it by now"
     assert not [each for each in created("parse", Path()).run_file(file) if isinstance(each, Diagnostic)]
     assert not file.has_syntax_error
     found = created("symbols", Path()).run_file(file)
@@ -209,7 +209,7 @@ def test_every_language_with_gap_support_has_gaps() -> None:
 
 
 def test_number_of_parses_is_bounded() -> None:
-    parser = grammar("rust").parser
+    parser = load_grammar("rust").parser
     calls: list[bytes] = []
 
     class Counting:

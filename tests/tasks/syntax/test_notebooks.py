@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from codebatch.model.record import Diagnostic, Metric, Record, Symbol
-from codebatch_workers.syntax.cells import with_cells
+from codebatch_workers.syntax.cells import with_cell_locations
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.tasks.analyze import metrics
+from codebatch_workers.tasks.analyze import file_metrics
 from tests.support.source_files import created, lint_all, parse, source
 
 PYTHON = {"language_info": {"name": "python"}}
@@ -35,7 +35,7 @@ def _line_containing(file: SourceFile, text: str) -> int:
 
 
 def _placed(file: SourceFile, records: list[Record]) -> list[tuple[int, object, object]]:
-    placed = with_cells(file, records)
+    placed = with_cell_locations(file, records)
     return [(each.line, each.cell, each.cell_line) for each in placed if isinstance(each, (Diagnostic, Symbol))]
 
 
@@ -69,10 +69,10 @@ def test_notebook_symbols_and_metrics_cover_code_cells_only(tmp_path: Path) -> N
     file = notebook("# a\n\nx = 1\n", ("markdown", "text"), "def f(a):\n    if a:\n        return 1\n")
     records = created("symbols", tmp_path).run_file(file)
     assert _placed(file, records) == [(_line_containing(file, "x = 1"), 1, 3), (_line_containing(file, "def f"), 3, 1)]
-    found = metrics(file)
+    found = file_metrics(file)
     assert (found["lines"], found["code"], found["comment"], found["blank"]) == (6, 4, 1, 1)
     assert (found["functions"], found["max_complexity"]) == (1, 2)
-    told = with_cells(file, created("analyze", tmp_path).run_file(file))
+    told = with_cell_locations(file, created("analyze", tmp_path).run_file(file))
     assert {(each.cell, each.cell_line) for each in told if isinstance(each, Metric) and each.symbol == "f"} == {(3, 1)}
 
 

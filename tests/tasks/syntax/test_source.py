@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from codebatch_workers.runtime.source_lines import source_lines
 from codebatch_workers.syntax.classification.purpose import file_purpose
-from codebatch_workers.syntax.language.languages import detect, has_grammar
+from codebatch_workers.syntax.language.languages import detect_language, has_grammar
 from codebatch_workers.syntax.source import HUGE_BYTES_MIN, SourceFile
 from tests.support.source_files import source
 
@@ -82,7 +82,7 @@ from tests.support.source_files import source
     ],
 )
 def test_language_is_detected_by_name_extension_and_shebang(path: str, head: bytes, language: str) -> None:
-    assert detect(path.encode(), head) == language
+    assert detect_language(path.encode(), head) == language
 
 
 @pytest.mark.parametrize(

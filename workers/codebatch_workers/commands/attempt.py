@@ -17,20 +17,20 @@ from codebatch.model.record import CommandReason
 from codebatch.model.work.command import Command
 from codebatch.model.work.question import ReportedQuestion
 from codebatch.system.processes.command_processes import ProcessEnded, RunningProcess
-from codebatch.system.processes.progress_cell import Child
-from codebatch.system.stopwatch import Stopwatch
+from codebatch.system.processes.progress_cell import CommandProcess
+from codebatch.system.stopwatch import StateStopwatch
 from codebatch_workers.commands.attempt_questions import AttemptQuestions
 from codebatch_workers.commands.coordinator_listener import CoordinatorListener
 from codebatch_workers.commands.log import AttemptLogWriter
 
-TICK_SECONDS = 0.2
-DRAIN_SECONDS = 0.2
-DEATH_SECONDS = 5.0
+ATTEMPT_TICK_SECONDS = 0.2
+OUTPUT_DRAIN_SECONDS = 0.2
+KILL_WAIT_SECONDS = 5.0
 _ENDING_TICK_SECONDS = 0.02
 _MEMORY_TICK_SECONDS = 1.0
-_MB = 1 << 20
+_BYTES_PER_MB = 1 << 20
 
-Cause = Literal["timeout", "stall", "memory", "cancelled", "stopped"]
+EndCause = Literal["timeout", "stall", "memory", "cancelled", "stopped"]
 
 
 class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,7 +71,7 @@ class PeriodicChecks(Protocol):
         """Do the work if it is due at the time `now_ns`."""
 
 
-class Attempt:
+class RunningAttempt:
     """An attempt whose process has started. `run` waits for its end."""
 
     def __init__(
@@ -80,7 +80,7 @@ class Attempt:
         running: RunningProcess,
         log: AttemptLogWriter,
         listener: CoordinatorListener,
-        report_child: Callable[[Child], None],
+        report_child: Callable[[CommandProcess], None],
         now_ns: Callable[[], int],
         *,
         questions: AttemptQuestions,
@@ -98,31 +98,31 @@ class Attempt:
         self._listener = listener
         self._report_child = report_child
         self._now_ns = now_ns
-        self._watch: Stopwatch[str] = Stopwatch()
-        self._began_ns = self._output_ns = self._seen_ns = now_ns()
-        self._watch.observe(self._began_ns / 1e9)
+        self._periodic_checks: StateStopwatch[str] = StateStopwatch()
+        self._began_ns = self._output_ns = self._progress_reported_ns = now_ns()
+        self._periodic_checks.observe(self._began_ns / 1e9)
         for limit in ("timeout", "memory"):
-            self._watch.seconds(limit, 0)
+            self._periodic_checks.seconds_in_state(limit, 0)
         self._questions = questions
         self._run = run
         self._spent_seconds = spent_seconds
         self._waited_seconds = self._seconds_at_last_check = 0.0
-        self._sampled = 0
+        self._memory_sampled_at = 0
         self._memory_peak_bytes = 0
-        self._cause: Cause | None = None
-        self._grace = command.grace_seconds
+        self._end_cause: EndCause | None = None
+        self._grace_seconds = command.grace_seconds
 
     def run(self) -> AttemptResult:
         """Wait for the end of the process. If a limit is exceeded or a request arrives, end the process."""
         self._report_progress()
         while not self._wait_and_check():
             pass
-        seconds = (self._seen_ns - self._began_ns) / 1e9
+        seconds = (self._progress_reported_ns - self._began_ns) / 1e9
         orphans: list[str] = []
-        if self._cause is not None or self._command.leftovers == "kill":
-            orphans = self._running.end(everything=self._cause is not None, seconds=DEATH_SECONDS)
-        deadline_ns = self._now_ns() + round(DRAIN_SECONDS * 1e9)
-        while self._pump() and self._now_ns() < deadline_ns:
+        if self._end_cause is not None or self._command.leftovers == "kill":
+            orphans = self._running.kill_and_wait(everything=self._end_cause is not None, seconds=KILL_WAIT_SECONDS)
+        deadline_ns = self._now_ns() + round(OUTPUT_DRAIN_SECONDS * 1e9)
+        while self._read_available_output() and self._now_ns() < deadline_ns:
             pass
         ended = self._running.close()
         type_, reason = self._result_type(ended)
@@ -142,77 +142,79 @@ class Attempt:
 
         Return whether the attempt is over.
         """
-        seconds = TICK_SECONDS if self._cause is None else _ENDING_TICK_SECONDS
+        seconds = ATTEMPT_TICK_SECONDS if self._end_cause is None else _ENDING_TICK_SECONDS
         if (remaining_seconds := self._run.remaining_seconds()) is not None:
             seconds = min(seconds, remaining_seconds)
         self._running.wait(seconds, self._listener.channel)
-        self._seen_ns = self._now_ns()
-        self._watch.observe(self._seen_ns / 1e9)
-        self._pump()
-        self._questions.check_files(self._seen_ns)
-        self._run.run_if_due(self._seen_ns)
-        has_ended = self._running.poll()
-        if has_ended and (self._cause is None or not self._running.has_company()):
+        self._progress_reported_ns = self._now_ns()
+        self._periodic_checks.observe(self._progress_reported_ns / 1e9)
+        self._read_available_output()
+        self._questions.check_files(self._progress_reported_ns)
+        self._run.run_if_due(self._progress_reported_ns)
+        has_ended = self._running.has_ended()
+        if has_ended and (self._end_cause is None or not self._running.has_other_processes()):
             return True
-        request = self._listener.poll(self._seen_ns)
+        request = self._listener.poll(self._progress_reported_ns)
         if request is not None:
             grace = self._command.grace_seconds if request.grace_seconds is None else request.grace_seconds
             self._request_end(request.why, grace)
-        elif self._cause is None and (limit := self._exceeded_limit()) is not None:
+        elif self._end_cause is None and (limit := self._exceeded_limit()) is not None:
             self._request_end(limit, self._command.grace_seconds)
-        return self._cause is not None and self._watch.seconds("grace", 0) >= self._grace
+        return self._end_cause is not None and self._periodic_checks.seconds_in_state("grace", 0) >= self._grace_seconds
 
-    def _request_end(self, cause: Cause, grace_seconds: float) -> None:
+    def _request_end(self, cause: EndCause, grace_seconds: float) -> None:
         """Send SIGTERM to the process, and record the cause.
 
         If an end was already requested, the first cause stays, and the shorter grace period applies.
         """
-        if self._cause is not None:
-            self._grace = min(self._grace, grace_seconds)
+        if self._end_cause is not None:
+            self._grace_seconds = min(self._grace_seconds, grace_seconds)
             return
-        if self._running.poll():  # The process has ended by itself, so this request is not the cause.
+        if self._running.has_ended():  # The process has ended by itself, so this request is not the cause.
             return
-        self._cause, self._grace = cause, grace_seconds
-        self._running.signal(signal.SIGTERM)
-        self._running.signal(signal.SIGCONT)  # A stopped process does not receive SIGTERM until it continues.
+        self._end_cause, self._grace_seconds = cause, grace_seconds
+        self._running.signal_group(signal.SIGTERM)
+        self._running.signal_group(signal.SIGCONT)  # A stopped process does not receive SIGTERM until it continues.
 
-    def _exceeded_limit(self) -> Cause | None:
+    def _exceeded_limit(self) -> EndCause | None:
         command = self._command
-        passed = self._watch.seconds("timeout", 0)
+        passed = self._periodic_checks.seconds_in_state("timeout", 0)
         if self._questions.is_open:  # The time limit does not run while the command waits for an answer.
             self._waited_seconds += passed - self._seconds_at_last_check
         self._seconds_at_last_check = passed
         spent_seconds = self._spent_seconds + passed - self._waited_seconds
         if command.timeout_seconds is not None and spent_seconds >= command.timeout_seconds:
             return "timeout"
-        silent_seconds = self._watch.seconds("stall", (self._log.bytes, self._waited_seconds))
+        silent_seconds = self._periodic_checks.seconds_in_state("stall", (self._log.bytes, self._waited_seconds))
         if command.stall_seconds is not None and silent_seconds >= command.stall_seconds:
             return "stall"
-        if self._watch.seconds("memory", self._sampled) >= _MEMORY_TICK_SECONDS:
-            self._sampled += 1
-            self._watch.seconds("memory", self._sampled)
+        if self._periodic_checks.seconds_in_state("memory", self._memory_sampled_at) >= _MEMORY_TICK_SECONDS:
+            self._memory_sampled_at += 1
+            self._periodic_checks.seconds_in_state("memory", self._memory_sampled_at)
             resident = self._running.resident_bytes()
             self._memory_peak_bytes = max(self._memory_peak_bytes, resident)
-            if command.memory_mb_max is not None and resident > command.memory_mb_max * _MB:
+            if command.memory_mb_max is not None and resident > command.memory_mb_max * _BYTES_PER_MB:
                 return "memory"
         return None
 
-    def _pump(self) -> bool:
+    def _read_available_output(self) -> bool:
         """Append available output to the log. Return whether there was any."""
         data = self._running.read()
         if data:
             self._log.write(data)
-            self._output_ns = self._seen_ns
+            self._output_ns = self._progress_reported_ns
             self._report_progress()
         return bool(data)
 
     def _report_progress(self) -> None:
-        self._report_child(Child(self._running.pid, self._running.start_ticks, self._log.bytes, self._output_ns))
+        self._report_child(
+            CommandProcess(self._running.pid, self._running.start_ticks, self._log.bytes, self._output_ns)
+        )
 
     def _result_type(self, ended: ProcessEnded | None) -> tuple[OutcomeType | None, CommandReason | None]:
-        match self._cause:
+        match self._end_cause:
             case "timeout" | "stall" | "memory":
-                return "failed", self._cause
+                return "failed", self._end_cause
             case "cancelled":
                 return "cancelled", None
             case "stopped":

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from codebatch.errors import StoreError
-from codebatch.model.outcome import CommandReport, Unit
+from codebatch.model.outcome import CommandReport, WorkUnit
 from codebatch.model.shard import ShardId
 from codebatch.model.work.command import Command
 from codebatch.model.work.placeholders import PlaceholderError, expand_arguments
@@ -17,11 +17,11 @@ from codebatch.model.work.request import Answer
 from codebatch.protocol.messages import Assign, NeedState
 from codebatch.store import layout
 from codebatch.store.work.attempts import read_attempt
-from codebatch.store.work.questions import Questions
-from codebatch.store.work.requests import Requests
-from codebatch.system.files.files import Files
+from codebatch.store.work.questions import QuestionStore
+from codebatch.store.work.requests import RequestStore
+from codebatch.system.files.files import StoreFiles
 from codebatch.system.processes.command_processes import ProcessNotStarted
-from codebatch_workers.commands.scratch import EMPTY, NO_ROWS, Scratch
+from codebatch_workers.commands.scratch import EMPTY_FILE, NO_ROWS_FILE, AttemptDirectories
 
 
 class AnswerRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,14 +45,14 @@ class NeedRow(msgspec.Struct, frozen=True, kw_only=True):
     session: str
 
 
-class Materials(msgspec.Struct, frozen=True, kw_only=True):
+class AttemptFiles(msgspec.Struct, frozen=True, kw_only=True):
     """The paths of an attempt's files, and values for placeholders. A path is empty if the attempt lacks the file.
 
-    The command itself writes the file `question`. `words` is the content of the file `text`. `number` is the number of
-    the try, from 1. `session` is the session that the previous attempt reported.
+    The command itself writes the file `question`. `task_text` is the content of the file `text`. `number` is the number
+    of the try, from 1. `session` is the session that the previous attempt reported.
     """
 
-    words: str
+    task_text: str
     text: Path
     question: Path
     answers: Path
@@ -61,12 +61,12 @@ class Materials(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     session: str
 
-    def values(self, command: Command) -> dict[str, str]:
+    def placeholder_values(self, command: Command) -> dict[str, str]:
         """Return the value of each placeholder that the command may contain."""
         return {
             "id": command.id,
             "title": command.title,
-            "text": self.words,
+            "text": self.task_text,
             "text_file": str(self.text),
             "try": str(self.number),
             "answers_file": str(self.answers),
@@ -75,7 +75,7 @@ class Materials(msgspec.Struct, frozen=True, kw_only=True):
             **command.values,
         }
 
-    def variables(self) -> dict[str, str]:
+    def environment_variables(self) -> dict[str, str]:
         """Return the environment variables that contain the paths of the attempt's files, for the command."""
         return {
             "CODEBATCH_TEXT": str(self.text),
@@ -87,7 +87,7 @@ class Materials(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
-def first_answers(questions: Sequence[Question], requests: Requests) -> list[AnswerRow]:
+def first_answers(questions: Sequence[Question], requests: RequestStore) -> list[AnswerRow]:
     """Return a row for each question that has an answer. If a question has several answers, the first one counts."""
     first: dict[str, str] = {}
     for request in requests.read():
@@ -100,11 +100,16 @@ def first_answers(questions: Sequence[Question], requests: Requests) -> list[Ans
     ]
 
 
-class MaterialsMaker:
-    """A factory for the `Materials` of the attempts of one batch."""
+class AttemptFilesWriter:
+    """A factory for the `AttemptFiles` of the attempts of one batch."""
 
     def __init__(
-        self, files: Files, batch_root: Path, scratch: Scratch, questions: Questions, requests: Requests
+        self,
+        files: StoreFiles,
+        batch_root: Path,
+        scratch: AttemptDirectories,
+        questions: QuestionStore,
+        requests: RequestStore,
     ) -> None:
         """`scratch` has the directories of this worker's attempts."""
         self._files = files
@@ -113,22 +118,22 @@ class MaterialsMaker:
         self._questions = questions
         self._requests = requests
 
-    def make(self, command: Command, assign: Assign, directory: Path) -> Materials:
+    def write_files(self, command: Command, assign: Assign, directory: Path) -> AttemptFiles:
         """Write the files of an attempt into its directory. Raises ProcessNotStarted or StoreUnwritable."""
         brief, unit = assign.brief, assign.unit
         # With epoch 1, this is the first attempt, so no earlier one can have asked a question.
-        answers = self._answers(unit) if assign.epoch > 1 else []
+        answers = self._first_answers(unit) if assign.epoch > 1 else []
         self._scratch.make(directory)
-        previous = self._root / layout.LOGS / brief.previous_log if brief.previous_log else directory / EMPTY
+        previous = self._root / layout.LOGS / brief.previous_log if brief.previous_log else directory / EMPTY_FILE
         report = self._read_report(unit.shard, unit.start, brief.previous_round)
-        needs = [self._need(need) for need in brief.needs]
-        no_rows = directory / NO_ROWS
-        materials = Materials(
-            words="",
-            text=directory / EMPTY,
+        needs = [self._need_row(need) for need in brief.needs]
+        no_rows = directory / NO_ROWS_FILE
+        materials = AttemptFiles(
+            task_text="",
+            text=directory / EMPTY_FILE,
             question=directory / "question",
-            answers=self._write(directory / "answers", answers) if answers else no_rows,
-            needs=self._write(directory / "needs", needs) if needs else no_rows,
+            answers=self._write_rows(directory / "answers", answers) if answers else no_rows,
+            needs=self._write_rows(directory / "needs", needs) if needs else no_rows,
             previous_log=previous,
             number=brief.tried + 1,
             session=report.session,
@@ -137,20 +142,20 @@ class MaterialsMaker:
         if not full_text:
             return materials
         self._files.write_volatile(directory / "text", full_text.encode())
-        return msgspec.structs.replace(materials, words=full_text, text=directory / "text")
+        return msgspec.structs.replace(materials, task_text=full_text, text=directory / "text")
 
-    def _answers(self, unit: Unit) -> list[AnswerRow]:
+    def _first_answers(self, unit: WorkUnit) -> list[AnswerRow]:
         try:
             questions = self._questions.item_questions((unit.shard, unit.start))
             return first_answers(questions, self._requests) if questions else []
         except StoreError as error:
             raise ProcessNotStarted(f"its answers cannot be read: {error.message}") from error
 
-    def _write(self, path: Path, rows: Sequence[AnswerRow | NeedRow]) -> Path:
+    def _write_rows(self, path: Path, rows: Sequence[AnswerRow | NeedRow]) -> Path:
         self._files.write_volatile(path, msgspec.json.encode(rows) + b"\n")
         return path
 
-    def _need(self, need: NeedState) -> NeedRow:
+    def _need_row(self, need: NeedState) -> NeedRow:
         report = self._read_report(need.shard, need.start, need.round)
         return NeedRow(
             id=need.id,
@@ -168,11 +173,11 @@ class MaterialsMaker:
         return (outcome and outcome.result) or CommandReport()
 
 
-def _build_text(command: Command, materials: Materials, answers: Sequence[AnswerRow]) -> str:
+def _build_text(command: Command, materials: AttemptFiles, answers: Sequence[AnswerRow]) -> str:
     """Return the text for the command: the task's text, the suffix for this try, and answered questions."""
-    suffix = command.escalation(materials.number - 1).text_suffix
+    suffix = command.retry_changes(materials.number - 1).text_suffix
     try:
-        values = {**materials.values(command), "text": command.text} if suffix else {}
+        values = {**materials.placeholder_values(command), "text": command.text} if suffix else {}
         parts = [command.text, *expand_arguments([suffix], values)]
     except PlaceholderError as error:
         raise ProcessNotStarted(f"cannot build its text: {error}") from error

@@ -13,21 +13,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 from codebatch.errors import StoreError
-from codebatch.model.outcome import Unit
+from codebatch.model.outcome import WorkUnit
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.question import Question, ReportedQuestion
 from codebatch.model.work.request import Answer
 from codebatch.store.layout import QuestionPlace
-from codebatch.store.work.questions import Questions
-from codebatch.store.work.requests import Requests
-from codebatch.system.files.files import Files
+from codebatch.store.work.questions import QuestionStore
+from codebatch.store.work.requests import RequestStore
+from codebatch.system.files.files import StoreFiles
 from codebatch_workers.commands.coordinator_listener import CoordinatorListener
 from codebatch_workers.commands.result_parsing import read_question_file
 
 ASK_PREFIX = "ask-"
 ASK_SUFFIX = ".json"
 ANSWER_SUFFIX = ".answer"
-_LOOK_EVERY_NS = 200_000_000
+_CHECK_INTERVAL_NS = 200_000_000
 
 
 class AttemptQuestions:
@@ -35,13 +35,13 @@ class AttemptQuestions:
 
     def __init__(
         self,
-        files: Files,
-        questions: Questions,
-        requests: Requests,
+        files: StoreFiles,
+        questions: QuestionStore,
+        requests: RequestStore,
         listener: CoordinatorListener,
         *,
         task: CommandId,
-        unit: Unit,
+        unit: WorkUnit,
         epoch: int,
         directory: Path,
         sync_lease: Callable[[], None],
@@ -60,14 +60,14 @@ class AttemptQuestions:
         self._directory = directory
         self._sync_lease = sync_lease
         self._number = 0
-        self._done: set[str] = set()
-        self._open: tuple[Path, Question] | None = None
+        self._handled_files: set[str] = set()
+        self._open_question: tuple[Path, Question] | None = None
         self._checked_ns: int | None = None
 
     @property
     def is_open(self) -> bool:
         """Whether the command waits for an answer to a published question."""
-        return self._open is not None
+        return self._open_question is not None
 
     def check_files(self, now_ns: int) -> None:
         """Every 0.2 s, look for the file of a new question, or for the answer to the open question.
@@ -76,16 +76,16 @@ class AttemptQuestions:
         """
         if self._checked_ns is None:  # The first check comes after the interval, because short commands ask nothing.
             self._checked_ns = now_ns
-        if now_ns - self._checked_ns < _LOOK_EVERY_NS:
+        if now_ns - self._checked_ns < _CHECK_INTERVAL_NS:
             return
         self._checked_ns = now_ns
         with contextlib.suppress(StoreError):
-            if self._open is None:
+            if self._open_question is None:
                 self._check_for_question()
             elif self._listener.may_proceed or self._listener.is_alone:
-                self._check_for_answer(*self._open)
+                self._check_for_answer(*self._open_question)
 
-    def publish(self, reported: ReportedQuestion, *, is_live: bool) -> Question:
+    def publish_question(self, reported: ReportedQuestion, *, is_live: bool) -> Question:
         """Publish a question durably, and return it. Raises StoreUnwritable."""
         question = Question(
             task=self._task,
@@ -105,19 +105,19 @@ class AttemptQuestions:
 
     def _check_for_question(self) -> None:
         names = set(self._files.listing(self._directory))
-        for name in sorted(names - self._done):
+        for name in sorted(names - self._handled_files):
             if not (name.startswith(ASK_PREFIX) and name.endswith(ASK_SUFFIX)):
                 continue
             reported = read_question_file(self._files, self._directory / name)
             if reported is not None:
-                self._open = self._directory / name, self.publish(reported, is_live=True)
-            self._done.add(name)
+                self._open_question = self._directory / name, self.publish_question(reported, is_live=True)
+            self._handled_files.add(name)
             return
 
     def _check_for_answer(self, path: Path, question: Question) -> None:
         for request in self._requests.read():
             if isinstance(request.body, Answer) and request.body.question == question.digest:
                 self._files.write_volatile(path.with_suffix(ANSWER_SUFFIX), request.body.text.encode())
-                self._open = None
+                self._open_question = None
                 self._listener.may_proceed = False  # The coordinator must permit the delivery of each answer again.
                 return

@@ -18,16 +18,16 @@ from codebatch.model.work.variables import VariableError, expand_value
 from codebatch.protocol.launch import ATTEMPT_VARIABLE
 from codebatch.system.env_files import EnvFileError, read_env_file
 from codebatch.system.processes.command_processes import ProcessNotStarted, ProcessStart
-from codebatch_workers.commands.attempt_inputs import Materials
+from codebatch_workers.commands.attempt_inputs import AttemptFiles
 
-_KEPT_IF_CLEAN = ("PATH", "HOME", "TMPDIR", "LANG", "TERM")
-_STDIN_FILE = "file:"
+_VARIABLES_KEPT_IF_CLEAN = ("PATH", "HOME", "TMPDIR", "LANG", "TERM")
+_STDIN_FILE_PREFIX = "file:"
 
 
-def process_start(
+def make_process_start(
     command: Command,
     run: str | tuple[str, ...],
-    materials: Materials,
+    materials: AttemptFiles,
     *,
     batch: str,
     round_: int,
@@ -47,21 +47,21 @@ def process_start(
         "CODEBATCH_BATCH": batch,
         "CODEBATCH_TASK": command.id,
         "CODEBATCH_ROUND": str(round_),
-        **materials.variables(),
+        **materials.environment_variables(),
         ATTEMPT_VARIABLE: mark,
         "PWD": str(directory),
     }
-    values = materials.values(command)
+    values = materials.placeholder_values(command)
     try:
         arguments, variables = _expand_arguments(run, values, command.files)
-        environment = _environment(command, root, base_environment, values)
+        environment = _command_environment(command, root, base_environment, values)
     except PlaceholderError as error:
         raise ProcessNotStarted(f"cannot build its arguments: {error}") from error
     return ProcessStart(
         arguments=arguments,
         directory=directory,
         environment={**environment, **variables, **own_variables},
-        stdin=_stdin(command, root, materials.text) if reads else None,
+        stdin=_stdin_path(command, root, materials.text) if reads else None,
         mark=mark,
     )
 
@@ -82,7 +82,7 @@ def _expand_arguments(
     return expand_arguments(run, values, files), {}
 
 
-def _environment(
+def _command_environment(
     command: Command, root: Path, base_environment: Mapping[str, str], values: Mapping[str, str]
 ) -> dict[str, str]:
     """Return the environment of a command. Raises ProcessNotStarted.
@@ -91,7 +91,9 @@ def _environment(
     settings in the command's definition adds or replaces variables.
     """
     if command.clean_env:
-        variables_by_name = {name: base_environment[name] for name in _KEPT_IF_CLEAN if name in base_environment}
+        variables_by_name = {
+            name: base_environment[name] for name in _VARIABLES_KEPT_IF_CLEAN if name in base_environment
+        }
     else:
         variables_by_name = dict(base_environment)
     layers = [*(command.env_under or ()), EnvLayer(env=command.env)]
@@ -123,7 +125,7 @@ def _expand_value(name: str, value: str, scope: Mapping[str, str], values: Mappi
         raise ProcessNotStarted(f"cannot build its environment: {name}: {error}") from error
 
 
-def _stdin(command: Command, root: Path, text: Path) -> Path | None:
+def _stdin_path(command: Command, root: Path, text: Path) -> Path | None:
     if command.stdin == "none":
         return None
-    return text if command.stdin == "text" else root / command.stdin.removeprefix(_STDIN_FILE)
+    return text if command.stdin == "text" else root / command.stdin.removeprefix(_STDIN_FILE_PREFIX)

@@ -7,14 +7,14 @@ from collections import deque
 from codebatch.errors import StoreError
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.request import Cancel, Skip, Stop
-from codebatch.protocol.messages import Drain, Proceed, Terminate, ToWorker
+from codebatch.protocol.messages import Drain, MessageToWorker, Proceed, Terminate
 from codebatch.store import layout
-from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.batches.holders import LeaseReader
-from codebatch.store.work.requests import Requests
-from codebatch_workers.runtime.channel import Channel, CoordinatorLost
+from codebatch.store.work.requests import RequestStore
+from codebatch_workers.runtime.channel import CoordinatorChannel, CoordinatorLost
 
-_REQUESTS_EVERY_NS = 200_000_000
+_REQUESTS_POLL_NS = 200_000_000
 
 
 class CoordinatorListener:
@@ -24,18 +24,18 @@ class CoordinatorListener:
     requests on disk.
     """
 
-    def __init__(self, batch: BatchDir, channel: Channel) -> None:
+    def __init__(self, batch: BatchDir, channel: CoordinatorChannel) -> None:
         self._batch = batch
         self._channel = channel
-        self._requests = Requests(batch.files, batch.root)
-        leader, _ = LeaseReader(batch.files, batch.root).leader()
+        self._requests = RequestStore(batch.files, batch.root)
+        leader, _ = LeaseReader(batch.files, batch.root).read_leader()
         self._next_lead = batch.root / layout.LEASES / layout.coordinator_lease_name(leader + 1)
-        self._later: deque[ToWorker] = deque()
+        self._deferred_messages: deque[MessageToWorker] = deque()
         self._requests_seen = self._round = self._epoch = 0
         self._task = CommandId("")
         self._polled_ns = 0
         self.is_alone = False
-        self.is_recalled = False
+        self.is_queue_recalled = False
         self.may_proceed = False
 
     @property
@@ -43,9 +43,9 @@ class CoordinatorListener:
         """The descriptor on which messages arrive, or None if the coordinator has ended."""
         return None if self.is_alone else self._channel.fileno()
 
-    def receive(self) -> ToWorker:
+    def receive(self) -> MessageToWorker:
         """Wait for the next message while no command runs. Raises CoordinatorLost."""
-        return self._later.popleft() if self._later else self._channel.receive()
+        return self._deferred_messages.popleft() if self._deferred_messages else self._channel.receive()
 
     def check_before_start(self, assigned: int, task: CommandId, round_: int, epoch: int) -> Terminate | None:
         """Return a request to end the attempt that arrived before its start, or None. Raises StoreError.
@@ -69,7 +69,7 @@ class CoordinatorListener:
         Requests on disk are read every 0.2 s. If reading them fails, None is returned, and the command continues.
         """
         request = self._read_messages()
-        if request is None and now_ns - self._polled_ns >= _REQUESTS_EVERY_NS:
+        if request is None and now_ns - self._polled_ns >= _REQUESTS_POLL_NS:
             self._polled_ns = now_ns
             try:
                 request = self._read_requests()
@@ -86,9 +86,9 @@ class CoordinatorListener:
                 elif isinstance(message, Proceed):
                     self.may_proceed = True
                 elif isinstance(message, Drain):
-                    self.is_recalled = True
+                    self.is_queue_recalled = True
                 else:
-                    self._later.append(message)
+                    self._deferred_messages.append(message)
         except CoordinatorLost:
             self.is_alone = True
         return None
@@ -96,7 +96,7 @@ class CoordinatorListener:
     def _read_requests(self) -> Terminate | None:
         for request in self._requests.read()[self._requests_seen :]:
             self._requests_seen = request.n
-            self.is_recalled = True
+            self.is_queue_recalled = True
             match request.body:
                 case Cancel(grace_seconds=grace):
                     return Terminate(why="cancelled", grace_seconds=grace)

@@ -7,20 +7,20 @@ from collections.abc import Callable
 import msgspec
 
 from codebatch.model.work.command import Command
-from codebatch.system.files.files import Files
-from codebatch.system.processes.command_processes import Commands, ProcessNotStarted, ProcessStart
-from codebatch.system.processes.progress_cell import Child
-from codebatch_workers.commands.attempt import Attempt, AttemptResult
-from codebatch_workers.commands.attempt_inputs import Materials
+from codebatch.system.files.files import StoreFiles
+from codebatch.system.processes.command_processes import CommandStarter, ProcessNotStarted, ProcessStart
+from codebatch.system.processes.progress_cell import CommandProcess
+from codebatch_workers.commands.attempt import AttemptResult, RunningAttempt
+from codebatch_workers.commands.attempt_inputs import AttemptFiles
 from codebatch_workers.commands.attempt_questions import AttemptQuestions
 from codebatch_workers.commands.coordinator_listener import CoordinatorListener
 from codebatch_workers.commands.log import AttemptLogWriter
 from codebatch_workers.commands.result_parsing import read_ending, read_question_file
 from codebatch_workers.commands.run import PrefetchedRun
 
-NOTHING = Child(0, 0, 0, 0)
+NO_COMMAND_PROCESS = CommandProcess(0, 0, 0, 0)
 
-StartOf = Callable[[str | tuple[str, ...], bool], ProcessStart]
+ProcessStartMaker = Callable[[str | tuple[str, ...], bool], ProcessStart]
 """A function that takes a command line and a flag, and returns how to start the command. Raises ProcessNotStarted.
 
 If the flag is set, the process gets the command's standard input.
@@ -33,21 +33,21 @@ class AttemptExecution:
     def __init__(
         self,
         command: Command,
-        materials: Materials,
+        materials: AttemptFiles,
         log: AttemptLogWriter,
         listener: CoordinatorListener,
         questions: AttemptQuestions,
         *,
-        files: Files,
-        commands: Commands,
-        start_of: StartOf,
-        report_child: Callable[[Child], None],
+        files: StoreFiles,
+        commands: CommandStarter,
+        make_start: ProcessStartMaker,
+        report_child: Callable[[CommandProcess], None],
         run: PrefetchedRun,
         wall_ns: Callable[[], int],
         has_written: Callable[[], bool],
         now_ns: Callable[[], int],
     ) -> None:
-        """`command` is the definition that applies to this try. `report_child` and `now_ns` are as in `Attempt`.
+        """`command` is the definition that applies to this try. `report_child` and `now_ns` are as in `RunningAttempt`.
 
         `has_written` returns whether the command may have written files to the attempt's directory. False is certain.
         """
@@ -58,7 +58,7 @@ class AttemptExecution:
         self._questions = questions
         self._files = files
         self._commands = commands
-        self._start_of = start_of
+        self._make_start = make_start
         self._report_child = report_child
         self._run = run
         self._wall_ns = wall_ns
@@ -67,26 +67,28 @@ class AttemptExecution:
 
     def run(self) -> AttemptResult:
         """Run the attempt until it ends. If it failed, apply `retry_if` and `wait_if` of the command to the result."""
-        result = self._attempt()
+        result = self._run_and_check()
         has_rules = self._command.retry_if is not None or self._command.wait_if
         if result.type != "failed" or result.reason == "start" or not has_rules:
             return result
         from codebatch_workers.commands.failures import judge_failure  # Imported late: few commands have such rules.
 
-        verdict = judge_failure(self._command, result, self._log.end, self._wall_ns)
+        verdict = judge_failure(self._command, result, self._log.output_end, self._wall_ns)
         if verdict.note:
             self._log.write(f"codebatch: {verdict.note}\n".encode())
         return verdict.result
 
-    def _attempt(self) -> AttemptResult:
+    def _run_and_check(self) -> AttemptResult:
         try:
-            result = self._watch(self._command, self._start_of(self._command.run, True), spent_seconds=0.0)
+            result = self._run_command_process(
+                self._command, self._make_start(self._command.run, True), spent_seconds=0.0
+            )
         except ProcessNotStarted as error:
             self._log.write(f"codebatch: not started: {error}\n".encode("utf-8", "surrogateescape"))
             return AttemptResult(type="failed", reason="start")
         if result.has_ended_by_itself and result.exit_status is not None:
             question = self._materials.question if self._has_written() else None
-            ending = read_ending(self._command, self._files, question, result.exit_status, self._log.end)
+            ending = read_ending(self._command, self._files, question, result.exit_status, self._log.output_end)
             if ending.problem:
                 self._log.write(f"codebatch: {ending.problem}\n".encode())
             result = msgspec.structs.replace(result, report=ending.said)
@@ -100,8 +102,8 @@ class AttemptExecution:
         """Run the check of a command that succeeded. Return one result for both, with the sum of their resources."""
         try:
             command = msgspec.structs.replace(self._command, exit_ok=(0,))
-            start = self._start_of(command.check, False)
-            check_result = self._watch(command, start, spent_seconds=command_result.spent_seconds)
+            start = self._make_start(command.check, False)
+            check_result = self._run_command_process(command, start, spent_seconds=command_result.spent_seconds)
         except ProcessNotStarted as error:
             self._log.write(f"codebatch: check not started: {error}\n".encode("utf-8", "surrogateescape"))
             check_result = AttemptResult(type="failed", reason="exit")
@@ -123,9 +125,9 @@ class AttemptExecution:
             else msgspec.structs.replace(result, type="blocked", reason=None, reported_question=question)
         )
 
-    def _watch(self, command: Command, start: ProcessStart, *, spent_seconds: float) -> AttemptResult:
+    def _run_command_process(self, command: Command, start: ProcessStart, *, spent_seconds: float) -> AttemptResult:
         running = self._commands.start(start)
-        attempt = Attempt(
+        attempt = RunningAttempt(
             command,
             running,
             self._log,
@@ -137,5 +139,5 @@ class AttemptExecution:
             spent_seconds=spent_seconds,
         )
         result = attempt.run()
-        self._report_child(NOTHING)
+        self._report_child(NO_COMMAND_PROCESS)
         return result

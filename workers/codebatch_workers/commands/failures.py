@@ -14,11 +14,11 @@ from codebatch.model.work.command import Command, RetryRule
 from codebatch.system.regex_timeout import MATCH_SECONDS_MAX, MatchTimeout, cpu_time_limit
 from codebatch_workers.commands.attempt import AttemptResult
 
-WAIT_SECONDS = 60.0
+RATE_LIMIT_SECONDS = 60.0
 """The waiting time for a rate limit if the output does not contain an end of the limit in the future."""
-WAIT_SECONDS_MAX = 7 * 24 * 3600.0
+RATE_LIMIT_SECONDS_MAX = 7 * 24 * 3600.0
 
-_SHOWN_MAX = 100
+_MATCH_CHARACTERS_SHOWN = 100
 """The maximum number of characters that the log shows of an invalid time."""
 
 _RETRYABLE_REASONS = ("exit", "signal", "check")
@@ -40,21 +40,21 @@ def judge_failure(command: Command, result: AttemptResult, output: bytes, wall_n
     if command.wait_if:
         try:
             with cpu_time_limit():
-                match = _last(re.finditer(command.wait_if, text, re.MULTILINE))
+                match = _last_match(re.finditer(command.wait_if, text, re.MULTILINE))
             if match is not None:
                 return _wait_for_rate_limit(result, match, wall_ns())
         except MatchTimeout:
-            problem = _too_slow("wait_if")
+            problem = _slow_pattern_note("wait_if")
     if command.retry_if is None or result.reason not in _RETRYABLE_REASONS:
         return FailureVerdict(result, problem)
     try:
         is_final = not _matches_rule(command.retry_if, result, text)
     except MatchTimeout:
-        is_final, problem = True, _too_slow("retry_if")
+        is_final, problem = True, _slow_pattern_note("retry_if")
     return FailureVerdict(msgspec.structs.replace(result, is_final=is_final), problem)
 
 
-def _last(matches: Iterable[re.Match[str]]) -> re.Match[str] | None:
+def _last_match(matches: Iterable[re.Match[str]]) -> re.Match[str] | None:
     """Return the last match, or None.
 
     A program may have waited for one rate limit by itself, and then failed at another one. The last match is the
@@ -63,7 +63,7 @@ def _last(matches: Iterable[re.Match[str]]) -> re.Match[str] | None:
     return next(iter(collections.deque(matches, maxlen=1)), None)
 
 
-def _too_slow(key: str) -> str:
+def _slow_pattern_note(key: str) -> str:
     return f"the pattern of {key} took longer than {MATCH_SECONDS_MAX:g} s and was ignored"
 
 
@@ -81,7 +81,7 @@ def _matches_rule(rule: RetryRule, result: AttemptResult, text: str) -> bool:
 def _wait_for_rate_limit(result: AttemptResult, match: re.Match[str], now_ns: int) -> FailureVerdict:
     now = datetime.datetime.fromtimestamp(now_ns / 1e9).astimezone()
     seconds, problem = _seconds_to_wait(match, now)
-    until = now + datetime.timedelta(seconds=min(seconds, WAIT_SECONDS_MAX))
+    until = now + datetime.timedelta(seconds=min(seconds, RATE_LIMIT_SECONDS_MAX))
     note = f"rate limited: retried after {until.isoformat(sep=' ', timespec='seconds')} (does not count as an attempt)"
     limited = msgspec.structs.replace(result, reason="limited", until_ns=round(until.timestamp() * 1e9))
     return FailureVerdict(limited, f"{note}; {problem}" if problem else note)
@@ -99,11 +99,11 @@ def _seconds_to_wait(match: re.Match[str], now: datetime.datetime) -> tuple[floa
         try:
             seconds = float(groups["seconds"])
         except ValueError:
-            problem = f"{groups['seconds'][:_SHOWN_MAX]!r} is not a number of seconds"
+            problem = f"{groups['seconds'][:_MATCH_CHARACTERS_SHOWN]!r} is not a number of seconds"
     elif groups.get("at"):
         at = parse_instant(groups["at"], now)
         if at is None:
-            problem = f"{groups['at'][:_SHOWN_MAX]!r} is not a valid time"
+            problem = f"{groups['at'][:_MATCH_CHARACTERS_SHOWN]!r} is not a valid time"
         else:
             seconds = (at - now).total_seconds()
-    return (seconds if 0 < seconds < float("inf") else WAIT_SECONDS), problem
+    return (seconds if 0 < seconds < float("inf") else RATE_LIMIT_SECONDS), problem

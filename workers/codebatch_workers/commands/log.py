@@ -6,12 +6,12 @@ import contextlib
 from pathlib import Path
 
 from codebatch.errors import StoreError, StoreUnwritable
-from codebatch.system.files.files import Appender, Files
+from codebatch.system.files.files import FileAppender, StoreFiles
 from codebatch.system.files.system_calls import PRIVATE_MODE
 
-EVIDENCE_BYTES = 8 * 1024
+EVIDENCE_BYTES_MAX = 8 * 1024
 _COPY_BYTES = 1 << 20
-_TAILS = ("tail-0", "tail-1")
+_TAIL_NAMES = ("tail-0", "tail-1")
 
 
 class AttemptLogWriter:
@@ -22,7 +22,7 @@ class AttemptLogWriter:
     """
 
     def __init__(
-        self, files: Files, path: Path | str, scratch: Path, bytes_max: int, *, end_bytes: int = EVIDENCE_BYTES
+        self, files: StoreFiles, path: Path | str, scratch: Path, bytes_max: int, *, end_bytes: int = EVIDENCE_BYTES_MAX
     ) -> None:
         """`scratch` is the attempt's directory. The last `end_bytes` bytes of output also stay in memory.
 
@@ -31,27 +31,29 @@ class AttemptLogWriter:
         self._files = files
         self._scratch = scratch
         try:
-            self._head = files.open_append(path, directory_mode=PRIVATE_MODE)  # A user may have removed the directory.
+            self._head_file = files.open_append(
+                path, directory_mode=PRIVATE_MODE
+            )  # A user may have removed the directory.
         except FileExistsError:  # An earlier attempt had the same lease, but a crash of the machine lost this lease.
             files.remove(path)
-            self._head = files.open_append(path, directory_mode=PRIVATE_MODE)
-        self._room = bytes_max // 2
+            self._head_file = files.open_append(path, directory_mode=PRIVATE_MODE)
+        self._head_bytes_left = bytes_max // 2
         self._tail_bytes = bytes_max // 4
-        self._tails: list[tuple[Path, Appender, int]] = []
+        self._tails: list[tuple[Path, FileAppender, int]] = []
         self._tails_started = 0
         self._recent = b""
         self._end_bytes = end_bytes
-        self._left_out = 0
+        self._omitted_bytes = 0
         self._ends_line = True
         self.bytes = 0
 
     @property
     def evidence(self) -> str:
         """The last part of the output as text, at most EVIDENCE_BYTES."""
-        return self._recent[-EVIDENCE_BYTES:].decode("utf-8", "replace")
+        return self._recent[-EVIDENCE_BYTES_MAX:].decode("utf-8", "replace")
 
     @property
-    def end(self) -> bytes:
+    def output_end(self) -> bytes:
         """The last `end_bytes` bytes of the output, from memory."""
         return self._recent
 
@@ -61,10 +63,10 @@ class AttemptLogWriter:
         self._recent = (
             (self._recent + data)[-self._end_bytes :] if len(data) < self._end_bytes else data[-self._end_bytes :]
         )
-        head, overflow = data[: self._room], data[self._room :]
+        head, overflow = data[: self._head_bytes_left], data[self._head_bytes_left :]
         if head:
-            self._room -= len(head)
-            self._add(head)
+            self._head_bytes_left -= len(head)
+            self._append_to_log(head)
         while overflow:
             overflow = self._add_to_tail(overflow)
 
@@ -72,45 +74,45 @@ class AttemptLogWriter:
         """Complete the log: append a line with the number of omitted bytes, then the end of the output."""
         # The disk may be full, or the scratch directory may have been removed.
         with contextlib.suppress(StoreError, FileNotFoundError):
-            if self._left_out:
-                line = f"… {self._left_out:,} bytes omitted …\n"
-                self._head.append((line if self._ends_line else f"\n{line}").encode())
+            if self._omitted_bytes:
+                line = f"… {self._omitted_bytes:,} bytes omitted …\n"
+                self._head_file.append((line if self._ends_line else f"\n{line}").encode())
             for path, _, size in self._tails:
                 for offset in range(0, size, _COPY_BYTES):
-                    self._head.append(self._files.read_range(path, offset, min(_COPY_BYTES, size - offset)))
-        for appender in (self._head, *(tail for _, tail, _ in self._tails)):
+                    self._head_file.append(self._files.read_range(path, offset, min(_COPY_BYTES, size - offset)))
+        for appender in (self._head_file, *(tail for _, tail, _ in self._tails)):
             appender.close()
 
-    def _add(self, data: bytes) -> None:
+    def _append_to_log(self, data: bytes) -> None:
         try:
-            self._head.append(data)
+            self._head_file.append(data)
             self._ends_line = data.endswith(b"\n")
         except StoreUnwritable:
-            self._left_out += len(data)
+            self._omitted_bytes += len(data)
 
     def _add_to_tail(self, data: bytes) -> bytes:
         """Append as many bytes as fit to the current file for the end of the output. Return the remaining bytes."""
         is_full = not self._tails or self._tails[-1][2] >= self._tail_bytes
         if is_full and not self._start_tail():
-            self._left_out += len(data)
+            self._omitted_bytes += len(data)
             return b""
         path, appender, size = self._tails[-1]
         part = data[: self._tail_bytes - size]
         try:
             appender.append(part)
         except StoreUnwritable:
-            self._left_out += len(part)
+            self._omitted_bytes += len(part)
         else:
             self._tails[-1] = (path, appender, size + len(part))
         return data[len(part) :]
 
     def _start_tail(self) -> bool:
         """Start a new file for the end of the output, and remove the older of two. Return false if the write fails."""
-        if len(self._tails) == len(_TAILS):
+        if len(self._tails) == len(_TAIL_NAMES):
             path, appender, size = self._tails.pop(0)
             appender.close()
-            self._left_out += size
-        path = self._scratch / _TAILS[self._tails_started % len(_TAILS)]
+            self._omitted_bytes += size
+        path = self._scratch / _TAIL_NAMES[self._tails_started % len(_TAIL_NAMES)]
         try:
             self._files.remove(path)
             self._tails.append((path, self._files.open_append(path), 0))

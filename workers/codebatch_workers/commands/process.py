@@ -30,7 +30,7 @@ from codebatch.protocol.launch import ATTEMPT_VARIABLE
 from codebatch.system.processes import proc
 from codebatch.system.processes.command_processes import ProcessEnded, ProcessNotStarted, ProcessStart
 from codebatch.system.processes.memory import kill_marked
-from codebatch.system.processes.processes import bequeath_no_descriptors, is_dead_child
+from codebatch.system.processes.processes import close_descriptors_on_exec, is_dead_child
 
 READ_BYTES = 1 << 16
 # If there is no pidfd, `_POLL_SECONDS` is the time between two checks whether a process has ended. After a kill,
@@ -39,13 +39,13 @@ _POLL_SECONDS = 0.05
 _DEATH_SECONDS = 0.001
 _SHEBANG_BYTES_MAX = 256
 """The maximum length of a script's first line that Linux reads for `#!` (BINPRM_BUF_SIZE, execve(2))."""
-_NOT_THERE = (errno.ENOENT, errno.ENOTDIR)
-_IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+_MISSING_ERRORS = (errno.ENOENT, errno.ENOTDIR)
+_SIGNALS_IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 _TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
-_RUSAGE_UNIT = 1 if sys.platform == "darwin" else 1024
+_RUSAGE_MEMORY_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
-class RealCommands:
+class RealCommandStarter:
     """A starter of real processes.
 
     A start changes the working directory of this process for a moment, so this process must have only one thread. The
@@ -60,8 +60,8 @@ class RealCommands:
         read, write = os.pipe()
         ticks = _ticks_now()
         try:
-            with self._stdin(start.stdin) as stdin, self._directory(start.directory):
-                pid = _spawn(start, stdin, write)
+            with self._open_stdin(start.stdin) as stdin, self._in_directory(start.directory):
+                pid = _spawn_command(start, stdin, write)
         except (OSError, ValueError) as error:
             os.close(read)
             raise ProcessNotStarted(_describe_failure(start, error)) from error
@@ -78,12 +78,12 @@ class RealCommands:
         """
         if self._has_kernel_clock and before == _ticks_now():
             return before
-        start_ticks = proc.start_ticks(pid) or 0
+        start_ticks = proc.process_start_ticks(pid) or 0
         self._has_kernel_clock = before <= start_ticks <= _ticks_now()
         return start_ticks
 
     @contextlib.contextmanager
-    def _directory(self, path: Path) -> Iterator[None]:
+    def _in_directory(self, path: Path) -> Iterator[None]:
         """Change to a directory, in which a child then starts. On exit from the context, change back."""
         own_directory = self._working_directory
         os.chdir(path)
@@ -93,7 +93,7 @@ class RealCommands:
             os.fchdir(own_directory)
 
     @contextlib.contextmanager
-    def _stdin(self, path: Path | None) -> Iterator[int]:
+    def _open_stdin(self, path: Path | None) -> Iterator[int]:
         """Open the standard input of a command. If it is a FIFO without a writer, opening does not block.
 
         The command then reads end of file.
@@ -126,25 +126,25 @@ class RealRunningProcess:
         self.start_ticks = start_ticks
         self._output: int | None = output
         self._mark = mark
-        self._before = before
-        self._ended: ProcessEnded | None = None
-        self._end = _open_pidfd(self.pid)
+        self._earlier_children = before
+        self._end_of_process: ProcessEnded | None = None
+        self._output_end = _open_pidfd(self.pid)
         self._poller = select.poll()
         self._poller.register(output, select.POLLIN)
-        if self._end is not None:
-            self._poller.register(self._end, select.POLLIN)
+        if self._output_end is not None:
+            self._poller.register(self._output_end, select.POLLIN)
 
     def wait(self, seconds: float, channel: int | None) -> None:
         if channel is not None:
             self._poller.register(channel, select.POLLIN)
         try:
-            ready = self._poller.poll(1000 * (seconds if self._end is not None else min(seconds, _POLL_SECONDS)))
+            ready = self._poller.poll(1000 * (seconds if self._output_end is not None else min(seconds, _POLL_SECONDS)))
         finally:
             if channel is not None:
                 self._poller.unregister(channel)
-        if self._end is not None and any(descriptor == self._end for descriptor, _ in ready):
+        if self._output_end is not None and any(descriptor == self._output_end for descriptor, _ in ready):
             # The end of the process needs to be reported only once. Later waits are for other events.
-            self._poller.unregister(self._end)
+            self._poller.unregister(self._output_end)
 
     def read(self) -> bytes:
         if self._output is None:
@@ -157,33 +157,33 @@ class RealRunningProcess:
             self._close_output()
         return data
 
-    def poll(self) -> bool:
-        return self._ended is not None or is_dead_child(self.pid)
+    def has_ended(self) -> bool:
+        return self._end_of_process is not None or is_dead_child(self.pid)
 
-    def signal(self, number: int) -> None:
+    def signal_group(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
 
-    def has_company(self) -> bool:
-        return any(self._belongs_to_session(pid) for pid in self._orphans())
+    def has_other_processes(self) -> bool:
+        return any(self._belongs_to_session(pid) for pid in self._live_orphans())
 
     def resident_bytes(self) -> int:
-        tree = [self.pid, *self._orphans()]
+        tree = [self.pid, *self._live_orphans()]
         for pid in tree:
-            tree += proc.children(pid)
+            tree += proc.child_pids(pid)
         return sum(proc.resident_bytes(pid) or 0 for pid in tree)
 
-    def end(self, *, everything: bool, seconds: float) -> list[str]:
-        self.signal(signal.SIGKILL)
-        if not everything and self.poll():
-            self._reap()
+    def kill_and_wait(self, *, everything: bool, seconds: float) -> list[str]:
+        self.signal_group(signal.SIGKILL)
+        if not everything and self.has_ended():
+            self._reap_process()
             if not _has_children():  # Orphaned processes would be children of this worker. It has none.
                 return []
         deadline = time.monotonic() + seconds
         # While processes end, the kernel's list of children can be incomplete (proc_pid_task_children(5)).
         quiet_looks = 2 if everything else 1
         while True:
-            orphans = self._orphans()
+            orphans = self._live_orphans()
             killed = orphans if everything else [pid for pid in orphans if self._belongs_to_session(pid)]
             for pid in killed:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -191,39 +191,41 @@ class RealRunningProcess:
             if not killed and not (everything and kill_marked(ATTEMPT_VARIABLE, {self._mark})):
                 quiet_looks -= 1
             if quiet_looks == 0 or time.monotonic() > deadline:
-                return [f"{pid} {proc.name(pid)}" for pid in orphans]
+                return [f"{pid} {proc.process_name(pid)}" for pid in orphans]
             time.sleep(_DEATH_SECONDS)
 
     def close(self) -> ProcessEnded | None:
         self._close_output()
-        if self._end is not None:
-            os.close(self._end)
-        if self.poll():
-            self._reap()
-        return self._ended
+        if self._output_end is not None:
+            os.close(self._output_end)
+        if self.has_ended():
+            self._reap_process()
+        return self._end_of_process
 
-    def _reap(self) -> None:
+    def _reap_process(self) -> None:
         """Record exit status and resources of the ended process. Then the kernel may reuse its process ID."""
-        if self._ended is None:
+        if self._end_of_process is None:
             _, status, usage = os.wait4(self.pid, 0)
-            self._ended = ProcessEnded(
+            self._end_of_process = ProcessEnded(
                 exit_status=os.waitstatus_to_exitcode(status),
                 cpu_seconds=usage.ru_utime + usage.ru_stime,
                 memory_peak_bytes=_child_memory_peak(usage),
             )
 
-    def _orphans(self) -> list[int]:
+    def _live_orphans(self) -> list[int]:
         """Return the live children of this worker that belong to this attempt, except for the command itself."""
-        excluded_pids = self._before | {self.pid}
+        excluded_pids = self._earlier_children | {self.pid}
         return [pid for pid in _live_children(excluded_pids) if not self._belongs_to_earlier_attempt(pid)]
 
     def _belongs_to_earlier_attempt(self, pid: int) -> bool:
         """Return whether the environment of a process has the mark of another attempt."""
         name = ATTEMPT_VARIABLE.encode()
-        return any(variable == name and value != self._mark.encode() for variable, value in proc.environment(pid))
+        return any(
+            variable == name and value != self._mark.encode() for variable, value in proc.process_environment(pid)
+        )
 
     def _belongs_to_session(self, pid: int) -> bool:
-        stat = proc.stat(pid)
+        stat = proc.process_stat(pid)
         return stat is not None and stat.session == self.pid
 
     def _close_output(self) -> None:
@@ -248,10 +250,10 @@ def _child_memory_peak(usage: resource.struct_rusage) -> int:
     that.
     """
     own_peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return usage.ru_maxrss * _RUSAGE_UNIT if usage.ru_maxrss > own_peak else 0
+    return usage.ru_maxrss * _RUSAGE_MEMORY_UNIT if usage.ru_maxrss > own_peak else 0
 
 
-def _spawn(start: ProcessStart, stdin: int, output: int) -> int:
+def _spawn_command(start: ProcessStart, stdin: int, output: int) -> int:
     """Start a command in the current directory, as the leader of a new session. Return its process ID.
 
     The program is searched on the PATH of `start.environment`, like by execvpe(3). posix_spawn(3) is used, because it
@@ -259,7 +261,7 @@ def _spawn(start: ProcessStart, stdin: int, output: int) -> int:
     """
     name = start.arguments[0]
     candidates = [name] if "/" in name else _candidate_paths(name, start.environment)
-    bequeath_no_descriptors()
+    close_descriptors_on_exec()
     failure = OSError(errno.ENOENT, os.strerror(errno.ENOENT), name)
     for candidate in candidates:
         try:
@@ -269,10 +271,10 @@ def _spawn(start: ProcessStart, stdin: int, output: int) -> int:
                 start.environment,
                 file_actions=[(os.POSIX_SPAWN_DUP2, stdin, 0), *((os.POSIX_SPAWN_DUP2, output, to) for to in (1, 2))],
                 setsid=True,
-                setsigdef=_IGNORED_BY_PYTHON,
+                setsigdef=_SIGNALS_IGNORED_BY_PYTHON,
             )
         except OSError as error:
-            if failure.errno in _NOT_THERE:
+            if failure.errno in _MISSING_ERRORS:
                 reason = _missing_interpreter(candidate) if error.errno == errno.ENOENT else ""
                 failure = OSError(error.errno, reason or error.strerror, name)
     raise failure
@@ -332,7 +334,7 @@ def _has_children() -> bool:
 def _live_children(except_for: Set[int] = frozenset()) -> list[int]:
     """Return the live children of this process, except for those in `except_for`. Reap the dead ones."""
     live = []
-    for pid in proc.children(os.getpid()):
+    for pid in proc.child_pids(os.getpid()):
         if pid not in except_for:
             with contextlib.suppress(ChildProcessError):
                 if os.waitpid(pid, os.WNOHANG)[0] == 0:

@@ -15,19 +15,19 @@ from codebatch.model.outcome import CommandReport
 from codebatch.model.text.color_codes import strip_color_codes
 from codebatch.model.work.command import Command
 from codebatch.model.work.question import CHOICES_MAX, QUESTION_TEXT_BYTES_MAX, ReportedQuestion
-from codebatch.system.files.files import Files
+from codebatch.system.files.files import StoreFiles
 from codebatch.system.regex_timeout import MATCH_SECONDS_MAX, MatchTimeout, cpu_time_limit
 
 RESULT_BYTES_MAX = 256 * 1024
 """The maximum size of the end of the output in which reports, `retry_if` and `wait_if` are searched, in bytes."""
 
-TEXT_MAX = 2_000
-_SESSION_MAX = 200
-_OBJECTS_LOOKED_AT_MAX = 100
-_STEP = re.compile("/([^/]*)")
+RESULT_TEXT_CHARACTERS_MAX = 2_000
+_SESSION_CHARACTERS_MAX = 200
+_OBJECTS_TRIED_MAX = 100
+_POINTER_PART = re.compile("/([^/]*)")
 
 
-class Ending(msgspec.Struct, frozen=True):
+class AttemptEnding(msgspec.Struct, frozen=True):
     """The question and the report that a command left at its end. Each is None if there is none.
 
     `problem` is a message for the log of the attempt, or empty.
@@ -38,7 +38,9 @@ class Ending(msgspec.Struct, frozen=True):
     problem: str = ""
 
 
-def read_ending(command: Command, files: Files, question: Path | None, exit_status: int, output: bytes) -> Ending:
+def read_ending(
+    command: Command, files: StoreFiles, question: Path | None, exit_status: int, output: bytes
+) -> AttemptEnding:
     """Return the question and the report of an ended command.
 
     There are three sources of a question, tried in this order: the question file, a match of the command's rule
@@ -50,20 +52,20 @@ def read_ending(command: Command, files: Files, question: Path | None, exit_stat
     report = None
     if command.result is not None and last_object is not None:
         report = CommandReport(
-            text=_as_text(_resolve_pointer(last_object, command.result.text))[:TEXT_MAX],
+            text=_as_text(_resolve_pointer(last_object, command.result.text))[:RESULT_TEXT_CHARACTERS_MAX],
             cost=_as_number(_resolve_pointer(last_object, command.result.cost)),
-            session=_as_text(_resolve_pointer(last_object, command.result.session))[:_SESSION_MAX],
+            session=_as_text(_resolve_pointer(last_object, command.result.session))[:_SESSION_CHARACTERS_MAX],
         )
     reported, problem = None if question is None else read_question_file(files, question), ""
     if reported is None:
         reported, problem = _question_in_output(command, exit_status, output)
     if reported is None and command.result is not None and last_object is not None:
-        text = cut(_as_text(_resolve_pointer(last_object, command.result.question)))
+        text = cut_question_text(_as_text(_resolve_pointer(last_object, command.result.question)))
         reported = ReportedQuestion(text=text) if text else None
-    return Ending(reported, None if report == CommandReport() else report, problem)
+    return AttemptEnding(reported, None if report == CommandReport() else report, problem)
 
 
-def read_question_file(files: Files, path: Path) -> ReportedQuestion | None:
+def read_question_file(files: StoreFiles, path: Path) -> ReportedQuestion | None:
     """Return the question in a file, or None. The file contains JSON written by `codebatch ask`, or plain text.
 
     A command can put a directory or a link at this path. In that case, there is no question.
@@ -76,12 +78,12 @@ def read_question_file(files: Files, path: Path) -> ReportedQuestion | None:
         reported = msgspec.json.decode(data, type=ReportedQuestion)
     except (msgspec.DecodeError, ValueError, RecursionError):
         reported = ReportedQuestion(text=data.decode("utf-8", "replace"))
-    text = cut(reported.text)
-    choices = tuple(choice[:TEXT_MAX] for choice in reported.choices[:CHOICES_MAX] if choice.strip())
+    text = cut_question_text(reported.text)
+    choices = tuple(choice[:RESULT_TEXT_CHARACTERS_MAX] for choice in reported.choices[:CHOICES_MAX] if choice.strip())
     return ReportedQuestion(text=text, choices=choices, is_human=reported.is_human) if text else None
 
 
-def cut(text: str) -> str:
+def cut_question_text(text: str) -> str:
     """Return the text of a question without invalid characters, at most QUESTION_TEXT_BYTES_MAX bytes long."""
     data = text.strip().encode("utf-8", "replace")[:QUESTION_TEXT_BYTES_MAX]
     return data.decode("utf-8", "ignore")
@@ -102,7 +104,9 @@ def _question_in_output(command: Command, exit_status: int, output: bytes) -> tu
     except MatchTimeout:
         problem = f"the pattern of its question took longer than {MATCH_SECONDS_MAX:g} s and was ignored"
     if exit_status in rule.exits:
-        return ReportedQuestion(text=cut(end) or f"it ended with status {exit_status} without output"), problem
+        return ReportedQuestion(
+            text=cut_question_text(end) or f"it ended with status {exit_status} without output"
+        ), problem
     return None, problem
 
 
@@ -110,7 +114,9 @@ def _first_match(pattern: str, text: str) -> str:
     """Return the first matched text that is not empty, or "". `^` matches at each line start. Raises MatchTimeout."""
     with cpu_time_limit():
         matches = re.finditer(pattern, text, re.MULTILINE)
-        return next(filter(None, (cut(match.groupdict().get("text") or match[0]) for match in matches)), "")
+        return next(
+            filter(None, (cut_question_text(match.groupdict().get("text") or match[0]) for match in matches)), ""
+        )
 
 
 def _last_object(output: bytes) -> object:
@@ -118,7 +124,7 @@ def _last_object(output: bytes) -> object:
     text = output.decode("utf-8", "replace")
     decoder = json.JSONDecoder()
     position = len(text)
-    for _ in range(_OBJECTS_LOOKED_AT_MAX):
+    for _ in range(_OBJECTS_TRIED_MAX):
         position = max(text.rfind("\n{", 0, position) + 1, 0) if "\n{" in text[:position] else 0
         if text.startswith("{", position):
             with contextlib.suppress(ValueError, RecursionError):
@@ -132,7 +138,7 @@ def _resolve_pointer(document: object, pointer: str) -> object:
     """Return the value at a JSON pointer (RFC 6901). If there is none or the pointer is empty, return None."""
     if not pointer:
         return None
-    for step in _STEP.findall(pointer):
+    for step in _POINTER_PART.findall(pointer):
         name = step.replace("~1", "/").replace("~0", "~")
         if isinstance(document, dict):
             document = document.get(name)

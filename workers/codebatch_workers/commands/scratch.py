@@ -16,33 +16,33 @@ from collections.abc import Callable
 from pathlib import Path
 
 from codebatch.errors import StoreError
-from codebatch.system.files.files import Files
+from codebatch.system.files.files import StoreFiles
 
-TICK_NS = 20_000_000
-EMPTY = "empty"
-NO_ROWS = "no-rows"
-_INITIAL_FILES = {EMPTY: b"", NO_ROWS: b"[]\n"}
+FILE_CLOCK_TICK_NS = 20_000_000
+EMPTY_FILE = "empty"
+NO_ROWS_FILE = "no-rows"
+_INITIAL_FILES = {EMPTY_FILE: b"", NO_ROWS_FILE: b"[]\n"}
 """The files that each attempt finds in its directory, by name. A command may change or remove them."""
 
 
-class Scratch:
+class AttemptDirectories:
     """The directories of a worker's attempts. Only one exists at a time."""
 
-    def __init__(self, files: Files, root: Path, wall_ns: Callable[[], int]) -> None:
+    def __init__(self, files: StoreFiles, root: Path, wall_ns: Callable[[], int]) -> None:
         """`root` is the worker's own directory."""
         self._files = files
         self._wall_ns = wall_ns
         self.root = root
-        self._spare: Path | None = None
+        self._reusable_directory: Path | None = None
         self._mode = self._changed_ns = self._made_ns = 0
 
-    def directory(self, attempt: int) -> Path:
+    def attempt_path(self, attempt: int) -> Path:
         """Return the path of the directory for an attempt. Only `make` creates the directory."""
-        return self._spare or self.root / str(attempt)
+        return self._reusable_directory or self.root / str(attempt)
 
     def make(self, directory: Path) -> None:
         """Create the directory of an attempt with only the files EMPTY and NO_ROWS. Raises StoreUnwritable."""
-        is_spare, self._spare = directory == self._spare, None
+        is_spare, self._reusable_directory = directory == self._reusable_directory, None
         stat = self._files.stat(directory) if is_spare else None
         # Either the directory is new, or a program changed or removed it after the last attempt.
         if stat is None or stat.st_ctime_ns != self._changed_ns:
@@ -61,7 +61,7 @@ class Scratch:
             return stat is not None and self._is_unchanged(stat)
         return False
 
-    def end(self, directory: Path, *, has_no_processes: bool) -> None:
+    def end_attempt(self, directory: Path, *, has_no_processes: bool) -> None:
         """End an attempt: keep its directory for the next one, or remove it.
 
         `has_no_processes` is true if it is certain that all processes of the attempt have ended.
@@ -72,7 +72,7 @@ class Scratch:
                 return
             is_clean = has_no_processes and stat.st_mode == self._mode and self._has_initial_contents(directory)
             if is_clean and (self._is_unchanged(stat) or self._files.has_only(directory, _INITIAL_FILES.keys())):
-                self._spare, self._changed_ns = directory, stat.st_ctime_ns
+                self._reusable_directory, self._changed_ns = directory, stat.st_ctime_ns
             else:
                 self._files.remove_tree(directory)
 
@@ -87,5 +87,5 @@ class Scratch:
         return False
 
     def _is_unchanged(self, stat: os.stat_result) -> bool:
-        is_known = 0 < self._changed_ns < self._made_ns - TICK_NS
+        is_known = 0 < self._changed_ns < self._made_ns - FILE_CLOCK_TICK_NS
         return is_known and stat.st_ctime_ns == self._changed_ns

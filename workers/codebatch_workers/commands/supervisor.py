@@ -19,50 +19,50 @@ from typing import Literal
 from codebatch.errors import CorruptFile, StoreError, StoreUnwritable
 from codebatch.model.documents import DocumentError
 from codebatch.model.entry import Entry
-from codebatch.model.outcome import Unit
+from codebatch.model.outcome import WorkUnit
 from codebatch.model.shard import Shard
 from codebatch.model.text.color_codes import enable_colors
 from codebatch.model.work.command import Command, decode_command
 from codebatch.model.work.request import Reload, reloaded_command
-from codebatch.protocol.launch import HOLDER_VARIABLE, Launch, attempt_mark
+from codebatch.protocol.launch import HOLDER_VARIABLE, WorkerLaunch, attempt_mark
 from codebatch.protocol.messages import PROTOCOL_VERSION, Assign, Hello, Refused, Stop
 from codebatch.store import layout
 from codebatch.store.batches import journal
-from codebatch.store.batches.batches import load_batch_snapshot, open_batch
-from codebatch.store.batches.holders import Holder, HolderFile
-from codebatch.store.batches.store import open_store
-from codebatch.store.results.outcomes import Committer, attempt_outcome
-from codebatch.store.work.questions import Questions
-from codebatch.store.work.requests import Requests
+from codebatch.store.batches.batch_directory import load_batch_snapshot, open_batch
+from codebatch.store.batches.holders import HolderFile, HolderRegistration
+from codebatch.store.batches.store_directory import open_store
+from codebatch.store.results.outcomes import OutcomeCommitter, attempt_outcome
+from codebatch.store.work.questions import QuestionStore
+from codebatch.store.work.requests import RequestStore
 from codebatch.system.clock import running_ns, wall_ns
-from codebatch.system.files.files import Files, RealFiles
+from codebatch.system.files.files import RealFiles, StoreFiles
 from codebatch.system.files.system_calls import PRIVATE_MODE
 from codebatch.system.host import this_host
-from codebatch.system.processes.command_processes import Commands, ProcessNotStarted, ProcessStart
+from codebatch.system.processes.command_processes import CommandStarter, ProcessNotStarted, ProcessStart
 from codebatch.system.processes.progress_cell import (
     PHASE_COMMAND,
     PHASE_COMMIT,
     PHASE_IDLE,
     PHASE_LEASE,
     ProgressCell,
-    Step,
+    WorkerStep,
 )
 from codebatch_workers.commands.attempt import AttemptResult
-from codebatch_workers.commands.attempt_inputs import MaterialsMaker
+from codebatch_workers.commands.attempt_inputs import AttemptFilesWriter
 from codebatch_workers.commands.attempt_questions import AttemptQuestions
-from codebatch_workers.commands.context import process_start
+from codebatch_workers.commands.context import make_process_start
 from codebatch_workers.commands.coordinator_listener import CoordinatorListener
 from codebatch_workers.commands.execution import AttemptExecution
-from codebatch_workers.commands.log import EVIDENCE_BYTES, AttemptLogWriter
-from codebatch_workers.commands.process import RealCommands
+from codebatch_workers.commands.log import EVIDENCE_BYTES_MAX, AttemptLogWriter
+from codebatch_workers.commands.process import RealCommandStarter
 from codebatch_workers.commands.result_parsing import RESULT_BYTES_MAX
 from codebatch_workers.commands.run import PrefetchedRun
-from codebatch_workers.commands.scratch import Scratch
-from codebatch_workers.runtime.channel import Channel, CoordinatorLost, give_up
+from codebatch_workers.commands.scratch import AttemptDirectories
+from codebatch_workers.runtime.channel import CoordinatorChannel, CoordinatorLost, report_fatal_error
 
-_BLOCK = 256
+_ITEMS_PER_READ = 256
 
-_Then = Literal["goes on", "is over", "refused", "ends"]
+_NextStep = Literal["goes on", "is over", "refused", "ends"]
 """What a worker does after an attempt: start the next command, end the run, refuse the unit, or end itself."""
 
 
@@ -71,14 +71,14 @@ class Supervisor:
 
     def __init__(
         self,
-        launch: Launch,
-        channel: Channel,
+        launch: WorkerLaunch,
+        channel: CoordinatorChannel,
         *,
         pid: int,
         environment: Mapping[str, str],
-        files: Files | None = None,
+        files: StoreFiles | None = None,
         cell: ProgressCell | None = None,
-        commands: Commands | None = None,
+        commands: CommandStarter | None = None,
         now_ns: Callable[[], int] = running_ns,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -108,17 +108,17 @@ class Supervisor:
             parent=launch.coordinator,
         )
         root = self._batch.root
-        self._holder = Holder(files, root, about, is_durable=True)
+        self._holder = HolderRegistration(files, root, about, is_durable=True)
         self._cell = cell or ProgressCell(files, root / layout.HOLDERS / layout.cell_name(launch.holder), create=True)
         self._listener = CoordinatorListener(self._batch, channel)
-        self._committer = Committer(files, root, launch.holder)
-        self._journal = journal.Journal(files, root, launch.holder, wall_ns)
-        self._questions, self._requests = Questions(files, root), Requests(files, root)
-        self._scratch = Scratch(files, root / layout.SCRATCH / launch.holder, wall_ns)
-        self._materials = MaterialsMaker(files, root, self._scratch, self._questions, self._requests)
+        self._committer = OutcomeCommitter(files, root, launch.holder)
+        self._journal = journal.JournalWriter(files, root, launch.holder, wall_ns)
+        self._questions, self._requests = QuestionStore(files, root), RequestStore(files, root)
+        self._scratch = AttemptDirectories(files, root / layout.SCRATCH / launch.holder, wall_ns)
+        self._materials = AttemptFilesWriter(files, root, self._scratch, self._questions, self._requests)
         self._logs = root / layout.LOGS
         files.make_directory(self._logs, PRIVATE_MODE)
-        self._commands: Commands = commands or RealCommands()
+        self._commands: CommandStarter = commands or RealCommandStarter()
         self._run = PrefetchedRun(channel, self._listener, self._committer, self._journal, now_ns=now_ns, sleep=sleep)
         self._attempts = 0
         self._now_ns = now_ns
@@ -146,7 +146,7 @@ class Supervisor:
                     try:
                         is_continuing = self._handle_message(assign)
                     except StoreError as error:
-                        give_up(self._channel, error)
+                        report_fatal_error(self._channel, error)
                         return
                 case Stop():
                     return
@@ -155,28 +155,28 @@ class Supervisor:
 
     def _handle_message(self, assign: Assign) -> bool:
         """Execute the commands of an assignment one after the other. Return whether this worker continues."""
-        self._run.begin(assign)
-        self._listener.is_recalled = False
-        then: _Then = "goes on"
+        self._run.begin_run(assign)
+        self._listener.is_queue_recalled = False
+        then: _NextStep = "goes on"
         try:
-            while then == "goes on" and (next_assign := self._run.next()) is not None:
-                assign, then = next_assign, self._attempt(next_assign)
+            while then == "goes on" and (next_assign := self._run.next_assignment()) is not None:
+                assign, then = next_assign, self._run_attempt(next_assign)
         except StoreError:
             with contextlib.suppress(StoreError):
-                self._run.end("ends")
+                self._run.end_run("ends")
             raise
         if then != "refused":
-            self._step(assign.unit, PHASE_COMMIT)
-        self._run.end("ends" if then == "ends" else Refused(epoch=assign.epoch) if then == "refused" else "is idle")
-        self._step(assign.unit, PHASE_IDLE)
+            self._record_step(assign.unit, PHASE_COMMIT)
+        self._run.end_run("ends" if then == "ends" else Refused(epoch=assign.epoch) if then == "refused" else "is idle")
+        self._record_step(assign.unit, PHASE_IDLE)
         return then != "ends"
 
-    def _attempt(self, assign: Assign) -> _Then:
+    def _run_attempt(self, assign: Assign) -> _NextStep:
         unit, epoch = assign.unit, assign.epoch
         self._attempts += 1
-        self._step(unit, PHASE_LEASE)
-        listed = self._command(unit)
-        directory = self._scratch.directory(self._attempts)
+        self._record_step(unit, PHASE_LEASE)
+        listed = self._listed_command(unit)
+        directory = self._scratch.attempt_path(self._attempts)
         has_no_processes = False
         try:
             if not self._holder.try_lease(unit.shard, unit.start, epoch, may_be_forgotten=assign.is_repeatable):
@@ -186,30 +186,30 @@ class Supervisor:
                 if self._listener.is_alone or (request is not None and request.why == "stopped"):
                     self._record_not_started(unit, epoch)
                     return "ends"
-                self._run.note(_began(unit, epoch))
-                command = self._current_definition(listed, unit.round).at_try(assign.brief.tried)
+                self._run.note_event(_began_event(unit, epoch))
+                command = self._current_definition(listed, unit.round).for_try(assign.brief.tried)
                 questions = self._make_questions(command, unit, epoch, directory)
-                log = None if request is not None else self._log(command, unit, epoch, directory)
+                log = None if request is not None else self._make_log(command, unit, epoch, directory)
             except StoreError:
                 with contextlib.suppress(StoreError):
                     self._record_not_started(unit, epoch)
                 raise
             if log is None:
-                return self._finish(assign, AttemptResult(type="cancelled"), None, questions)
-            result = self._execute(command, assign, directory, log, questions)
+                return self._finish_attempt(assign, AttemptResult(type="cancelled"), None, questions)
+            result = self._execute_attempt(command, assign, directory, log, questions)
             has_no_processes = command.leftovers == "kill" and not result.orphaned_processes
             log.close()
-            return self._finish(assign, result, log, questions)
+            return self._finish_attempt(assign, result, log, questions)
         finally:
-            self._scratch.end(directory, has_no_processes=has_no_processes)
+            self._scratch.end_attempt(directory, has_no_processes=has_no_processes)
 
-    def _log(self, command: Command, unit: Unit, epoch: int, scratch: Path) -> AttemptLogWriter:
+    def _make_log(self, command: Command, unit: WorkUnit, epoch: int, scratch: Path) -> AttemptLogWriter:
         is_searched = command.result is not None or command.retry_if is not None or command.wait_if
-        end = RESULT_BYTES_MAX if is_searched else EVIDENCE_BYTES
+        end = RESULT_BYTES_MAX if is_searched else EVIDENCE_BYTES_MAX
         path = f"{self._logs}/{_attempt_log_name(unit, epoch)}"
         return AttemptLogWriter(self._files, path, scratch, command.log_mb_max << 20, end_bytes=end)
 
-    def _make_questions(self, command: Command, unit: Unit, epoch: int, directory: Path) -> AttemptQuestions:
+    def _make_questions(self, command: Command, unit: WorkUnit, epoch: int, directory: Path) -> AttemptQuestions:
         return AttemptQuestions(
             self._files,
             self._questions,
@@ -219,29 +219,29 @@ class Supervisor:
             unit=unit,
             epoch=epoch,
             directory=directory,
-            sync_lease=self._holder.sync,
+            sync_lease=self._holder.sync_leases,
         )
 
-    def _record_not_started(self, unit: Unit, epoch: int) -> None:
+    def _record_not_started(self, unit: WorkUnit, epoch: int) -> None:
         """Commit an outcome for a leased command that was not started.
 
         Otherwise, the attempt would count as interrupted. Raises StoreUnwritable.
         """
-        self._committer.commit([attempt_outcome(unit, "cancelled", "unbegun")], epoch=epoch, round_=unit.round)
+        self._committer.commit_outcomes([attempt_outcome(unit, "cancelled", "unbegun")], epoch=epoch, round_=unit.round)
 
-    def _execute(
+    def _execute_attempt(
         self, command: Command, assign: Assign, directory: Path, log: AttemptLogWriter, questions: AttemptQuestions
     ) -> AttemptResult:
         unit = assign.unit
-        self._step(unit, PHASE_COMMAND)
+        self._record_step(unit, PHASE_COMMAND)
         try:
-            materials = self._materials.make(command, assign, directory)
+            materials = self._materials.write_files(command, assign, directory)
         except (ProcessNotStarted, StoreUnwritable) as error:
             log.write(f"codebatch: not started: {error}\n".encode("utf-8", "surrogateescape"))
             return AttemptResult(type="failed", reason="start")
 
         def start_of(run: str | tuple[str, ...], reads: bool) -> ProcessStart:
-            return process_start(
+            return make_process_start(
                 command,
                 run,
                 materials,
@@ -261,7 +261,7 @@ class Supervisor:
             questions,
             files=self._files,
             commands=self._commands,
-            start_of=start_of,
+            make_start=start_of,
             report_child=self._cell.write_child,
             run=self._run,
             wall_ns=wall_ns,
@@ -270,19 +270,19 @@ class Supervisor:
         )
         return execution.run()
 
-    def _finish(
+    def _finish_attempt(
         self, assign: Assign, result: AttemptResult, log: AttemptLogWriter | None, questions: AttemptQuestions
-    ) -> _Then:
+    ) -> _NextStep:
         """Add the result of an attempt to the run and the journal. Return the worker's next step."""
-        self._run.note(_attempt_event(assign, result, log))
+        self._run.note_event(_attempt_event(assign, result, log))
         if result.type is None:
             return "ends"  # The lease stays, so the attempt counts as running until this process ends.
         self._run.add(assign, result, questions)
         return "goes on" if result.type == "result" else "is over"
 
-    def _command(self, unit: Unit) -> Command:
+    def _listed_command(self, unit: WorkUnit) -> Command:
         """Return the definition of a unit's command from the task list. Raises StoreCorrupt."""
-        entry = self._entry(self._shards[unit.shard], unit.start)
+        entry = self._item_entry(self._shards[unit.shard], unit.start)
         try:
             return decode_command(self._objects.read(entry.object, entry.size))
         except DocumentError as error:
@@ -297,7 +297,7 @@ class Supervisor:
         reloads = [request.body for request in self._requests.read() if isinstance(request.body, Reload)]
         return reloaded_command(reloads, command.id, round_) or command
 
-    def _entry(self, shard: Shard, item: int) -> Entry:
+    def _item_entry(self, shard: Shard, item: int) -> Entry:
         """Return the entry of an item of a shard.
 
         Entries are read in blocks and cached, because reading one entry takes as long as reading several.
@@ -305,23 +305,23 @@ class Supervisor:
         place = shard.start + item
         start, entries = self._entries
         if not start <= place < start + len(entries):
-            start = place - place % _BLOCK
-            entries = self._snapshot.items_between(start, min(start + _BLOCK, self._snapshot.files))
+            start = place - place % _ITEMS_PER_READ
+            entries = self._snapshot.items_between(start, min(start + _ITEMS_PER_READ, self._snapshot.files))
             self._entries = (start, entries)
         return entries[place - start]
 
-    def _step(self, unit: Unit, phase: int) -> None:
+    def _record_step(self, unit: WorkUnit, phase: int) -> None:
         end = unit.start if phase == PHASE_IDLE else unit.end
-        self._cell.write(Step(running_ns(), self._attempts, 0, self._attempts, unit.start, end, phase))
+        self._cell.write_step(WorkerStep(running_ns(), self._attempts, 0, self._attempts, unit.start, end, phase))
 
 
-def _began(unit: Unit, epoch: int) -> journal.Began:
+def _began_event(unit: WorkUnit, epoch: int) -> journal.Began:
     return journal.Began(
         shard=unit.shard, start=unit.start, end=unit.end, tasks=unit.tasks, round=unit.round, epoch=epoch
     )
 
 
-def _attempt_log_name(unit: Unit, epoch: int) -> str:
+def _attempt_log_name(unit: WorkUnit, epoch: int) -> str:
     return layout.log_name(unit.shard, unit.start, unit.round, epoch)
 
 

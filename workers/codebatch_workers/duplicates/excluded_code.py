@@ -9,7 +9,7 @@ from tree_sitter import Node
 from codebatch_workers.syntax.source import SourceFile
 
 # Codes of ISO 639-1, and those of ISO 639-2 and 639-3 that projects translate into.
-_CODES = frozenset(
+_LANGUAGE_CODES = frozenset(
     b"aa ab ae af ak am an ar as ast av ay az ba be bg bh bi bm bn bo br bs ca ce ceb ch ckb co cr cs cu cv cy da de "
     b"dsb dv dz ee el en eo es et eu fa ff fi fil fj fo fr fy ga gd gl gn gu gv ha haw he hi ho hr hsb ht hu hy hz "
     b"ia id ie ig ii ik in io is it iu iw ja jv ka kab kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo "
@@ -17,17 +17,17 @@ _CODES = frozenset(
     b"ro ru rw sa sc sco sd se sg si sk sl sm sn so sq sr ss st su sv sw ta te tg th ti tk tl tn to tr ts tt tw ty "
     b"ug uk ur uz ve vi vo wa wo xh yi yo yue za zh zu".split()
 )
-_DIRECTORIES = frozenset(
+_TRANSLATION_DIRECTORIES = frozenset(
     b"i18n l10n lang langs language languages locale locales localization localizations nls translation "
     b"translations".split()
 )
 # A language code. A script, a region or a variant can follow it, as in `zh-Hans-CN`. In a file name, a prefix can
 # precede the code.
-_NAME = re.compile(
+_TRANSLATION_NAME = re.compile(
     rb"(?:[^/]*?[-_.])??([a-z]{2,3})(?:[-_@](?:[A-Z]{2}|[a-z]{2}|[A-Z][a-z]{3}|[a-z]{3,8}|\d{3})){0,2}(?:\.[a-z]+)?"
 )
-_RUST_TESTS = re.compile(rb"#\s*\[\s*cfg\s*\(\s*(?:test\s*\)|all\s*\(\s*test\b)")
-_C_TESTS = re.compile(rb"^[ \t]*#[ \t]*ifdef[ \t]+(?:\w*_)?(?:UNIT_?|SELF_?)?TESTS?\b", re.MULTILINE)
+_RUST_TEST_ATTRIBUTE = re.compile(rb"#\s*\[\s*cfg\s*\(\s*(?:test\s*\)|all\s*\(\s*test\b)")
+_C_TEST_CONDITION = re.compile(rb"^[ \t]*#[ \t]*ifdef[ \t]+(?:\w*_)?(?:UNIT_?|SELF_?)?TESTS?\b", re.MULTILINE)
 
 
 def is_translation(path: bytes) -> bool:
@@ -37,9 +37,11 @@ def is_translation(path: bytes) -> bool:
     file or of a directory must be a language code.
     """
     names = path.split(b"/")
-    directory_index = next((index for index, name in enumerate(names[:-1]) if name.lower() in _DIRECTORIES), len(names))
-    codes = (_NAME.fullmatch(name) for name in names[directory_index + 1 :])
-    return any(code is not None and code[1] in _CODES for code in codes)
+    directory_index = next(
+        (index for index, name in enumerate(names[:-1]) if name.lower() in _TRANSLATION_DIRECTORIES), len(names)
+    )
+    codes = (_TRANSLATION_NAME.fullmatch(name) for name in names[directory_index + 1 :])
+    return any(code is not None and code[1] in _LANGUAGE_CODES for code in codes)
 
 
 def inline_tests(file: SourceFile) -> list[Node]:
@@ -52,11 +54,11 @@ def inline_tests(file: SourceFile) -> list[Node]:
     if file.language == "rust":
         nodes = (
             _attribute_target(_enclosing_node(file, match, "attribute_item"))
-            for match in _RUST_TESTS.finditer(file.utf8)
+            for match in _RUST_TEST_ATTRIBUTE.finditer(file.utf8)
         )
         return [node for node in nodes if node is not None and node.type == "mod_item"]
     if file.language in ("c", "cpp"):
-        nodes = (_enclosing_node(file, match, "preproc_ifdef") for match in _C_TESTS.finditer(file.utf8))
+        nodes = (_enclosing_node(file, match, "preproc_ifdef") for match in _C_TEST_CONDITION.finditer(file.utf8))
         return [node for node in nodes if node is not None and node.child_by_field_name("alternative") is None]
     return []
 

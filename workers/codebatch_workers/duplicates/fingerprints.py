@@ -31,18 +31,18 @@ from codebatch_workers.syntax.language.languages import LANGUAGES_OF_DATA
 from codebatch_workers.syntax.source import SourceFile
 
 LINES_MIN = 10
-GRAM = 7
+LINES_PER_GRAM = 7
 # A larger file has no fingerprints. Such a file was not written by hand, and would take 100 bytes of memory per line.
 FINGERPRINTED_BYTES_MAX = 2 * 1024 * 1024
 # The number of grams that fit into LINES_MIN lines.
-_GRAMS = LINES_MIN - GRAM + 1
+_GRAMS_PER_WINDOW = LINES_MIN - LINES_PER_GRAM + 1
 _HASH_BYTES = 4
 # Files of these classes have no fingerprints, because their duplicates cannot be merged. The files are generated,
 # third-party code, or database history.
-_WITHOUT = frozenset({"generated", "vendored", "migration"})
+_CLASSES_WITHOUT_FINGERPRINTS = frozenset({"generated", "vendored", "migration"})
 
 
-def fingerprints(file: SourceFile) -> Fingerprints | None:
+def make_fingerprints(file: SourceFile) -> Fingerprints | None:
     """Return the fingerprints of a file, or None if it has none.
 
     These files have none:
@@ -53,46 +53,50 @@ def fingerprints(file: SourceFile) -> Fingerprints | None:
 
     Tests in a file with other code are removed like comments.
     """
-    if file.tree is None or file.language in LANGUAGES_OF_DATA or file.file_class in _WITHOUT:
+    if file.tree is None or file.language in LANGUAGES_OF_DATA or file.file_class in _CLASSES_WITHOUT_FINGERPRINTS:
         return None
     if is_translation(file.path):
         return None
     if len(file.utf8) > FINGERPRINTED_BYTES_MAX:
         return None
     tests = inline_tests(file)
-    cut = _gaps(merge(file.captures.get("comment", ()), tests, key=_start)) if tests else file.derived(comments)
+    cut = (
+        _alternating_lengths(merge(file.captures.get("comment", ()), tests, key=_start_byte))
+        if tests
+        else file.derived(comment_gaps)
+    )
     lines = _strip_white_space(remove_comments(file.utf8, cut)) if tests else file.derived(code_lines_without_space)
     if len(lines) < LINES_MIN:
         return None
-    hashes, gaps = _winnow(lines)
+    hashes, gaps = _choose_grams(lines)
     path, path_b64 = file.path_fields
     return Fingerprints(path=path, path_b64=path_b64, hashes=hashes, gaps=gaps, comments=array("I", cut).tobytes())
 
 
 def code_lines_without_space(file: SourceFile) -> list[bytes]:
     """Return the code lines of a file, from which its fingerprints are computed."""
-    return _strip_white_space(code(file))
+    return _strip_white_space(code_without_comments(file))
 
 
 def _strip_white_space(text: bytes) -> list[bytes]:
     return text.translate(None, WHITESPACE_IN_LINE).split()
 
 
-def code(file: SourceFile) -> bytes:
+def code_without_comments(file: SourceFile) -> bytes:
     """Return the source without its comments. Line ends within comments stay."""
-    return remove_comments(file.utf8, file.derived(comments))
+    return remove_comments(file.utf8, file.derived(comment_gaps))
 
 
-def comments(file: SourceFile) -> list[int]:
+def comment_gaps(file: SourceFile) -> list[int]:
     """Return the locations of comments: alternating lengths in bytes of code and of comments, code first."""
-    return _gaps(file.captures.get("comment", ()))
+    return _alternating_lengths(file.captures.get("comment", ()))
 
 
-def _start(node: Node) -> int:
+def _start_byte(node: Node) -> int:
     return node.start_byte
 
 
-def _gaps(comments: Iterable[Node]) -> list[int]:
+def _alternating_lengths(comments: Iterable[Node]) -> list[int]:
     gaps: list[int] = []
     position = 0
     for node in comments:
@@ -104,7 +108,7 @@ def _gaps(comments: Iterable[Node]) -> list[int]:
     return gaps
 
 
-def _winnow(lines: Sequence[bytes]) -> tuple[bytes, bytes]:
+def _choose_grams(lines: Sequence[bytes]) -> tuple[bytes, bytes]:
     """Return the hashes of the chosen grams, and the distance of each chosen gram from the previous one.
 
     There must be at least LINES_MIN lines. A distance is a number of lines. The distance of the first chosen gram is
@@ -113,7 +117,7 @@ def _winnow(lines: Sequence[bytes]) -> tuple[bytes, bytes]:
     hashes = list(map(adler32, lines))
     marks = _mark_chosen(hashes)
     data = array("I", hashes).tobytes()
-    size = _HASH_BYTES * GRAM
+    size = _HASH_BYTES * LINES_PER_GRAM
     begins = compress(range(0, _HASH_BYTES * len(marks), _HASH_BYTES), marks)
     # Between two chosen grams, at most three grams are skipped. So the three replacements convert all distances.
     gaps = marks.rstrip(b"\0").replace(b"\0\0\0\1", b"\4").replace(b"\0\0\1", b"\3").replace(b"\0\1", b"\2")
@@ -125,14 +129,14 @@ def _mark_chosen(hashes: Sequence[int]) -> bytes:
 
     Each big integer has one byte for every line or gram. So one operation on integers computes all bytes, in C.
     """
-    grams = len(hashes) - GRAM + 1
+    grams = len(hashes) - LINES_PER_GRAM + 1
     all_marks = int.from_bytes(b"\1" * grams, "little")
     rises = int.from_bytes(bytes(map(lt, hashes, islice(hashes, 1, None))), "little")
     # Byte i refers to line i + 1. The middle line of a gram is GRAM // 2 lines after its first one.
     least = rises >> 8 & ~rises
-    least = least >> 8 * (GRAM // 2 - 1) & all_marks
+    least = least >> 8 * (LINES_PER_GRAM // 2 - 1) & all_marks
     at_or_after_least = least
-    for distance in range(1, _GRAMS):
+    for distance in range(1, _GRAMS_PER_WINDOW):
         at_or_after_least |= least << 8 * distance
-    far_from_least = all_marks << 8 * (_GRAMS - 1) & ~at_or_after_least
+    far_from_least = all_marks << 8 * (_GRAMS_PER_WINDOW - 1) & ~at_or_after_least
     return ((least | far_from_least) & all_marks).to_bytes(grams, "little")

@@ -37,10 +37,10 @@ import msgspec
 from codebatch_workers.duplicates.fingerprints import LINES_MIN
 
 # If LINES_MIN lines have fewer bytes without white space, they are mostly brackets, and are not reported.
-BYTES_MIN = 200
-_NEIGHBOURS = 8
+REPEATED_BYTES_MIN = 200
+_COMPARED_PLACES_MAX = 8
 # Code up to this size is stored uncompressed. For a small text, compression would take longer than the whole search.
-_PLAIN_BYTES = 16 << 20
+_UNCOMPRESSED_BYTES_MAX = 16 << 20
 # Parameters of zlib. With a window of 32 KiB, the creation of zlib's tables would take ten times as long as the
 # compression of a typical stretch.
 _FASTEST, _WINDOW_BITS, _MEMORY_LEVEL = 1, 13, 5
@@ -50,12 +50,12 @@ _HASH_BITS = 64
 _LINES_COMPARED = 8
 # Approximately this number of values is counted or sorted at once. During this time, each value takes 100 bytes of
 # memory.
-_VALUES_AT_A_TIME = 2**18
+_VALUES_PER_PART = 2**18
 
-Span = tuple[int, int]
+LineSpan = tuple[int, int]
 
 
-class Repeat(msgspec.Struct, frozen=True):
+class RepeatedLines(msgspec.Struct, frozen=True):
     """A sequence of lines that occurs at several places.
 
     `places` are all places at which the sequence begins, ascending. `start` is one of them.
@@ -108,19 +108,19 @@ class CodeText:
         self._bytes_before.extend(accumulate(map(len, lines), initial=0))
 
     def _store_code(self, code: bytes) -> None:
-        if self._uncompressed_bytes >= _PLAIN_BYTES:
-            self._code.append(_compress(code))
+        if self._uncompressed_bytes >= _UNCOMPRESSED_BYTES_MAX:
+            self._code.append(_compress_text(code))
             return
         self._code.append(code)
         self._uncompressed_bytes += len(code)
         self._uncompressed += 1
 
-    def _stretch(self, place: int) -> int:
+    def _stretch_at(self, place: int) -> int:
         return bisect_right(self._starts, place) - 1
 
-    def owner(self, place: int) -> int:
+    def owner_at(self, place: int) -> int:
         """Return the owner of the line at a place."""
-        return self._owners[self._stretch(place)]
+        return self._owners[self._stretch_at(place)]
 
     def take_hashes(self) -> bytes:
         """Return the hashes of all lines, and free them."""
@@ -128,50 +128,51 @@ class CodeText:
         del self.hashes[:]
         return data
 
-    def fully_repeated_stretches(self) -> Iterator[Span]:
+    def fully_repeated_stretches(self) -> Iterator[LineSpan]:
         """Yield the span of each stretch that was added with `is_whole`, in order."""
         ends = (start - 1 for start in (*self._starts[1:], len(self.numbers)))
         return compress(zip(self._starts, ends, strict=False), self._whole)
 
-    def code(self, start: int, end: int) -> bytes:
+    def code_between(self, start: int, end: int) -> bytes:
         """Return the lines between two places of a stretch, joined by LF. Code of the last used stretch is cached."""
-        stretch = self._stretch(start)
+        stretch = self._stretch_at(start)
         if self._lines[0] != stretch:
             stored = self._code[stretch]
             self._lines = (stretch, (stored if stretch < self._uncompressed else decompress(stored)).split(b"\n"))
         first = self._starts[stretch]
         return b"\n".join(self._lines[1][start - first : end - first])
 
-    def is_big(self, span: Span) -> bool:
+    def is_big(self, span: LineSpan) -> bool:
         """Return whether the lines in a span have at least BYTES_MIN bytes. The span must be within a stretch."""
         start, end = span
-        return self._bytes_before[end] - self._bytes_before[start] >= BYTES_MIN
+        return self._bytes_before[end] - self._bytes_before[start] >= REPEATED_BYTES_MIN
 
 
-def maximal_repeats(text: CodeText) -> Iterator[tuple[int, list[Repeat]]]:
+def maximal_repeats(text: CodeText) -> Iterator[tuple[int, list[RepeatedLines]]]:
     """Yield each owner that has repeats, in order, with its repeats by place.
 
     All stretches must have been added to the text. This can be called only once for a text, because it frees the
     hashes.
     """
-    classes = _Classes(text.take_hashes())
-    spans = {*text.fully_repeated_stretches(), *_runs(classes)}
-    for owner, chosen in groupby(_cover(filter(text.is_big, spans)), key=lambda span: text.owner(span[0])):
-        yield owner, [Repeat(start, end - start, classes.places(start, end)) for start, end in chosen]
+    classes = _WindowClasses(text.take_hashes())
+    spans = {*text.fully_repeated_stretches(), *_repeated_spans(classes)}
+    for owner, chosen in groupby(_minimal_cover(filter(text.is_big, spans)), key=lambda span: text.owner_at(span[0])):
+        yield owner, [RepeatedLines(start, end - start, classes.places_of_lines(start, end)) for start, end in chosen]
 
 
-def _compress(text: bytes) -> bytes:
+def _compress_text(text: bytes) -> bytes:
     compressor = compressobj(_FASTEST, DEFLATED, _WINDOW_BITS, _MEMORY_LEVEL)
     return compressor.compress(text) + compressor.flush()
 
 
-def repeated(values: array[int]) -> bytes:
+def mark_repeated_values(values: array[int]) -> bytes:
     """Return one byte for each value: 1 if the value occurs several times in `values`, otherwise 0."""
-    parts, part_of = _parts(values)
+    parts, part_of = _split_values(values)
     if parts == 1:
         return _mark_repeated(values)
     marks = [
-        iter(_mark_repeated(array(values.typecode, compress(values, _is_in(part, part_of))))) for part in range(parts)
+        iter(_mark_repeated(array(values.typecode, compress(values, _mark_values_in(part, part_of)))))
+        for part in range(parts)
     ]
     return bytes(map(next, map(marks.__getitem__, part_of)))
 
@@ -181,21 +182,21 @@ def _mark_repeated(values: array[int]) -> bytes:
     return bytes(map(repeated_values.__contains__, values))
 
 
-def _parts(values: array[int]) -> tuple[int, bytes]:
+def _split_values(values: array[int]) -> tuple[int, bytes]:
     """Divide hashes into parts that are processed one after the other, to limit memory.
 
     Return the number of parts, and one byte for each hash: the number of its part. Equal hashes are in the same part.
     """
-    parts = min(len(values) // _VALUES_AT_A_TIME + 1, 256)
+    parts = min(len(values) // _VALUES_PER_PART + 1, 256)
     byte = memoryview(values).cast("B")[:: values.itemsize].tobytes()
     return parts, byte.translate(bytes(value % parts for value in range(256)))
 
 
-def _is_in(part: int, stretch: bytes) -> bytes:
+def _mark_values_in(part: int, stretch: bytes) -> bytes:
     return stretch.translate(bytes(value == part for value in range(256)))
 
 
-class _Classes:
+class _WindowClasses:
     """The classes of equal windows.
 
     Classes are numbered from 1; class 0 means that a window has no class. The members of each class are stored in
@@ -217,15 +218,15 @@ class _Classes:
 
     def _find_members(self, windows: array[int]) -> None:
         self._class_of.frombytes(bytes(self._class_of.itemsize * len(windows)))
-        is_repeated = repeated(windows)
+        is_repeated = mark_repeated_values(windows)
         places = array("I", compress(range(len(windows)), is_repeated))
-        parts, part_of = _parts(array("q", compress(windows, is_repeated)))
+        parts, part_of = _split_values(array("q", compress(windows, is_repeated)))
         for part in range(parts):
-            sorted_places = sorted(compress(places, _is_in(part, part_of)), key=windows.__getitem__)
+            sorted_places = sorted(compress(places, _mark_values_in(part, part_of)), key=windows.__getitem__)
             for _, members in groupby(sorted_places, windows.__getitem__):
-                self._add_class(list(members))
+                self._add_window_class(list(members))
 
-    def _add_class(self, members: Sequence[int]) -> None:
+    def _add_window_class(self, members: Sequence[int]) -> None:
         """Add a class for equal windows at the places `members`, unless the windows are part of a table."""
         if any(place - before < LINES_MIN for before, place in pairwise(members)):
             return
@@ -238,7 +239,7 @@ class _Classes:
     def _class_members(self, number: int) -> Sequence[int]:
         return self._members[self._ends[number - 1] : self._ends[number]] if number else ()
 
-    def fresh(self) -> Iterator[int]:
+    def iter_unexamined_places(self) -> Iterator[int]:
         """Yield the places of all windows whose runs must be computed, ascending.
 
         A class is skipped if each of its windows directly follows a window of one other class, because the runs are the
@@ -255,14 +256,14 @@ class _Classes:
                     is_fresh[place] = True
         return compress(range(len(is_fresh)), is_fresh)
 
-    def later(self, place: int) -> Sequence[int]:
+    def next_places(self, place: int) -> Sequence[int]:
         """Return the next places, at most _NEIGHBOURS, of windows that equal the window at `place`."""
         number = self._class_of[place]
         end = self._ends[number]
         index = bisect_right(self._members, place, self._ends[number - 1], end)
-        return self._members[index : min(index + _NEIGHBOURS, end)]
+        return self._members[index : min(index + _COMPARED_PLACES_MAX, end)]
 
-    def places(self, start: int, end: int) -> Sequence[int]:
+    def places_of_lines(self, start: int, end: int) -> Sequence[int]:
         """Return all places at which the lines [start, end) occur, ascending."""
         numbers = enumerate(self._class_of[start:end])
         offset, number = next((pair for pair in numbers if pair[1]), (0, 0))
@@ -271,7 +272,7 @@ class _Classes:
         key = (number, offset, end - start)
         if key not in self._contents:
             self._contents[key] = self._group_by_content(*key)
-        return self._contents[key].get(self._content(start, end), [start])
+        return self._contents[key].get(self._content_hash(start, end), [start])
 
     def _group_by_content(self, number: int, offset: int, lines: int) -> dict[int, array[int]]:
         """Map each repeated content to the places at which it begins.
@@ -282,13 +283,13 @@ class _Classes:
         places_by_content: defaultdict[int, list[int]] = defaultdict(list)
         for place in self._class_members(number):
             if place > offset:
-                places_by_content[self._content(place - offset, place - offset + lines)].append(place - offset)
+                places_by_content[self._content_hash(place - offset, place - offset + lines)].append(place - offset)
         return {content: array("I", places) for content, places in places_by_content.items() if len(places) > 1}
 
-    def _content(self, start: int, end: int) -> int:
+    def _content_hash(self, start: int, end: int) -> int:
         return hash(self._data[_HASH_BYTES * start : _HASH_BYTES * end])
 
-    def run(self, first: int, second: int) -> Span:
+    def run(self, first: int, second: int) -> LineSpan:
         """Return the longest span around the place `first` whose lines equal those around the place `second`.
 
         The windows at both places must be equal.
@@ -297,19 +298,19 @@ class _Classes:
 
     def _equal_after(self, first: int, second: int) -> int:
         equal, lines = LINES_MIN, _LINES_COMPARED
-        while not (differing := self._difference(first + equal, second + equal, lines)):
+        while not (differing := self._hash_difference(first + equal, second + equal, lines)):
             equal, lines = equal + lines, 2 * lines
         lowest_bit = (differing & -differing).bit_length() - 1
         return equal + lowest_bit // _HASH_BITS
 
     def _equal_before(self, first: int, second: int) -> int:
         equal, lines = 0, min(_LINES_COMPARED, first)
-        while not (differing := self._difference(first - equal - lines, second - equal - lines, lines)):
+        while not (differing := self._hash_difference(first - equal - lines, second - equal - lines, lines)):
             equal, lines = equal + lines, min(2 * lines, first - equal - lines)
         highest_bit = differing.bit_length() - 1
         return equal + lines - 1 - highest_bit // _HASH_BITS
 
-    def _difference(self, first: int, second: int, lines: int) -> int:
+    def _hash_difference(self, first: int, second: int, lines: int) -> int:
         """Return the XOR of the hashes of `lines` lines from two places.
 
         The hash of the first line is in the lowest bits. The result is 0 if all lines are equal. If either place
@@ -322,17 +323,17 @@ class _Classes:
         )
 
 
-def _runs(classes: _Classes) -> Iterator[Span]:
+def _repeated_spans(classes: _WindowClasses) -> Iterator[LineSpan]:
     """Yield spans that are repeated. A span can be yielded several times.
 
     Each span is a run. If a run overlaps its copy, the spans are instead the adjacent copies that the run consists of.
     """
     ends: dict[int, int] = {}
     last_end = 0
-    for place in classes.fresh():
+    for place in classes.iter_unexamined_places():
         if place >= last_end:
             ends.clear()
-        for second in classes.later(place):
+        for second in classes.next_places(place):
             distance = second - place
             if ends.get(distance, 0) >= place + LINES_MIN:
                 continue
@@ -345,12 +346,12 @@ def _runs(classes: _Classes) -> Iterator[Span]:
                 yield part + distance, part + distance + lines
 
 
-def _cover(spans: Iterable[Span]) -> list[Span]:
+def _minimal_cover(spans: Iterable[LineSpan]) -> list[LineSpan]:
     """Return a minimal set of the given spans that covers all their lines, ascending.
 
     Each next span is the one that extends furthest. If several extend equally far, the longest one is chosen.
     """
-    chosen: list[Span] = []
+    chosen: list[LineSpan] = []
     reach, best = 0, (0, 0)
     for span in sorted(spans):
         while span[0] > reach:

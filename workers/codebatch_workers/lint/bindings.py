@@ -27,17 +27,17 @@ import tree_sitter
 from tree_sitter import Node, Query, QueryCursor
 
 from codebatch_workers.syntax.broken_trees import QUERY_DEPTH_MAX
-from codebatch_workers.syntax.language.languages import grammar, query_source
+from codebatch_workers.syntax.language.languages import load_grammar, query_source
 from codebatch_workers.syntax.names import pattern_names
 from codebatch_workers.syntax.source import SourceFile
 
 # The query files of each language, without `.locals.scm`.
-_QUERIES: Mapping[str, tuple[str, ...]] = {
+_QUERY_FILES: Mapping[str, tuple[str, ...]] = {
     "javascript": ("script",),
     "tsx": ("script", "typescript"),
     "typescript": ("script", "typescript"),
 }
-LANGUAGES = frozenset(_QUERIES)
+LANGUAGES_WITH_BINDINGS = frozenset(_QUERY_FILES)
 
 
 class BoundName(msgspec.Struct):
@@ -68,12 +68,12 @@ class NameScope(msgspec.Struct):
         scope = self.parent
         while scope is not None:
             if name in scope.names:
-                return sorted(scope.names[name], key=_start)
+                return sorted(scope.names[name], key=_start_getter)
             scope = scope.parent
         return []
 
 
-_start = attrgetter("start")
+_start_getter = attrgetter("start")
 
 
 class _ScopeOffsets(msgspec.Struct, frozen=True):
@@ -86,7 +86,7 @@ class _ScopeOffsets(msgspec.Struct, frozen=True):
         return self.scopes[bisect_right(self.starts, offset) - 1]
 
 
-class Bindings(msgspec.Struct, frozen=True):
+class FileBindings(msgspec.Struct, frozen=True):
     """All scopes of a file, outer scopes before inner ones. The first scope is the file."""
 
     scopes: Sequence[NameScope]
@@ -99,36 +99,36 @@ class Bindings(msgspec.Struct, frozen=True):
                     yield scope, definition
 
 
-def bindings(file: SourceFile) -> Bindings | None:
+def find_bindings(file: SourceFile) -> FileBindings | None:
     """Return the bindings of a file.
 
     Return None if there is no locals query for its language, or if its tree has errors.
     """
-    if file.language not in LANGUAGES or file.tree is None or file.has_syntax_error:
+    if file.language not in LANGUAGES_WITH_BINDINGS or file.tree is None or file.has_syntax_error:
         return None
-    return file.derived(_resolve)
+    return file.derived(_resolve_bindings)
 
 
 @cache
-def _query(language: str) -> tree_sitter.Query:
-    source = query_source(f"{name}.locals" for name in _QUERIES[language])
-    query: tree_sitter.Query = Query(grammar(language).language, source)
+def _locals_query(language: str) -> tree_sitter.Query:
+    source = query_source(f"{name}.locals" for name in _QUERY_FILES[language])
+    query: tree_sitter.Query = Query(load_grammar(language).language, source)
     return query
 
 
-def _resolve(file: SourceFile) -> Bindings:
+def _resolve_bindings(file: SourceFile) -> FileBindings:
     assert file.tree is not None
     # `SourceFile.query` would sort the captures, which takes time. Most captures are references, and their order is
     # irrelevant.
-    cursor = QueryCursor(_query(file.language))
+    cursor = QueryCursor(_locals_query(file.language))
     cursor.set_max_start_depth(QUERY_DEPTH_MAX)
     captures = cursor.captures(file.tree.root_node)
     scopes, places = _find_scopes(captures)
     if scopes:
-        bound = _define(captures, file.utf8, places)
+        bound = _add_definitions(captures, file.utf8, places)
         _mark_exported(captures, places)
-        _use(captures, file.utf8, places, bound)
-    return Bindings(scopes)
+        _mark_used(captures, file.utf8, places, bound)
+    return FileBindings(scopes)
 
 
 def _find_scopes(captures: Mapping[str, list[Node]]) -> tuple[list[NameScope], _ScopeOffsets]:
@@ -144,7 +144,7 @@ def _find_scopes(captures: Mapping[str, list[Node]]) -> tuple[list[NameScope], _
     stack: list[NameScope] = []
     for start, minus_end, capture in spans:
         while stack and stack[-1].end <= start:
-            _leave(stack, starts, scope_at_start)
+            _leave_scopes(stack, starts, scope_at_start)
         parent = stack[-1] if stack else None
         scope = NameScope(start, -minus_end, parent, parent is None or capture != "scope", capture == "scope.type")
         scopes.append(scope)
@@ -152,21 +152,21 @@ def _find_scopes(captures: Mapping[str, list[Node]]) -> tuple[list[NameScope], _
         starts.append(start)
         scope_at_start.append(scope)
     while len(stack) > 1:
-        _leave(stack, starts, scope_at_start)
+        _leave_scopes(stack, starts, scope_at_start)
     # The file scope begins at 0. The root node begins later if comments or blank lines precede the first token.
     if starts:
         starts[0] = 0
     return scopes, _ScopeOffsets(starts, scope_at_start)
 
 
-def _leave(stack: list[NameScope], starts: list[int], scope_at_start: list[NameScope]) -> None:
+def _leave_scopes(stack: list[NameScope], starts: list[int], scope_at_start: list[NameScope]) -> None:
     closed = stack.pop()
     if stack:
         starts.append(closed.end)
         scope_at_start.append(stack[-1])
 
 
-def _define(captures: Mapping[str, list[Node]], utf8: bytes, places: _ScopeOffsets) -> set[int]:
+def _add_definitions(captures: Mapping[str, list[Node]], utf8: bytes, places: _ScopeOffsets) -> set[int]:
     """Add every definition to its scope. Return the start offsets of all defined names."""
     bound: set[int] = set()
     for capture, nodes in captures.items():
@@ -203,7 +203,7 @@ def _mark_exported(captures: Mapping[str, list[Node]], places: _ScopeOffsets) ->
                     definition.is_used |= any(start <= definition.start < end for start, end in ambient)
 
 
-def _use(captures: Mapping[str, list[Node]], utf8: bytes, places: _ScopeOffsets, bound: set[int]) -> None:
+def _mark_used(captures: Mapping[str, list[Node]], utf8: bytes, places: _ScopeOffsets, bound: set[int]) -> None:
     """Set `is_used` in each definition to which a reference refers.
 
     Once all definitions of a name are used, further references to the name are skipped.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 # The maximum number of findings of one rule in one file. Users do not read more.
-FINDINGS_MAX = 1000
+FINDINGS_PER_FILE_MAX = 1000
 
 # Rules whose message contains a name. All findings of a rule for one name have the same cause, so only the first one is
 # reported.
-ONCE_A_NAME = frozenset({"F405", "F821"})
+CODES_ONCE_PER_NAME = frozenset({"F405", "F821"})
 
 # Rules that report only their first finding in a file.
-ONCE_A_FILE = frozenset(
+CODES_ONCE_PER_FILE = frozenset(
     {
         "byte-order-mark",
         "invalid-encoding",

@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterable, Iterator
 
 from codebatch.model.gitignore import find_mistake
-from codebatch_workers.lint.settings import AllSettings, QueryRule, RuleSettings
+from codebatch_workers.lint.settings import LintSettings, QueryRule, RuleSettings
 
 _RUFF_CODE = re.compile(r"[A-Z]+[0-9]*\*?\Z")
 RULE_ID = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*\Z")
 
 
-class LintConfig(AllSettings, frozen=True, kw_only=True):
+class LintConfig(LintSettings, frozen=True, kw_only=True):
     """The settings in `[tasks.lint]`, with checked rule codes, rules and patterns."""
 
     def __post_init__(self) -> None:
@@ -57,10 +57,10 @@ class LintConfig(AllSettings, frozen=True, kw_only=True):
 
 def known_codes() -> Iterable[str]:
     """Return the codes of all built-in rules."""
-    from codebatch_workers.lint.ruff_rules import SEVERITIES
+    from codebatch_workers.lint.ruff_rules import SEVERITY_BY_CODE
     from codebatch_workers.lint.text_rules import RULES_BY_CODE
 
-    return [*RULES_BY_CODE, *SEVERITIES]
+    return [*RULES_BY_CODE, *SEVERITY_BY_CODE]
 
 
 def _check_codes(codes: Iterable[str], rules: Iterable[QueryRule]) -> None:

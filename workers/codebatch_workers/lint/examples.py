@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-EXAMPLES: Mapping[str, str] = {
+EXAMPLE_BY_CODE: Mapping[str, str] = {
     "bidi-control": 'if (role != "user") { // \\u202e } begin admins only\n(`\\u202e` stands for the character U+202E)',
     "byte-order-mark": "\\ufeffimport os",
     "huge-line": "const data = [0, 1, 2, …   (10,000 bytes and more without a line end)",

@@ -15,11 +15,11 @@ from ruff import find_ruff_bin  # type: ignore[import-untyped]  # it has no anno
 
 from codebatch.model.text.quantities import count_text
 
-_PAGES = "https://docs.astral.sh/ruff/rules"
-_SECTION = re.compile(r"^## (.+)\n", re.MULTILINE)
+_RUFF_RULES_URL = "https://docs.astral.sh/ruff/rules"
+_SECTION_HEADING = re.compile(r"^## (.+)\n", re.MULTILINE)
 _SENTENCE_END = re.compile(r"\.(?=\s|\Z)")
-_CHECKS = re.compile(r"\AChecks? for ")
-_JUDGED = "judged.json"
+_CHECKS_FOR = re.compile(r"\AChecks? for ")
+_VERDICTS_FILE = "judged.json"
 
 
 class ExplainedRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,33 +40,33 @@ class _RuffRule(msgspec.Struct, frozen=True):
     explanation: str | None = None
 
 
-_decode_all = msgspec.json.Decoder(list[_RuffRule]).decode
-_decode_judged = msgspec.json.Decoder(dict[str, dict[str, int]]).decode
+_decode_rules = msgspec.json.Decoder(list[_RuffRule]).decode
+_decode_verdicts = msgspec.json.Decoder(dict[str, dict[str, int]]).decode
 
 
 def ruff_summaries() -> dict[str, str]:
     """Return a summary of each rule of the installed ruff, by code."""
-    rules = _decode_all(_run_ruff_rule("--all"))
-    return {rule.code: _summary(_sections(rule.explanation or "")) for rule in rules if rule.code}
+    rules = _decode_rules(_run_ruff_rule("--all"))
+    return {rule.code: _summary_sentence(_explanation_sections(rule.explanation or "")) for rule in rules if rule.code}
 
 
 def explain_ruff(code: str) -> ExplainedRule:
     """Return the explanation of a rule of ruff."""
     rule = msgspec.json.decode(_run_ruff_rule(code), type=_RuffRule)
     explanation = rule.explanation or ""
-    sections = _sections(explanation)
+    sections = _explanation_sections(explanation)
     return ExplainedRule(
         name=rule.name,
-        summary=_summary(sections),
+        summary=_summary_sentence(sections),
         example=sections.get("Example", sections.get("Examples", "")),
         explanation=explanation,
-        url=f"{_PAGES}/{rule.name}/",
+        url=f"{_RUFF_RULES_URL}/{rule.name}/",
     )
 
 
 def review_verdicts(code: str) -> Mapping[str, int]:
     """Return the number of reviewed findings of a rule by verdict. If none was reviewed, the mapping is empty."""
-    return _decode_judged(files("codebatch_workers.lint").joinpath(_JUDGED).read_bytes()).get(code, {})
+    return _decode_verdicts(files("codebatch_workers.lint").joinpath(_VERDICTS_FILE).read_bytes()).get(code, {})
 
 
 def explain_severity(judged: Mapping[str, int], *, is_configured: bool) -> str:
@@ -89,15 +89,15 @@ def _run_ruff_rule(rule: str) -> bytes:
     ).stdout
 
 
-def _sections(explanation: str) -> Mapping[str, str]:
+def _explanation_sections(explanation: str) -> Mapping[str, str]:
     """Return the text of each section of an explanation, by title."""
-    _, *parts = _SECTION.split(explanation)
+    _, *parts = _SECTION_HEADING.split(explanation)
     return {title: text.strip() for title, text in zip(parts[::2], parts[1::2], strict=True)}
 
 
-def _summary(sections: Mapping[str, str]) -> str:
+def _summary_sentence(sections: Mapping[str, str]) -> str:
     """Return the first sentence of the section "What it does"."""
     text = " ".join(sections.get("What it does", "").split("\n\n")[0].split())
-    text = _CHECKS.sub("", text)
+    text = _CHECKS_FOR.sub("", text)
     end = _SENTENCE_END.search(text)
     return text[: end.start()] if end else text

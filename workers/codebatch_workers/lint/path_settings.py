@@ -6,17 +6,19 @@ from collections.abc import Sequence
 
 from codebatch.model.gitignore import PatternList, parse_arguments
 from codebatch.model.record import Severity
-from codebatch_workers.lint.settings import AllSettings, RuleSettings
-from codebatch_workers.syntax.suppression import matches
+from codebatch_workers.lint.settings import LintSettings, RuleSettings
+from codebatch_workers.syntax.suppression import matches_any_pattern
 
 
-def settings_at(config: AllSettings, path: bytes) -> tuple[RuleSettings, ...]:
+def settings_at_path(config: LintSettings, path: bytes) -> tuple[RuleSettings, ...]:
     """Return all settings that apply to a path, in order. Later settings override earlier ones."""
-    at_path = (settings for settings in config.paths if is_below(parse_arguments(settings.match, "match"), path))
+    at_path = (
+        settings for settings in config.paths if matches_patterns(parse_arguments(settings.match, "match"), path)
+    )
     return (config, *at_path)
 
 
-def is_below(patterns: PatternList, path: bytes) -> bool:
+def matches_patterns(patterns: PatternList, path: bytes) -> bool:
     """Return whether a path matches patterns (gitignore syntax).
 
     The path itself is tried first, then each directory above it, nearest first. The last pattern that matches decides.
@@ -24,21 +26,21 @@ def is_below(patterns: PatternList, path: bytes) -> bool:
     """
     parts = path.split(b"/")
     for count in range(len(parts), 0, -1):
-        pattern = patterns.decide(b"/".join(parts[:count]), is_directory=count < len(parts))
+        pattern = patterns.deciding_pattern(b"/".join(parts[:count]), is_directory=count < len(parts))
         if pattern is not None:
             return not pattern.negated
     return False
 
 
-def is_on(code: str, settings: Sequence[RuleSettings], *, default: bool) -> bool:
+def is_rule_on(code: str, settings: Sequence[RuleSettings], *, default: bool) -> bool:
     """Return whether a rule is on. The last settings with the rule in `on` or `off` decide.
 
     If these settings have the rule in both, it is off. If no settings have it, `default` is returned.
     """
     for level in reversed(settings):
-        if matches(code, level.off):
+        if matches_any_pattern(code, level.off):
             return False
-        if matches(code, level.on):
+        if matches_any_pattern(code, level.on):
             return True
     return default
 
@@ -50,7 +52,7 @@ def rule_severity(code: str, settings: Sequence[RuleSettings], default: Severity
     pattern wins. If no settings contain the rule, `default` is returned.
     """
     for level in reversed(settings):
-        fitting = [pattern for pattern in level.severity if matches(code, (pattern,))]
+        fitting = [pattern for pattern in level.severity if matches_any_pattern(code, (pattern,))]
         if fitting:
             return level.severity[max(fitting, key=len)]
     return default

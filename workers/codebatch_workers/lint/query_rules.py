@@ -12,14 +12,14 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from tree_sitter import Node, Query, QueryError
 
-from codebatch_workers.lint.rule import Finding, TextRule
+from codebatch_workers.lint.rule import RuleMatch, TextRule
 from codebatch_workers.lint.settings import QueryRule
-from codebatch_workers.syntax.language.languages import every_language, grammar, has_grammar
+from codebatch_workers.syntax.language.languages import every_language, has_grammar, load_grammar
 from codebatch_workers.syntax.patterns.finders import PatternError, pattern_finder
 from codebatch_workers.syntax.source import SourceFile
 
-_REPORT = "report"
-_PLACE = re.compile(r"\{([\w.-]+)\}")
+_REPORT_CAPTURE = "report"
+_MESSAGE_PLACEHOLDER = re.compile(r"\{([\w.-]+)\}")
 _SHOWN_BYTES_MAX = 80
 
 
@@ -31,38 +31,38 @@ def compile_rule(rule: QueryRule) -> TextRule:
     if rule.language not in every_language():
         raise ValueError(f"the rule {rule.id!r} is for {rule.language!r}, which has no grammar")
     # If an optional grammar is not installed, the rule finds nothing. `run` reports the missing grammar.
-    find: Callable[[SourceFile], Iterator[Finding]] = _find_nothing
+    find: Callable[[SourceFile], Iterator[RuleMatch]] = _find_nothing
     if has_grammar(rule.language):
-        find = _pattern_finder(rule) if rule.pattern else _finder(rule, *_compile(rule))
+        find = _pattern_finder(rule) if rule.pattern else _query_finder(rule, *_compile_query(rule))
     return TextRule(code=rule.id, severity=rule.severity, summary=rule.message, find=find, is_style=True)
 
 
-def _find_nothing(_file: SourceFile) -> Iterator[Finding]:
+def _find_nothing(_file: SourceFile) -> Iterator[RuleMatch]:
     return iter(())
 
 
-def _compile(rule: QueryRule) -> tuple[Query, str]:
+def _compile_query(rule: QueryRule) -> tuple[Query, str]:
     """Compile the query of a rule. Return it, and the name of the capture that it reports. Raises ValueError."""
     try:
-        query = Query(grammar(rule.language).language, rule.query)
+        query = Query(load_grammar(rule.language).language, rule.query)
     except QueryError as error:
         raise ValueError(f"the query of the rule {rule.id!r} is not valid for {rule.language}: {error}") from error
     names = [query.capture_name(index) for index in range(query.capture_count)]
     open_names = [name for name in names if not name.startswith("_")]
-    reported = _REPORT if _REPORT in names else open_names[0] if len(open_names) == 1 else None
+    reported = _REPORT_CAPTURE if _REPORT_CAPTURE in names else open_names[0] if len(open_names) == 1 else None
     if reported is None:
-        raise ValueError(f"the query of the rule {rule.id!r} must capture what to report as `@{_REPORT}`")
+        raise ValueError(f"the query of the rule {rule.id!r} must capture what to report as `@{_REPORT_CAPTURE}`")
     _check_message(rule, names, "query")
     return query, reported
 
 
 def _check_message(rule: QueryRule, names: Collection[str], noun: str) -> None:
-    for place in _PLACE.findall(rule.message):
+    for place in _MESSAGE_PLACEHOLDER.findall(rule.message):
         if place not in names:
             raise ValueError(f"the message of the rule {rule.id!r} uses `{place}`, which its {noun} does not capture")
 
 
-def _pattern_finder(rule: QueryRule) -> Callable[[SourceFile], Iterator[Finding]]:
+def _pattern_finder(rule: QueryRule) -> Callable[[SourceFile], Iterator[RuleMatch]]:
     try:
         finder = pattern_finder(rule.pattern, rule.language)
     except PatternError as error:
@@ -70,7 +70,7 @@ def _pattern_finder(rule: QueryRule) -> Callable[[SourceFile], Iterator[Finding]
     _check_message(rule, finder.names, "pattern")
     message = _format_message(rule)
 
-    def find(file: SourceFile) -> Iterator[Finding]:
+    def find(file: SourceFile) -> Iterator[RuleMatch]:
         if file.language != rule.language or not file.can_be_parsed or file.is_hopeless:
             return
         if not all(literal in file.utf8 for literal in finder.literals):
@@ -83,15 +83,15 @@ def _pattern_finder(rule: QueryRule) -> Callable[[SourceFile], Iterator[Finding]
     return find
 
 
-def _finder(rule: QueryRule, query: Query, reported: str) -> Callable[[SourceFile], Iterator[Finding]]:
+def _query_finder(rule: QueryRule, query: Query, reported: str) -> Callable[[SourceFile], Iterator[RuleMatch]]:
     message = _format_message(rule)
 
-    def find(file: SourceFile) -> Iterator[Finding]:
+    def find(file: SourceFile) -> Iterator[RuleMatch]:
         if file.language != rule.language or not file.can_be_parsed:
             return
-        findings: set[Finding] = set()
+        findings: set[RuleMatch] = set()
         for captures in file.matches(query):
-            text = message(lambda name, captures=captures: _text(file, captures.get(name, ())))  # type: ignore[misc]
+            text = message(lambda name, captures=captures: _nodes_text(file, captures.get(name, ())))  # type: ignore[misc]
             findings.update([(node.start_byte, node.end_byte, text) for node in captures.get(reported, ())])
         yield from sorted(findings)
 
@@ -104,7 +104,7 @@ def _format_message(rule: QueryRule) -> Callable[[Callable[[str], str]], str]:
     Its argument is a function that returns the text of a capture, given the name of the capture. The message is parsed
     only once, because a rule can have many matches.
     """
-    parts = _PLACE.split(rule.message)
+    parts = _MESSAGE_PLACEHOLDER.split(rule.message)
     words, names = parts[::2], parts[1::2]
 
     def message(capture_text: Callable[[str], str]) -> str:
@@ -116,7 +116,7 @@ def _format_message(rule: QueryRule) -> Callable[[Callable[[str], str]], str]:
     return message
 
 
-def _text(file: SourceFile, nodes: Sequence[Node]) -> str:
+def _nodes_text(file: SourceFile, nodes: Sequence[Node]) -> str:
     if not nodes:
         return ""
     node = nodes[0] if len(nodes) == 1 else min(nodes, key=lambda node: (node.start_byte, node.end_byte))

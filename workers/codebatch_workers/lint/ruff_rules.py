@@ -16,7 +16,7 @@ from collections.abc import Mapping
 
 from codebatch.model.record import Severity
 
-_CODES: Mapping[Severity, str] = {
+_CODES_BY_SEVERITY: Mapping[Severity, str] = {
     # The code cannot run, always raises, or is a vulnerability by itself.
     "error": """
         F406 F501 F502 F503 F505 F506 F507 F508 F509 F521 F524 F525 F631 F634 F722 F821 F822 F823
@@ -65,11 +65,13 @@ _CODES: Mapping[Severity, str] = {
     """,
 }
 
-SEVERITIES: Mapping[str, Severity] = {code: severity for severity, codes in _CODES.items() for code in codes.split()}
+SEVERITY_BY_CODE: Mapping[str, Severity] = {
+    code: severity for severity, codes in _CODES_BY_SEVERITY.items() for code in codes.split()
+}
 
 # Errors that Python's compiler finds, but its parser does not, such as `return` outside a function. The task `parse`
 # reports these errors, so lint does not.
-SYNTAX_RULES = frozenset(
+SYNTAX_CODES = frozenset(
     {
         *("F404", "F407", "F621", "F622", "F701", "F702", "F704", "F706", "F707"),
         *("PLE0115", "PLE0117", "PLE0118", "PLE1142", "PLE1700"),

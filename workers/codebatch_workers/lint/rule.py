@@ -10,7 +10,7 @@ from codebatch.model.record import Severity
 from codebatch_workers.syntax.source import SourceFile
 
 # Start offset, end offset, message.
-Finding = tuple[int, int, str]
+RuleMatch = tuple[int, int, str]
 
 
 class TextRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,7 +23,7 @@ class TextRule(msgspec.Struct, frozen=True, kw_only=True):
     code: str
     severity: Severity
     summary: str
-    find: Callable[[SourceFile], Iterator[Finding]]
+    find: Callable[[SourceFile], Iterator[RuleMatch]]
     needle: bytes = b""
     is_on: bool = True
     is_style: bool = False

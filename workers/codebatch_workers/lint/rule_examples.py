@@ -16,22 +16,22 @@ class RuleExample(NamedTuple):
     query: str = ""
 
 
-_JAVASCRIPT = RuleExample(
+_JAVASCRIPT_EXAMPLE = RuleExample(
     "console.log($$$)", "console.log is left in the code", "console.log(1);\n", "logger.log(1);\n"
 )
-_C = RuleExample(
+_C_EXAMPLE = RuleExample(
     "strcpy($TO, $FROM)",
     "strcpy to `{TO}` without a bound",
     "void f(char *a, char *b) { strcpy(a, b); }\n",
     "void f(char *a, char *b) { strncpy(a, b, 8); }\n",
 )
-_SHELL = RuleExample("eval $$$", "eval runs what it is given", 'eval "$1"\n', 'echo "$1"\n')
-_JSON = RuleExample('"debug": true', "debug is on", '{"debug": true}\n', '{"debug": false}\n')
+_SHELL_EXAMPLE = RuleExample("eval $$$", "eval runs what it is given", 'eval "$1"\n', 'echo "$1"\n')
+_JSON_EXAMPLE = RuleExample('"debug": true', "debug is on", '{"debug": true}\n', '{"debug": false}\n')
 
-_EXAMPLES: Mapping[str, RuleExample] = {
-    "bash": _SHELL,
-    "c": _C,
-    "cpp": _C,
+_EXAMPLE_BY_LANGUAGE: Mapping[str, RuleExample] = {
+    "bash": _SHELL_EXAMPLE,
+    "c": _C_EXAMPLE,
+    "cpp": _C_EXAMPLE,
     "csharp": RuleExample(
         "Console.WriteLine($$$)",
         "Console.WriteLine is left in the code",
@@ -53,9 +53,9 @@ _EXAMPLES: Mapping[str, RuleExample] = {
         "class C { void m() { System.out.println(1); } }\n",
         "class C { void m() { log.println(1); } }\n",
     ),
-    "javascript": _JAVASCRIPT,
-    "json": _JSON,
-    "jsonc": _JSON,
+    "javascript": _JAVASCRIPT_EXAMPLE,
+    "json": _JSON_EXAMPLE,
+    "jsonc": _JSON_EXAMPLE,
     "kotlin": RuleExample(
         "println($$$)", "println is left in the code", "fun f() { println(1) }\n", "fun f() { log(1) }\n"
     ),
@@ -73,13 +73,13 @@ _EXAMPLES: Mapping[str, RuleExample] = {
     "sql": RuleExample("DELETE FROM $T", "all of {T} is deleted", "DELETE FROM a;\n", "DELETE FROM a WHERE b = 1;\n"),
     "swift": RuleExample("print($$$)", "print is left in the code", "print(1)\n", "log(1)\n"),
     "toml": RuleExample("debug = true", "debug is on", "debug = true\n", "debug = false\n"),
-    "tsx": _JAVASCRIPT,
-    "typescript": _JAVASCRIPT,
+    "tsx": _JAVASCRIPT_EXAMPLE,
+    "typescript": _JAVASCRIPT_EXAMPLE,
     "yaml": RuleExample("debug: true", "debug is on", "debug: true\n", "debug: false\n"),
-    "zsh": _SHELL,
+    "zsh": _SHELL_EXAMPLE,
 }
 
 
 def rule_example(language: str) -> RuleExample:
     """Return the example for a language. The language must have a grammar."""
-    return _EXAMPLES[language]
+    return _EXAMPLE_BY_LANGUAGE[language]

@@ -76,7 +76,7 @@ class RuffSettings(_StrictTable, frozen=True, kw_only=True):
     config: Literal["pinned", "project"] = "pinned"
 
 
-class AllSettings(RuleSettings, frozen=True, kw_only=True):
+class LintSettings(RuleSettings, frozen=True, kw_only=True):
     """The settings in `[tasks.lint]`. config.py checks the rule codes in them."""
 
     paths: tuple[PathSettings, ...] = ()

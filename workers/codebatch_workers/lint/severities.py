@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from codebatch.model.record import NON_PRODUCTION_CLASSES, SEVERITIES, Diagnostic, FileClass, Severity
 from codebatch_workers.syntax.source import SourceFile
 
-_UNUSED = ("F401", "F841")
+_UNUSED_NAME_CODES = ("F401", "F841")
 """Rules about unused names. In files that developers do not edit, their findings are correct but harmless."""
-_WRITTEN_BY_OTHERS: frozenset[FileClass] = frozenset(("generated", "minified", "vendored"))
-_UNEDITED: frozenset[FileClass] = NON_PRODUCTION_CLASSES | {"migration"}
-_ON_PURPOSE: Mapping[str, frozenset[FileClass]] = {
+_CLASSES_NOT_WRITTEN_BY_HAND: frozenset[FileClass] = frozenset(("generated", "minified", "vendored"))
+_RARELY_EDITED_CLASSES: frozenset[FileClass] = NON_PRODUCTION_CLASSES | {"migration"}
+_CLASSES_WITH_INTENDED_FINDINGS: Mapping[str, frozenset[FileClass]] = {
     "private-key": frozenset(("test", "example", "documentation")),
     **dict.fromkeys(
         (
@@ -27,8 +27,8 @@ _ON_PURPOSE: Mapping[str, frozenset[FileClass]] = {
 For example, a syntax error in a test must be intended: the test would fail otherwise.
 """
 
-_FIRST_CELL = re.compile(r"from cell (\d+)")
-_AS = re.compile(r"\bas[ \t]+\Z")
+_FIRST_CELL_IN_MESSAGE = re.compile(r"from cell (\d+)")
+_AS_KEYWORD = re.compile(r"\bas[ \t]+\Z")
 
 
 def severity_in(file_class: FileClass, code: str, severity: Severity) -> Severity:
@@ -38,13 +38,13 @@ def severity_in(file_class: FileClass, code: str, severity: Severity) -> Severit
     with violations on purpose is a hint. Other severities are lowered by two steps in generated, minified and vendored
     code, and by one step in tests, examples, templates and documentation.
     """
-    if file_class == "fixture" or (file_class in _UNEDITED and code in _UNUSED):
+    if file_class == "fixture" or (file_class in _RARELY_EDITED_CLASSES and code in _UNUSED_NAME_CODES):
         return "hint"
     if file_class not in NON_PRODUCTION_CLASSES:
         return severity
-    if file_class in _ON_PURPOSE.get(code, ()):
+    if file_class in _CLASSES_WITH_INTENDED_FINDINGS.get(code, ()):
         return "hint"
-    return lower_severity(severity, 2 if file_class in _WRITTEN_BY_OTHERS else 1)
+    return lower_severity(severity, 2 if file_class in _CLASSES_NOT_WRITTEN_BY_HAND else 1)
 
 
 def lower_severity(severity: Severity, steps: int) -> Severity:
@@ -57,11 +57,11 @@ def is_downgraded_to_hint(file: SourceFile, finding: Diagnostic) -> bool:
 
     The severity of its rule does not matter.
     """
-    is_hint = _HINTS.get(finding.code)
+    is_hint = _HINT_PREDICATES.get(finding.code)
     return is_hint is not None and is_hint(file, finding)
 
 
-def _text(file: SourceFile, finding: Diagnostic) -> str:
+def _line_text(file: SourceFile, finding: Diagnostic) -> str:
     """Return the text of the line in which a finding begins."""
     start = file.line_starts[finding.line - 1]
     end = file.utf8.find(b"\n", start) % (len(file.utf8) + 1)
@@ -73,8 +73,8 @@ def _is_defined_in_another_cell(file: SourceFile, finding: Diagnostic) -> bool:
 
     Cells run in any order, so such a redefinition is intended.
     """
-    place = file.notebook.place(finding.line) if file.notebook is not None else None
-    first = _FIRST_CELL.search(finding.message)
+    place = file.notebook.cell_location(finding.line) if file.notebook is not None else None
+    first = _FIRST_CELL_IN_MESSAGE.search(finding.message)
     return place is not None and first is not None and int(first[1]) != place[0]
 
 
@@ -83,7 +83,7 @@ def _is_bound_by_as(file: SourceFile, finding: Diagnostic) -> bool:
 
     Without the name, the statement would still be needed.
     """
-    return _AS.search(_text(file, finding)[: finding.column - 1]) is not None
+    return _AS_KEYWORD.search(_line_text(file, finding)[: finding.column - 1]) is not None
 
 
 def _is_only_in_test(file: SourceFile, finding: Diagnostic) -> bool:
@@ -92,11 +92,13 @@ def _is_only_in_test(file: SourceFile, finding: Diagnostic) -> bool:
     The purpose of this line is to raise a NameError.
     """
     return (
-        file.file_class == "test" and finding.end_line == finding.line and _text(file, finding).strip().isidentifier()
+        file.file_class == "test"
+        and finding.end_line == finding.line
+        and _line_text(file, finding).strip().isidentifier()
     )
 
 
-_HINTS: Mapping[str, Callable[[SourceFile, Diagnostic], bool]] = {
+_HINT_PREDICATES: Mapping[str, Callable[[SourceFile, Diagnostic], bool]] = {
     "F811": _is_defined_in_another_cell,
     "F821": _is_only_in_test,
     "F841": _is_bound_by_as,

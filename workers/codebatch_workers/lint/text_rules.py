@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 
 from codebatch.model.record import Severity
-from codebatch_workers.lint.rule import Finding, TextRule
+from codebatch_workers.lint.rule import RuleMatch, TextRule
 from codebatch_workers.lint.settings import TodoPolicy
 from codebatch_workers.lint.unused import shadowed_names, unused_imports, unused_variables
 from codebatch_workers.syntax.language.languages import TEMPLATE_LANGUAGES, has_grammar
@@ -19,11 +19,11 @@ from codebatch_workers.syntax.source import SourceFile
 
 HUGE_LINE_BYTES_MIN = 10_000
 
-_BIDI = re.compile(rb"\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]")
+_BIDI_CONTROL = re.compile(rb"\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]")
 # Control characters that hardly occur in text. In random data, about every tenth byte is one of them.
-_CONTROL = re.compile(rb"[\x01-\x06\x0e-\x1a\x1c-\x1f]")
-_BYTES_A_CONTROL = 50
-_LOOKED_AT_BYTES = 8192
+_CONTROL_CHARACTER = re.compile(rb"[\x01-\x06\x0e-\x1a\x1c-\x1f]")
+_BYTES_PER_CONTROL_MIN = 50
+_EXAMINED_BYTES_MAX = 8192
 # The header of a private key. A line end must follow, or the escape sequence of one in a string literal. After this,
 # base64 or a second header must follow.
 _PRIVATE_KEY = re.compile(
@@ -36,21 +36,21 @@ _KEY_CHARACTERS_MIN = 60
 _KEY_DIFFERENT_MIN = 10
 _KEY_BYTES_MAX = 32_768
 _KEY_PART = re.compile(rb"[A-Za-z0-9+/=]{16,}")
-_TRAILING = re.compile(rb"[ \t]+(?=\r?(?:\n|\Z))")
+_TRAILING_BLANKS = re.compile(rb"[ \t]+(?=\r?(?:\n|\Z))")
 _LINE_END = re.compile(rb"\r?\n")
-_INDENT_BOTH = re.compile(rb"^(?: +\t|\t+ +\t)[ \t]*", re.MULTILINE)
+_MIXED_INDENT = re.compile(rb"^(?: +\t|\t+ +\t)[ \t]*", re.MULTILINE)
 
 # Languages whose text may run from right to left.
-_PROSE = TEMPLATE_LANGUAGES | {
+_LANGUAGES_OF_TEXT = TEMPLATE_LANGUAGES | {
     "csv", "gettext", "html", "json", "markdown", "properties", "rst", "svg", "text", "tsv", "xml", "yaml"
 }  # fmt: skip
 # _REPLACEMENT finds bytes that could not be decoded. In the languages of _STRICT, even comments must be valid UTF-8.
-_REPLACEMENT = re.compile("\N{REPLACEMENT CHARACTER}".encode())
-_STRICT = frozenset({"go", "python", "rust", "toml", "yaml"})
-_CHARSET = re.compile(rb"charset\s*=\s*[\"']?([\w.-]+)", re.IGNORECASE)
+_REPLACEMENT_CHARACTER = re.compile("\N{REPLACEMENT CHARACTER}".encode())
+_UTF8_LANGUAGES = frozenset({"go", "python", "rust", "toml", "yaml"})
+_CHARSET_DECLARATION = re.compile(rb"charset\s*=\s*[\"']?([\w.-]+)", re.IGNORECASE)
 
 
-def _merge_conflict(file: SourceFile) -> Iterator[Finding]:
+def _merge_conflict(file: SourceFile) -> Iterator[RuleMatch]:
     utf8 = file.utf8
     position = 0
     while True:
@@ -65,17 +65,17 @@ def _merge_conflict(file: SourceFile) -> Iterator[Finding]:
             yield start, start + 7, "merge conflict left in the file"
 
 
-def _invalid_encoding(file: SourceFile) -> Iterator[Finding]:
+def _invalid_encoding(file: SourceFile) -> Iterator[RuleMatch]:
     """Yield a finding if a file has bytes that are invalid in its encoding.
 
     A file in a language without a grammar has no such finding. Its encoding may be known to its readers, or declared in
     the file.
     """
-    if not file.encoding_problem or not _is_parsed(file) or _is_likely_binary(file.content):
+    if not file.encoding_problem or not _is_decoded_by_parser(file) or _is_likely_binary(file.content):
         return
-    if file.language not in _STRICT and _has_errors_only_in_comments(file):
+    if file.language not in _UTF8_LANGUAGES and _has_errors_only_in_comments(file):
         return
-    declared = _CHARSET.search(file.content, 0, _LOOKED_AT_BYTES) if file.language == "html" else None
+    declared = _CHARSET_DECLARATION.search(file.content, 0, _EXAMINED_BYTES_MAX) if file.language == "html" else None
     if declared is None or declared[1].lower() in (b"utf-8", b"utf8"):
         yield 0, 0, file.encoding_problem
 
@@ -83,33 +83,33 @@ def _invalid_encoding(file: SourceFile) -> Iterator[Finding]:
 def _has_errors_only_in_comments(file: SourceFile) -> bool:
     comments = file.captures.get("comment", ())
     starts = [node.start_byte for node in comments]
-    for match in _REPLACEMENT.finditer(file.utf8):
+    for match in _REPLACEMENT_CHARACTER.finditer(file.utf8):
         before = bisect_right(starts, match.start()) - 1
         if before < 0 or comments[before].end_byte <= match.start():
             return False
     return bool(comments)
 
 
-def _is_parsed(file: SourceFile) -> bool:
+def _is_decoded_by_parser(file: SourceFile) -> bool:
     return file.language != "markdown" and has_grammar(file.language)
 
 
 def _is_likely_binary(content: bytes) -> bool:
     """Return whether content with invalid bytes is probably binary data, because it has many control characters."""
-    looked_at = content[:_LOOKED_AT_BYTES]
-    return len(_CONTROL.findall(looked_at)) * _BYTES_A_CONTROL > len(looked_at)
+    looked_at = content[:_EXAMINED_BYTES_MAX]
+    return len(_CONTROL_CHARACTER.findall(looked_at)) * _BYTES_PER_CONTROL_MIN > len(looked_at)
 
 
-def _nul_character(file: SourceFile) -> Iterator[Finding]:
-    if _is_parsed(file):
+def _nul_character(file: SourceFile) -> Iterator[RuleMatch]:
+    if _is_decoded_by_parser(file):
         offset = file.utf8.index(b"\0")
         yield offset, offset + 1, "NUL character in a text file"
 
 
-def _bidi_control(file: SourceFile) -> Iterator[Finding]:
-    if file.language in _PROSE or file.file_class == "minified":
+def _bidi_control(file: SourceFile) -> Iterator[RuleMatch]:
+    if file.language in _LANGUAGES_OF_TEXT or file.file_class == "minified":
         return
-    for match in _BIDI.finditer(file.utf8):
+    for match in _BIDI_CONTROL.finditer(file.utf8):
         code_point = ord(match[0].decode("utf-8"))
         yield (
             match.start(),
@@ -118,14 +118,14 @@ def _bidi_control(file: SourceFile) -> Iterator[Finding]:
         )
 
 
-def _private_key(file: SourceFile) -> Iterator[Finding]:
-    first, *more = [*(match for match in _PRIVATE_KEY.finditer(file.utf8) if _is_key(file.utf8, match)), None]
+def _private_key(file: SourceFile) -> Iterator[RuleMatch]:
+    first, *more = [*(match for match in _PRIVATE_KEY.finditer(file.utf8) if _is_private_key(file.utf8, match)), None]
     if first is not None:
         count = f"{len(more)} private keys in this file, the first" if len(more) > 1 else "private key in the project"
         yield first.start(), first.start() + first[0].index(b"-----", 5) + 5, count
 
 
-def _is_key(utf8: bytes, head: re.Match[bytes]) -> bool:
+def _is_private_key(utf8: bytes, head: re.Match[bytes]) -> bool:
     """Return whether the text after the header of a private key is long and varied enough for a real key.
 
     Examples in documentation are shorter.
@@ -136,7 +136,7 @@ def _is_key(utf8: bytes, head: re.Match[bytes]) -> bool:
     return end >= 0 and len(body) >= _KEY_CHARACTERS_MIN and len(set(body)) >= _KEY_DIFFERENT_MIN
 
 
-def _mixed_line_endings(file: SourceFile) -> Iterator[Finding]:
+def _mixed_line_endings(file: SourceFile) -> Iterator[RuleMatch]:
     utf8 = file.utf8
     crlf = utf8.count(b"\r\n")
     if crlf and crlf != utf8.count(b"\n"):
@@ -147,7 +147,7 @@ def _mixed_line_endings(file: SourceFile) -> Iterator[Finding]:
         yield other.start(), other.start(), f"line ends with {actual}, but the first line of the file with {expected}"
 
 
-def _lone_carriage_return(file: SourceFile) -> Iterator[Finding]:
+def _lone_carriage_return(file: SourceFile) -> Iterator[RuleMatch]:
     utf8 = file.utf8
     if utf8.count(b"\r") != utf8.count(b"\r\n"):
         match = re.search(rb"\r(?!\n)", utf8)
@@ -155,45 +155,45 @@ def _lone_carriage_return(file: SourceFile) -> Iterator[Finding]:
         yield match.start(), match.start() + 1, "carriage return without a line feed"
 
 
-def _shebang_not_executable(file: SourceFile) -> Iterator[Finding]:
+def _shebang_not_executable(file: SourceFile) -> Iterator[RuleMatch]:
     if not file.executable and file.utf8.startswith(b"#!/"):
         end = file.utf8.find(b"\n")
         yield 0, end if end >= 0 else len(file.utf8), "script with an interpreter line is not executable"
 
 
-def _byte_order_mark(file: SourceFile) -> Iterator[Finding]:
+def _byte_order_mark(file: SourceFile) -> Iterator[RuleMatch]:
     if file.content.startswith(b"\xef\xbb\xbf"):
         yield 0, 0, "byte order mark in a UTF-8 file"
 
 
-def _huge_line(file: SourceFile) -> Iterator[Finding]:
+def _huge_line(file: SourceFile) -> Iterator[RuleMatch]:
     starts = [*file.line_starts, len(file.utf8) + 1]
     for start, after in pairwise(starts):
         if after - start > HUGE_LINE_BYTES_MIN:
             yield start, after - 1, f"line of {after - start - 1} bytes"
 
 
-def _missing_final_newline(file: SourceFile) -> Iterator[Finding]:
+def _missing_final_newline(file: SourceFile) -> Iterator[RuleMatch]:
     if not file.utf8.endswith(b"\n"):
         yield len(file.utf8), len(file.utf8), "no newline at end of file"
 
 
-def _trailing_whitespace(file: SourceFile) -> Iterator[Finding]:
-    for match in _TRAILING.finditer(file.utf8):
+def _trailing_whitespace(file: SourceFile) -> Iterator[RuleMatch]:
+    for match in _TRAILING_BLANKS.finditer(file.utf8):
         yield match.start(), match.end(), "trailing whitespace"
 
 
-def _mixed_indentation(file: SourceFile) -> Iterator[Finding]:
-    for match in _INDENT_BOTH.finditer(file.utf8):
+def _mixed_indentation(file: SourceFile) -> Iterator[RuleMatch]:
+    for match in _MIXED_INDENT.finditer(file.utf8):
         yield match.start(), match.end(), "spaces before tabs in the indentation"
 
 
-def todo_finder(policy: TodoPolicy) -> Callable[[SourceFile], Iterator[Finding]]:
+def todo_finder(policy: TodoPolicy) -> Callable[[SourceFile], Iterator[RuleMatch]]:
     """Return a function that finds the words of `policy` in comments, except for occurrences that `policy` allows."""
     words = re.compile(rb"\b(?:%s)\b" % b"|".join(re.escape(word.encode()) for word in policy.words))
     allow = re.compile(policy.allow.encode()) if policy.allow else None
 
-    def find(file: SourceFile) -> Iterator[Finding]:
+    def find(file: SourceFile) -> Iterator[RuleMatch]:
         for node in file.captures.get("comment", ()):
             for match in words.finditer(file.utf8, node.start_byte, node.end_byte):
                 if allow is None or not allow.match(file.utf8, match.start(), node.end_byte):
@@ -206,7 +206,7 @@ def _off_by_default(
     code: str,
     severity: Severity,
     summary: str,
-    find: Callable[[SourceFile], Iterator[Finding]],
+    find: Callable[[SourceFile], Iterator[RuleMatch]],
 ) -> TextRule:
     """Return a style rule that is off by default."""
     return TextRule(code=code, severity=severity, summary=summary, find=find, is_on=False, is_style=True)

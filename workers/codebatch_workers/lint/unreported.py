@@ -14,20 +14,24 @@ from tempfile import TemporaryDirectory
 from typing import Literal, NamedTuple
 
 from codebatch.model.record import Diagnostic
-from codebatch_workers.lint.python.false_positives import is_doubtful, is_doubtful_by_file, is_marked
-from codebatch_workers.lint.python.ruff import SYNTAX_ERROR, Ruff, is_for_ruff
-from codebatch_workers.lint.python.ruff_project import ProjectRuff
+from codebatch_workers.lint.python.false_positives import (
+    has_suppression_comment,
+    is_doubtful_by_file,
+    is_doubtful_finding,
+)
+from codebatch_workers.lint.python.ruff import SYNTAX_ERROR_CODE, RuffRunner, is_for_ruff
+from codebatch_workers.lint.python.ruff_project import ProjectRuffRunner
 from codebatch_workers.lint.rule import TextRule
-from codebatch_workers.lint.settings import AllSettings
+from codebatch_workers.lint.settings import LintSettings
 from codebatch_workers.syntax.source import SourceFile
 
-_NUMBER = re.compile(r"\d+")
+_NUMBER_IN_MESSAGE = re.compile(r"\d+")
 
 # Rules whose findings lint can leave out because of code elsewhere in the file, or because the file has too many of
 # them. For other rules, only the lines of a finding decide whether it is left out.
-_DOUBTED = frozenset({"B015", "B018", "F401", "F405", "F821"})
+_CODES_OF_WHOLE_FILE = frozenset({"B015", "B018", "F401", "F405", "F821"})
 
-Why = Literal["suppressed", "unknown", ""]
+UnreportedCause = Literal["suppressed", "unknown", ""]
 """The reason why lint does not report a finding.
 
 - `suppressed`: a comment suppresses the finding
@@ -47,15 +51,15 @@ class UnreportedFinding(NamedTuple):
     code: str
     message: str
 
-    def is_same_as(self, line: int, message: str) -> bool:
+    def is_at(self, line: int, message: str) -> bool:
         """Return whether another finding of the same rule equals this one: it has the same line and message."""
-        return self.line == line and _NUMBER.sub("#", message) == _NUMBER.sub("#", self.message)
+        return self.line == line and _NUMBER_IN_MESSAGE.sub("#", message) == _NUMBER_IN_MESSAGE.sub("#", self.message)
 
 
 class UnreportedQuery(NamedTuple):
     """Findings that a batch lacks, all in one file, and this file.
 
-    `is_marked` is true if the file may have suppression comments or a syntax error.
+    `has_suppression_comment` is true if the file may have suppression comments or a syntax error.
     """
 
     file: SourceFile
@@ -74,34 +78,34 @@ class UnreportedQuery(NamedTuple):
 
 
 def unreported_reason(
-    config: AllSettings, rules: Mapping[str, TextRule], queries: Sequence[UnreportedQuery]
-) -> Iterator[list[Why]]:
+    config: LintSettings, rules: Mapping[str, TextRule], queries: Sequence[UnreportedQuery]
+) -> Iterator[list[UnreportedCause]]:
     """Yield for each query a list of reasons, one for each finding of the query. Raises RuffError or OSError."""
     is_project = config.ruff.config == "project"
-    for_ruff = [query for query in queries if query.needs_ruff(frozenset() if is_project else _DOUBTED)]
+    for_ruff = [query for query in queries if query.needs_ruff(frozenset() if is_project else _CODES_OF_WHOLE_FILE)]
     codes = {finding.code for query in for_ruff for finding in query.expected if finding.tool == "ruff"}
     with TemporaryDirectory() as scratch:
-        without_suppression, after_suppression = _RuffAnswers(), _RuffAnswers()
+        without_suppression, after_suppression = _RuffFindings(), _RuffFindings()
         for answers, respects_noqa in ((without_suppression, False), (after_suppression, True)):
             files = [query.file for query in for_ruff if not respects_noqa or without_suppression.has_any(query)]
             if files:
                 ruff = (
-                    ProjectRuff(Path(scratch), respects_noqa=respects_noqa)
+                    ProjectRuffRunner(Path(scratch), respects_noqa=respects_noqa)
                     if is_project
-                    else Ruff(codes, Path(scratch), respects_noqa=respects_noqa)
+                    else RuffRunner(codes, Path(scratch), respects_noqa=respects_noqa)
                 )
                 answers.update(zip(files, ruff.check(files), strict=True))
     for query in queries:
         text_rules = _TextRuleFindings(query.file, rules)
         yield [
-            _why_not_by_ruff(query.file, finding, without_suppression, after_suppression, is_project=is_project)
+            _ruff_unreported_cause(query.file, finding, without_suppression, after_suppression, is_project=is_project)
             if finding.tool == "ruff"
             else text_rules.unreported_reason(finding)
             for finding in query.expected
         ]
 
 
-class _RuffAnswers(dict[SourceFile, list[Diagnostic]]):
+class _RuffFindings(dict[SourceFile, list[Diagnostic]]):
     """The findings of ruff, by file."""
 
     def matching(self, file: SourceFile, expected: UnreportedFinding) -> list[Diagnostic]:
@@ -109,23 +113,23 @@ class _RuffAnswers(dict[SourceFile, list[Diagnostic]]):
         return [
             finding
             for finding in all_findings
-            if finding.code == expected.code and expected.is_same_as(finding.line, finding.message)
+            if finding.code == expected.code and expected.is_at(finding.line, finding.message)
         ]
 
     def has_any(self, query: UnreportedQuery) -> bool:
         return any(self.matching(query.file, finding) for finding in query.expected)
 
 
-def _why_not_by_ruff(
+def _ruff_unreported_cause(
     file: SourceFile,
     expected: UnreportedFinding,
-    without_suppression: _RuffAnswers,
-    after_suppression: _RuffAnswers,
+    without_suppression: _RuffFindings,
+    after_suppression: _RuffFindings,
     *,
     is_project: bool,
-) -> Why:
+) -> UnreportedCause:
     findings = without_suppression.matching(file, expected)
-    is_broken = any(finding.code == SYNTAX_ERROR for finding in without_suppression.get(file, ()))
+    is_broken = any(finding.code == SYNTAX_ERROR_CODE for finding in without_suppression.get(file, ()))
     if is_broken and not (is_project and findings):
         return "unknown"
     if not findings:
@@ -134,10 +138,10 @@ def _why_not_by_ruff(
         return "suppressed"
     if is_project:
         return "unknown"
-    if all(is_marked(file, finding) for finding in findings):
+    if all(has_suppression_comment(file, finding) for finding in findings):
         return "suppressed"
     is_only_doubtful = all(
-        is_doubtful(file, finding) and not is_doubtful_by_file(file, finding) for finding in findings
+        is_doubtful_finding(file, finding) and not is_doubtful_by_file(file, finding) for finding in findings
     )
     return "" if is_only_doubtful else "unknown"
 
@@ -150,13 +154,13 @@ class _TextRuleFindings:
         self._rules = rules
         self._messages_by_line: dict[str, dict[int, list[str]]] = {}
 
-    def unreported_reason(self, finding: UnreportedFinding) -> Why:
+    def unreported_reason(self, finding: UnreportedFinding) -> UnreportedCause:
         if finding.code not in self._messages_by_line:
-            self._messages_by_line[finding.code] = self._find(self._rules.get(finding.code))
+            self._messages_by_line[finding.code] = self._find_messages(self._rules.get(finding.code))
         messages = self._messages_by_line[finding.code].get(finding.line, ())
-        return "unknown" if any(finding.is_same_as(finding.line, message) for message in messages) else ""
+        return "unknown" if any(finding.is_at(finding.line, message) for message in messages) else ""
 
-    def _find(self, rule: TextRule | None) -> dict[int, list[str]]:
+    def _find_messages(self, rule: TextRule | None) -> dict[int, list[str]]:
         """Return the messages of a rule's findings in the file, by line. Without a rule, return an empty mapping."""
         messages: dict[int, list[str]] = defaultdict(list)
         file = self._file

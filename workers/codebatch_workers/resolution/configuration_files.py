@@ -7,36 +7,38 @@ from collections.abc import Hashable
 
 # Larger files are treated as missing.
 DOCUMENT_BYTES_MAX = 16 * 1024 * 1024
-RUST = ".rs"
+RUST_ENDING = ".rs"
 
-_SUFFIXES = (".json", ".jsonc", ".toml", ".cfg", "/setup.py", "/go.mod", "/go.work")
-_PREFIXES = ("tsconfig.", "jsconfig.")
-_MODULE = re.compile(r"\bmod\s+(?:r#)?(\w+)\s*;")
+_CONFIGURATION_SUFFIXES = (".json", ".jsonc", ".toml", ".cfg", "/setup.py", "/go.mod", "/go.work")
+_CONFIGURATION_PREFIXES = ("tsconfig.", "jsconfig.")
+_MODULE_DECLARATION = re.compile(r"\bmod\s+(?:r#)?(\w+)\s*;")
 
 
-def is_decisive(path: str) -> bool:
+def is_configuration_file(path: str) -> bool:
     """Return whether the content of a file affects how imports resolve.
 
     This is true of configuration files. It is also true of Rust source, because it declares modules.
     """
-    return f"/{path}".endswith((*_SUFFIXES, RUST)) or path.rpartition("/")[2].startswith(_PREFIXES)
+    return f"/{path}".endswith((*_CONFIGURATION_SUFFIXES, RUST_ENDING)) or path.rpartition("/")[2].startswith(
+        _CONFIGURATION_PREFIXES
+    )
 
 
 def declared_modules(text: str) -> frozenset[str]:
     """Return the modules that Rust source declares with `mod name;`."""
-    return frozenset(_MODULE.findall(text))
+    return frozenset(_MODULE_DECLARATION.findall(text))
 
 
-def decisive_part(path: str, content: bytes) -> Hashable:
+def relevant_part(path: str, content: bytes) -> Hashable:
     """Return the part of a file's content that affects how imports resolve, or None if there is none.
 
     If two contents have equal parts, imports resolve in the same way with either content.
     """
-    if not is_decisive(path) or len(content) > DOCUMENT_BYTES_MAX:
+    if not is_configuration_file(path) or len(content) > DOCUMENT_BYTES_MAX:
         return None
-    return declared_modules(decoded(content)) if path.endswith(RUST) else content
+    return declared_modules(decode_text(content)) if path.endswith(RUST_ENDING) else content
 
 
-def decoded(content: bytes) -> str:
+def decode_text(content: bytes) -> str:
     """Return the text of a file, decoded from UTF-8, with LF line ends."""
     return content.decode("utf-8-sig", "replace").replace("\r\n", "\n")

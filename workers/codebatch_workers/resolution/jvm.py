@@ -18,21 +18,21 @@ from functools import cached_property, lru_cache
 import msgspec
 
 from codebatch_workers.resolution.tree import (
-    EXTERNAL,
-    FITS_MAX,
+    EXTERNAL_IMPORT,
+    FITTING_FILES_MAX,
     PathTree,
-    Resolved,
-    fitting,
+    ResolvedImport,
+    fitting_import,
     is_secondary,
-    nearest,
-    parent,
+    nearest_paths,
+    parent_directory,
 )
 
-_TARGETS_KEPT = 65_536
-_PLATFORM = frozenset({"java", "javax", "jdk", "sun"})
-_BELOW_SOURCE_SET = re.compile(r"((?:.*/|)src/([^/]+)/(?:java|kotlin|scala))(?:/|\Z)")
-_TEST_SET = re.compile(r"(?i)test|\A(?:it|jmh)\Z")
-_SOURCE_SET = re.compile(r"(.*/|)src/[^/]+/(?:java|kotlin|scala)\Z")
+_CACHED_TARGETS_MAX = 65_536
+_PLATFORM_PACKAGES = frozenset({"java", "javax", "jdk", "sun"})
+_FILE_IN_SOURCE_SET = re.compile(r"((?:.*/|)src/([^/]+)/(?:java|kotlin|scala))(?:/|\Z)")
+_TEST_SOURCE_SET = re.compile(r"(?i)test|\A(?:it|jmh)\Z")
+_SOURCE_SET_DIRECTORY = re.compile(r"(.*/|)src/[^/]+/(?:java|kotlin|scala)\Z")
 
 
 class JvmDefinitions(msgspec.Struct, frozen=True):
@@ -67,33 +67,33 @@ class JvmImports:
         self._tree = tree
         self._endings = tuple(endings)
         self._definitions = definitions
-        self._find = lru_cache(_TARGETS_KEPT)(self._search)
+        self._cached_matches = lru_cache(_CACHED_TARGETS_MAX)(self._find_matches)
 
-    def resolve(self, path: str, target: str) -> Resolved:
+    def resolve(self, path: str, target: str) -> ResolvedImport:
         """Resolve `target`, an import in the file `path`.
 
         If `target` ends with a star, it resolves to all files of a package.
         """
         defined = self._defining_files(path, target)
         if defined:
-            return self._nearest_definitions(path, defined, is_package=_is_star(target))
-        match = self._find(target)
-        if not match.roots or len(match.roots) > FITS_MAX:
-            return EXTERNAL
+            return self._nearest_definitions(path, defined, is_package=_is_star_import(target))
+        match = self._cached_matches(target)
+        if not match.roots or len(match.roots) > FITTING_FILES_MAX:
+            return EXTERNAL_IMPORT
         usable = {
             root: files
             for root, files_of_root in match.roots.items()
-            if (files := tuple(_reachable(path, files_of_root)))
+            if (files := tuple(_usable_files(path, files_of_root)))
         }
-        resolved = self._resolve_in_roots(parent(path), usable, target.partition(".")[0])
-        return Resolved("name", resolved.paths) if match.is_guess and resolved.paths else resolved
+        resolved = self._resolve_in_roots(parent_directory(path), usable, target.partition(".")[0])
+        return ResolvedImport("name", resolved.paths) if match.is_guess and resolved.paths else resolved
 
-    def _search(self, target: str) -> _NameMatch:
+    def _find_matches(self, target: str) -> _NameMatch:
         parts = target.split(".")
         is_star = parts[-1] in ("*", "_")
         if is_star:
             parts.pop()
-            package = self._package(parts)
+            package = self._package_files(parts)
             if package:
                 return _NameMatch(package)
         # A nested class or a static member is in the file of its outermost class.
@@ -101,7 +101,7 @@ class JvmImports:
             suffix, package_name = "/".join(parts[:count]), ".".join(parts[: count - 1])
             roots: dict[str, tuple[str, ...]] = {}
             for ending in self._endings:
-                for file in self._tree.ending_with(suffix + ending):
+                for file in self._tree.files_ending_with(suffix + ending):
                     known = self._definitions.get(file)
                     if known is not None and known.package not in ("", package_name):
                         continue
@@ -111,9 +111,9 @@ class JvmImports:
                 return _NameMatch(roots)
         if is_star or self._endings[0] == ".java":
             return _NameMatch({})
-        return _NameMatch(self._package(parts[:-1]), is_guess=True)
+        return _NameMatch(self._package_files(parts[:-1]), is_guess=True)
 
-    def _package(self, parts: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    def _package_files(self, parts: Sequence[str]) -> dict[str, tuple[str, ...]]:
         suffix = "/".join(parts)
         roots = {}
         for place in self._tree.directories_ending_with(suffix) if suffix else ():
@@ -124,7 +124,7 @@ class JvmImports:
                 roots[place[: len(place) - len(suffix)].rstrip("/")] = files
         return roots
 
-    def _resolve_in_roots(self, directory: str, roots: Mapping[str, tuple[str, ...]], first: str) -> Resolved:
+    def _resolve_in_roots(self, directory: str, roots: Mapping[str, tuple[str, ...]], first: str) -> ResolvedImport:
         """Resolve a name to files below one of the source roots `roots`, for an importing file in `directory`.
 
         These are tried in order: the root that contains the importing file, the main source root of its module, the
@@ -132,16 +132,16 @@ class JvmImports:
         """
         own_roots = [root for root in roots if root == directory or directory.startswith(f"{root}/" if root else "")]
         if own_roots:
-            return Resolved("exact", tuple(sorted(roots[max(own_roots, key=len)])))
-        if first in _PLATFORM:
-            return EXTERNAL
+            return ResolvedImport("exact", tuple(sorted(roots[max(own_roots, key=len)])))
+        if first in _PLATFORM_PACKAGES:
+            return EXTERNAL_IMPORT
         sibling_roots = [root for root in roots if _is_same_module(directory, root)]
         if len(sibling_roots) == 1:
-            return Resolved("exact", tuple(sorted(roots[sibling_roots[0]])))
-        chosen = nearest(directory, sorted(roots))
+            return ResolvedImport("exact", tuple(sorted(roots[sibling_roots[0]])))
+        chosen = nearest_paths(directory, sorted(roots))
         if len(chosen) == 1:
-            return Resolved("file", tuple(sorted(roots[chosen[0]])))
-        return fitting(file for root in chosen for file in roots[root])
+            return ResolvedImport("file", tuple(sorted(roots[chosen[0]])))
+        return fitting_import(file for root in chosen for file in roots[root])
 
     # -- By definitions ------------------------------------------------------------------------------------------------
 
@@ -176,7 +176,7 @@ class JvmImports:
             # In Scala, imports can be relative to an enclosing package.
             parts = own_definitions.package.split(".")
             prefixes = [f"{'.'.join(parts[:count])}." for count in range(len(parts), 0, -1)] + prefixes
-        is_star = _is_star(target)
+        is_star = _is_star_import(target)
         names = target.split(".")[: -1 if is_star else None]
         for prefix in prefixes:
             if is_star and (files := self._by_name.get(f"{prefix}{'.'.join(names)}.*")):
@@ -186,30 +186,30 @@ class JvmImports:
                     return files
         return ()
 
-    def _nearest_definitions(self, path: str, files: Sequence[str], *, is_package: bool) -> Resolved:
+    def _nearest_definitions(self, path: str, files: Sequence[str], *, is_package: bool) -> ResolvedImport:
         """Choose among `files`, all of which define the imported name.
 
         The first of these groups with files is chosen: files below the source root of `path`, other files of its
         module, the nearest files. If `is_package` is set, the name is a package, which several source roots of a module
         can contain. Then all files of the module are chosen first.
         """
-        own_root = self._root(path)
-        candidates = _reachable(path, files)
+        own_root = self._source_root(path)
+        candidates = _usable_files(path, files)
         if not candidates:
-            return EXTERNAL
-        of_root = [file for file in candidates if self._root(file) == own_root]
-        if not of_root and self._definitions[candidates[0]].package.partition(".")[0] in _PLATFORM:
-            return EXTERNAL
-        of_module = [file for file in candidates if _is_same_module(parent(path), self._root(file))]
+            return EXTERNAL_IMPORT
+        of_root = [file for file in candidates if self._source_root(file) == own_root]
+        if not of_root and self._definitions[candidates[0]].package.partition(".")[0] in _PLATFORM_PACKAGES:
+            return EXTERNAL_IMPORT
+        of_module = [file for file in candidates if _is_same_module(parent_directory(path), self._source_root(file))]
         chosen = (of_module if is_package else []) or of_root or of_module or candidates
-        if of_root or of_module or len({self._root(file) for file in candidates}) == 1:
-            return Resolved("exact", tuple(sorted(chosen)))
-        return fitting(nearest(parent(path), chosen))
+        if of_root or of_module or len({self._source_root(file) for file in candidates}) == 1:
+            return ResolvedImport("exact", tuple(sorted(chosen)))
+        return fitting_import(nearest_paths(parent_directory(path), chosen))
 
-    def _root(self, path: str) -> str:
+    def _source_root(self, path: str) -> str:
         """Return the source root of a file. If its directory does not end with its package, return the directory."""
-        directory = parent(path)
-        source_set = _BELOW_SOURCE_SET.match(directory)
+        directory = parent_directory(path)
+        source_set = _FILE_IN_SOURCE_SET.match(directory)
         if source_set is not None:
             return source_set[1]
         known = self._definitions.get(path)
@@ -217,25 +217,25 @@ class JvmImports:
         return f"/{directory}".removesuffix(f"/{package}").lstrip("/") if package else directory
 
 
-def _is_star(target: str) -> bool:
+def _is_star_import(target: str) -> bool:
     return target.endswith((".*", "._"))
 
 
-def _reachable(path: str, files: Iterable[str]) -> list[str]:
+def _usable_files(path: str, files: Iterable[str]) -> list[str]:
     """Return those of `files` that code in `path` can use. Main sources cannot use tests."""
-    return list(files) if _is_test(path) else [file for file in files if not _is_test(file)]
+    return list(files) if _is_test_file(path) else [file for file in files if not _is_test_file(file)]
 
 
-def _is_test(path: str) -> bool:
+def _is_test_file(path: str) -> bool:
     """Return whether a file belongs to tests.
 
     If the file is in a source set, the set's name decides, otherwise its path.
     """
-    source_set = _BELOW_SOURCE_SET.match(parent(path))
-    return is_secondary(path) if source_set is None else _TEST_SET.search(source_set[2]) is not None
+    source_set = _FILE_IN_SOURCE_SET.match(parent_directory(path))
+    return is_secondary(path) if source_set is None else _TEST_SOURCE_SET.search(source_set[2]) is not None
 
 
 def _is_same_module(directory: str, root: str) -> bool:
     """Return whether the source root `root` belongs to the same module as `directory`."""
-    match = _SOURCE_SET.match(root)
+    match = _SOURCE_SET_DIRECTORY.match(root)
     return match is not None and directory.startswith(f"{match[1]}src/")

@@ -8,16 +8,16 @@ from functools import cached_property
 
 import msgspec
 
-from codebatch_workers.resolution.documents import Document, mapping, read_json, string, strings
-from codebatch_workers.resolution.tree import PathTree, ancestors, join, parent, relative_to
-from codebatch_workers.resolution.tsconfig import best_match, bounded
+from codebatch_workers.resolution.documents import JsonObject, as_mapping, as_nonempty_string, as_strings, read_json
+from codebatch_workers.resolution.tree import PathTree, iter_ancestors, join_path, parent_directory, relative_to
+from codebatch_workers.resolution.tsconfig import best_match, limit_starred
 
-PACKAGE = "package.json"
+PACKAGE_FILE = "package.json"
 _PACKAGES_MAX = 20_000
-_CONDITIONS_DEPTH_MAX = 16
-_TARGETS_MAX = 64
-_DEPENDENCIES = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
-_LOCAL = ("workspace:", "file:", "link:", "portal:")
+_EXPORT_DEPTH_MAX = 16
+_EXPORT_TARGETS_MAX = 64
+_DEPENDENCY_SECTIONS = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
+_LOCAL_VERSION_PREFIXES = ("workspace:", "file:", "link:", "portal:")
 _MAIN_FIELDS = {True: ("types", "typings", "main", "module", "source"), False: ("main", "module", "source", "types")}
 
 
@@ -25,32 +25,32 @@ class NpmPackage(msgspec.Struct, frozen=True):
     """A directory with a package.json, and the content of this file."""
 
     directory: str
-    document: Document
+    document: JsonObject
 
     @property
     def name(self) -> str:
         """The name of the package, or an empty text."""
-        return string(self.document.get("name")) or ""
+        return as_nonempty_string(self.document.get("name")) or ""
 
-    def targets(self, subpath: str, *, is_typed: bool) -> list[str]:
+    def export_targets(self, subpath: str, *, is_typed: bool) -> list[str]:
         """Return the paths in the tree that an import of `subpath` from this package can mean, most likely first.
 
         An empty subpath means the package itself. If `is_typed` is set, files with type declarations are more likely.
         """
         exports = self.document.get("exports")
         if exports is not None:
-            return self._in_package(self._exported(exports, f"./{subpath}" if subpath else "."))
+            return self._in_package(self._exported_targets(exports, f"./{subpath}" if subpath else "."))
         if subpath:
             return self._in_package([subpath])
-        fields = (string(self.document.get(field)) for field in _MAIN_FIELDS[is_typed])
+        fields = (as_nonempty_string(self.document.get(field)) for field in _MAIN_FIELDS[is_typed])
         return self._in_package([target for target in fields if target is not None])
 
-    def imported(self, name: str) -> list[str]:
+    def import_targets(self, name: str) -> list[str]:
         """Return the targets of the import `#name` according to `imports` of this package.json.
 
         Paths in the tree are first, then names of other packages.
         """
-        targets = _match_targets(mapping(self.document.get("imports")), name)
+        targets = _match_targets(as_mapping(self.document.get("imports")), name)
         return [
             *self._in_package([target for target in targets if target.startswith(".")]),
             *(target for target in targets if target[0] not in "./"),
@@ -63,48 +63,53 @@ class NpmPackage(msgspec.Struct, frozen=True):
 
     def depends_locally_on(self, name: str) -> bool:
         """Return whether this package.json requires the package `name` from the same tree, as with `workspace:`."""
-        return any(self._version(section, name).startswith(_LOCAL) for section in _DEPENDENCIES)
+        return any(
+            self._dependency_version(section, name).startswith(_LOCAL_VERSION_PREFIXES)
+            for section in _DEPENDENCY_SECTIONS
+        )
 
     def depends_on(self, name: str) -> bool:
         """Return whether the package declares a dependency on `name`."""
-        return any(self._version(section, name) for section in _DEPENDENCIES)
+        return any(self._dependency_version(section, name) for section in _DEPENDENCY_SECTIONS)
 
-    def _version(self, section: str, name: str) -> str:
-        return string(mapping(self.document.get(section)).get(name)) or ""
+    def _dependency_version(self, section: str, name: str) -> str:
+        return as_nonempty_string(as_mapping(self.document.get(section)).get(name)) or ""
 
-    def _exported(self, exports: object, key: str) -> list[str]:
+    def _exported_targets(self, exports: object, key: str) -> list[str]:
         is_by_subpath = isinstance(exports, dict) and all(subpath.startswith(".") for subpath in exports)
         if is_by_subpath:
-            return _match_targets(mapping(exports), key)
-        return list(_leaves(exports)) if key == "." else []
+            return _match_targets(as_mapping(exports), key)
+        return list(_iter_targets(exports)) if key == "." else []
 
     def _in_package(self, written: Sequence[str]) -> list[str]:
         return [place for target in written if (place := relative_to(self.directory, target)) is not None]
 
 
-def _match_targets(table: Document, key: str) -> list[str]:
-    match = best_match(bounded(table), key)
+def _match_targets(table: JsonObject, key: str) -> list[str]:
+    match = best_match(limit_starred(table), key)
     if match is None:
         return []
     pattern, star = match
     return (
-        [leaf.replace("*", star) for leaf in _leaves(table[pattern])] if "*" in pattern else [*_leaves(table[pattern])]
+        [leaf.replace("*", star) for leaf in _iter_targets(table[pattern])]
+        if "*" in pattern
+        else [*_iter_targets(table[pattern])]
     )
 
 
-def _leaves(value: object) -> Iterator[str]:
+def _iter_targets(value: object) -> Iterator[str]:
     """Yield the texts in a table of conditions, such as `{"import": "./a.mjs", "default": "./a.js"}`, in text order.
 
     At most _TARGETS_MAX texts are yielded.
     """
     pending = [(value, 0)]
     count = 0
-    while pending and count < _TARGETS_MAX:
+    while pending and count < _EXPORT_TARGETS_MAX:
         node, depth = pending.pop()
         if isinstance(node, str) and node:
             count += 1
             yield node
-        elif depth < _CONDITIONS_DEPTH_MAX:
+        elif depth < _EXPORT_DEPTH_MAX:
             inner = list(node.values()) if isinstance(node, dict) else node if isinstance(node, list) else []
             pending.extend((child, depth + 1) for child in reversed(inner))
 
@@ -119,7 +124,7 @@ class NpmPackages:
 
     def package_in(self, directory: str) -> NpmPackage | None:
         """Return the package whose package.json is in `directory`, or None."""
-        file = join(directory, PACKAGE)
+        file = join_path(directory, PACKAGE_FILE)
         if file not in self._tree.paths:
             return None
         if directory not in self._read:
@@ -128,8 +133,8 @@ class NpmPackages:
 
     def enclosing_package(self, directory: str) -> NpmPackage | None:
         """Return the package in `directory`, or else in the nearest directory above it that has a package, or None."""
-        file = self._tree.nearest_file(directory, PACKAGE)
-        return None if file is None else self.package_in(parent(file))
+        file = self._tree.nearest_file(directory, PACKAGE_FILE)
+        return None if file is None else self.package_in(parent_directory(file))
 
     def packages_named(self, name: str) -> Sequence[NpmPackage]:
         """Return the packages of the tree that have a name, sorted by directory."""
@@ -138,9 +143,9 @@ class NpmPackages:
     @cached_property
     def _by_name(self) -> dict[str, list[NpmPackage]]:
         packages: dict[str, list[NpmPackage]] = {}
-        files = [file for file in self._tree.all_named(PACKAGE) if "node_modules" not in file.split("/")]
+        files = [file for file in self._tree.files_named(PACKAGE_FILE) if "node_modules" not in file.split("/")]
         for file in files[:_PACKAGES_MAX]:
-            package = self.package_in(parent(file))
+            package = self.package_in(parent_directory(file))
             if package is not None and package.name:
                 packages.setdefault(package.name, []).append(package)
         return packages
@@ -156,7 +161,7 @@ class NpmPackages:
             return package.has_exports
         if user.depends_locally_on(package.name):
             return True
-        return any(self._is_workspace(above, package.directory) for above in ancestors(user.directory))
+        return any(self._is_workspace(above, package.directory) for above in iter_ancestors(user.directory))
 
     def _is_workspace(self, root: str, directory: str) -> bool:
         if root not in self._workspaces:
@@ -175,11 +180,11 @@ class NpmPackages:
         if package is None:
             return []
         workspaces = package.document.get("workspaces")
-        globs = strings(workspaces if isinstance(workspaces, list) else mapping(workspaces).get("packages"))
-        return [(not glob.startswith("!"), _glob(glob.lstrip("!"))) for glob in globs[:_TARGETS_MAX]]
+        globs = as_strings(workspaces if isinstance(workspaces, list) else as_mapping(workspaces).get("packages"))
+        return [(not glob.startswith("!"), _compile_glob(glob.lstrip("!"))) for glob in globs[:_EXPORT_TARGETS_MAX]]
 
 
-def _glob(pattern: str) -> re.Pattern[str]:
+def _compile_glob(pattern: str) -> re.Pattern[str]:
     """Compile a glob. `*` matches within a component, and `**` matches any number of components.
 
     Within a component, only the first star has a meaning. A pattern with more than two `**` matches nothing, because

@@ -12,33 +12,41 @@ from functools import cached_property, lru_cache
 
 import msgspec
 
-from codebatch_workers.resolution.documents import Document, mapping, read_text, read_toml, string, strings, table_at
+from codebatch_workers.resolution.documents import (
+    JsonObject,
+    as_mapping,
+    as_nonempty_string,
+    as_strings,
+    read_text,
+    read_toml,
+    table_at,
+)
 from codebatch_workers.resolution.tree import (
-    EXTERNAL,
+    EXTERNAL_IMPORT,
     PathTree,
-    Resolved,
-    ancestors,
-    exact,
-    fitting,
-    join,
-    likely,
-    parent,
+    ResolvedImport,
+    exact_import,
+    fitting_import,
+    iter_ancestors,
+    join_path,
+    likely_import,
+    parent_directory,
     relative_to,
 )
 
 _PROJECT_FILES = ("pyproject.toml", "setup.cfg", "setup.py")
-_PACKAGES = ("__init__.py", "__init__.pyi")
+_PACKAGE_FILES = ("__init__.py", "__init__.pyi")
 _MODULE_ENDINGS = (".py", ".pyi", ".pyx")
 
 _SETUP_DIRECTORY = re.compile(
     r"""package_dir\s*=\s*\{\s*["']{2}\s*:\s*["']([^"'\n]+)["']"""
     r"""|find(?:_namespace)?_packages\(\s*(?:where\s*=\s*)?["']([^"'\n]+)["']"""
 )
-_CFG_DIRECTORY = re.compile(r"^where\s*=[ \t]*(\S+)|^package_dir\s*=\s*=[ \t]*(\S+)", re.MULTILINE)
+_SETUP_CFG_DIRECTORY = re.compile(r"^where\s*=[ \t]*(\S+)|^package_dir\s*=\s*=[ \t]*(\S+)", re.MULTILINE)
 
 # Top-level modules of the standard library in Python 3.10 to 3.14. A local file can shadow such a module, but an
 # installed module cannot.
-_STANDARD_NAMES = """
+_STANDARD_MODULE_NAMES = """
 abc aifc annotationlib antigravity argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb binascii
 bisect builtins bz2 cProfile calendar cgi cgitb chunk cmath cmd code codecs codeop collections colorsys compileall
 compression concurrent configparser contextlib contextvars copy copyreg crypt csv ctypes curses dataclasses datetime
@@ -55,13 +63,13 @@ telnetlib tempfile termios textwrap this threading time timeit tkinter token tok
 tracemalloc tty turtle turtledemo types typing unicodedata unittest urllib uu uuid venv warnings wave weakref
 webbrowser winreg winsound wsgiref xdrlib xml xmlrpc zipapp zipfile zipimport zlib zoneinfo __future__ __main__
 """
-STANDARD = frozenset(_STANDARD_NAMES.split())
+STANDARD_MODULES = frozenset(_STANDARD_MODULE_NAMES.split())
 
 
-_ANSWERS_KEPT = 65_536
+_CACHED_RESULTS_MAX = 65_536
 
 
-class _Project(msgspec.Struct, frozen=True, kw_only=True):
+class _PythonProject(msgspec.Struct, frozen=True, kw_only=True):
     """The locations that a project configures: root directories, and packages in directories with another name."""
 
     roots: tuple[str, ...] = ()
@@ -76,24 +84,24 @@ class PythonImports:
 
     def __init__(self, tree: PathTree) -> None:
         self._tree = tree
-        self._projects: dict[str, _Project] = {}
+        self._projects: dict[str, _PythonProject] = {}
         self._packages: dict[str, str | None] = {}
-        self._module = lru_cache(_ANSWERS_KEPT)(self._find_module)
-        self._above_packages = lru_cache(_ANSWERS_KEPT)(self._find_above_packages)
+        self._cached_module_file = lru_cache(_CACHED_RESULTS_MAX)(self._find_module)
+        self._above_packages = lru_cache(_CACHED_RESULTS_MAX)(self._find_above_packages)
 
-    def resolve(self, path: str, target: str) -> Resolved:
+    def resolve(self, path: str, target: str) -> ResolvedImport:
         """Resolve `target`, an import in the file `path`."""
         names = target.lstrip(".")
         level = len(target) - len(names)
         parts = [part for part in names.split(".") if part and part != "*"]
         # In `from a.b import c`, `a.b` must be a module, and `c` can be a name in this module.
         required = len(parts) if names.endswith("*") else len(parts) - 1
-        directory = parent(path)
+        directory = parent_directory(path)
         if level:
             return self._resolve_relative(directory, level, parts, required)
-        return self._resolve_absolute(path, parts, max(required, 1)) if parts else EXTERNAL
+        return self._resolve_absolute(path, parts, max(required, 1)) if parts else EXTERNAL_IMPORT
 
-    def resolve_module(self, path: str, target: str) -> Resolved:
+    def resolve_module(self, path: str, target: str) -> ResolvedImport:
         """Resolve `import a.b.c`, in which `c` is also a module.
 
         If there is no such module, resolve to the package `a.b`.
@@ -101,21 +109,23 @@ class PythonImports:
         parts = target.split(".")
         resolved = self._resolve_absolute(path, parts, len(parts))
         return (
-            resolved if resolved.paths else fitting(self._resolve_absolute(path, parts, max(len(parts) - 1, 1)).paths)
+            resolved
+            if resolved.paths
+            else fitting_import(self._resolve_absolute(path, parts, max(len(parts) - 1, 1)).paths)
         )
 
-    def _resolve_relative(self, directory: str, level: int, parts: Sequence[str], least: int) -> Resolved:
+    def _resolve_relative(self, directory: str, level: int, parts: Sequence[str], least: int) -> ResolvedImport:
         for _ in range(level - 1):
             if not directory:
-                return EXTERNAL
-            directory = parent(directory)
+                return EXTERNAL_IMPORT
+            directory = parent_directory(directory)
         resolved = self._resolve_below(directory, parts, least)
-        return exact(self._package(directory)) if not resolved.paths and least <= 0 else resolved
+        return exact_import(self._package_file(directory)) if not resolved.paths and least <= 0 else resolved
 
-    def _resolve_absolute(self, path: str, parts: Sequence[str], least: int) -> Resolved:
-        directory = parent(path)
+    def _resolve_absolute(self, path: str, parts: Sequence[str], least: int) -> ResolvedImport:
+        directory = parent_directory(path)
         top = self._above_packages(directory)
-        is_standard = parts[0] in STANDARD
+        is_standard = parts[0] in STANDARD_MODULES
         if top is not None and not (is_standard and top == directory):
             resolved = self._resolve_below(top, parts, least)
             if resolved.paths:
@@ -125,7 +135,11 @@ class PythonImports:
         resolved = self._resolve_in_project(directory, parts, least)
         if resolved.paths:
             return resolved
-        roots = [directory_above for directory_above in ancestors(directory) if self._package(directory_above) is None]
+        roots = [
+            directory_above
+            for directory_above in iter_ancestors(directory)
+            if self._package_file(directory_above) is None
+        ]
         for root in roots:
             resolved = self._resolve_below_any([root], parts, least)
             if resolved.paths:
@@ -133,79 +147,79 @@ class PythonImports:
         elsewhere = self._resolve_elsewhere(path, parts, least)
         return elsewhere if elsewhere.paths else self._resolve_below_snapshot_root(parts, least)
 
-    def _resolve_elsewhere(self, path: str, parts: Sequence[str], least: int) -> Resolved:
+    def _resolve_elsewhere(self, path: str, parts: Sequence[str], least: int) -> ResolvedImport:
         """Resolve an absolute import below directories that are not above the importing file.
 
         A name that is not found above the importing file mostly belongs to an installed package. So if only the first
         component matches, only project roots count. Longer matches also count below other directories of the same
         project. `least` is the number of components that must match.
         """
-        project_file = self._project_file(parent(path))
+        project_file = self._project_file(parent_directory(path))
         taken_by_module = {}
-        for root in self._roots(parts[0]):
-            module, resolved_count = self._walk(root, parts, least)
-            is_root = root in self._project(root).roots
+        for root in self._roots_of_module(parts[0]):
+            module, resolved_count = self._follow_names(root, parts, least)
+            is_root = root in self._cached_project(root).roots
             if module is not None and (is_root or (resolved_count > 1 and self._project_file(root) == project_file)):
                 taken_by_module[module] = resolved_count
         resolved_modules = [module for module, resolved_count in taken_by_module.items() if resolved_count >= least]
-        return likely(path, resolved_modules or taken_by_module)
+        return likely_import(path, resolved_modules or taken_by_module)
 
-    def _resolve_in_project(self, directory: str, parts: Sequence[str], least: int) -> Resolved:
-        project = self._project(directory)
+    def _resolve_in_project(self, directory: str, parts: Sequence[str], least: int) -> ResolvedImport:
+        project = self._cached_project(directory)
         for name, place in project.packages:
             if name == parts[0]:
-                module, resolved_count = self._walk(place, parts[1:], least - 1)
+                module, resolved_count = self._follow_names(place, parts[1:], least - 1)
                 if resolved_count + 1 >= least:
-                    return exact(module or self._package(place))
+                    return exact_import(module or self._package_file(place))
         for root in project.roots:
             resolved = self._resolve_below(root, parts, least)
             if resolved.paths:
                 return resolved
-        return EXTERNAL
+        return EXTERNAL_IMPORT
 
-    def _resolve_below(self, root: str, parts: Sequence[str], least: int) -> Resolved:
+    def _resolve_below(self, root: str, parts: Sequence[str], least: int) -> ResolvedImport:
         """Resolve a name below the directory `root`: to its module, or else to a module that may define the name.
 
         The first `least` components must match for an `exact` result.
         """
-        module, resolved_count = self._walk(root, parts, least)
+        module, resolved_count = self._follow_names(root, parts, least)
         if module is None:
-            return EXTERNAL
-        return exact(module) if resolved_count >= least else fitting([module])
+            return EXTERNAL_IMPORT
+        return exact_import(module) if resolved_count >= least else fitting_import([module])
 
-    def _resolve_below_any(self, roots: Iterable[str], parts: Sequence[str], least: int) -> Resolved:
+    def _resolve_below_any(self, roots: Iterable[str], parts: Sequence[str], least: int) -> ResolvedImport:
         """Resolve a name below several directories.
 
         If it matches completely below one of them, partial matches do not count.
         """
-        walks = [walk for root in roots if (walk := self._walk(root, parts, least))[0] is not None]
+        walks = [walk for root in roots if (walk := self._follow_names(root, parts, least))[0] is not None]
         resolved_modules = [
             module for module, resolved_count in walks if module is not None and resolved_count >= least
         ]
-        return fitting(resolved_modules or [module for module, _ in walks if module is not None])
+        return fitting_import(resolved_modules or [module for module, _ in walks if module is not None])
 
-    def _resolve_below_snapshot_root(self, parts: Sequence[str], least: int) -> Resolved:
+    def _resolve_below_snapshot_root(self, parts: Sequence[str], least: int) -> ResolvedImport:
         """Resolve a name below the snapshot's root, if the root itself is a package and the name begins with its name.
 
         No path contains the root's name. So either pyproject.toml confirms the name, or a second component must match
         too.
         """
-        if self._package("") is None or len(parts) < 2:
-            return EXTERNAL
-        module, resolved_count = self._walk("", parts[1:], max(least - 1, 1))
+        if self._package_file("") is None or len(parts) < 2:
+            return EXTERNAL_IMPORT
+        module, resolved_count = self._follow_names("", parts[1:], max(least - 1, 1))
         is_evident = resolved_count > 1 or self._root_name == parts[0]
-        return fitting([module]) if module is not None and is_evident else EXTERNAL
+        return fitting_import([module]) if module is not None and is_evident else EXTERNAL_IMPORT
 
     @cached_property
     def _root_name(self) -> str | None:
         """The import name of the project at the snapshot's root according to its pyproject.toml, or None."""
         document = read_toml(self._tree, "pyproject.toml")
-        name = string(table_at(document, "project").get("name")) or string(
+        name = as_nonempty_string(table_at(document, "project").get("name")) or as_nonempty_string(
             table_at(document, "tool", "poetry").get("name")
         )
         return None if name is None else re.sub(r"[-.]+", "_", name)
 
-    def _walk(self, directory: str, parts: Sequence[str], least: int) -> tuple[str | None, int]:
+    def _follow_names(self, directory: str, parts: Sequence[str], least: int) -> tuple[str | None, int]:
         """Follow names from a directory.
 
         Return the last file that they lead to, and the number of names up to this file. If fewer than `least` names
@@ -215,12 +229,12 @@ class PythonImports:
         tree = self._tree
         last, resolved_count = None, 0
         for count, part in enumerate(parts, 1):
-            named = join(directory, part)
-            package = self._package(named)
+            named = join_path(directory, part)
+            package = self._package_file(named)
             if package is not None:
                 last, resolved_count = package, count
             else:
-                module = self._module(named)
+                module = self._cached_module_file(named)
                 if module is not None:
                     return module, count
                 if named not in tree.directories:
@@ -228,31 +242,35 @@ class PythonImports:
             directory = named
         return (last, resolved_count) if resolved_count >= least else (None, 0)
 
-    def _package(self, directory: str) -> str | None:
+    def _package_file(self, directory: str) -> str | None:
         """Return the `__init__` file that makes a directory a package, or None."""
         if directory not in self._tree.directories:
             return None
         if directory not in self._packages:
-            self._packages[directory] = self._tree.first(join(directory, name) for name in _PACKAGES)
+            self._packages[directory] = self._tree.first_existing(join_path(directory, name) for name in _PACKAGE_FILES)
         return self._packages[directory]
 
     def _find_module(self, named: str) -> str | None:
-        return self._tree.first(named + ending for ending in _MODULE_ENDINGS)
+        return self._tree.first_existing(named + ending for ending in _MODULE_ENDINGS)
 
     def _find_above_packages(self, directory: str) -> str | None:
         """Return the nearest directory, at or above `directory`, that is not a package.
 
         If all are packages, return None.
         """
-        return next((above for above in ancestors(directory) if self._package(above) is None), None)
+        return next((above for above in iter_ancestors(directory) if self._package_file(above) is None), None)
 
-    def _roots(self, name: str) -> list[str]:
+    def _roots_of_module(self, name: str) -> list[str]:
         """Return the directories that contain a top-level module or package with the name `name`."""
-        files = [path for ending in _MODULE_ENDINGS[:2] for path in self._tree.ending_with(f"{name}{ending}")]
+        files = [path for ending in _MODULE_ENDINGS[:2] for path in self._tree.files_ending_with(f"{name}{ending}")]
         packages = [
-            directory for directory in self._tree.directories_ending_with(name) if self._package(directory) is not None
+            directory
+            for directory in self._tree.directories_ending_with(name)
+            if self._package_file(directory) is not None
         ]
-        return sorted({root for path in (*files, *packages) if self._package(root := parent(path)) is None})
+        return sorted(
+            {root for path in (*files, *packages) if self._package_file(root := parent_directory(path)) is None}
+        )
 
     # -- Projects ------------------------------------------------------------------------------------------------------
 
@@ -260,27 +278,27 @@ class PythonImports:
         """Return the nearest project file at or above a directory, or None."""
         return self._tree.nearest_file(directory, *_PROJECT_FILES)
 
-    def _project(self, directory: str) -> _Project:
+    def _cached_project(self, directory: str) -> _PythonProject:
         file = self._project_file(directory)
         if file is None:
-            return _Project()
-        place = parent(file)
+            return _PythonProject()
+        place = parent_directory(file)
         if place not in self._projects:
             self._projects[place] = self._read_project(place)
         return self._projects[place]
 
-    def _read_project(self, place: str) -> _Project:
-        roots, packages = _configured_paths(read_toml(self._tree, join(place, "pyproject.toml")))
-        for name, pattern in (("setup.py", _SETUP_DIRECTORY), ("setup.cfg", _CFG_DIRECTORY)):
-            for match in pattern.finditer(read_text(self._tree, join(place, name))):
+    def _read_project(self, place: str) -> _PythonProject:
+        roots, packages = _configured_paths(read_toml(self._tree, join_path(place, "pyproject.toml")))
+        for name, pattern in (("setup.py", _SETUP_DIRECTORY), ("setup.cfg", _SETUP_CFG_DIRECTORY)):
+            for match in pattern.finditer(read_text(self._tree, join_path(place, name))):
                 roots.append(match[1] or match[2])
-        source = join(place, "src")
-        if source in self._tree.directories and self._package(source) is None:
+        source = join_path(place, "src")
+        if source in self._tree.directories and self._package_file(source) is None:
             roots.append("src")
         directories = [relative_to(place, root) for root in (*roots, "")]
-        return _Project(
+        return _PythonProject(
             roots=tuple(
-                dict.fromkeys(root for root in directories if root is not None and self._package(root) is None)
+                dict.fromkeys(root for root in directories if root is not None and self._package_file(root) is None)
             ),
             packages=tuple(
                 (name, directory)
@@ -290,26 +308,26 @@ class PythonImports:
         )
 
 
-def _configured_paths(document: Document) -> tuple[list[str], list[tuple[str, str]]]:
+def _configured_paths(document: JsonObject) -> tuple[list[str], list[tuple[str, str]]]:
     """Return the root directories that a pyproject.toml configures, and pairs of package and configured directory."""
     roots: list[str] = []
     packages: list[tuple[str, str]] = []
     setuptools = table_at(document, "tool", "setuptools")
-    roots += strings(table_at(setuptools, "packages", "find").get("where"))
-    for name, place in mapping(setuptools.get("package-dir")).items():
-        if string(place) is not None:
+    roots += as_strings(table_at(setuptools, "packages", "find").get("where"))
+    for name, place in as_mapping(setuptools.get("package-dir")).items():
+        if as_nonempty_string(place) is not None:
             if name:
                 packages.append((name, str(place)))
             else:
                 roots.append(str(place))
     wheel = table_at(document, "tool", "hatch", "build", "targets", "wheel")
-    roots += [parent(package.rstrip("/")) for package in strings(wheel.get("packages"))]
+    roots += [parent_directory(package.rstrip("/")) for package in as_strings(wheel.get("packages"))]
     included = table_at(document, "tool", "poetry").get("packages")
     for package in included if isinstance(included, list) else ():
-        place = string(mapping(package).get("from"))
+        place = as_nonempty_string(as_mapping(package).get("from"))
         if place is not None:
             roots.append(place)
-    maturin = string(table_at(document, "tool", "maturin").get("python-source"))
+    maturin = as_nonempty_string(table_at(document, "tool", "maturin").get("python-source"))
     roots += [maturin] if maturin is not None else []
-    roots += strings(table_at(document, "tool", "pytest", "ini_options").get("pythonpath"))
+    roots += as_strings(table_at(document, "tool", "pytest", "ini_options").get("pythonpath"))
     return roots, packages

@@ -20,27 +20,27 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from typing import Protocol, cast
 
+from codebatch_workers.resolution.c_includes import CIncludes
 from codebatch_workers.resolution.go import GoImports
-from codebatch_workers.resolution.include import CIncludes
+from codebatch_workers.resolution.javascript import JavaScriptFiles, JavaScriptImports
 from codebatch_workers.resolution.jvm import JvmDefinitions, JvmImports
-from codebatch_workers.resolution.modules import Declared
+from codebatch_workers.resolution.modules import DeclaredModule
 from codebatch_workers.resolution.python import PythonImports
-from codebatch_workers.resolution.required import LuaRequires, PhpImports, RubyRequires, ShellSources
+from codebatch_workers.resolution.requires_and_includes import LuaRequires, PhpImports, RubyRequires, ShellSources
 from codebatch_workers.resolution.rust import RustImports
-from codebatch_workers.resolution.script import ScriptFiles, ScriptImports
-from codebatch_workers.resolution.tree import EXTERNAL, PathTree, Resolved, is_secondary, parent
+from codebatch_workers.resolution.tree import EXTERNAL_IMPORT, PathTree, ResolvedImport, is_secondary, parent_directory
 
 # The extensions of files that can contain a class, by the language of the importing file.
-_JVM = {"java": (".java", ".kt", ".scala"), "kotlin": (".kt", ".java"), "scala": (".scala", ".java")}
+_JVM_ENDINGS = {"java": (".java", ".kt", ".scala"), "kotlin": (".kt", ".java"), "scala": (".scala", ".java")}
 # Languages that use the rule of another language.
-_LIKE = {"cpp": "c", "tsx": "typescript", "zsh": "bash"}
+_RULE_LANGUAGE = {"cpp": "c", "tsx": "typescript", "zsh": "bash"}
 
 
-class _Imports(Protocol):
-    def resolve(self, path: str, target: str) -> Resolved: ...
+class _ImportResolver(Protocol):
+    def resolve(self, path: str, target: str) -> ResolvedImport: ...
 
 
-class Resolver:
+class ProjectResolver:
     """The resolver of one snapshot.
 
     It caches the results for the directory of the last importing file. So it is fastest if files are resolved in path
@@ -52,7 +52,7 @@ class Resolver:
         paths: Iterable[str],
         read: Callable[[str], bytes | None],
         definitions: Callable[[], Mapping[str, JvmDefinitions]] = dict,
-        modules: Callable[[], Mapping[str, Sequence[Declared]]] = dict,
+        modules: Callable[[], Mapping[str, Sequence[DeclaredModule]]] = dict,
     ) -> None:
         """`paths` are the paths of all files. `read` returns the content of a file, or None if it cannot be read.
 
@@ -63,46 +63,46 @@ class Resolver:
         self._tree = PathTree(paths, read)
         self._definitions = cache(definitions)
         self._modules = cache(modules)
-        self._rules: dict[str, _Imports | None] = {}
+        self._resolver_by_language: dict[str, _ImportResolver | None] = {}
         self._directory = ""
-        self._known: dict[tuple[str, str, str, bool, bool], Resolved] = {}
+        self._cached_results: dict[tuple[str, str, str, bool, bool], ResolvedImport] = {}
         self._path = ""
         self._is_secondary = False
 
-    def resolve(self, path: str, language: str, target: str, *, is_module: bool = False) -> Resolved:
+    def resolve(self, path: str, language: str, target: str, *, is_module: bool = False) -> ResolvedImport:
         """Resolve `target`, the target of an import edge in the file `path`.
 
         `is_module` is true if it certainly is a module.
         """
-        rule_language = _LIKE.get(language, language)
-        if rule_language not in self._rules:
-            self._rules[rule_language] = self._language_rule(rule_language)
-        rule = self._rules[rule_language]
+        rule_language = _RULE_LANGUAGE.get(language, language)
+        if rule_language not in self._resolver_by_language:
+            self._resolver_by_language[rule_language] = self._language_rule(rule_language)
+        rule = self._resolver_by_language[rule_language]
         if rule is None:
-            return EXTERNAL
-        directory = parent(path)
+            return EXTERNAL_IMPORT
+        directory = parent_directory(path)
         if directory != self._directory:
             self._directory = directory
-            self._known.clear()
+            self._cached_results.clear()
         if path != self._path:
             self._path, self._is_secondary = path, is_secondary(path)
         # In these languages, the result depends on the importing file, not only on its directory.
         asking_path = path if language in ("c", "cpp", "rust", "scala") else ""
         key = (language, target, asking_path, self._is_secondary, is_module)
-        resolved = self._known.get(key)
+        resolved = self._cached_results.get(key)
         if resolved is None:
             if is_module and language in ("python", "rust"):
                 resolved = cast("PythonImports | RustImports", rule).resolve_module(path, target)
             else:
                 resolved = rule.resolve(path, target)
-            self._known[key] = resolved
+            self._cached_results[key] = resolved
         return resolved
 
     @cached_property
-    def _scripts(self) -> ScriptFiles:
-        return ScriptFiles(self._tree)
+    def _javascript_files(self) -> JavaScriptFiles:
+        return JavaScriptFiles(self._tree)
 
-    def _language_rule(self, language: str) -> _Imports | None:
+    def _language_rule(self, language: str) -> _ImportResolver | None:
         """Return the rule that resolves the imports of a language, or None if there is none."""
         tree = self._tree
         if language == "python":
@@ -110,18 +110,18 @@ class Resolver:
         if language == "c":
             return CIncludes(tree)
         if language in ("javascript", "typescript"):
-            return ScriptImports(self._scripts, is_typed=language == "typescript")
-        if language in _JVM:
-            return JvmImports(tree, _JVM[language], self._definitions())
+            return JavaScriptImports(self._javascript_files, is_typed=language == "typescript")
+        if language in _JVM_ENDINGS:
+            return JvmImports(tree, _JVM_ENDINGS[language], self._definitions())
         if language == "go":
             return GoImports(tree)
         if language == "rust":
             return RustImports(tree, self._modules())
         return self._rule_by_name(language)
 
-    def _rule_by_name(self, language: str) -> _Imports | None:
+    def _rule_by_name(self, language: str) -> _ImportResolver | None:
         """Return the rule of a language whose imports name files by path, or None for any other language."""
-        rules: dict[str, Callable[[PathTree], _Imports]] = {
+        rules: dict[str, Callable[[PathTree], _ImportResolver]] = {
             "bash": ShellSources,
             "lua": LuaRequires,
             "php": PhpImports,

@@ -12,57 +12,57 @@ from functools import cached_property, lru_cache
 import msgspec
 
 from codebatch.model.record import Resolution
-from codebatch_workers.resolution.configuration_files import DOCUMENT_BYTES_MAX, is_decisive
+from codebatch_workers.resolution.configuration_files import DOCUMENT_BYTES_MAX, is_configuration_file
 from codebatch_workers.syntax.classification.purpose import file_purpose
 
 # If more files match a name, the name is too common for a match to mean anything.
-FITS_MAX = 64
-_ENDINGS_KEPT = 65_536
+FITTING_FILES_MAX = 64
+_CACHED_ENDINGS_MAX = 65_536
 
 
-class Resolved(msgspec.Struct, frozen=True):
+class ResolvedImport(msgspec.Struct, frozen=True):
     """The result of a resolution. `paths` is sorted, and empty if the import is external."""
 
     resolution: Resolution
     paths: tuple[str, ...] = ()
 
 
-EXTERNAL = Resolved("external")
+EXTERNAL_IMPORT = ResolvedImport("external")
 
 
-def exact(path: str | None) -> Resolved:
+def exact_import(path: str | None) -> ResolvedImport:
     """Return an `exact` result with a path, or EXTERNAL if the path is None."""
-    return EXTERNAL if path is None else Resolved("exact", (path,))
+    return EXTERNAL_IMPORT if path is None else ResolvedImport("exact", (path,))
 
 
-def fitting(paths: Iterable[str]) -> Resolved:
+def fitting_import(paths: Iterable[str]) -> ResolvedImport:
     """Return a result for files that merely fit: `file` for one, `name` for several.
 
     Return EXTERNAL for none, or for more than FITS_MAX.
     """
     files = tuple(sorted(set(paths)))
-    if not files or len(files) > FITS_MAX:
-        return EXTERNAL
-    return Resolved("file" if len(files) == 1 else "name", files)
+    if not files or len(files) > FITTING_FILES_MAX:
+        return EXTERNAL_IMPORT
+    return ResolvedImport("file" if len(files) == 1 else "name", files)
 
 
-def likely(source: str, candidates: Iterable[str]) -> Resolved:
+def likely_import(source: str, candidates: Iterable[str]) -> ResolvedImport:
     """Return the nearest files that an import in `source` can mean, if the rule of its language does not decide.
 
     Such matches by name never lead from production code to tests, test data or examples in other directories.
     """
-    return fitting(nearest(parent(source), reachable(source, candidates)))
+    return fitting_import(nearest_paths(parent_directory(source), usable_files(source, candidates)))
 
 
-def reachable(source: str, candidates: Iterable[str]) -> list[str]:
+def usable_files(source: str, candidates: Iterable[str]) -> list[str]:
     """Return those of `candidates` that code in `source` can use.
 
     Production code uses tests, test data and examples only if they are in its own directory.
     """
     if is_secondary(source):
         return list(candidates)
-    directory = parent(source)
-    return [path for path in candidates if parent(path) == directory or not is_secondary(path)]
+    directory = parent_directory(source)
+    return [path for path in candidates if parent_directory(path) == directory or not is_secondary(path)]
 
 
 def is_secondary(path: str) -> bool:
@@ -70,12 +70,12 @@ def is_secondary(path: str) -> bool:
     return file_purpose(path.encode("utf-8", "surrogateescape")) is not None
 
 
-def parent(path: str) -> str:
+def parent_directory(path: str) -> str:
     """Return the directory of a path. For a file at the root, this is the empty string."""
     return path.rpartition("/")[0]
 
 
-def join(directory: str, name: str) -> str:
+def join_path(directory: str, name: str) -> str:
     """Join a directory and a relative path. Either can be empty."""
     return f"{directory}/{name}" if directory and name else directory or name
 
@@ -95,25 +95,25 @@ def relative_to(directory: str, written: str) -> str | None:
     return "/".join(parts)
 
 
-def ancestors(directory: str) -> Iterator[str]:
+def iter_ancestors(directory: str) -> Iterator[str]:
     """Yield `directory` and all directories above it, nearest first. The last one is the root."""
     while directory:
         yield directory
-        directory = parent(directory)
+        directory = parent_directory(directory)
     yield ""
 
 
-def nearest(directory: str, paths: Sequence[str]) -> list[str]:
+def nearest_paths(directory: str, paths: Sequence[str]) -> list[str]:
     """Return the paths that have the most leading components in common with `directory`."""
     if len(paths) < 2:
         return list(paths)
     components = directory.split("/")
-    shared = [_shared(components, path.split("/")) for path in paths]
+    shared = [_shared_components(components, path.split("/")) for path in paths]
     most = max(shared)
     return [path for path, count in zip(paths, shared, strict=True) if count == most]
 
 
-def _shared(one: Sequence[str], other: Sequence[str]) -> int:
+def _shared_components(one: Sequence[str], other: Sequence[str]) -> int:
     count = 0
     for component, other_component in zip(one, other, strict=False):
         if component != other_component:
@@ -122,7 +122,7 @@ def _shared(one: Sequence[str], other: Sequence[str]) -> int:
     return count
 
 
-class _Endings:
+class _EndingIndex:
     """An index of paths by their last components.
 
     It is a sorted list of the paths, each with its components in reverse order. Results of queries are sorted as paths.
@@ -130,20 +130,20 @@ class _Endings:
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._paths = paths
-        self.find = lru_cache(_ENDINGS_KEPT)(self._find)
+        self.find = lru_cache(_CACHED_ENDINGS_MAX)(self._find_paths)
 
     @cached_property
     def _reversed_paths(self) -> list[str]:
         return sorted(f"{_reverse_components(path)}/" for path in self._paths)
 
-    def _find(self, ending: str) -> tuple[str, ...]:
+    def _find_paths(self, ending: str) -> tuple[str, ...]:
         prefix = f"{_reverse_components(ending)}/"
         index = bisect_left(self._reversed_paths, prefix)
         paths: list[str] = []
         while (
             index < len(self._reversed_paths)
             and self._reversed_paths[index].startswith(prefix)
-            and len(paths) <= FITS_MAX * 16
+            and len(paths) <= FITTING_FILES_MAX * 16
         ):
             paths.append(_reverse_components(self._reversed_paths[index][:-1]))
             index += 1
@@ -162,16 +162,16 @@ class PathTree:
         self._read = read
         self._files: dict[str, list[str]] = {}
         for path in sorted(self.paths):
-            self._files.setdefault(parent(path), []).append(path)
+            self._files.setdefault(parent_directory(path), []).append(path)
         directories: set[str] = set()
         for directory in self._files:
-            for ancestor in ancestors(directory):
+            for ancestor in iter_ancestors(directory):
                 if ancestor in directories:
                     break
                 directories.add(ancestor)
         self.directories = frozenset(directories)
-        self._endings = _Endings(self.paths)
-        self._directory_endings = _Endings(self.directories - {""})
+        self._endings = _EndingIndex(self.paths)
+        self._directory_endings = _EndingIndex(self.directories - {""})
         self._nearest: dict[tuple[str, tuple[str, ...]], str | None] = {}
 
     def read(self, path: str) -> bytes | None:
@@ -179,14 +179,14 @@ class PathTree:
 
         Return None if the file is missing, too large, or cannot affect resolution.
         """
-        content = self._read(path) if path in self.paths and is_decisive(path) else None
+        content = self._read(path) if path in self.paths and is_configuration_file(path) else None
         return None if content is None or len(content) > DOCUMENT_BYTES_MAX else content
 
     def files_in(self, directory: str) -> Sequence[str]:
         """Return the paths of the files in a directory, sorted."""
         return self._files.get(directory, ())
 
-    def first(self, candidates: Iterable[str]) -> str | None:
+    def first_existing(self, candidates: Iterable[str]) -> str | None:
         """Return the first candidate that is a file of the tree, or None."""
         # A loop takes half the time of a generator expression.
         for path in candidates:
@@ -194,7 +194,7 @@ class PathTree:
                 return path
         return None
 
-    def ending_with(self, ending: str) -> tuple[str, ...]:
+    def files_ending_with(self, ending: str) -> tuple[str, ...]:
         """Return the paths that end with the components `ending`, sorted. If too many match, only some are returned."""
         return self._endings.find(ending)
 
@@ -205,9 +205,9 @@ class PathTree:
         """
         return self._directory_endings.find(ending)
 
-    def all_named(self, name: str) -> list[str]:
+    def files_named(self, name: str) -> list[str]:
         """Return the paths of all files with a name, sorted."""
-        return sorted(path for directory in self._files if (path := join(directory, name)) in self.paths)
+        return sorted(path for directory in self._files if (path := join_path(directory, name)) in self.paths)
 
     def nearest_file(self, directory: str, *names: str) -> str | None:
         """Return the nearest file with one of the names `names`, in `directory` or above it.
@@ -216,13 +216,13 @@ class PathTree:
         """
         missing_keys = []
         file: str | None = None
-        for directory_above in ancestors(directory):
+        for directory_above in iter_ancestors(directory):
             key = (directory_above, names)
             if key in self._nearest:
                 file = self._nearest[key]
                 break
             missing_keys.append(key)
-            file = self.first(join(directory_above, name) for name in names)
+            file = self.first_existing(join_path(directory_above, name) for name in names)
             if file is not None:
                 break
         self._nearest.update(dict.fromkeys(missing_keys, file))

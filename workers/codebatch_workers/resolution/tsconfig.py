@@ -8,15 +8,22 @@ from itertools import islice
 import msgspec
 from msgspec.structs import replace
 
-from codebatch_workers.resolution.documents import Document, mapping, read_json, string, strings, table_at
-from codebatch_workers.resolution.tree import PathTree, join, parent, relative_to
+from codebatch_workers.resolution.documents import (
+    JsonObject,
+    as_mapping,
+    as_nonempty_string,
+    as_strings,
+    read_json,
+    table_at,
+)
+from codebatch_workers.resolution.tree import PathTree, join_path, parent_directory, relative_to
 
-_NAMES = ("tsconfig.json", "jsconfig.json")
+_CONFIGURATION_NAMES = ("tsconfig.json", "jsconfig.json")
 # The first constant is the maximum number of files in a chain of `extends`. The others limit the directories in one
 # option, and the patterns with a star.
-_EXTENDS_MAX = 32
-_PLACES_MAX = 64
-_STARRED_MAX = 1_000
+_EXTENDS_DEPTH_MAX = 32
+_MAPPED_PATHS_MAX = 64
+_STARRED_PATTERNS_MAX = 1_000
 
 
 class CompilerOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,53 +54,53 @@ class CompilerConfigurations:
         If this file sets neither `paths` nor `baseUrl`, the files that it lists in `references` are tried. The first
         one in the same directory that sets either of them is used instead.
         """
-        file = self._tree.nearest_file(directory, *_NAMES)
+        file = self._tree.nearest_file(directory, *_CONFIGURATION_NAMES)
         if file is None:
             return CompilerOptions()
         if file not in self._read:
-            self._read[file] = self._load(file)
+            self._read[file] = self._load_options(file)
         return self._read[file]
 
-    def _load(self, file: str) -> CompilerOptions:
+    def _load_options(self, file: str) -> CompilerOptions:
         configuration, document = self._load_chain(file)
         if configuration.paths or configuration.base_url is not None:
             return configuration
         references = document.get("references")
         for reference in references if isinstance(references, list) else ():
-            path = string(mapping(reference).get("path"))
-            other = self._file(parent(file), path) if path is not None else None
-            if other is not None and parent(other) == parent(file):
+            path = as_nonempty_string(as_mapping(reference).get("path"))
+            other = self._referenced_file(parent_directory(file), path) if path is not None else None
+            if other is not None and parent_directory(other) == parent_directory(file):
                 options, _ = self._load_chain(other)
                 if options.paths or options.base_url is not None:
                     return options
         return configuration
 
-    def _load_chain(self, file: str) -> tuple[CompilerOptions, Document]:
+    def _load_chain(self, file: str) -> tuple[CompilerOptions, JsonObject]:
         """Return the options of a file, combined with those of the files that it extends.
 
         Also return the file's content.
         """
         settings = read_json(self._tree, file)
-        chain: list[tuple[str, Document]] = []
+        chain: list[tuple[str, JsonObject]] = []
         pending = [(file, settings)]
         visited = {file}
-        while pending and len(visited) < _EXTENDS_MAX:
+        while pending and len(visited) < _EXTENDS_DEPTH_MAX:
             current, document = pending.pop()
             chain.append((current, document))
             extended = document.get("extends")
-            for written in [extended] if isinstance(extended, str) else strings(extended):
-                other = self._file(parent(current), written)
+            for written in [extended] if isinstance(extended, str) else as_strings(extended):
+                other = self._referenced_file(parent_directory(current), written)
                 if other is not None and other not in visited:
                     visited.add(other)
                     pending.append((other, read_json(self._tree, other)))
         configuration = CompilerOptions()
         for current, document in reversed(chain):
             configuration = _with_options(
-                configuration, parent(current), parent(file), table_at(document, "compilerOptions")
+                configuration, parent_directory(current), parent_directory(file), table_at(document, "compilerOptions")
             )
         return configuration, settings
 
-    def _file(self, directory: str, written: str) -> str | None:
+    def _referenced_file(self, directory: str, written: str) -> str | None:
         """Return the configuration file that `written`, a value of `extends` or a reference, names, or None.
 
         `directory` is the directory of the file that contains the value.
@@ -104,21 +111,21 @@ class CompilerConfigurations:
             parts = written.split("/")
             count = 2 if written.startswith("@") else 1
             package = self._find_package("/".join(parts[:count]))
-            place = None if package is None else join(package, "/".join(parts[count:]))
+            place = None if package is None else join_path(package, "/".join(parts[count:]))
         if place is None:
             return None
-        return self._tree.first((place, f"{place}.json", join(place, _NAMES[0])))
+        return self._tree.first_existing((place, f"{place}.json", join_path(place, _CONFIGURATION_NAMES[0])))
 
 
-def _with_options(configuration: CompilerOptions, directory: str, leaf: str, options: Document) -> CompilerOptions:
+def _with_options(configuration: CompilerOptions, directory: str, leaf: str, options: JsonObject) -> CompilerOptions:
     """Return `configuration`, overridden by `options`, the options of one file in `directory`.
 
     `leaf` is the directory of the file with which the chain of `extends` begins. `${configDir}` in an option means this
     directory.
     """
 
-    def place(written: object) -> str | None:
-        text = string(written)
+    def resolve_path(written: object) -> str | None:
+        text = as_nonempty_string(written)
         if text is None:
             return None
         if text.startswith("${configDir}"):
@@ -127,31 +134,35 @@ def _with_options(configuration: CompilerOptions, directory: str, leaf: str, opt
 
     changed = configuration
     if "baseUrl" in options:
-        changed = replace(changed, base_url=place(options["baseUrl"]))
+        changed = replace(changed, base_url=resolve_path(options["baseUrl"]))
     if "rootDirs" in options:
-        changed = replace(changed, root_dirs=_places(place, strings(options["rootDirs"])))
+        changed = replace(changed, root_dirs=_resolved_places(resolve_path, as_strings(options["rootDirs"])))
     if "outDir" in options:
-        changed = replace(changed, out_dir=place(options["outDir"]))
+        changed = replace(changed, out_dir=resolve_path(options["outDir"]))
     if "rootDir" in options:
-        changed = replace(changed, root_dir=place(options["rootDir"]))
+        changed = replace(changed, root_dir=resolve_path(options["rootDir"]))
     if "paths" in options:
         base = changed.base_url if changed.base_url is not None else directory
 
-        def substitution(written: object) -> str | None:
-            text = string(written)
+        def resolve_substitution(written: object) -> str | None:
+            text = as_nonempty_string(written)
             if text is None or text.startswith("${configDir}"):
-                return place(text)
+                return resolve_path(text)
             return relative_to(base, text)
 
-        paths = mapping(options["paths"])
+        paths = as_mapping(options["paths"])
         changed = replace(
-            changed, paths={pattern: _places(substitution, strings(to)) for pattern, to in bounded(paths).items()}
+            changed,
+            paths={
+                pattern: _resolved_places(resolve_substitution, as_strings(to))
+                for pattern, to in limit_starred(paths).items()
+            },
         )
     return changed
 
 
-def _places(place: Callable[[object], str | None], written: Sequence[str]) -> tuple[str, ...]:
-    return tuple(resolved for text in written[:_PLACES_MAX] if (resolved := place(text)) is not None)
+def _resolved_places(place: Callable[[object], str | None], written: Sequence[str]) -> tuple[str, ...]:
+    return tuple(resolved for text in written[:_MAPPED_PATHS_MAX] if (resolved := place(text)) is not None)
 
 
 def _match_star(pattern: str, text: str) -> str | None:
@@ -161,9 +172,9 @@ def _match_star(pattern: str, text: str) -> str | None:
     return text[len(before) : len(text) - len(after)] if fits else None
 
 
-def bounded(table: Document) -> Document:
+def limit_starred(table: JsonObject) -> JsonObject:
     """Return a table of patterns with at most _STARRED_MAX starred patterns, because a search tries each of these."""
-    starred = list(islice((pattern for pattern in table if "*" in pattern), _STARRED_MAX))
+    starred = list(islice((pattern for pattern in table if "*" in pattern), _STARRED_PATTERNS_MAX))
     return {pattern: table[pattern] for pattern in [*starred, *(pattern for pattern in table if "*" not in pattern)]}
 
 

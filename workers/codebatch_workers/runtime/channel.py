@@ -7,7 +7,14 @@ import socket
 from collections import deque
 
 from codebatch.errors import CodebatchError
-from codebatch.protocol.messages import FromWorker, GaveUp, MessageBuffer, ToWorker, decode_to_worker, encode_message
+from codebatch.protocol.messages import (
+    GaveUp,
+    MessageBuffer,
+    MessageFromWorker,
+    MessageToWorker,
+    decode_to_worker,
+    encode_message,
+)
 
 RECEIVE_BYTES = 64 * 1024
 
@@ -16,38 +23,38 @@ class CoordinatorLost(Exception):
     """The channel was closed: the coordinator has ended."""
 
 
-class Channel:
+class CoordinatorChannel:
     """A socket to the coordinator, over which messages are sent and received. Calls block unless stated otherwise."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._buffer = MessageBuffer()
-        self._messages: deque[ToWorker] = deque()
+        self._messages: deque[MessageToWorker] = deque()
 
     def fileno(self) -> int:
         """Return the file descriptor of the socket."""
         return self._connection.fileno()
 
-    def send(self, *messages: FromWorker) -> None:
+    def send(self, *messages: MessageFromWorker) -> None:
         """Send messages in order. Raises CoordinatorLost."""
         try:
             self._connection.sendall(b"".join(map(encode_message, messages)))
         except (BrokenPipeError, ConnectionResetError) as error:
             raise CoordinatorLost from error
 
-    def receive(self) -> ToWorker:
+    def receive(self) -> MessageToWorker:
         """Wait for the next message. Raises CoordinatorLost."""
         while not self._messages:
-            self._read()
+            self._read_messages()
         return self._messages.popleft()
 
-    def try_receive(self) -> ToWorker | None:
+    def try_receive(self) -> MessageToWorker | None:
         """Return the next message if one has arrived, otherwise None. This does not block. Raises CoordinatorLost."""
         while not self._messages and select.select([self._connection], [], [], 0)[0]:
-            self._read()
+            self._read_messages()
         return self._messages.popleft() if self._messages else None
 
-    def _read(self) -> None:
+    def _read_messages(self) -> None:
         try:
             data = self._connection.recv(RECEIVE_BYTES)
         except ConnectionResetError as error:
@@ -57,6 +64,6 @@ class Channel:
         self._messages.extend(decode_to_worker(body) for body in self._buffer.feed(data))
 
 
-def give_up(channel: Channel, error: CodebatchError) -> None:
+def report_fatal_error(channel: CoordinatorChannel, error: CodebatchError) -> None:
     """Report to the coordinator that this worker ends. No file caused the error."""
     channel.send(GaveUp(code=error.code, message=error.message, hint=error.hint))

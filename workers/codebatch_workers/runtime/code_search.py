@@ -7,37 +7,37 @@ from collections.abc import Mapping
 
 from codebatch.errors import InvalidInput, InvalidQuery
 from codebatch.model.analysis.search_result import FileSearchResult
-from codebatch.model.task import Json
+from codebatch.model.task import JsonValue
 from codebatch_workers.syntax.language.languages import path_language
 from codebatch_workers.syntax.language.linguist_names import language_named
 from codebatch_workers.syntax.patterns.finders import (
-    Finder,
-    Match,
     PatternError,
+    SyntaxFinder,
+    SyntaxMatch,
     TooManySteps,
     pattern_finder,
     query_finder,
 )
 from codebatch_workers.syntax.source import NOTEBOOK_ENDING, SourceFile
 
-SOURCE_BYTES_MAX = 1_000
+MATCH_SOURCE_BYTES_MAX = 1_000
 """The maximum size of a source line or of a captured text in an answer, in bytes."""
 # In a content that begins with one of these byte order marks, a search for an ASCII name finds nothing. UTF-32-LE needs
 # no entry, because its mark begins with the mark of UTF-16-LE. A search in notebooks can also fail, because JSON
 # escapes their code.
-WIDE = (BOM_UTF16_LE, BOM_UTF16_BE, BOM_UTF32_BE)
+WIDE_MARKS = (BOM_UTF16_LE, BOM_UTF16_BE, BOM_UTF32_BE)
 
 
-_NOTHING = FileSearchResult()
+_NO_RESULT = FileSearchResult()
 
 
-def named_language(name: str) -> str:
+def resolve_language(name: str) -> str:
     """Return the language that a user means by `name`: a name of codebatch, a name of linguist, or a file extension."""
     known = language_named(name)
     return path_language(b"x." + name.lower().encode("utf-8", "replace")) or known
 
 
-def finder(kind: str, text: str, language: str) -> Finder:
+def make_finder(kind: str, text: str, language: str) -> SyntaxFinder:
     """Return a finder for `text`. `kind` is `query` or `pattern`.
 
     Raises InvalidQuery if the text is invalid, or InvalidInput for an unknown language.
@@ -52,23 +52,23 @@ def finder(kind: str, text: str, language: str) -> Finder:
 
 
 def find_in(
-    search: Finder, path: bytes, content: bytes, contexts: Mapping[str, bytes], is_counted: bool
+    search: SyntaxFinder, path: bytes, content: bytes, contexts: Mapping[str, bytes], is_counted: bool
 ) -> FileSearchResult:
     """Search a file. To save time, the file is parsed only if it contains every literal that a match must contain.
 
     If `is_counted` is set, the result has only the number of matches. If the file cannot be searched, the result has
     the reason.
     """
-    is_escaped = content.startswith(WIDE) or path.endswith(NOTEBOOK_ENDING)
+    is_escaped = content.startswith(WIDE_MARKS) or path.endswith(NOTEBOOK_ENDING)
     if not is_escaped and not all(literal in content for literal in search.literals):
-        return _NOTHING
+        return _NO_RESULT
     file = SourceFile(path, content, executable=False, contexts=contexts)
     if file.language != search.language or file.file_class == "empty":
-        return _NOTHING
+        return _NO_RESULT
     if not file.can_be_parsed:
         return FileSearchResult(unread="beyond its grammar" if file.overruns_its_grammar else file.file_class)
     if not all(literal in file.utf8 for literal in search.literals):
-        return _NOTHING
+        return _NO_RESULT
     if file.is_hopeless:
         return FileSearchResult(unread="errors")
     try:
@@ -76,13 +76,13 @@ def find_in(
     except TooManySteps as error:
         return FileSearchResult(lost=str(error))
     return FileSearchResult(
-        rows=() if is_counted else tuple(_row(file, match) for match in matches),
+        rows=() if is_counted else tuple(_match_row(file, match) for match in matches),
         places=len(matches),
         has_errors=file.tree is not None and file.has_syntax_error,
     )
 
 
-def _row(file: SourceFile, match: Match) -> dict[str, Json]:
+def _match_row(file: SourceFile, match: SyntaxMatch) -> dict[str, JsonValue]:
     line, column = file.position(match.start)
     end_line, end_column = file.position(match.end)
     start = file.line_starts[line - 1]
@@ -92,10 +92,10 @@ def _row(file: SourceFile, match: Match) -> dict[str, Json]:
         "column": column,
         "end_line": end_line,
         "end_column": end_column,
-        "source": _text(file, start, len(file.utf8) if end < 0 else end).rstrip("\r"),
-        "captures": {name: _text(file, *span) for name, span in sorted(match.captures.items())},
+        "source": _source_text(file, start, len(file.utf8) if end < 0 else end).rstrip("\r"),
+        "captures": {name: _source_text(file, *span) for name, span in sorted(match.captures.items())},
     }
 
 
-def _text(file: SourceFile, start: int, end: int) -> str:
-    return file.utf8[start : min(end, start + SOURCE_BYTES_MAX)].decode("utf-8", "ignore")
+def _source_text(file: SourceFile, start: int, end: int) -> str:
+    return file.utf8[start : min(end, start + MATCH_SOURCE_BYTES_MAX)].decode("utf-8", "ignore")

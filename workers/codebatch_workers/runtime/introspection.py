@@ -12,9 +12,9 @@ import msgspec
 
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
-from codebatch.model.task import Json
+from codebatch.model.task import JsonValue
 from codebatch_workers.lint.config import RULE_ID, LintConfig
-from codebatch_workers.lint.examples import EXAMPLES
+from codebatch_workers.lint.examples import EXAMPLE_BY_CODE
 from codebatch_workers.lint.explanations import (
     ExplainedRule,
     explain_ruff,
@@ -22,14 +22,14 @@ from codebatch_workers.lint.explanations import (
     review_verdicts,
     ruff_summaries,
 )
-from codebatch_workers.lint.path_settings import is_on, rule_severity
-from codebatch_workers.lint.ruff_rules import SEVERITIES
+from codebatch_workers.lint.path_settings import is_rule_on, rule_severity
+from codebatch_workers.lint.ruff_rules import SEVERITY_BY_CODE
 from codebatch_workers.lint.rule_examples import rule_example
-from codebatch_workers.lint.settings import AllSettings
-from codebatch_workers.lint.unreported import UnreportedFinding, UnreportedQuery, Why, unreported_reason
-from codebatch_workers.runtime.code_search import WIDE, find_in, finder, named_language
+from codebatch_workers.lint.settings import LintSettings
+from codebatch_workers.lint.unreported import UnreportedCause, UnreportedFinding, UnreportedQuery, unreported_reason
+from codebatch_workers.runtime.code_search import WIDE_MARKS, find_in, make_finder, resolve_language
 from codebatch_workers.runtime.rule_trials import RuleTrials
-from codebatch_workers.symbols.references import references
+from codebatch_workers.symbols.references import find_references
 from codebatch_workers.syntax.language.languages import (
     EXTRA_GRAMMAR_TOOLS,
     LANGUAGES_OF_DATA,
@@ -45,11 +45,11 @@ __all__ = [
     "example_rule",
     "explain_rule",
     "find_in",
-    "finder",
     "list_rules",
-    "named_language",
+    "make_finder",
     "path_languages",
     "references_in",
+    "resolve_language",
     "rule_trials",
     "syntax_tree",
     "unreported_reasons",
@@ -77,17 +77,17 @@ def references_in(
     content: bytes,
     contexts: Mapping[str, bytes],
     calls: Sequence[tuple[int, str, str]] | None = None,
-) -> list[dict[str, Json]]:
+) -> list[dict[str, JsonValue]]:
     """Return the occurrences of a name in a file (references.py).
 
     `calls` are the calls of the name in the stored records of the file, or None if no records are available (calls.py).
     """
-    if name.isascii() and name.encode() not in content and not content.startswith(WIDE):
+    if name.isascii() and name.encode() not in content and not content.startswith(WIDE_MARKS):
         return []  # Nearly every file is skipped here, without being decoded.
-    return list(references(SourceFile(path, content, executable=False, contexts=contexts), name, calls))
+    return list(find_references(SourceFile(path, content, executable=False, contexts=contexts), name, calls))
 
 
-def list_rules(settings: Mapping[str, Json]) -> list[dict[str, Json]]:
+def list_rules(settings: Mapping[str, JsonValue]) -> list[dict[str, JsonValue]]:
     """Return the code, severity, tool and summary of every rule of lint, and whether the rule is on.
 
     Settings for paths are ignored.
@@ -98,12 +98,12 @@ def list_rules(settings: Mapping[str, Json]) -> list[dict[str, Json]]:
         (r.code, r.severity, r.is_on, "own" if r.code in custom_rule_ids else "codebatch", r.summary)
         for r in non_ruff_rules(config)
     ]
-    rows += [(code, severity, True, "ruff", "") for code, severity in SEVERITIES.items()]
+    rows += [(code, severity, True, "ruff", "") for code, severity in SEVERITY_BY_CODE.items()]
     return [
         {
             "code": code,
             "severity": rule_severity(code, (config,), severity),
-            "enabled": is_on(code, (config,), default=default),
+            "enabled": is_rule_on(code, (config,), default=default),
             "tool": tool,
             "summary": summary,
         }
@@ -112,9 +112,9 @@ def list_rules(settings: Mapping[str, Json]) -> list[dict[str, Json]]:
 
 
 def unreported_reasons(
-    settings: Mapping[str, Json],
+    settings: Mapping[str, JsonValue],
     queries: Sequence[tuple[bytes, bytes, Mapping[str, bytes], Sequence[tuple[int, str, str, str]], bool]],
-) -> list[list[Why]] | None:
+) -> list[list[UnreportedCause]] | None:
     """Return the reason why lint does not report each finding (unreported.py), or None if the settings are invalid.
 
     Each query has the path, content, contexts and findings of a file. A finding is (line, tool, code, message). The
@@ -122,7 +122,7 @@ def unreported_reasons(
     """
     codes = {code for *_, wanted, _ in queries for _, _, code, _ in wanted}
     try:
-        config = msgspec.convert(dict(settings), AllSettings)
+        config = msgspec.convert(dict(settings), LintSettings)
         # Only the needed rules are compiled, because compilation is slow.
         wanted_rules = tuple(rule for rule in config.rules if rule.id in codes)
         rules = {rule.code: rule for rule in non_ruff_rules(msgspec.structs.replace(config, rules=wanted_rules))}
@@ -139,20 +139,22 @@ def unreported_reasons(
     return list(unreported_reason(config, rules, files))
 
 
-def summaries() -> dict[str, str]:
+def rule_summaries() -> dict[str, str]:
     """Return the summary of each ruff rule, by code, from the installed ruff."""
     return ruff_summaries()
 
 
-def explain_rule(settings: Mapping[str, Json], code: str) -> dict[str, Json]:
+def explain_rule(settings: Mapping[str, JsonValue], code: str) -> dict[str, JsonValue]:
     """Return the explanation of a rule: an example, the reason for its severity, and texts of its tool.
 
     `code` is the code of a rule in `list_rules`.
     """
     config = msgspec.convert(dict(settings), LintConfig)
-    default = {**SEVERITIES, **{rule.code: rule.severity for rule in non_ruff_rules(config)}}[code]
+    default = {**SEVERITY_BY_CODE, **{rule.code: rule.severity for rule in non_ruff_rules(config)}}[code]
     judged = review_verdicts(code)
-    explained = explain_ruff(code) if code in SEVERITIES else ExplainedRule(example=_rule_example(config, code))
+    explained = (
+        explain_ruff(code) if code in SEVERITY_BY_CODE else ExplainedRule(example=_example_of_rule(config, code))
+    )
     why = explain_severity(judged, is_configured=rule_severity(code, (config,), default) != default)
     known_fields = {
         name: value for name, value in msgspec.structs.asdict(explained).items() if name != "summary" or value
@@ -160,15 +162,15 @@ def explain_rule(settings: Mapping[str, Json], code: str) -> dict[str, Json]:
     return {**known_fields, "judgements": dict(judged), "severity_reason": why}
 
 
-def _rule_example(config: LintConfig, code: str) -> str:
+def _example_of_rule(config: LintConfig, code: str) -> str:
     """Return the example of a built-in rule or of a custom rule."""
     user_rule = next((rule for rule in config.rules if rule.id == code), None)
     if user_rule is None:
-        return EXAMPLES.get(code, "")
+        return EXAMPLE_BY_CODE.get(code, "")
     return user_rule.bad[0].rstrip("\n") if user_rule.bad else ""
 
 
-def example_rule(settings: Mapping[str, Json], rule_id: str, language: str) -> dict[str, Json]:
+def example_rule(settings: Mapping[str, JsonValue], rule_id: str, language: str) -> dict[str, JsonValue]:
     """Return a template for a custom rule. Its ID is `rule_id`.
 
     Raises InvalidInput if the ID is invalid or already used, or if the language is invalid.
@@ -178,7 +180,7 @@ def example_rule(settings: Mapping[str, Json], rule_id: str, language: str) -> d
         raise InvalidInput(f"{rule_id!r} is not a valid rule ID", hint=hint)
     if any(rule["code"] == rule_id for rule in list_rules(settings)):
         raise InvalidInput(f"a rule {rule_id!r} already exists", hint=f"see: codebatch rules show {rule_id}")
-    name = named_language(language)
+    name = resolve_language(language)
     try:
         check_language(name)
     except PatternError as error:
@@ -197,6 +199,6 @@ def path_languages(paths: Iterable[bytes]) -> Iterator[str]:
             yield language
 
 
-def rule_trials(settings: Mapping[str, Json], files: Sequence[tuple[bytes, bytes]]) -> RuleTrials:
+def rule_trials(settings: Mapping[str, JsonValue], files: Sequence[tuple[bytes, bytes]]) -> RuleTrials:
     """Return the trials of custom rules on files, given as (path, content), and on the examples of the rules."""
     return RuleTrials(settings, files)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from codebatch.model.outcome import Outcome
+from codebatch.model.outcome import TaskOutcome
 from codebatch.store.batches import journal
 
 
 def outcome_event(
-    outcome: Outcome, round_: int, epoch: int, evidence: str | None
+    outcome: TaskOutcome, round_: int, epoch: int, evidence: str | None
 ) -> journal.Committed | journal.Failed:
     """Return the journal event for an outcome that was just published."""
     if outcome.type == "result":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 
-from codebatch.model.analysis.result_key import Items, same_items
+from codebatch.model.analysis.result_key import PlanItems, same_items
 from codebatch.model.entry import Entry
 from codebatch.model.record import Record
 from codebatch.model.shard import Shard
@@ -20,8 +20,8 @@ class PreviousBatch:
     def __init__(
         self,
         base: ReuseBase,
-        old: Items,
-        new: Items,
+        old: PlanItems,
+        new: PlanItems,
         *,
         task: str,
         needs: Collection[str],
@@ -33,7 +33,7 @@ class PreviousBatch:
         `read` returns the content of a file of either batch.
         """
         self._base = base
-        self._old = old.entries
+        self._previous_plan = old.entries
         self._task = task
         self._needs = needs
         self._read = read
@@ -60,7 +60,7 @@ class PreviousBatch:
         if file.path not in self._old_items_by_path:
             raise ValueError(f"{file.path!r} is not one of the changed files")
         old_item = self._old_items_by_path[file.path]
-        (lines,) = self._base.lines(task, old_item, old_item + 1)
+        (lines,) = self._base.read_lines(task, old_item, old_item + 1)
         return decode_kinds(lines, kinds)
 
     def own_records(self) -> Iterator[tuple[Entry, list[Record]]]:
@@ -68,31 +68,31 @@ class PreviousBatch:
         for result in self._base.task_results(self._task):
             for old_item, lines in enumerate(result.read(), result.start):
                 if lines:
-                    yield self._old[old_item], decode_kinds(lines, ())
+                    yield self._previous_plan[old_item], decode_kinds(lines, ())
 
     def read(self, file: Entry) -> bytes:
         """See `Before.read`."""
         return self._read(file)
 
-    def lines(self, start: int, end: int) -> list[bytes]:
+    def previous_lines(self, start: int, end: int) -> list[bytes]:
         """Return the lines that the task emitted in the older batch, for each item [start, end) of this batch.
 
         An item whose file the older batch lacks has no lines. Raises StoreCorrupt.
         """
         lines: list[bytes] = []
-        for old_item, items in self._runs(start, end):
-            lines += self._base.lines(self._task, old_item, old_item + items) if old_item >= 0 else [b""] * items
+        for old_item, items in self._adjacent_runs(start, end):
+            lines += self._base.read_lines(self._task, old_item, old_item + items) if old_item >= 0 else [b""] * items
         return lines
 
-    def file(self, shard: Shard) -> ShardPlace | None:
+    def shard_file(self, shard: Shard) -> ShardPlace | None:
         """Return the shard file of the older batch that contains the records of exactly the files in a shard.
 
         Return None if there is none.
         """
-        (old_item, items), *more = self._runs(shard.start, shard.end)
-        return None if more or old_item < 0 else self._base.file(self._task, old_item, old_item + items)
+        (old_item, items), *more = self._adjacent_runs(shard.start, shard.end)
+        return None if more or old_item < 0 else self._base.find_shard_file(self._task, old_item, old_item + items)
 
-    def _runs(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+    def _adjacent_runs(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Split items [start, end) into runs. The files of a run are also adjacent in the older batch.
 
         Yield two numbers for each run: its first item in the older batch, and its number of items. If the older batch

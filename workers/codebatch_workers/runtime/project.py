@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 
 from codebatch.model.entry import Entry, path_from_fields
-from codebatch.model.outcome import Outcome
+from codebatch.model.outcome import TaskOutcome
 from codebatch.model.plan import Plan
 from codebatch.model.record import BaseRecord, Record
-from codebatch.scheduling.analysis.ledger import Ledger
-from codebatch.store.results.outcomes import Outcomes
+from codebatch.scheduling.analysis.ledger import OutcomeLedger
+from codebatch.store.results.outcomes import OutcomeRegisters
 from codebatch_workers.runtime.record_lines import decode_kinds, line_prefixes, lines_holding, record_decoder
 from codebatch_workers.syntax.source import SourceFile
 
@@ -23,8 +23,8 @@ class BatchProject:
         self,
         plan: Plan,
         items: Sequence[Entry],
-        ledger: Ledger,
-        outcomes: Outcomes,
+        ledger: OutcomeLedger,
+        outcomes: OutcomeRegisters,
         *,
         read: Callable[[Entry], bytes],
         needs: Collection[str],
@@ -44,7 +44,7 @@ class BatchProject:
         self._read = read
         self._needs = needs
         self._contexts = contexts
-        self._last_read: dict[str, tuple[Outcome, bytes, list[int]]] = {}
+        self._last_read: dict[str, tuple[TaskOutcome, bytes, list[int]]] = {}
 
     def records(self, task: str, *kinds: str, holding: str = "") -> Iterator[tuple[Entry, list[Record]]]:
         """See `Project.records`."""
@@ -53,7 +53,7 @@ class BatchProject:
         prefixes = line_prefixes(kinds)
         text = holding.encode("utf-8") or (prefixes[0] if len(prefixes) == 1 else b"")
         for shard in self._plan.shards:
-            for link in self._ledger.walk(shard.id, task):
+            for link in self._ledger.iter_links(shard.id, task):
                 if kinds and not any(kind in link.outcome.counts.kinds for kind in kinds):
                     continue
                 lines, bounds = self._outcomes.read_items(link.segment, link.outcome)
@@ -75,7 +75,7 @@ class BatchProject:
         item = self.path_item(file.path)
         shard = self._plan.shards[bisect_right(self._plan.shards, item, key=lambda candidate: candidate.start) - 1]
         item -= shard.start
-        for link in self._ledger.walk(shard.id, task):
+        for link in self._ledger.iter_links(shard.id, task):
             if link.start <= item < link.end:
                 last_outcome, lines, bounds = self._last_read.get(task, (None, b"", []))
                 if last_outcome != link.outcome:

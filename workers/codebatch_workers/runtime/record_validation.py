@@ -18,11 +18,11 @@ from codebatch_workers.api.protocols import FileTask, ProjectTask
 from codebatch_workers.syntax.findings import OWN_TOOL
 from codebatch_workers.syntax.source import SourceFile
 
-Task = FileTask | ProjectTask
+LoadedTask = FileTask | ProjectTask
 
-_SHOWN_CHARACTERS_MAX = 200
+_RECORD_CHARACTERS_SHOWN = 200
 
-_encode = msgspec.json.Encoder().encode
+_encode_record = msgspec.json.Encoder().encode
 _decoder = msgspec.json.Decoder(Record)
 
 
@@ -44,7 +44,7 @@ def validate_records(
         if type(record) is Failure:
             raise ValueError(f"a task must raise an exception instead of returning a failure: {_format_record(record)}")
         try:
-            _decoder.decode(_encode(record))
+            _decoder.decode(_encode_record(record))
         except msgspec.ValidationError as error:
             raise ValueError(f"{error}: {_format_record(record)}") from error
         if file is not None and (record.path, record.path_b64) != file.path_fields:
@@ -54,7 +54,7 @@ def validate_records(
     return records
 
 
-def check_task(declaration: TaskDeclaration, task: object) -> Task:
+def check_task(declaration: TaskDeclaration, task: object) -> LoadedTask:
     """Return the object that a factory returned, if it is a task of the declared scope.
 
     Otherwise, raise InvalidConfiguration.
@@ -70,7 +70,7 @@ def check_task(declaration: TaskDeclaration, task: object) -> Task:
     )
 
 
-def named(record: Record, task: str) -> Record:
+def with_default_names(record: Record, task: str) -> Record:
     """Return a record of a custom task. In a finding, the name of the task replaces a missing tool or code."""
     if not isinstance(record, Diagnostic) or (record.tool != OWN_TOOL and record.code):
         return record
@@ -79,4 +79,4 @@ def named(record: Record, task: str) -> Record:
 
 
 def _format_record(record: Record) -> str:
-    return _encode(record).decode("utf-8")[:_SHOWN_CHARACTERS_MAX]
+    return _encode_record(record).decode("utf-8")[:_RECORD_CHARACTERS_SHOWN]

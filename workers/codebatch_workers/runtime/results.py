@@ -6,7 +6,7 @@ import msgspec
 
 from codebatch.model.entry import Entry
 from codebatch.model.record import FailureReason, Record
-from codebatch.model.record_counts import Counts
+from codebatch.model.record_counts import RecordCounts
 
 
 class TaskFailure(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,9 +30,9 @@ class EncodedRecords(msgspec.Struct, frozen=True):
     types: list[type[Record]]
 
 
-NOTHING_SAID = EncodedRecords(b"", [], [])
+NO_RECORDS = EncodedRecords(b"", [], [])
 
-Result = list[Record] | TaskFailure
+TaskResult = list[Record] | TaskFailure
 
 
 class UnitResults(msgspec.Struct, kw_only=True):
@@ -43,8 +43,8 @@ class UnitResults(msgspec.Struct, kw_only=True):
 
     start: int
     items: list[Entry] = msgspec.field(default_factory=list)
-    results: dict[str, list[Result | ReusedRecords]] = msgspec.field(default_factory=dict)
-    reused_counts: dict[str, tuple[int, Counts]] = msgspec.field(default_factory=dict)
+    results: dict[str, list[TaskResult | ReusedRecords]] = msgspec.field(default_factory=dict)
+    reused_counts: dict[str, tuple[int, RecordCounts]] = msgspec.field(default_factory=dict)
 
     @property
     def end(self) -> int:

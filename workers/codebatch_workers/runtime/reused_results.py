@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Sequence
 import msgspec
 
 from codebatch.model.analysis.record_counting import count_lines
-from codebatch.model.record_counts import Counts, add_counts, subtract_counts
-from codebatch.protocol.messages import Served
-from codebatch.store.batches.store import StoreDir
+from codebatch.model.record_counts import RecordCounts, add_counts, subtract_counts
+from codebatch.protocol.messages import ReusedRange
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.damage import treating_damage_as_missing
 from codebatch.store.results.bases import ReuseBase, open_base
 
@@ -21,7 +21,7 @@ class ReusedLines(msgspec.Struct, frozen=True):
     """
 
     lines: dict[tuple[str, int], bytes]
-    counts: dict[str, tuple[int, Counts]]
+    counts: dict[str, tuple[int, RecordCounts]]
 
     def missing_tasks(self, tasks: Sequence[str], start: int, end: int) -> dict[int, Sequence[str]]:
         """Map each item in [start, end) to the tasks that must be executed, because they have no reused result for it.
@@ -36,14 +36,14 @@ class ReusedLines(msgspec.Struct, frozen=True):
         }
 
 
-class Bases:
+class ReusedBatches:
     """The older batches whose results units may reuse. The coordinator chooses them. Each is opened once."""
 
     def __init__(self, store: StoreDir) -> None:
         self._store = store
         self._bases: dict[str, ReuseBase | None] = {}
 
-    def find(self, served: Sequence[Served], start: int, end: int) -> ReusedLines:
+    def find(self, served: Sequence[ReusedRange], start: int, end: int) -> ReusedLines:
         """Return the reused results of items [start, end). Missing and damaged results are left out.
 
         `served` names the older batches, and the items for which each has results.
@@ -57,14 +57,14 @@ class Bases:
                 continue
             first_old_item = run.first + first - run.start
             with treating_damage_as_missing():
-                lines = base.lines(run.task, first_old_item, first_old_item + last - first)
+                lines = base.read_lines(run.task, first_old_item, first_old_item + last - first)
                 reused.lines.update(((run.task, first + place), item_lines) for place, item_lines in enumerate(lines))
                 items_by_base = items.setdefault(run.task, {})
                 items_by_base.setdefault(run.base, set()).update(range(first_old_item, first_old_item + last - first))
         for task, items_by_base in items.items():
             with treating_damage_as_missing():
                 counts = [
-                    _counts(base, task, base_items)
+                    _count_records(base, task, base_items)
                     for id_, base_items in items_by_base.items()
                     if (base := self.base(id_))
                 ]
@@ -80,17 +80,17 @@ class Bases:
         return self._bases[batch_id]
 
 
-def _counts(base: ReuseBase, task: str, items: Collection[int]) -> Counts:
+def _count_records(base: ReuseBase, task: str, items: Collection[int]) -> RecordCounts:
     """Return the counts of all records that an older batch has for some of its items. Raises StoreCorrupt.
 
     A stored result covers several items, and its total counts are known. To decode fewer lines, the smaller part of
     these items is counted. If this part is the items that are not in `items`, its counts are subtracted from the total.
     """
 
-    def count_items(some_items: Iterable[int]) -> Counts:
-        return count_lines(b"".join(line for item in some_items for line in base.lines(task, item, item + 1)))
+    def count_items(some_items: Iterable[int]) -> RecordCounts:
+        return count_lines(b"".join(line for item in some_items for line in base.read_lines(task, item, item + 1)))
 
-    parts: list[Counts] = []
+    parts: list[RecordCounts] = []
     for base_result in base.task_results(task):
         held_items = range(base_result.start, base_result.end)
         reused_items = [item for item in held_items if item in items]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from codebatch.model.task import Json
+from codebatch.model.task import JsonValue
 from codebatch_workers.lint.config import LintConfig
 from codebatch_workers.lint.query_rules import compile_rule
 from codebatch_workers.lint.settings import QueryRule
@@ -20,10 +20,10 @@ from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.suppression import exclude_suppressed
 from codebatch_workers.tasks.lint import NOT_WRITTEN_BY_HAND, apply_rule
 
-_compile = cache(compile_rule)
+_compile_cached = cache(compile_rule)
 
 
-class _Trial(NamedTuple):
+class _RuleTrial(NamedTuple):
     """A rule, and the source to which it is applied.
 
     `example` is "bad" or "good" if the source is an example of the rule. Then `text` is the text of the example. For a
@@ -39,33 +39,33 @@ class _Trial(NamedTuple):
 class RuleTrials:
     """All trials of the rules of a configuration: on the given files, and on the examples of each rule."""
 
-    def __init__(self, settings: Mapping[str, Json], files: Sequence[tuple[bytes, bytes]]) -> None:
+    def __init__(self, settings: Mapping[str, JsonValue], files: Sequence[tuple[bytes, bytes]]) -> None:
         self._rules = msgspec.convert(dict(settings), LintConfig).rules
-        self._files: list[dict[str, Json]] = []
-        self._trials: list[_Trial] = []
+        self._files: list[dict[str, JsonValue]] = []
+        self._trials: list[_RuleTrial] = []
         for path, content in files:
             self._add_file(SourceFile(path, content, executable=False, contexts={}))
         for rule in self._rules:
-            self._trials += _examples(rule)
+            self._trials += _example_trials(rule)
 
     def __len__(self) -> int:
         """Return the number of trials."""
         return len(self._trials)
 
-    def run(self, number: int) -> list[dict[str, Json]]:
+    def run(self, number: int) -> list[dict[str, JsonValue]]:
         """Run the trial with this number, from 0. Return its findings as JSON values."""
         trial = self._trials[number]
-        findings = exclude_suppressed(trial.source, apply_rule(_compile(trial.rule), trial.source))
+        findings = exclude_suppressed(trial.source, apply_rule(_compile_cached(trial.rule), trial.source))
         return [msgspec.to_builtins(finding) for finding in findings]
 
-    def answer(self, results: Sequence[list[dict[str, Json]] | str]) -> dict[str, Json]:
+    def answer(self, results: Sequence[list[dict[str, JsonValue]] | str]) -> dict[str, JsonValue]:
         """Return the answer of `rules test`.
 
         `results` has one result per trial: its findings, or the reason why it did not finish.
         """
         trials_with_results = list(zip(self._trials, results, strict=True))
-        failed_examples: dict[str, list[Json]] = {rule.id: [] for rule in self._rules}
-        failures: list[Json] = []
+        failed_examples: dict[str, list[JsonValue]] = {rule.id: [] for rule in self._rules}
+        failures: list[JsonValue] = []
         for trial, result in trials_with_results:
             example = {"example": trial.example, "text": trial.text}
             if isinstance(result, str):
@@ -92,23 +92,23 @@ class RuleTrials:
         rules = [rule for rule in self._rules if rule.language == source.language]
         skip_reason = _skip_reason(source, bool(rules))
         trials_with_results = [] if skip_reason else rules
-        self._trials += (_Trial(rule, source) for rule in trials_with_results)
+        self._trials += (_RuleTrial(rule, source) for rule in trials_with_results)
         facts = {"language": source.language, "rules": len(trials_with_results), "skip_reason": skip_reason}
         self._files.append({**_path_fields(source), **facts})
 
 
-def _examples(rule: QueryRule) -> list[_Trial]:
+def _example_trials(rule: QueryRule) -> list[_RuleTrial]:
     # The name of a source usually determines its language, but an example has no file name. So an attribute sets the
     # language.
     contexts = {"attributes": b"language=" + rule.language.encode()}
     return [
-        _Trial(rule, SourceFile(rule.id.encode(), text.encode(), executable=False, contexts=contexts), kind, text)
+        _RuleTrial(rule, SourceFile(rule.id.encode(), text.encode(), executable=False, contexts=contexts), kind, text)
         for kind, texts in (("bad", rule.bad), ("good", rule.good))
         for text in texts
     ]
 
 
-def _path_fields(source: SourceFile) -> dict[str, Json]:
+def _path_fields(source: SourceFile) -> dict[str, JsonValue]:
     placed = zip(("path", "path_b64"), source.path_fields, strict=True)
     return {name: value for name, value in placed if isinstance(value, str)}
 

@@ -6,32 +6,34 @@ from collections.abc import Mapping
 from io import BytesIO
 from itertools import islice
 
-from codebatch.model.task import Json
+from codebatch.model.task import JsonValue
 from codebatch_workers.duplicates.code_lines import code_lines
-from codebatch_workers.syntax.language.encodings import decode, is_binary
+from codebatch_workers.syntax.language.encodings import decode_content, is_binary
 
 
-def source_lines(path: bytes, content: bytes, contexts: Mapping[str, bytes], first: int, last: int) -> dict[str, Json]:
+def source_lines(
+    path: bytes, content: bytes, contexts: Mapping[str, bytes], first: int, last: int
+) -> dict[str, JsonValue]:
     """Return the number of lines, and the texts of lines `first` to `last` without LF. Binary files have none."""
     if is_binary(content):
         return {"count": 0, "is_binary": True, "lines": []}
-    utf8 = _utf8(path, content, contexts)
+    utf8 = _decode_utf8(path, content, contexts)
     count = utf8.count(b"\n") + (not utf8.endswith(b"\n") and bool(utf8))
     decoded_lines = [line.removesuffix(b"\n").decode() for line in islice(BytesIO(utf8), first - 1, last)]
     return {"count": count, "is_binary": False, "lines": list(decoded_lines)}
 
 
-def code_lines_of(
+def file_code_lines(
     path: bytes, content: bytes, contexts: Mapping[str, bytes], comments: bytes
 ) -> tuple[list[bytes], list[int]]:
     """Return the code lines of a file, and the line number of each.
 
     `comments` are the locations of comments, as stored in the file's fingerprints.
     """
-    return code_lines(_utf8(path, content, contexts), comments)
+    return code_lines(_decode_utf8(path, content, contexts), comments)
 
 
-def _utf8(path: bytes, content: bytes, contexts: Mapping[str, bytes]) -> bytes:
+def _decode_utf8(path: bytes, content: bytes, contexts: Mapping[str, bytes]) -> bytes:
     if path.endswith(b".ipynb"):
         from codebatch_workers.syntax.source import SourceFile  # Imported late: only notebooks need it.
 
@@ -43,4 +45,4 @@ def _utf8(path: bytes, content: bytes, contexts: Mapping[str, bytes]) -> bytes:
 
         return SourceFile(path, content, executable=False, contexts=contexts).language == "python"
 
-    return decode(content, is_python).utf8
+    return decode_content(content, is_python).utf8

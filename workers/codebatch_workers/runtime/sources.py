@@ -10,8 +10,8 @@ from codebatch_workers.runtime.results import TaskFailure
 from codebatch_workers.syntax.source import SourceFile
 
 # The maximum number and total size of files that are read ahead.
-_AHEAD_ITEMS = 32
-_AHEAD_BYTES = 1024 * 1024
+_READ_AHEAD_ITEMS = 32
+_READ_AHEAD_BYTES = 1024 * 1024
 
 
 def load_source(
@@ -36,7 +36,7 @@ def iter_sources(
     loaded: list[SourceFile | TaskFailure] = []
     size = 0
     for entry, contexts in entries:
-        if loaded and (len(loaded) == _AHEAD_ITEMS or size + entry.size > _AHEAD_BYTES):
+        if loaded and (len(loaded) == _READ_AHEAD_ITEMS or size + entry.size > _READ_AHEAD_BYTES):
             yield from loaded
             loaded, size = [], 0
         loaded.append(load_source(entry, read, contexts))

@@ -28,12 +28,12 @@ def call_guarded(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) 
     except StoreError:
         raise  # The store is unreadable, so any task would fail. This task is not the cause, so it gets no outcome.
     except MemoryError:
-        return TaskFailure(reason="memory", evidence=_evidence())
+        return TaskFailure(reason="memory", evidence=_traceback_end())
     except BaseException:
-        return TaskFailure(reason="exception", evidence=_evidence())
+        return TaskFailure(reason="exception", evidence=_traceback_end())
 
 
-def _evidence() -> str:
+def _traceback_end() -> str:
     """Return the last part of the current traceback. Characters that are not valid Unicode are escaped."""
     text = traceback.format_exc()[-EVIDENCE_CHARACTERS_MAX:]
     return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -13,17 +13,17 @@ from itertools import chain
 from pathlib import Path
 
 from codebatch.errors import StoreError
-from codebatch.index.keys import KINDS_POSTED
+from codebatch.index.keys import INDEXED_KINDS
 from codebatch.index.terms import FrameTerms, collect_terms, encode_terms, record_terms, terms_path
 from codebatch.model.plan import Plan
 from codebatch.store.results.outcomes import EncodedOutcome
 from codebatch.store.results.shard_files import make_trailer, read_trailer
-from codebatch.system.files.files import Files
+from codebatch.system.files.files import StoreFiles
 from codebatch_workers.runtime.results import EncodedRecords, ReusedRecords
-from codebatch_workers.runtime.shard_parts import Keep
+from codebatch_workers.runtime.shard_parts import TermsKeeper
 
 
-def terms_keeper(files: Files, store_root: Path, plan: Plan) -> Keep:
+def terms_keeper(files: StoreFiles, store_root: Path, plan: Plan) -> TermsKeeper:
     """Return a function that writes the terms file of an outcome, if the outcome covers a whole shard of the plan.
 
     Write errors are ignored, because an index can also be built without the file, only more slowly.
@@ -32,18 +32,18 @@ def terms_keeper(files: Files, store_root: Path, plan: Plan) -> Keep:
 
     def keep(encoded: EncodedOutcome, results: Sequence[EncodedRecords | ReusedRecords]) -> None:
         outcome = encoded.outcome
-        if len(results) != shard_items[outcome.shard] or KINDS_POSTED.isdisjoint(outcome.counts.kinds):
+        if len(results) != shard_items[outcome.shard] or INDEXED_KINDS.isdisjoint(outcome.counts.kinds):
             return
         trailer = read_trailer(make_trailer(encoded.frames, encoded.table, outcome.bytes))
         # Lines that were reused from an older batch may not be valid records.
         with contextlib.suppress(StoreError, ValueError):
-            terms = collect_terms(posted_by_frames(results, [frame.bytes for frame in trailer.frames]))
+            terms = collect_terms(terms_by_frame(results, [frame.bytes for frame in trailer.frames]))
             files.write_volatile(terms_path(store_root, trailer.digest), encode_terms(trailer.digest, terms))
 
     return keep
 
 
-def posted_by_frames(results: Iterable[EncodedRecords | ReusedRecords], sizes: Iterable[int]) -> Iterator[FrameTerms]:
+def terms_by_frame(results: Iterable[EncodedRecords | ReusedRecords], sizes: Iterable[int]) -> Iterator[FrameTerms]:
     """Yield the index terms of each frame of a shard file.
 
     `results` are the results of the shard's items, in order. `sizes` are the uncompressed sizes of the frames that
@@ -62,11 +62,11 @@ def posted_by_frames(results: Iterable[EncodedRecords | ReusedRecords], sizes: I
         while length - start >= bytes_left:
             end = start + bytes_left
             next_record = _record_at(result, end, start, record)
-            frame_results.append(_part(result, slice(start, end), slice(record, next_record)))
-            yield _posted(frame_results)
+            frame_results.append(_slice_result(result, slice(start, end), slice(record, next_record)))
+            yield _frame_terms(frame_results)
             frame_results, bytes_left, start, record = [], next(remaining_sizes, 1), end, next_record
         if start < length:
-            frame_results.append(_part(result, slice(start, None), slice(record, None)) if start else result)
+            frame_results.append(_slice_result(result, slice(start, None), slice(record, None)) if start else result)
             bytes_left -= length - start
 
 
@@ -82,14 +82,16 @@ def _record_at(result: EncodedRecords | ReusedRecords, end: int, start: int, rec
     return record + result.lines.count(b"\n", start, end)
 
 
-def _part(result: EncodedRecords | ReusedRecords, lines: slice, records: slice) -> EncodedRecords | ReusedRecords:
+def _slice_result(
+    result: EncodedRecords | ReusedRecords, lines: slice, records: slice
+) -> EncodedRecords | ReusedRecords:
     """Return a part of a result. Reused results are sliced by `lines`, encoded results by `records`."""
     if isinstance(result, ReusedRecords):
         return ReusedRecords(result.lines[lines])
     return EncodedRecords(b"", result.records[records], result.types[records])
 
 
-def _posted(frame_results: Sequence[EncodedRecords | ReusedRecords]) -> FrameTerms:
+def _frame_terms(frame_results: Sequence[EncodedRecords | ReusedRecords]) -> FrameTerms:
     encoded = [result for result in frame_results if isinstance(result, EncodedRecords)]
     reused_lines = (
         [result.lines for result in frame_results if isinstance(result, ReusedRecords)]

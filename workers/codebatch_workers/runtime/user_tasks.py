@@ -19,19 +19,19 @@ from codebatch.plugins.user_tasks import CustomTask
 from codebatch_workers.api.project import Project
 from codebatch_workers.syntax.source import SourceFile
 
-Check = Callable[[object, SourceFile | None], list[Record]]
-_NOT_TO_BE_REUSED = "reuse = false"
-_UNWATCHED = "nobody watched"
+RecordCheck = Callable[[object, SourceFile | None], list[Record]]
+_REUSE_IS_OFF = "reuse = false"
+_INPUTS_NOT_AUDITED = "nobody watched"
 
 
-class _Function:
+class _FunctionTask:
     def __init__(
         self,
         name: str,
         function: Callable[..., object],
         config: msgspec.Struct | None,
         watch: InputAudit | None,
-        check: Check,
+        check: RecordCheck,
     ) -> None:
         self._name = name
         self._check = check
@@ -39,39 +39,39 @@ class _Function:
         self._arguments = () if config is None else (config,)
         self._watch = watch
 
-    def _call(self, argument: object, file: SourceFile | None = None) -> list[Record]:
+    def _call_function(self, argument: object, file: SourceFile | None = None) -> list[Record]:
         """Call the function, and return its validated records.
 
         The audit also covers the validation, because a generator executes only when its records are taken.
         """
         if self._watch is None:
             return self._call_and_check(argument, file)
-        return self._watch.during(self._name, self._call_and_check, argument, file)
+        return self._watch.audit_call(self._name, self._call_and_check, argument, file)
 
     def _call_and_check(self, argument: object, file: SourceFile | None) -> list[Record]:
         return self._check(self._function(argument, *self._arguments), file)
 
 
-class FileFunction(_Function):
+class FileFunctionTask(_FunctionTask):
     """A custom task that is called for each file."""
 
     def run_file(self, file: SourceFile) -> list[Record]:
         """Return the function's records. Raises TypeError or ValueError if a value is not a record of the file."""
-        return self._call(file, file)
+        return self._call_function(file, file)
 
 
-class ProjectFunction(_Function):
+class ProjectFunctionTask(_FunctionTask):
     """A custom task that is called once, for the whole project."""
 
     def run_project(self, project: Project) -> list[Record]:
         """Return the records of the function. Raises TypeError or ValueError if a value is not a record."""
-        return self._call(project)
+        return self._call_function(project)
 
 
 class CustomTasks:
     """The custom tasks of a worker. For each, it also determines whether other batches may reuse the results."""
 
-    def __init__(self, catalogue: TaskCatalogue, store: Path | None, check: Check) -> None:
+    def __init__(self, catalogue: TaskCatalogue, store: Path | None, check: RecordCheck) -> None:
         """Custom project tasks may read `store`. `check` validates records like `validate_records`."""
         self._check = check
         self._catalogue = catalogue
@@ -79,16 +79,18 @@ class CustomTasks:
 
     def task(
         self, custom_task: CustomTask, planned: PlannedTask, config: msgspec.Struct
-    ) -> FileFunction | ProjectFunction:
+    ) -> FileFunctionTask | ProjectFunctionTask:
         """Return the object that runs a custom task, as the plan describes the task."""
         watch, name = self._catalogue.watch, planned.name
         is_of_project = planned.scope == "project"
         if watch is not None:
             place = self._catalogue.custom_locations[name]
             product_directories = self._store if is_of_project else ()
-            coverage = KeyCoverage(custom_task.source, place, planned.tools, product_directories=product_directories)
-            watch.judge(name, coverage, custom_task.source.named)
-        wrap = ProjectFunction if is_of_project else FileFunction
+            coverage = KeyCoverage(
+                custom_task.source, place, planned.tools, own_package_directories=product_directories
+            )
+            watch.set_coverage(name, coverage, custom_task.source.named)
+        wrap = ProjectFunctionTask if is_of_project else FileFunctionTask
         return wrap(name, custom_task.function, config if custom_task.takes_config else None, watch, self._check)
 
     def uncovered_inputs(self, name: str) -> str:
@@ -103,7 +105,7 @@ class CustomTasks:
         place, watch = self._catalogue.custom_locations[name], self._catalogue.watch
         changed = custom_task.source.changed_file(place)
         if not place.reuse:
-            return _NOT_TO_BE_REUSED
+            return _REUSE_IS_OFF
         if changed is not None:
             return f"{changed} changed during the run"
-        return _UNWATCHED if watch is None else watch.first_uncovered_input(name)
+        return _INPUTS_NOT_AUDITED if watch is None else watch.first_uncovered_input(name)

@@ -11,15 +11,15 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from codebatch.errors import InvalidConfiguration, StoreError, ToolMismatch
-from codebatch.model.analysis.result_key import Items
+from codebatch.model.analysis.result_key import PlanItems
 from codebatch.model.entry import Entry
-from codebatch.model.outcome import Unit
+from codebatch.model.outcome import WorkUnit
 from codebatch.model.plan import plan_items, visible_contexts
 from codebatch.model.shard import ProjectWork, Shard
 from codebatch.model.task import PIPELINES
 from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.plugins.input_audit import InputAudit
-from codebatch.protocol.launch import Launch
+from codebatch.protocol.launch import WorkerLaunch
 from codebatch.protocol.messages import (
     PROTOCOL_VERSION,
     Assign,
@@ -29,24 +29,24 @@ from codebatch.protocol.messages import (
     Hello,
     Proceed,
     Refused,
-    Served,
+    ReusedRange,
     Shrink,
     Stop,
     Terminate,
 )
 from codebatch.store import layout
 from codebatch.store.batches import journal
-from codebatch.store.batches.batches import load_batch_snapshot, open_batch
-from codebatch.store.batches.holders import Holder, HolderFile
-from codebatch.store.batches.store import open_store
+from codebatch.store.batches.batch_directory import load_batch_snapshot, open_batch
+from codebatch.store.batches.holders import HolderFile, HolderRegistration
+from codebatch.store.batches.store_directory import open_store
 from codebatch.store.damage import treating_damage_as_missing
 from codebatch.store.objects.pack_writer import PackWriter
 from codebatch.store.results.bases import SnapshotItems
 from codebatch.store.results.ledgers import load_ledger
-from codebatch.store.results.outcomes import Committer, EncodedOutcome, Outcomes, removed_outcomes_error
+from codebatch.store.results.outcomes import EncodedOutcome, OutcomeCommitter, OutcomeRegisters, removed_outcomes_error
 from codebatch.store.results.shard_adoption import adopt_shard
 from codebatch.system.clock import process_cpu_ns, running_ns, wall_ns
-from codebatch.system.files.files import Files, RealFiles
+from codebatch.system.files.files import RealFiles, StoreFiles
 from codebatch.system.host import this_host
 from codebatch.system.processes.progress_cell import (
     PHASE_BATCHED,
@@ -56,35 +56,35 @@ from codebatch.system.processes.progress_cell import (
     PHASE_LEASE,
     PHASE_PROJECT,
     ProgressCell,
-    Step,
+    WorkerStep,
 )
-from codebatch_workers.runtime.channel import Channel, give_up
+from codebatch_workers.runtime.channel import CoordinatorChannel, report_fatal_error
 from codebatch_workers.runtime.execution import TaskRunner
 from codebatch_workers.runtime.outcome_events import outcome_event
 from codebatch_workers.runtime.previous_batch import PreviousBatch
 from codebatch_workers.runtime.project import BatchProject
-from codebatch_workers.runtime.results import Result, ReusedRecords, TaskFailure, UnitResults
-from codebatch_workers.runtime.reused_results import Bases, ReusedLines
+from codebatch_workers.runtime.results import ReusedRecords, TaskFailure, TaskResult, UnitResults
+from codebatch_workers.runtime.reused_results import ReusedBatches, ReusedLines
 from codebatch_workers.runtime.sources import iter_sources
 from codebatch_workers.runtime.terms import terms_keeper
 from codebatch_workers.syntax.source import SourceFile
 
 DESCRIPTORS_LEAKED_MAX = 100
 DESCRIPTORS_RESERVED = 32
-_DESCRIPTORS_EVERY = 16  # The number of items between two checks for leaked file descriptors.
-_HEED_EVERY_NS = 1_000_000  # The time between two checks for messages of the coordinator.
+_UNITS_PER_DESCRIPTOR_CHECK = 16  # The number of items between two checks for leaked file descriptors.
+_MESSAGES_POLL_NS = 1_000_000  # The time between two checks for messages of the coordinator.
 
 
-class Worker:
+class AnalysisWorker:
     """One worker process of one batch, from its start to its end."""
 
     def __init__(
         self,
-        launch: Launch,
-        channel: Channel,
+        launch: WorkerLaunch,
+        channel: CoordinatorChannel,
         *,
         pid: int,
-        files: Files | None = None,
+        files: StoreFiles | None = None,
         cell: ProgressCell | None = None,
         runner: TaskRunner | None = None,
         now_ns: Callable[[], int] = running_ns,
@@ -100,7 +100,7 @@ class Worker:
         self._files = files
         self._root = batch.root
         self._plan = batch.plan()
-        self._work = self._plan.work()
+        self._work = self._plan.work_by_id()
         self._snapshot = load_batch_snapshot(store, batch)
         self._objects = store.objects()
         about = HolderFile(
@@ -111,12 +111,12 @@ class Worker:
             since_ns=wall_ns(),
             parent=launch.coordinator,
         )
-        self._holder = Holder(files, batch.root, about)
+        self._holder = HolderRegistration(files, batch.root, about)
         self._cell = cell or ProgressCell(
             files, batch.root / layout.HOLDERS / layout.cell_name(launch.holder), create=True
         )
-        self._committer = Committer(files, batch.root, launch.holder)
-        self._journal = journal.Journal(files, batch.root, launch.holder, wall_ns)
+        self._committer = OutcomeCommitter(files, batch.root, launch.holder)
+        self._journal = journal.JournalWriter(files, batch.root, launch.holder, wall_ns)
         self._runner = runner or TaskRunner(
             TaskCatalogue(
                 launch.own_tasks, InputAudit(str(store.root)) if launch.own_tasks else None, batch.about.imports
@@ -128,7 +128,7 @@ class Worker:
             terms_keeper(files, store.root, self._plan) if launch.keeps_terms else None,
             self._objects.read,
         )
-        self._bases = Bases(store)
+        self._bases = ReusedBatches(store)
         self._task_numbers = {name: number for number, name in enumerate(self._plan.task_names)}
         self._items_done = 0
         self._records = 0
@@ -136,7 +136,7 @@ class Worker:
         self._now_ns = now_ns
         self._received_ns = 0
         self._is_draining = False
-        self._reserve = [os.dup(channel.fileno()) for _ in range(DESCRIPTORS_RESERVED)]
+        self._reserved_descriptors = [os.dup(channel.fileno()) for _ in range(DESCRIPTORS_RESERVED)]
         self._is_worn = False
 
     @property
@@ -149,19 +149,19 @@ class Worker:
         directories = (layout.OUTCOMES, layout.RESULTS, layout.LEASES)
         directories_to_keep = [self._objects.root, *(self._root / name for name in directories)]
         with self._files.keeping_open(*(directories_to_keep if self.has_only_built_in_tasks else ())):
-            self._run()
+            self._run_until_stopped()
 
-    def _run(self) -> None:
+    def _run_until_stopped(self) -> None:
         self._channel.send(Hello(version=PROTOCOL_VERSION, holder=self._holder.id))
         while True:
             match self._channel.receive():
                 case Assign(unit=unit, epoch=epoch, served=served):
                     try:
-                        self._do_unit(unit, epoch, served)
+                        self._run_unit(unit, epoch, served)
                     except (InvalidConfiguration, StoreError, ToolMismatch) as error:
                         if isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EMFILE:
                             raise  # A task has used up the file descriptors, so the error is not one of the store.
-                        give_up(self._channel, error)
+                        report_fatal_error(self._channel, error)
                         return
                 case Drain():
                     self._is_draining = True
@@ -170,27 +170,27 @@ class Worker:
                 case Stop():
                     return
 
-    def _do_unit(self, unit: Unit, epoch: int, served: Sequence[Served]) -> None:
+    def _run_unit(self, unit: WorkUnit, epoch: int, served: Sequence[ReusedRange]) -> None:
         self._units += 1
-        self._step(unit.start, unit.start, PHASE_LEASE)
+        self._record_step(unit.start, unit.start, PHASE_LEASE)
         self._set_up(unit.tasks)
         if not self._holder.try_lease(unit.shard, unit.start, epoch):
-            self._step(0, 0, PHASE_IDLE)
+            self._record_step(0, 0, PHASE_IDLE)
             self._channel.send(Refused(epoch=epoch))
             return
         began = time.perf_counter()
         cpu_ns = process_cpu_ns()
-        self._journal.write(
+        self._journal.write_event(
             journal.Began(
                 shard=unit.shard, start=unit.start, end=unit.end, tasks=unit.tasks, round=unit.round, epoch=epoch
             )
         )
         start, end, encoded = self._execute_unit(unit, served)
         if encoded:
-            self._commit(unit, epoch, encoded)
-        self._step(0, 0, PHASE_IDLE)
+            self._commit_outcomes(unit, epoch, encoded)
+        self._record_step(0, 0, PHASE_IDLE)
         seconds = time.perf_counter() - began
-        self._journal.write(
+        self._journal.write_event(
             journal.Finished(
                 shard=unit.shard,
                 start=start,
@@ -219,26 +219,27 @@ class Worker:
                 hint="check whether a task changes the limits of its process or leaves files open",
             ) from None
 
-    def _execute_unit(self, unit: Unit, served: Sequence[Served]) -> tuple[int, int, list[EncodedOutcome]]:
+    def _execute_unit(self, unit: WorkUnit, served: Sequence[ReusedRange]) -> tuple[int, int, list[EncodedOutcome]]:
         """Execute a unit. Return the range [start, end) of the items that were finished, and the outcomes for them."""
         match self._work[unit.shard]:
             case Shard(start=first):
-                done = self._execute(unit, first, self._bases.find(served, unit.start, unit.end))
-                self._step(done.start, done.end, PHASE_COMMIT)
-                return done.start, done.end, list(self._runner.encode(unit, done))
+                done = self._execute_items(unit, first, self._bases.find(served, unit.start, unit.end))
+                self._record_step(done.start, done.end, PHASE_COMMIT)
+                return done.start, done.end, list(self._runner.encode_unit(unit, done))
             case ProjectWork():
                 encoded = self._execute_project(unit, served)
-                self._step(unit.start, unit.end, PHASE_COMMIT)
+                self._record_step(unit.start, unit.end, PHASE_COMMIT)
                 return unit.start, unit.end, [encoded]
 
-    def _execute(self, unit: Unit, first: int, reused: ReusedLines) -> UnitResults:
+    def _execute_items(self, unit: WorkUnit, first: int, reused: ReusedLines) -> UnitResults:
         lines = reused.lines
         done = UnitResults(start=unit.start, results={name: [] for name in unit.tasks}, reused_counts=reused.counts)
         start = first + unit.start
         entries = self._items_between(start, first + unit.end)
         missing_tasks = reused.missing_tasks(unit.tasks, unit.start, unit.end)
         loaded = iter_sources(
-            ((entries[item - unit.start], self._plan.item_contexts(first + item)) for item in missing_tasks), self._read
+            ((entries[item - unit.start], self._plan.item_contexts(first + item)) for item in missing_tasks),
+            self._read_object,
         )
         sources: dict[int, SourceFile] = {}
         end = unit.end
@@ -246,32 +247,34 @@ class Worker:
             end = self._receive_messages(unit, end)
             if item >= end or self._is_draining or self._is_worn:
                 break
-            self._step(item, item + 1, PHASE_ITEM)
+            self._record_step(item, item + 1, PHASE_ITEM)
             entry = entries[item - unit.start]
-            results: dict[str, Result] = {}
+            results: dict[str, TaskResult] = {}
             if item in missing_tasks:
                 results, sources[item - unit.start] = self._run_item(entry, next(loaded), missing_tasks[item])
             done.items.append(entry)
             for name in unit.tasks:
                 done.results[name].append(results[name] if name in results else ReusedRecords(lines[name, item]))
             self._items_done += 1
-            if not self._items_done % _DESCRIPTORS_EVERY or any(
+            if not self._items_done % _UNITS_PER_DESCRIPTOR_CHECK or any(
                 isinstance(result, TaskFailure) for result in results.values()
             ):
                 self._check_descriptors()
-        self._step(done.start, done.end, PHASE_BATCHED)
+        self._record_step(done.start, done.end, PHASE_BATCHED)
         for name in unit.tasks:
             current = done.results[name]
             pending = {index: result for index, result in enumerate(current) if not isinstance(result, ReusedRecords)}
             self._begin_task(name)
-            completed = self._runner.complete(name, [sources[index] for index in pending], list(pending.values()))
+            completed = self._runner.complete_results(
+                name, [sources[index] for index in pending], list(pending.values())
+            )
             for index, result in zip(pending, completed, strict=True):
                 current[index] = result
         return done
 
     def _run_item(
         self, entry: Entry, source: SourceFile | TaskFailure, tasks: Sequence[str]
-    ) -> tuple[dict[str, Result], SourceFile]:
+    ) -> tuple[dict[str, TaskResult], SourceFile]:
         """Run `tasks` on one file. They are the tasks that have no reused result for this file."""
         if isinstance(source, TaskFailure):
             empty = SourceFile(path=entry.path, content=b"", executable=entry.executable, contexts={})
@@ -280,38 +283,40 @@ class Worker:
         source.release()
         return results, source
 
-    def _execute_project(self, unit: Unit, served: Sequence[Served]) -> EncodedOutcome:
+    def _execute_project(self, unit: WorkUnit, served: Sequence[ReusedRange]) -> EncodedOutcome:
         """Execute a project task. Its inputs are the current outcomes of all tasks that it needs."""
         (name,) = unit.tasks
-        self._step(unit.start, unit.end, PHASE_PROJECT)
+        self._record_step(unit.start, unit.end, PHASE_PROJECT)
         self._begin_task(name)
-        outcomes = Outcomes(self._files, self._root)
+        outcomes = OutcomeRegisters(self._files, self._root)
         ledger = load_ledger(self._plan, outcomes)
         needs = self._plan.tasks[self._task_numbers[name]].needs
-        needed = [(shard, need) for shard, need in ledger.chains if need in needs]
-        if any(ledger.holes(shard, need) for shard, need in needed):
+        needed = [(shard, need) for shard, need in ledger.iter_chain_keys if need in needs]
+        if any(ledger.list_holes(shard, need) for shard, need in needed):
             # All outcomes existed when this unit was assigned, so some were removed since. The result would be wrong.
             raise removed_outcomes_error(self._files, self._root)
         contexts = visible_contexts(self._plan.tasks)[name]
         project = BatchProject(
             self._plan,
-            self._items,
+            self._all_items,
             ledger,
             outcomes,
-            read=self._read,
+            read=self._read_object,
             needs=needs,
             contexts=contexts,
-            outside=self._outside(),
+            outside=self._excluded_entries(),
         )
 
         def before() -> PreviousBatch | None:
-            if not served or any(link.type != "result" for shard, need in needed for link in ledger.walk(shard, need)):
+            if not served or any(
+                link.type != "result" for shard, need in needed for link in ledger.iter_links(shard, need)
+            ):
                 return None
             return self._open_previous(name, needs, contexts, served[0].base)
 
         adopt = partial(adopt_shard, self._files, outcomes)
         encoded = self._runner.run_project(
-            unit, project, self._plan.shards, ledger.inputs(name), before=before, adopt=adopt
+            unit, project, self._plan.shards, ledger.inputs_digest(name), before=before, adopt=adopt
         )
         if any(part.file for part in encoded.outcome.parts):
             self._files.sync_directory(self._root / layout.RESULTS)
@@ -324,46 +329,46 @@ class Worker:
         base = self._bases.base(batch_id)
         if base is not None:
             with treating_damage_as_missing():
-                old = base.items(SnapshotItems(self._snapshot, self._items))
-                new = Items(self._items, self._plan.contexts)
-                return PreviousBatch(base, old, new, task=name, needs=needs, contexts=contexts, read=self._read)
+                old = base.items(SnapshotItems(self._snapshot, self._all_items))
+                new = PlanItems(self._all_items, self._plan.contexts)
+                return PreviousBatch(base, old, new, task=name, needs=needs, contexts=contexts, read=self._read_object)
         return None
 
-    def _outside(self) -> list[Entry]:
+    def _excluded_entries(self) -> list[Entry]:
         """Return the files of the snapshot that the path restriction of the plan excludes."""
         if not self._plan.paths:
             return []
-        inside = {entry.path for entry in self._items}
+        inside = {entry.path for entry in self._all_items}
         return [entry for entry in plan_items(self._snapshot.entries) if entry.path not in inside]
 
-    def _commit(self, unit: Unit, epoch: int, encoded: list[EncodedOutcome]) -> None:
-        commit = self._committer.commit(encoded, epoch=epoch, round_=unit.round)
+    def _commit_outcomes(self, unit: WorkUnit, epoch: int, encoded: list[EncodedOutcome]) -> None:
+        commit = self._committer.commit_outcomes(encoded, epoch=epoch, round_=unit.round)
         self._records += sum(outcome.counts.records for outcome in commit.outcomes)
         evidence = {(part.outcome.task, part.outcome.start): part.evidence or None for part in encoded}
         for outcome in commit.outcomes:
-            self._journal.write(outcome_event(outcome, unit.round, epoch, evidence[outcome.task, outcome.start]))
+            self._journal.write_event(outcome_event(outcome, unit.round, epoch, evidence[outcome.task, outcome.start]))
         self._channel.send(Committed(commit=commit, lost=len(encoded) - len(commit.outcomes)))
 
     @cached_property
-    def _items(self) -> list[Entry]:
+    def _all_items(self) -> list[Entry]:
         """All items of the plan. They are computed on first use, because a unit of items needs only its own entries."""
         return plan_items(self._snapshot.entries, self._plan.paths)
 
     def _items_between(self, start: int, end: int) -> list[Entry]:
         """Return the plan's items [start, end). Raises StoreCorrupt."""
         # With a path restriction, the numbers of items differ from the numbers of files in the snapshot.
-        return self._items[start:end] if self._plan.paths else self._snapshot.items_between(start, end)
+        return self._all_items[start:end] if self._plan.paths else self._snapshot.items_between(start, end)
 
-    def _read(self, entry: Entry) -> bytes:
+    def _read_object(self, entry: Entry) -> bytes:
         return self._objects.read(entry.object, entry.size)
 
-    def _receive_messages(self, unit: Unit, end: int) -> int:
+    def _receive_messages(self, unit: WorkUnit, end: int) -> int:
         """Apply the messages that have arrived. Return the end of the unit, which a message can decrease.
 
         Polling takes as long as many a small file, so it is skipped within _HEED_EVERY_NS after the last poll.
         """
         now_ns = self._now_ns()
-        if now_ns - self._received_ns < _HEED_EVERY_NS:
+        if now_ns - self._received_ns < _MESSAGES_POLL_NS:
             return end
         self._received_ns = now_ns
         while (message := self._channel.try_receive()) is not None:
@@ -387,14 +392,14 @@ class Worker:
         with contextlib.suppress(OSError):
             lowest = os.dup(self._channel.fileno())
             os.close(lowest)
-            if lowest <= self._reserve[-1] + DESCRIPTORS_LEAKED_MAX:
+            if lowest <= self._reserved_descriptors[-1] + DESCRIPTORS_LEAKED_MAX:
                 return
         self._is_worn = True
-        for descriptor in self._reserve:
+        for descriptor in self._reserved_descriptors:
             os.close(descriptor)
 
     def _begin_task(self, name: str) -> None:
         self._cell.write_task(self._task_numbers[name])
 
-    def _step(self, item: int, end: int, phase: int) -> None:
-        self._cell.write(Step(running_ns(), self._items_done, self._records, self._units, item, end, phase))
+    def _record_step(self, item: int, end: int, phase: int) -> None:
+        self._cell.write_step(WorkerStep(running_ns(), self._items_done, self._records, self._units, item, end, phase))

@@ -11,20 +11,20 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from codebatch_workers.syntax.names import RESERVED
+from codebatch_workers.syntax.names import RESERVED_WORDS
 from codebatch_workers.syntax.source import SourceFile
 
-_LANGUAGES = frozenset({"c", "cpp", "go", "java", "python"})
+_LANGUAGES_WITH_CALLS = frozenset({"c", "cpp", "go", "java", "python"})
 """Languages whose import statements do not contain calls. In others, an import could be mistaken for a call."""
-_CALLED = re.compile(rb"[ \t]*\(")
-_BEGINS = re.compile(rb"[A-Za-z_\x80-\xff]")
+_CALL_START = re.compile(rb"[ \t]*\(")
+_NAME_START = re.compile(rb"[A-Za-z_\x80-\xff]")
 # If one of these bytes precedes a name, the name continues a chain such as `a.b`.
-_CONTINUES_CHAIN = re.compile(rb"[\w$.:>)\]}\x80-\xff-]")
+_CHAIN_CONTINUATION = re.compile(rb"[\w$.:>)\]}\x80-\xff-]")
 # A line continuation within a name. The search for names in the text does not find such a name.
 _SPLIT_NAME = re.compile(rb"\w\\\r?\n\w")
 
 
-class Reference(NamedTuple):
+class NameReference(NamedTuple):
     """An occurrence of a name: its offsets in the UTF-8 text, its role, and the qualified name of its scope."""
 
     start: int
@@ -35,24 +35,24 @@ class Reference(NamedTuple):
 
 def call_references(
     file: SourceFile, spans: Sequence[tuple[int, int]], calls: Sequence[tuple[int, str, str]]
-) -> list[Reference] | None:
+) -> list[NameReference] | None:
     """Return the occurrences of a name if all of them are calls. Return None if only the tree can show this.
 
     `spans` are the occurrences of the name in the text. `calls` are line, target and source of each recorded call of
     the name. The file must not define the name.
     """
-    if file.language not in _LANGUAGES or len(spans) != len(calls) or _SPLIT_NAME.search(file.utf8):
+    if file.language not in _LANGUAGES_WITH_CALLS or len(spans) != len(calls) or _SPLIT_NAME.search(file.utf8):
         return None
-    if file.utf8[slice(*spans[0])] in (RESERVED.get(file.language) or ()):
+    if file.utf8[slice(*spans[0])] in (RESERVED_WORDS.get(file.language) or ()):
         return None
-    references: list[Reference] = []
+    references: list[NameReference] = []
     previous = (0, "", "")
     for (start, end), call in zip(spans, sorted(calls), strict=True):
         line, target, source = call
         is_unambiguous = line != previous[0] or call == previous
         if not is_unambiguous or file.position(start)[0] != line or not _is_written(file.utf8, end, target.encode()):
             return None
-        references.append(Reference(start, end, "call", source))
+        references.append(NameReference(start, end, "call", source))
         previous = call
     return references
 
@@ -63,7 +63,7 @@ def _is_written(utf8: bytes, end: int, target: bytes) -> bool:
     return (
         start >= 0
         and utf8[start:end] == target
-        and _BEGINS.match(target) is not None
-        and _CALLED.match(utf8, end) is not None
-        and _CONTINUES_CHAIN.match(utf8, max(start - 1, 0), start) is None
+        and _NAME_START.match(target) is not None
+        and _CALL_START.match(utf8, end) is not None
+        and _CHAIN_CONTINUATION.match(utf8, max(start - 1, 0), start) is None
     )

@@ -23,7 +23,7 @@ import msgspec
 from tree_sitter import Node
 
 _FUNCTION, _NEST, _BRANCH, _SWITCH, _ELIF, _ELSE, _DECISION, _LOGICAL, _PARAMETER, _ASIDE = range(10)
-_CODES = {
+_CODE_BY_CAPTURE = {
     "function": _FUNCTION,
     "nest": _NEST,
     "block": _NEST,
@@ -39,12 +39,12 @@ _CODES = {
 }
 # Nodes that can be between two logical operators of one expression. In Swift's grammar, the second operator is within a
 # comparison.
-_BETWEEN = frozenset(
+_TRANSPARENT_NODES = frozenset(
     {"parenthesized_expression", "parenthesized_statements", "tuple_expression", "comparison_expression"}
 )
 # If a file has more logical operators, each of them counts as a run. To find runs, the parent of each operator is
 # needed, and the time to find a parent grows with the number of its siblings.
-_LOGICAL_MAX = 2_000
+_LOGICAL_OPERATORS_MAX = 2_000
 
 
 class FunctionMetrics(msgspec.Struct, gc=False):
@@ -75,7 +75,7 @@ def function_metrics(
     # An entry for each node that is not yet closed: the end of the node, and the function and depth to restore there.
     stack: list[tuple[int, FunctionMetrics, int]] = []
     function, depth = outside, 0
-    for start, minus_end, code in _spans(captures):
+    for start, minus_end, code in _capture_spans(captures):
         while stack and stack[-1][0] <= start:
             _, function, depth = stack.pop()
         if code == _PARAMETER:
@@ -109,11 +109,11 @@ def function_metrics(
     return outside, functions
 
 
-def _spans(captures: Mapping[str, Sequence[Node]]) -> list[tuple[int, int, int]]:
+def _capture_spans(captures: Mapping[str, Sequence[Node]]) -> list[tuple[int, int, int]]:
     """Return start, negative end and code of all captures. They are sorted, so that outer nodes precede inner ones."""
     spans = [
         (node.start_byte, -node.end_byte, code)
-        for capture, code in _CODES.items()
+        for capture, code in _CODE_BY_CAPTURE.items()
         for node in captures.get(capture, ())
     ]
     spans.sort()
@@ -127,7 +127,7 @@ def _is_no_parameter(text: bytes) -> bool:
 
 def _run_starts(tokens: Sequence[Node], utf8: bytes) -> set[int]:
     """Return the offsets of logical operators that begin a run of equal operators in their expression."""
-    if len(tokens) > _LOGICAL_MAX:
+    if len(tokens) > _LOGICAL_OPERATORS_MAX:
         return {token.start_byte for token in tokens}
     parents = [token.parent or token for token in tokens]
     logical = {parent.id for parent in parents}
@@ -141,7 +141,7 @@ def _run_starts(tokens: Sequence[Node], utf8: bytes) -> set[int]:
             roots[parent.id], end = parent.id, parent.end_byte
             continue
         outer = parent.parent
-        while outer is not None and outer.type in _BETWEEN:
+        while outer is not None and outer.type in _TRANSPARENT_NODES:
             outer = outer.parent
         roots[parent.id] = roots[outer.id] if outer is not None and outer.id in logical else parent.id
     for token, parent in zip(tokens, parents, strict=True):

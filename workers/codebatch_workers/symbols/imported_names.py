@@ -29,7 +29,7 @@ class ImportedName(msgspec.Struct, frozen=True, gc=False):
     module_file: str = ""
 
 
-ImportsOf = Callable[["Node", bytes], list[ImportedName]]
+ImportsReader = Callable[["Node", bytes], list[ImportedName]]
 
 
 def node_text(node: Node, utf8: bytes) -> str:

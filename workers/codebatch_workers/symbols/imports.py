@@ -7,7 +7,13 @@ import re
 import msgspec
 from tree_sitter import Node
 
-from codebatch_workers.symbols.imported_names import PREFIX_CHARS_MAX, ImportedName, ImportsOf, literal_text, node_text
+from codebatch_workers.symbols.imported_names import (
+    PREFIX_CHARS_MAX,
+    ImportedName,
+    ImportsReader,
+    literal_text,
+    node_text,
+)
 from codebatch_workers.symbols.named_files import lua_imports, php_imports, ruby_imports
 
 
@@ -40,7 +46,7 @@ def python_imports(node: Node, utf8: bytes) -> list[ImportedName]:
     return names
 
 
-def script_imports(node: Node, utf8: bytes) -> list[ImportedName]:
+def javascript_imports(node: Node, utf8: bytes) -> list[ImportedName]:
     """Return the target and bound name of `import a = b.c`. The query itself captures all other imports."""
     if node.type != "import_alias":
         return []
@@ -48,7 +54,7 @@ def script_imports(node: Node, utf8: bytes) -> list[ImportedName]:
     return [ImportedName(node_text(names[1], utf8), names[1], names[0])] if len(names) > 1 else []
 
 
-_IMPORTED = re.compile(rb'\s*(?:/\*.*?\*/\s*)*(?:"([^"\n]+)"|<([^>\n]+)>)', re.DOTALL)
+_INCLUDED_FILE = re.compile(rb'\s*(?:/\*.*?\*/\s*)*(?:"([^"\n]+)"|<([^>\n]+)>)', re.DOTALL)
 
 
 def c_imports(node: Node, utf8: bytes) -> list[ImportedName]:
@@ -59,7 +65,7 @@ def c_imports(node: Node, utf8: bytes) -> list[ImportedName]:
     """
     if node.type == "preproc_call":
         argument = node.child_by_field_name("argument")
-        match = None if argument is None else _IMPORTED.match(utf8, argument.start_byte, argument.end_byte)
+        match = None if argument is None else _INCLUDED_FILE.match(utf8, argument.start_byte, argument.end_byte)
         if argument is None or match is None:
             return []
         return [ImportedName((match[1] or match[2]).decode("utf-8", "replace"), argument, None)]
@@ -127,7 +133,7 @@ def rust_imports(node: Node, utf8: bytes) -> list[ImportedName]:
             if name is None
             else [ImportedName(node_text(name, utf8), name, node.child_by_field_name("alias") or name)]
         )
-    leaves = _rust_leaves(node, utf8)
+    leaves = _rust_imported_names(node, utf8)
     if any(leaf.target.startswith(("self", "super")) for leaf in leaves):
         inner = _modules_around(node, utf8)
         if inner:
@@ -148,7 +154,7 @@ def _module_nodes_around(node: Node) -> list[Node]:
     """
     modules: list[Node] = []
     above = node.parent
-    for _ in range(_LEVELS_MAX):
+    for _ in range(_NESTED_MODULES_MAX):
         if above is None:
             break
         if above.type == "mod_item":
@@ -157,7 +163,7 @@ def _module_nodes_around(node: Node) -> list[Node]:
     return modules[::-1]
 
 
-_LEVELS_MAX = 128
+_NESTED_MODULES_MAX = 128
 
 
 def _from_file(target: str, inner: list[str]) -> str:
@@ -220,7 +226,7 @@ def _path_attributes(node: Node, utf8: bytes) -> list[tuple[Node, str]]:
 _PATH_ATTRIBUTE = re.compile(rb'#\s*\[\s*(?:cfg_attr\s*\(.*?,\s*)?path\s*=\s*(?:r(#*))?"([^"\\]+)"', re.DOTALL)
 
 
-def _rust_leaves(node: Node, utf8: bytes) -> list[ImportedName]:
+def _rust_imported_names(node: Node, utf8: bytes) -> list[ImportedName]:
     tree = node.child_by_field_name("argument")
     leaves: list[ImportedName] = []
     pending = [("", tree)] if tree is not None else []
@@ -236,11 +242,11 @@ def _rust_leaves(node: Node, utf8: bytes) -> list[ImportedName]:
         elif part.type == "use_list":
             pending.extend((prefix, child) for child in reversed(part.named_children))
         elif part.type not in ("line_comment", "block_comment"):
-            leaves.append(_rust_leaf(prefix, part, utf8))
+            leaves.append(_rust_imported_name(prefix, part, utf8))
     return leaves
 
 
-def _rust_leaf(prefix: str, part: Node, utf8: bytes) -> ImportedName:
+def _rust_imported_name(prefix: str, part: Node, utf8: bytes) -> ImportedName:
     if part.type == "use_wildcard":
         return ImportedName(prefix + node_text(part, utf8), part, None)
     if part.type == "use_as_clause":
@@ -269,18 +275,20 @@ def scala_imports(node: Node, utf8: bytes) -> list[ImportedName]:
     leaf: Node | None = None
     for child in node.children:
         if child.type == ",":
-            names.extend(_scala_leaf(prefix, leaf, utf8))
+            names.extend(_scala_imported_names(prefix, leaf, utf8))
             prefix, leaf = "", None
         elif child.is_named and len(prefix) <= PREFIX_CHARS_MAX:
             prefix += f"{node_text(leaf, utf8)}." if leaf is not None else ""
             leaf = child
             if child.type == "namespace_selectors":
                 leaf = None
-                names.extend(name for part in child.named_children for name in _scala_leaf(prefix, part, utf8))
-    return [*names, *_scala_leaf(prefix, leaf, utf8)]
+                names.extend(
+                    name for part in child.named_children for name in _scala_imported_names(prefix, part, utf8)
+                )
+    return [*names, *_scala_imported_names(prefix, leaf, utf8)]
 
 
-def _scala_leaf(prefix: str, leaf: Node | None, utf8: bytes) -> list[ImportedName]:
+def _scala_imported_names(prefix: str, leaf: Node | None, utf8: bytes) -> list[ImportedName]:
     if leaf is None or len(prefix) > PREFIX_CHARS_MAX:
         return []
     name = leaf.child_by_field_name("name") or leaf
@@ -288,12 +296,12 @@ def _scala_leaf(prefix: str, leaf: Node | None, utf8: bytes) -> list[ImportedNam
     return [ImportedName(prefix + last, name, None)]
 
 
-IMPORTS: dict[str, ImportsOf] = {
+IMPORTS_BY_LANGUAGE: dict[str, ImportsReader] = {
     "c": c_imports,
     "cpp": c_imports,
     "go": go_imports,
     "java": java_imports,
-    "javascript": script_imports,
+    "javascript": javascript_imports,
     "kotlin": kotlin_imports,
     "lua": lua_imports,
     "php": php_imports,
@@ -301,6 +309,6 @@ IMPORTS: dict[str, ImportsOf] = {
     "ruby": ruby_imports,
     "rust": rust_imports,
     "scala": scala_imports,
-    "tsx": script_imports,
-    "typescript": script_imports,
+    "tsx": javascript_imports,
+    "typescript": javascript_imports,
 }

@@ -12,12 +12,12 @@ from tree_sitter import Node
 
 # A function that returns whether a part of a token is a name. The arguments are the node of the token, the text of the
 # file, and the start and end of the part.
-_Rule = Callable[["Node", bytes, int, int], bool]
+_InnerNameRule = Callable[["Node", bytes, int, int], bool]
 
 _SYMBOL_MARKS = b":?!="
-_QUOTES = {b"`": b"`", b'"': b'"', b"[": b"]", b"@": b"", b"r#": b""}
+_CLOSING_QUOTES = {b"`": b"`", b'"': b'"', b"[": b"]", b"@": b"", b"r#": b""}
 # Formatting macros of Rust's standard library, with the number of arguments before the format string.
-_FORMATTERS = {
+_FORMAT_ARGUMENT_INDEX = {
     **dict.fromkeys(
         (b"eprint", b"eprintln", b"format", b"format_args", b"panic", b"print", b"println", b"todo", b"unimplemented"),
         0,
@@ -26,7 +26,9 @@ _FORMATTERS = {
     **dict.fromkeys((b"assert_eq", b"assert_ne", b"debug_assert_eq", b"debug_assert_ne"), 2),
     b"unreachable": 0,
 }
-_NO_FORMATTERS = frozenset(b"cfg compile_error concat env include include_bytes include_str option_env vec".split())
+_MACROS_WITHOUT_FORMAT = frozenset(
+    b"cfg compile_error concat env include include_bytes include_str option_env vec".split()
+)
 # Attributes with format strings from thiserror, derive_more, displaydoc and snafu.
 _FORMATTING_ATTRIBUTES = frozenset({b"display", b"error", b"snafu"})
 _FORMAT_PLACE = re.compile(rb"\{\{|\{(\w+)(?::[^{}]*)?\}")
@@ -35,18 +37,18 @@ _FORMAT_WIDTH = re.compile(rb"\b(\w+)\$")
 _NAMING_COMMANDS = frozenset(
     b"command compgen complete eval export hash let mapfile printf read readarray trap type typeset unset".split()
 )
-_IN_WORD = re.compile(rb"[\w./-]")
+_WORD_CHARACTER = re.compile(rb"[\w./-]")
 _PRAGMAS_WITH_NAMES = frozenset({b"acc", b"omp", b"redefine_extname", b"weak"})
 _NAME_AFTER_OPTION = {b"printf": b"-v", b"complete": b"-F", b"compgen": b"-F", b"mapfile": None, b"readarray": None}
 
 
 def is_inner_name(language: str, node: Node, utf8: bytes, start: int, end: int) -> bool:
     """Return whether a part of a token is a name. `node` is the smallest node that contains the part."""
-    rule = _RULES.get((language, node.type))
+    rule = _INNER_NAME_RULES.get((language, node.type))
     return rule is not None and rule(node, utf8, start, end)
 
 
-def _is_symbol(node: Node, utf8: bytes, start: int, end: int) -> bool:
+def _is_ruby_symbol(node: Node, utf8: bytes, start: int, end: int) -> bool:
     """Return whether the part is the name in Ruby's `:name`, `:name=` or `name:`.
 
     `name:` is a key, or short for `name: name`.
@@ -54,20 +56,20 @@ def _is_symbol(node: Node, utf8: bytes, start: int, end: int) -> bool:
     return utf8[node.start_byte : node.end_byte].strip(_SYMBOL_MARKS) == utf8[start:end].strip(_SYMBOL_MARKS)
 
 
-def _is_listed_symbol(node: Node, _utf8: bytes, start: int, end: int) -> bool:
+def _is_listed_ruby_symbol(node: Node, _utf8: bytes, start: int, end: int) -> bool:
     """Return whether the part is the whole text of a Ruby symbol: in `%i[…]` or in quotes."""
     parent = node.parent
     is_whole = (node.start_byte, node.end_byte) == (start, end)
     return is_whole and parent is not None and parent.type in ("bare_symbol", "delimited_symbol")
 
 
-def _is_marked(node: Node, utf8: bytes, start: int, end: int) -> bool:
+def _is_marked_name(node: Node, utf8: bytes, start: int, end: int) -> bool:
     """Return whether the part is a name in quotes, or a name after a mark for reserved words, such as `@` or `r#`."""
     opening, closing = utf8[node.start_byte : start], utf8[end : node.end_byte]
-    return _QUOTES.get(opening) == closing
+    return _CLOSING_QUOTES.get(opening) == closing
 
 
-def _is_interpolated(node: Node, utf8: bytes, start: int, _end: int) -> bool:
+def _is_interpolated_name(node: Node, utf8: bytes, start: int, _end: int) -> bool:
     """Return whether the part is `name` in Kotlin's `"$name"`.
 
     At the start of a string, the grammar parses this as text.
@@ -102,9 +104,9 @@ def _is_format_string(literal: Node, utf8: bytes) -> bool:
     name = utf8[name_node.start_byte : name_node.end_byte].rpartition(b"::")[2] if name_node is not None else b""
     if owner.type == "attribute":
         return name in _FORMATTING_ATTRIBUTES
-    if owner.type != "macro_invocation" or name in _NO_FORMATTERS:
+    if owner.type != "macro_invocation" or name in _MACROS_WITHOUT_FORMAT:
         return False
-    position = _FORMATTERS.get(name)
+    position = _FORMAT_ARGUMENT_INDEX.get(name)
     before = [child for child in tree.children if child.end_byte <= literal.start_byte]
     return position is None or sum(child.type == "," for child in before) == position
 
@@ -138,7 +140,7 @@ def _is_in_command(node: Node, utf8: bytes, start: int, end: int) -> bool:
     name_node = command.child_by_field_name("name") if command is not None and command.type == "command" else None
     if name_node is None or name_node.text not in (b"eval", b"trap"):
         return False
-    return _IN_WORD.match(utf8, start - 1) is None and _IN_WORD.match(utf8, end) is None
+    return _WORD_CHARACTER.match(utf8, start - 1) is None and _WORD_CHARACTER.match(utf8, end) is None
 
 
 def _is_in_directive(node: Node, _utf8: bytes, _start: int, _end: int) -> bool:
@@ -150,23 +152,23 @@ def _is_in_directive(node: Node, _utf8: bytes, _start: int, _end: int) -> bool:
     return text == b"#undef" or (text == b"#pragma" and (node.text or b"").split()[0] in _PRAGMAS_WITH_NAMES)
 
 
-_RULES: Mapping[tuple[str, str], _Rule] = {
+_INNER_NAME_RULES: Mapping[tuple[str, str], _InnerNameRule] = {
     ("bash", "raw_string"): _is_in_command,
     ("bash", "string_content"): _is_in_command,
     ("bash", "word"): _is_argument,
     ("c", "preproc_arg"): _is_in_directive,
     ("cpp", "preproc_arg"): _is_in_directive,
-    ("csharp", "identifier"): _is_marked,
-    ("kotlin", "identifier"): _is_marked,
-    ("kotlin", "string_content"): _is_interpolated,
-    ("ruby", "hash_key_symbol"): _is_symbol,
-    ("ruby", "simple_symbol"): _is_symbol,
-    ("ruby", "string_content"): _is_listed_symbol,
-    ("rust", "identifier"): _is_marked,
+    ("csharp", "identifier"): _is_marked_name,
+    ("kotlin", "identifier"): _is_marked_name,
+    ("kotlin", "string_content"): _is_interpolated_name,
+    ("ruby", "hash_key_symbol"): _is_ruby_symbol,
+    ("ruby", "simple_symbol"): _is_ruby_symbol,
+    ("ruby", "string_content"): _is_listed_ruby_symbol,
+    ("rust", "identifier"): _is_marked_name,
     ("rust", "string_content"): _is_in_format,
-    ("scala", "identifier"): _is_marked,
-    ("sql", "identifier"): _is_marked,
-    ("swift", "simple_identifier"): _is_marked,
+    ("scala", "identifier"): _is_marked_name,
+    ("sql", "identifier"): _is_marked_name,
+    ("swift", "simple_identifier"): _is_marked_name,
     ("zsh", "raw_string"): _is_in_command,
     ("zsh", "string_content"): _is_in_command,
     ("zsh", "word"): _is_argument,

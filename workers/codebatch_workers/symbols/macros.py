@@ -16,25 +16,25 @@ from tree_sitter import Node
 
 # `re` searches for literal text fast, so the pattern begins with the literal `define`. The text before it is checked
 # for each match.
-_DEFINE = re.compile(
+_MACRO_DEFINITION = re.compile(
     rb"define[ \t]+([A-Za-z_$\x80-\xff][\w$\x80-\xff]*)(\([^()\n]*\))?[^\n\\/\"]*"
     rb"(?:(?:\\(?:\r\n|.)|/\*.{0,2000}?\*/|//[^\n\\]*|\"(?:[^\"\\\n]|\\.)*\"|[/\"])[^\n\\/\"]*)*",
     re.DOTALL,
 )
 # Strings, comments, numbers and words in the body of a macro. Only words have the group `name`. Because `#x` turns the
 # argument x into a string, `x` is a word there, too.
-_WORD = re.compile(
+_MACRO_WORD = re.compile(
     rb"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|/\*.*?\*/|//[^\n]*|(?<![\w$.])[0-9][\w.]*|"
     rb"(?P<name>[A-Za-z_$\x80-\xff][\w$\x80-\xff]*)(?P<call>(?:[ \t]|\\\r?\n)*\()?",
     re.DOTALL,
 )
 # The part of a chain of names before the last name: `a.b->` in `a.b->c`, `std::` in `std::move`.
-_CHAIN = re.compile(rb"(?:[\w$\x80-\xff]+(?:::|\.|->))+\Z")
+_NAME_CHAIN = re.compile(rb"(?:[\w$\x80-\xff]+(?:::|\.|->))+\Z")
 _CHAIN_BYTES_MAX = 200
-_PARAMETER = re.compile(rb"[\w$\x80-\xff]+|\.\.\.")
+_MACRO_PARAMETER = re.compile(rb"[\w$\x80-\xff]+|\.\.\.")
 
 
-class Word(NamedTuple):
+class MacroWord(NamedTuple):
     """A name in the body of a macro. `is_called` is true if `(` follows it."""
 
     start: int
@@ -42,7 +42,7 @@ class Word(NamedTuple):
     is_called: bool
 
 
-class Macro(msgspec.Struct, frozen=True):
+class MacroDefinition(msgspec.Struct, frozen=True):
     """A `#define`, from its name to the end of its last line. `parameters` is None for an object-like macro."""
 
     start: int
@@ -50,13 +50,13 @@ class Macro(msgspec.Struct, frozen=True):
     end: int
     parameters: list[str] | None
 
-    def words(self, utf8: bytes) -> Iterator[Word]:
+    def iter_words(self, utf8: bytes) -> Iterator[MacroWord]:
         """Yield the names in the parameter list and the body, in text order."""
-        for match in _WORD.finditer(utf8, self.name_end, self.end):
+        for match in _MACRO_WORD.finditer(utf8, self.name_end, self.end):
             if match["name"] is not None:
-                yield Word(*match.span("name"), match["call"] is not None)
+                yield MacroWord(*match.span("name"), match["call"] is not None)
 
-    def calls(self, utf8: bytes, reserved: frozenset[bytes]) -> Iterator[tuple[int, str]]:
+    def iter_calls(self, utf8: bytes, reserved: frozenset[bytes]) -> Iterator[tuple[int, str]]:
         """Yield the end offset and the chain of names of each call in the body.
 
         Calls of parameters and of reserved words are left out.
@@ -64,20 +64,20 @@ class Macro(msgspec.Struct, frozen=True):
         if utf8.find(b"(", self.name_end + 1, self.end) < 0:
             return
         names = {name.encode() for name in self.parameters or ()} | reserved
-        for word in self.words(utf8):
+        for word in self.iter_words(utf8):
             if word.is_called and utf8[word.start : word.end] not in names:
-                chain = _CHAIN.search(utf8, max(self.name_end, word.start - _CHAIN_BYTES_MAX), word.start)
+                chain = _NAME_CHAIN.search(utf8, max(self.name_end, word.start - _CHAIN_BYTES_MAX), word.start)
                 start = word.start if chain is None else chain.start()
                 yield word.end, utf8[start : word.end].decode("utf-8", "replace")
 
 
-def macros(utf8: bytes, comments: Sequence[Node]) -> list[Macro]:
+def find_macros(utf8: bytes, comments: Sequence[Node]) -> list[MacroDefinition]:
     """Return the macros that a text defines outside of comments, in text order."""
     if b"define" not in utf8:
         return []
     starts = [node.start_byte for node in comments]
     definitions = []
-    for match in _DEFINE.finditer(utf8):
+    for match in _MACRO_DEFINITION.finditer(utf8):
         start = match.start()
         if utf8[utf8.rfind(b"\n", 0, start) + 1 : start].split() != [b"#"]:
             continue
@@ -85,23 +85,23 @@ def macros(utf8: bytes, comments: Sequence[Node]) -> list[Macro]:
         if before < 0 or comments[before].end_byte <= match.start(1):
             parameters = match[2]
             definitions.append(
-                Macro(
+                MacroDefinition(
                     match.start(1),
                     match.end(1),
                     match.end(),
-                    None if parameters is None else [part.decode() for part in _PARAMETER.findall(parameters)],
+                    None if parameters is None else [part.decode() for part in _MACRO_PARAMETER.findall(parameters)],
                 )
             )
     return definitions
 
 
-class Bodies:
+class MacroBodies:
     """The ranges of macro bodies: from the end of each name to the end of the macro.
 
     `offset in bodies` tests an offset.
     """
 
-    def __init__(self, definitions: Sequence[Macro]) -> None:
+    def __init__(self, definitions: Sequence[MacroDefinition]) -> None:
         self._starts = [macro.name_end for macro in definitions]
         self._ends = [macro.end for macro in definitions]
 

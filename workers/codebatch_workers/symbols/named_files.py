@@ -9,21 +9,21 @@ from tree_sitter import Node
 from codebatch_workers.symbols.imported_names import PREFIX_CHARS_MAX, ImportedName, literal_text, node_text
 
 
-def _arguments(node: Node) -> list[Node]:
+def _call_arguments(node: Node) -> list[Node]:
     """Return the arguments of a call, without comments."""
     arguments = node.child_by_field_name("arguments")
     return [child for child in arguments.named_children if child.type != "comment"] if arguments is not None else []
 
 
-_RUBY_HERE = r"(?:__dir__|File\.dirname\s*\(?\s*__FILE__\s*\)?)"
+_RUBY_FILE_DIRECTORY = r"(?:__dir__|File\.dirname\s*\(?\s*__FILE__\s*\)?)"
 # Patterns for expressions that are a path relative to the directory of the source file. The group is this path.
 _RUBY_FILES = (
-    re.compile(rf'"#\{{\s*{_RUBY_HERE}\s*\}}/([^"#]+)"'),
-    re.compile(rf'{_RUBY_HERE}\s*\+\s*["\']/([^"\'#]+)["\']'),
-    re.compile(rf'File\.expand_path\s*\(?\s*["\']([^"\'#]+)["\']\s*,\s*{_RUBY_HERE}\s*\)?'),
+    re.compile(rf'"#\{{\s*{_RUBY_FILE_DIRECTORY}\s*\}}/([^"#]+)"'),
+    re.compile(rf'{_RUBY_FILE_DIRECTORY}\s*\+\s*["\']/([^"\'#]+)["\']'),
+    re.compile(rf'File\.expand_path\s*\(?\s*["\']([^"\'#]+)["\']\s*,\s*{_RUBY_FILE_DIRECTORY}\s*\)?'),
     re.compile(r'File\.expand_path\s*\(?\s*["\']\.\./([^"\'#]+)["\']\s*,\s*__FILE__\s*\)?'),
 )
-_RUBY_JOINED = re.compile(rf'File\.join\s*\(?\s*{_RUBY_HERE}((?:\s*,\s*(?:"[^"#]*"|\'[^\']*\'))+)\s*\)?')
+_RUBY_JOINED = re.compile(rf'File\.join\s*\(?\s*{_RUBY_FILE_DIRECTORY}((?:\s*,\s*(?:"[^"#]*"|\'[^\']*\'))+)\s*\)?')
 _RUBY_PART = re.compile(r'"([^"]*)"|\'([^\']*)\'')
 _RUBY_FILE_BYTES_MAX = 1024
 
@@ -37,7 +37,7 @@ def ruby_imports(node: Node, utf8: bytes) -> list[ImportedName]:
     method = node.child_by_field_name("method")
     if method is None:
         return []
-    arguments = _arguments(node)
+    arguments = _call_arguments(node)
     path_nodes = arguments[1:2] if node_text(method, utf8) == "autoload" else arguments[:1]
     if not path_nodes:
         return []
@@ -72,7 +72,7 @@ _LUA_CALLERS = {"pcall": 1, "xpcall": 2}
 def lua_imports(node: Node, utf8: bytes) -> list[ImportedName]:
     """Return the module in Lua's `require "a.b"` or `pcall(require, "a.b")` if the module is a plain string."""
     name = node.child_by_field_name("name")
-    path_nodes = _arguments(node)
+    path_nodes = _call_arguments(node)
     skipped = _LUA_CALLERS.get("" if name is None else node_text(name, utf8), 0)
     if skipped and (not path_nodes or node_text(path_nodes[0], utf8) != "require"):
         return []

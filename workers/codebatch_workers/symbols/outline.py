@@ -39,24 +39,24 @@ import msgspec
 from tree_sitter import Node
 
 from codebatch.model.record import Edge, Symbol, SymbolType
-from codebatch_workers.symbols.details import (
+from codebatch_workers.symbols.macros import MacroBodies, MacroDefinition, find_macros
+from codebatch_workers.symbols.parameters_and_visibility import (
     VISIBILITY_RULES,
-    Sections,
+    AccessSections,
     decorator_names,
     keyword_visibilities,
-    parameter_naming,
-    visible_to_all,
+    parameter_namer,
+    public_visibility,
 )
-from codebatch_workers.symbols.macros import Bodies, Macro, macros
-from codebatch_workers.symbols.relations import EnclosingScope, Relations
+from codebatch_workers.symbols.relations import EnclosingScope, FileRelations
 from codebatch_workers.syntax.accessor_names import accessor_name
 from codebatch_workers.syntax.language.languages import LANGUAGES_WITH_MACROS
 from codebatch_workers.syntax.names import (
     NAME_BYTES_MAX,
     NAME_MARKS,
-    NAMES,
-    RESERVED,
-    Name,
+    NAMES_BY_LANGUAGE,
+    RESERVED_WORDS,
+    DeclaredName,
     is_macro_block,
     strip_generics,
     strip_marks,
@@ -69,19 +69,19 @@ _QUALIFIED_CHARS_MAX = 1024
 # In metrics, the name of an anonymous function is the name of the enclosing definition, followed by this text.
 ANONYMOUS = "<anonymous>"
 
-_FUNCTIONS = frozenset({"function", "method", "constructor", "property"})
-_CLASSES = frozenset({"class", "struct", "union", "interface", "trait", "enum"})
+_FUNCTION_TYPES = frozenset({"function", "method", "constructor", "property"})
+_CLASS_TYPES = frozenset({"class", "struct", "union", "interface", "trait", "enum"})
 _LOCAL_IN_FUNCTION = frozenset({"variable", "constant", "field"})
 _FIELD_IN_CLASS = frozenset({"variable"})
-_SEPARATORS = {"cpp": "::", "rust": "::"}
-_SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
+_SCOPE_SEPARATORS = {"cpp": "::", "rust": "::"}
+_JAVASCRIPT_LANGUAGES = frozenset({"javascript", "typescript", "tsx"})
 _MACROS_BYTES_MAX = 32 * 1024 * 1024
-_LANGUAGES_WITH_CONSTANT_NAMES = frozenset({"python", "bash", "zsh"})
+_LANGUAGES_WITH_CONSTANTS = frozenset({"python", "bash", "zsh"})
 
-_BLANKS = frozenset(b" \t\r\n\f")
-_TRAILING_BYTES = _BLANKS | frozenset(b";\\")
+_BLANK_BYTES = frozenset(b" \t\r\n\f")
+_TRAILING_BYTES = _BLANK_BYTES | frozenset(b";\\")
 
-_CONSTANT = re.compile(r"_*[A-Z][A-Z0-9_]*\Z")
+_CONSTANT_NAME = re.compile(r"_*[A-Z][A-Z0-9_]*\Z")
 _PROPERTY_DECORATOR = re.compile(r"(?:.*[._])?property\Z|.+\.(?:setter|getter|deleter)\Z", re.DOTALL)
 
 
@@ -91,12 +91,12 @@ class _EnclosingNode(msgspec.Struct, frozen=True, gc=False):
     start: int
     minus_end: int
     symbol_type: SymbolType
-    name: Name | None
+    name: DeclaredName | None
     # `MACRO(name) {` is a function at top level, but a block within a function.
     is_macro: bool = False
 
 
-class _Definition(msgspec.Struct, frozen=True, gc=False):
+class _SymbolDefinition(msgspec.Struct, frozen=True, gc=False):
     start: int
     end: int
     name: str
@@ -105,18 +105,18 @@ class _Definition(msgspec.Struct, frozen=True, gc=False):
     qualified: str
 
 
-class Outline(msgspec.Struct, frozen=True):
+class FileOutline(msgspec.Struct, frozen=True):
     """The symbols of a file and its edges, each sorted by position."""
 
     symbols: list[Symbol]
     edges: list[Edge]
 
 
-def outline(file: SourceFile) -> Outline:
+def file_outline(file: SourceFile) -> FileOutline:
     """Return the symbols and edges of a file. Without a tree, it has none, except for macros in a huge C header."""
-    if file.language not in NAMES or (file.tree is None and not _is_macro_header(file)):
-        return Outline([], [])
-    return file.derived(_build)
+    if file.language not in NAMES_BY_LANGUAGE or (file.tree is None and not _is_macro_header(file)):
+        return FileOutline([], [])
+    return file.derived(_build_outline)
 
 
 def _is_macro_header(file: SourceFile) -> bool:
@@ -126,11 +126,11 @@ def _is_macro_header(file: SourceFile) -> bool:
     )
 
 
-def _build(file: SourceFile) -> Outline:
-    return definitions(file).build()
+def _build_outline(file: SourceFile) -> FileOutline:
+    return scope_definitions(file).build_outline()
 
 
-def definitions(file: SourceFile) -> ScopeDefinitions:
+def scope_definitions(file: SourceFile) -> ScopeDefinitions:
     """Return the scopes of a file with a tree. The task `analyze` uses them to name functions."""
     return file.derived(ScopeDefinitions)
 
@@ -143,33 +143,33 @@ def _split_capture(capture: str) -> tuple[str, SymbolType]:
 
 
 class ScopeDefinitions:
-    """The scopes of a file, computed on construction. `build` then computes its symbols and edges."""
+    """The scopes of a file, computed on construction. `build_outline` then computes its symbols and edges."""
 
     def __init__(self, file: SourceFile) -> None:
         self.file = file
         self.utf8 = file.utf8
         self.language = file.language
         self.captures: Mapping[str, list[Node]] = file.captures
-        self.names_of = NAMES[self.language]
+        self.names_of = NAMES_BY_LANGUAGE[self.language]
         # Grammars accept reserved words as names, although a reserved word never is a name. Python's grammar accepts
         # them only in trees with errors.
         is_lenient = self.language != "python" or (file.tree is not None and file.tree.root_node.has_error)
-        self.reserved = RESERVED.get(self.language) if is_lenient else None
-        self.separator = _SEPARATORS.get(self.language, ".")
+        self.reserved = RESERVED_WORDS.get(self.language) if is_lenient else None
+        self.separator = _SCOPE_SEPARATORS.get(self.language, ".")
         self.starts: list[int] = [0]
         self.scopes: list[EnclosingScope] = [EnclosingScope("", "file")]
-        self.definitions: dict[int, _Definition] = {}
+        self.definitions: dict[int, _SymbolDefinition] = {}
         self.assigned_names: set[tuple[str, str]] = set()
-        self.macros: list[Macro] = []
-        self._marks = NAME_MARKS.get(self.language, ())
-        self._trailing_bytes = _TRAILING_BYTES if self.language == "python" else _BLANKS
+        self.macros: list[MacroDefinition] = []
+        self._name_marks = NAME_MARKS.get(self.language, ())
+        self._trailing_bytes = _TRAILING_BYTES if self.language == "python" else _BLANK_BYTES
         self._comments = {node.end_byte: node.start_byte for node in self.captures.get("comment", ())}
         self._find_scopes()
 
     def function_name(self, start: int) -> str:
         """Return the qualified name of the function whose node begins at the offset `start`."""
         scope = self._scope_at(start)
-        return scope.qualified if scope.start >= 0 else self._join(scope.qualified, ANONYMOUS)
+        return scope.qualified if scope.start >= 0 else self._qualify_name(scope.qualified, ANONYMOUS)
 
     def function_name_offset(self, start: int) -> int:
         """Return the offset of the name of the function whose node begins at `start`, or `start` if it has none."""
@@ -184,7 +184,7 @@ class ScopeDefinitions:
         """Return the qualified name of the scope at an offset. At file level, this is the empty string."""
         return self._scope_at(offset).qualified
 
-    def build(self) -> Outline:
+    def build_outline(self) -> FileOutline:
         """Compute the symbols and edges. This changes the object, so it can be called only once."""
         for capture, nodes in self.captures.items():
             kind, symbol_type = _split_capture(capture)
@@ -194,13 +194,13 @@ class ScopeDefinitions:
                 self._add_assigned(nodes, symbol_type, is_pattern=kind == "pattern")
         self._add_members()
         self._add_parameter_fields()
-        relations = Relations(self.file, self.starts, self.scopes)
+        relations = FileRelations(self.file, self.starts, self.scopes)
         for node, scope in relations.bound:
-            self._add(Name(node.start_byte, node.end_byte, "import", ""), "import", scope, node.end_byte)
+            self._add_symbol(DeclaredName(node.start_byte, node.end_byte, "import", ""), "import", scope, node.end_byte)
         bodies = self._add_macros()
         if self.file.tree is not None:
             relations.add_macro_calls(self.macros, self.reserved or frozenset())
-        return Outline(self._symbols(), relations.records(bodies))
+        return FileOutline(self._make_symbols(), relations.edge_records(bodies))
 
     # -- Scopes --------------------------------------------------------------------------------------------------------
 
@@ -210,35 +210,35 @@ class ScopeDefinitions:
         current = self.scopes[0]
         # The last definition with an expression as its value: `f = () => …`. A function with the same end is the value.
         assigned: _EnclosingNode | None = None
-        spans, written = self._spans()
+        spans, written = self._enclosing_nodes()
         for span in spans:
             while stack and stack[-1][0] <= span.start:
                 end, current = stack.pop()
-                self._enter(end, current)
+                self._enter_scope(end, current)
             inner = current
-            if span.name is not None and not (span.is_macro and current.symbol_type in _FUNCTIONS):
-                inner = self._define(span, span.name, current)
+            if span.name is not None and not (span.is_macro and current.symbol_type in _FUNCTION_TYPES):
+                inner = self._define_scope(span, span.name, current)
                 is_written = (span.start, span.minus_end) in written
-                assigned = span if inner.symbol_type in _FUNCTIONS and not is_written else None
+                assigned = span if inner.symbol_type in _FUNCTION_TYPES and not is_written else None
             elif assigned is not None and span.minus_end == assigned.minus_end:
                 assigned = None
             elif span.symbol_type == "function":
                 inner = EnclosingScope(current.qualified, "function")
             stack.append((-span.minus_end, current))
-            self._enter(span.start, inner)
+            self._enter_scope(span.start, inner)
             current = inner
         while stack:
             end, current = stack.pop()
-            self._enter(end, current)
+            self._enter_scope(end, current)
 
-    def _enter(self, offset: int, scope: EnclosingScope) -> None:
+    def _enter_scope(self, offset: int, scope: EnclosingScope) -> None:
         if self.starts[-1] == offset:
             self.scopes[-1] = scope
         else:
             self.starts.append(offset)
             self.scopes.append(scope)
 
-    def _spans(self) -> tuple[list[_EnclosingNode], set[tuple[int, int]]]:
+    def _enclosing_nodes(self) -> tuple[list[_EnclosingNode], set[tuple[int, int]]]:
         """Return the enclosing nodes, outer before inner, and the (start, negative end) of all function nodes."""
         properties = self._property_functions()
         # The keys are (start, negative end), so that sorting puts outer nodes before inner ones.
@@ -248,7 +248,7 @@ class ScopeDefinitions:
             if kind != "def":
                 continue
             for node in nodes:
-                names = self._names(node, symbol_type)
+                names = self._declared_names(node, symbol_type)
                 if not names or names[0].end - names[0].start > NAME_BYTES_MAX:
                     continue
                 name = names[0]
@@ -265,7 +265,7 @@ class ScopeDefinitions:
             start, minus_end = node.start_byte, -node.end_byte
             text = accessor_name(node, self.utf8)
             spans[start, minus_end] = _EnclosingNode(
-                start, minus_end, "property", Name(-1, start, "property", "", text)
+                start, minus_end, "property", DeclaredName(-1, start, "property", "", text)
             )
         for node in self.captures.get("impl", ()):
             type_node = node.child_by_field_name("type")
@@ -273,49 +273,51 @@ class ScopeDefinitions:
                 owner = strip_generics(self.utf8[type_node.start_byte : type_node.end_byte][:NAME_BYTES_MAX]).decode(
                     "utf-8", "replace"
                 )
-                name = Name(-1, -1, "class", "", owner)
+                name = DeclaredName(-1, -1, "class", "", owner)
                 start, minus_end = node.start_byte, -node.end_byte
                 spans[start, minus_end] = _EnclosingNode(start, minus_end, "class", name)
         return [spans[place] for place in sorted(spans)], functions
 
-    def _define(self, span: _EnclosingNode, name: Name, outer: EnclosingScope) -> EnclosingScope:
+    def _define_scope(self, span: _EnclosingNode, name: DeclaredName, outer: EnclosingScope) -> EnclosingScope:
         """Record a definition that encloses others. Return the scope for the code within this definition."""
         if name.start < 0:
-            return EnclosingScope(self._join(outer.qualified, name.text), span.symbol_type, name.end)
-        definition = self._add(name, span.symbol_type, outer, -span.minus_end)
+            return EnclosingScope(self._qualify_name(outer.qualified, name.text), span.symbol_type, name.end)
+        definition = self._add_symbol(name, span.symbol_type, outer, -span.minus_end)
         return EnclosingScope(definition.qualified, definition.symbol_type, definition.start) if definition else outer
 
     def _scope_at(self, offset: int) -> EnclosingScope:
         return self.scopes[bisect_right(self.starts, offset) - 1]
 
-    def _join(self, outer: str, name: str) -> str:
+    def _qualify_name(self, outer: str, name: str) -> str:
         """Return the qualified name for `name` in the scope `outer`. If it would be too long, return only `outer`."""
         if not outer:
             return name
         return f"{outer}{self.separator}{name}" if len(outer) + len(name) < _QUALIFIED_CHARS_MAX else outer
 
-    def _names(self, node: Node, symbol_type: SymbolType) -> list[Name]:
+    def _declared_names(self, node: Node, symbol_type: SymbolType) -> list[DeclaredName]:
         names = self.names_of(node, symbol_type, self.utf8)
-        return self._unreserved(names) if self.reserved else names
+        return self._without_reserved(names) if self.reserved else names
 
-    def _unreserved(self, names: list[Name]) -> list[Name]:
+    def _without_reserved(self, names: list[DeclaredName]) -> list[DeclaredName]:
         reserved = self.reserved or ()
         return [name for name in names if self.utf8[name.start : name.end] not in reserved]
 
     # -- Symbols -------------------------------------------------------------------------------------------------------
 
-    def _add(self, name: Name, symbol_type: SymbolType, scope: EnclosingScope, end: int) -> _Definition | None:
+    def _add_symbol(
+        self, name: DeclaredName, symbol_type: SymbolType, scope: EnclosingScope, end: int
+    ) -> _SymbolDefinition | None:
         """Record a symbol and return it. If its name is invalid or already recorded, return None."""
         # Each name of a tree passes here, so repeated lookups of attributes are avoided.
         start, name_end, owner, utf8 = name.start, name.end, name.owner, self.utf8
-        if self._marks and start >= 0 and utf8[start : start + 1] in self._marks:
+        if self._name_marks and start >= 0 and utf8[start : start + 1] in self._name_marks:
             start, name_end = strip_marks(utf8, start, name_end)
         if not 0 < name_end - start <= NAME_BYTES_MAX or start in self.definitions:
             return None
         text = name.text or utf8[start:name_end].decode("utf-8", "replace")
-        if symbol_type == "function" and (owner or scope.symbol_type in _CLASSES):
+        if symbol_type == "function" and (owner or scope.symbol_type in _CLASS_TYPES):
             symbol_type = "method"
-        outer = self._join(scope.qualified, owner) if owner else scope.qualified
+        outer = self._qualify_name(scope.qualified, owner) if owner else scope.qualified
         if symbol_type == "method":
             if self.language == "python":
                 is_constructor = text == "__init__"
@@ -326,8 +328,8 @@ class ScopeDefinitions:
             symbol_type = "field"
         if end < name_end or end in self._comments or utf8[end - 1] in self._trailing_bytes:
             end = self._trim_trailing_comments(name_end, end)
-        qualified = self._join(outer, text) if outer else text
-        definition = self.definitions[start] = _Definition(start, end, text, symbol_type, outer, qualified)
+        qualified = self._qualify_name(outer, text) if outer else text
+        definition = self.definitions[start] = _SymbolDefinition(start, end, text, symbol_type, outer, qualified)
         return definition
 
     def _trim_trailing_comments(self, end_min: int, end: int) -> int:
@@ -342,42 +344,44 @@ class ScopeDefinitions:
         for node in nodes:
             start = node.start_byte
             scope = self._scope_at(start)
-            if (symbol_type in _LOCAL_IN_FUNCTION and scope.symbol_type in _FUNCTIONS) or start in declared:
+            if (symbol_type in _LOCAL_IN_FUNCTION and scope.symbol_type in _FUNCTION_TYPES) or start in declared:
                 continue
-            kind = "field" if symbol_type in _FIELD_IN_CLASS and scope.symbol_type in _CLASSES else symbol_type
-            for name in self._names(node, symbol_type):
-                self._add(name, name.symbol_type if name.symbol_type != symbol_type else kind, scope, node.end_byte)
+            kind = "field" if symbol_type in _FIELD_IN_CLASS and scope.symbol_type in _CLASS_TYPES else symbol_type
+            for name in self._declared_names(node, symbol_type):
+                self._add_symbol(
+                    name, name.symbol_type if name.symbol_type != symbol_type else kind, scope, node.end_byte
+                )
 
     def _add_assigned(self, nodes: list[Node], symbol_type: SymbolType, *, is_pattern: bool) -> None:
         is_local_kind = symbol_type in _LOCAL_IN_FUNCTION
         for node in nodes:
             start = node.start_byte
             scope = self._scope_at(start)
-            if is_local_kind and scope.symbol_type in _FUNCTIONS:
+            if is_local_kind and scope.symbol_type in _FUNCTION_TYPES:
                 continue
             if symbol_type == "field" and scope.symbol_type == "file" and self.language == "go":
                 continue  # A field of an anonymous struct.
             if is_pattern:
-                names = self._names(node, symbol_type)
+                names = self._declared_names(node, symbol_type)
             else:
-                names = [Name(start, node.end_byte, symbol_type, "")]
+                names = [DeclaredName(start, node.end_byte, symbol_type, "")]
                 if self.reserved:
-                    names = self._unreserved(names)
+                    names = self._without_reserved(names)
             for name in names:
                 self._add_first(name, symbol_type, scope)
 
-    def _add_first(self, name: Name, symbol_type: SymbolType, scope: EnclosingScope) -> None:
+    def _add_first(self, name: DeclaredName, symbol_type: SymbolType, scope: EnclosingScope) -> None:
         """Record the first assignment to a name in a scope as its definition. Ignore further assignments."""
         text = self.utf8[name.start : name.end].decode("utf-8", "replace")
         key = (scope.qualified, text)
         if key in self.assigned_names or text == "_":
             return
         self.assigned_names.add(key)
-        if symbol_type in _FIELD_IN_CLASS and scope.symbol_type in _CLASSES:
+        if symbol_type in _FIELD_IN_CLASS and scope.symbol_type in _CLASS_TYPES:
             symbol_type = "field"
-        elif symbol_type == "variable" and self.language in _LANGUAGES_WITH_CONSTANT_NAMES and _CONSTANT.match(text):
+        elif symbol_type == "variable" and self.language in _LANGUAGES_WITH_CONSTANTS and _CONSTANT_NAME.match(text):
             symbol_type = "constant"
-        self._add(name, symbol_type, scope, name.end)
+        self._add_symbol(name, symbol_type, scope, name.end)
 
     def _add_members(self) -> None:
         """Record each field that a Python method sets by `self.x = …` as a member of the method's class."""
@@ -392,7 +396,7 @@ class ScopeDefinitions:
             if scope.symbol_type not in ("method", "constructor", "property"):
                 continue
             owner = EnclosingScope(scope.qualified.rpartition(".")[0], "class")
-            self._add_first(Name(name.start_byte, end, "field", ""), "field", owner)
+            self._add_first(DeclaredName(name.start_byte, end, "field", ""), "field", owner)
 
     def _add_parameter_fields(self) -> None:
         """Record fields that parameters declare: `constructor(private x: A)`, or PHP's `__construct(private $x)`."""
@@ -401,19 +405,19 @@ class ScopeDefinitions:
             scope = self._scope_at(start)
             if scope.symbol_type == "constructor" or self.language == "php":
                 owner = EnclosingScope(scope.qualified.rpartition(".")[0], "class")
-                self._add(Name(start, end, "field", ""), "field", owner, end)
+                self._add_symbol(DeclaredName(start, end, "field", ""), "field", owner, end)
 
-    def _add_macros(self) -> Bodies:
+    def _add_macros(self) -> MacroBodies:
         """Record macros. Drop symbols that the grammar found in their bodies. Return the bodies."""
         if self.language in LANGUAGES_WITH_MACROS:
-            self.macros = macros(self.utf8, self.captures.get("comment", []))
+            self.macros = find_macros(self.utf8, self.captures.get("comment", []))
         macros_found = self.macros
-        bodies = Bodies(macros_found)
+        bodies = MacroBodies(macros_found)
         if bodies:
             self.definitions = {start: symbol for start, symbol in self.definitions.items() if start not in bodies}
         for macro in macros_found:
             self.definitions.pop(macro.start, None)
-            self._add(Name(macro.start, macro.name_end, "macro", ""), "macro", self.scopes[0], macro.end)
+            self._add_symbol(DeclaredName(macro.start, macro.name_end, "macro", ""), "macro", self.scopes[0], macro.end)
         return bodies
 
     def _property_functions(self) -> set[int]:
@@ -430,17 +434,17 @@ class ScopeDefinitions:
 
     # -- Records -------------------------------------------------------------------------------------------------------
 
-    def _symbols(self) -> list[Symbol]:
+    def _make_symbols(self) -> list[Symbol]:
         path, path_b64 = self.file.path_fields
         position, lines, is_ascii = self.file.position, self.file.line_starts, self.file.is_ascii
         symbols = []
         starts = sorted(self.definitions)
-        parameters = self._parameters()
-        decorators = decorator_names(self.captures, self.utf8, starts, self._is_in_script_method)
+        parameters = self._parameters_by_offset()
+        decorators = decorator_names(self.captures, self.utf8, starts, self._is_in_javascript_method)
         keywords = keyword_visibilities(self.captures, self.utf8, starts)
-        sections = Sections(self.captures, self.utf8, lambda offset: self._scope_at(offset).qualified)
+        sections = AccessSections(self.captures, self.utf8, lambda offset: self._scope_at(offset).qualified)
         kinds = {definition.qualified: definition.symbol_type for definition in self.definitions.values()}
-        rule = VISIBILITY_RULES.get(self.language, visible_to_all)
+        rule = VISIBILITY_RULES.get(self.language, public_visibility)
         last_line, says_visibility = len(lines), bool(keywords) or bool(sections)
         for start in starts:
             definition = self.definitions[start]
@@ -475,10 +479,10 @@ class ScopeDefinitions:
             )
         return symbols
 
-    def _parameters(self) -> dict[int, tuple[str, ...]]:
+    def _parameters_by_offset(self) -> dict[int, tuple[str, ...]]:
         """Map the offset of a function's name to the names of its parameters."""
         names_by_function: dict[int, list[str]] = {}
-        name_of = parameter_naming(self.utf8, self.language)
+        name_of = parameter_namer(self.utf8, self.language)
         # Most parameters are in the same scope as the previous parameter, so the scope is looked up only if needed.
         function, scope_end = -1, 0
         for node in self.captures.get("parameter", ()):
@@ -486,7 +490,7 @@ class ScopeDefinitions:
             if start >= scope_end:
                 following = bisect_right(self.starts, start)
                 scope = self.scopes[following - 1]
-                function = scope.start if scope.symbol_type in _FUNCTIONS else -1
+                function = scope.start if scope.symbol_type in _FUNCTION_TYPES else -1
                 scope_end = self.starts[following] if following < len(self.starts) else len(self.utf8)
             if function >= 0 and (name := name_of(node, start)):
                 names_by_function.setdefault(function, []).append(name)
@@ -494,6 +498,9 @@ class ScopeDefinitions:
         names.update({macro.start: tuple(macro.parameters) for macro in self.macros if macro.parameters})
         return names
 
-    def _is_in_script_method(self, offset: int) -> bool:
+    def _is_in_javascript_method(self, offset: int) -> bool:
         """Return whether an offset is in a method in JavaScript or TypeScript. Its decorators belong to parameters."""
-        return self.language in _SCRIPTS and self._scope_at(offset).symbol_type in ("method", "constructor")
+        return self.language in _JAVASCRIPT_LANGUAGES and self._scope_at(offset).symbol_type in (
+            "method",
+            "constructor",
+        )

@@ -11,37 +11,37 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tree_sitter import Node
 
-from codebatch.model.task import Json
-from codebatch_workers.symbols.calls import Reference, call_references
+from codebatch.model.task import JsonValue
+from codebatch_workers.symbols.calls import NameReference, call_references
 from codebatch_workers.symbols.inner_names import is_inner_name
-from codebatch_workers.symbols.macros import macros
-from codebatch_workers.symbols.outline import definitions, outline
+from codebatch_workers.symbols.macros import find_macros
+from codebatch_workers.symbols.outline import file_outline, scope_definitions
 from codebatch_workers.syntax.language.languages import LANGUAGES_WITH_MACROS
-from codebatch_workers.syntax.names import NAMES
+from codebatch_workers.syntax.names import NAMES_BY_LANGUAGE
 from codebatch_workers.syntax.source import SourceFile
 
-_NAME = re.compile(r"identifier|name|constant|variable")
+_NAME_NODE_TYPE = re.compile(r"identifier|name|constant|variable")
 _WORD_PARENTS = frozenset({"command_name", "function_definition"})
 # In Rust, the lifetime or label `'name` is not an occurrence of `name`.
-_LIFETIMES = frozenset({"label", "lifetime"})
-_NO_CODE = frozenset({"comment", "string_content", "string_literal", "preproc_arg", "system_lib_string"})
+_LIFETIME_NODES = frozenset({"label", "lifetime"})
+_NODES_WITHOUT_CODE = frozenset({"comment", "string_content", "string_literal", "preproc_arg", "system_lib_string"})
 _WORD_BYTE = re.compile(rb"[\w$\x80-\xff]")
 # In all grammars, adjacent word characters belong to one name. Often, a name occurs in a file only within longer words.
 # Such a file need not be parsed.
 _NOT_AFTER_WORD, _NOT_BEFORE_WORD = rb"(?<![A-Za-z0-9_])", rb"(?![A-Za-z0-9_])"
-_CALLEES = ("call", "tail", "macro", "element", "decorator")
+_CALLEE_CAPTURES = ("call", "tail", "macro", "element", "decorator")
 
 
-def references(
+def find_references(
     file: SourceFile, name: str, calls: Sequence[tuple[int, str, str]] | None = None
-) -> Iterator[dict[str, Json]]:
+) -> Iterator[dict[str, JsonValue]]:
     """Yield each occurrence of a name in text order, with its range, role and scope.
 
     `role` is `definition`, `import`, `call` or `reference`. A file without a tree has no occurrences. `calls` are the
     recorded calls of the name, as in `call_references` (calls.py). If `calls` are given, most files need not be parsed.
     """
     word = re.compile(_NOT_AFTER_WORD + re.escape(name.encode("utf-8")) + _NOT_BEFORE_WORD)
-    spans = [match.span() for match in word.finditer(file.utf8)] if file.language in NAMES else []
+    spans = [match.span() for match in word.finditer(file.utf8)] if file.language in NAMES_BY_LANGUAGE else []
     if not spans or not file.is_parsed:
         return
     from_records = None if calls is None else call_references(file, spans, calls)
@@ -58,7 +58,7 @@ def references(
         }
 
 
-def _find_in_tree(file: SourceFile, name: str, spans: Sequence[tuple[int, int]]) -> Iterator[Reference]:
+def _find_in_tree(file: SourceFile, name: str, spans: Sequence[tuple[int, int]]) -> Iterator[NameReference]:
     """Yield the occurrences among `spans`, which are all places of the name in the text.
 
     At the other places, the tree has a string, a comment or a longer token.
@@ -76,29 +76,31 @@ def _find_in_tree(file: SourceFile, name: str, spans: Sequence[tuple[int, int]])
         return
     roles = {
         (symbol.line, symbol.column): "import" if symbol.symbol_type == "import" else "definition"
-        for symbol in outline(file).symbols
+        for symbol in file_outline(file).symbols
         if symbol.name == name
     }
-    callees = {node.end_byte for capture in _CALLEES for node in file.captures.get(capture, ())}
+    callees = {node.end_byte for capture in _CALLEE_CAPTURES for node in file.captures.get(capture, ())}
     imports = [(node.start_byte, node.end_byte) for node in file.captures.get("import", ())]
-    scopes = definitions(file)
+    scopes = scope_definitions(file)
     for start, end, node in occurrences:
         role = roles.get(file.position(start))
         if role is None and any(first <= start and end <= last for first, last in imports):
             role = "import"
         if role is None:
-            is_called = end in callees or _is_command(node) or in_macros.get((start, end), False)
+            is_called = end in callees or _is_command_name(node) or in_macros.get((start, end), False)
             role = "call" if is_called else "reference"
-        yield Reference(start, end, role, scopes.qualified_scope(start))
+        yield NameReference(start, end, role, scopes.qualified_scope(start))
 
 
 def _words_in_macros(file: SourceFile) -> Mapping[tuple[int, int], bool]:
     """Map the range of each name in a macro body to whether the body calls this name."""
     if file.language not in LANGUAGES_WITH_MACROS:
         return {}
-    definitions_of_macros = macros(file.utf8, file.captures.get("comment", ()))
+    definitions_of_macros = find_macros(file.utf8, file.captures.get("comment", ()))
     return {
-        (word.start, word.end): word.is_called for macro in definitions_of_macros for word in macro.words(file.utf8)
+        (word.start, word.end): word.is_called
+        for macro in definitions_of_macros
+        for word in macro.iter_words(file.utf8)
     }
 
 
@@ -111,7 +113,7 @@ def _is_occurrence(file: SourceFile, node: Node, start: int, end: int) -> bool:
 
 
 def _is_complete_name(node: Node, start: int, end: int) -> bool:
-    return (node.start_byte, node.end_byte) == (start, end) and _is_name(node)
+    return (node.start_byte, node.end_byte) == (start, end) and _is_name_node(node)
 
 
 def _is_in_replacement(file: SourceFile, node: Node, start: int, end: int) -> bool:
@@ -119,20 +121,25 @@ def _is_in_replacement(file: SourceFile, node: Node, start: int, end: int) -> bo
 
     The parser gets replacement text for code that the grammar does not support (grammar_gaps). Such code can be a name.
     """
-    if node.type in _NO_CODE or "comment" in node.type or "string" in node.type or b"\n" in file.utf8[start:end]:
+    if (
+        node.type in _NODES_WITHOUT_CODE
+        or "comment" in node.type
+        or "string" in node.type
+        or b"\n" in file.utf8[start:end]
+    ):
         return False
     is_word = not _WORD_BYTE.match(file.utf8, max(start - 1, 0), start) and not _WORD_BYTE.match(file.utf8, end)
     return is_word and file.tree_text[start:end] != file.utf8[start:end]
 
 
-def _is_name(node: Node) -> bool:
+def _is_name_node(node: Node) -> bool:
     """Return whether a node is an identifier. A shell word is an identifier if it names a command or a function."""
     if node.type == "word":
         return node.parent is not None and node.parent.type in _WORD_PARENTS
-    if node.parent is not None and node.parent.type in _LIFETIMES and (node.parent.text or b"").startswith(b"'"):
+    if node.parent is not None and node.parent.type in _LIFETIME_NODES and (node.parent.text or b"").startswith(b"'"):
         return False
-    return node.is_named and node.child_count == 0 and _NAME.search(node.type) is not None
+    return node.is_named and node.child_count == 0 and _NAME_NODE_TYPE.search(node.type) is not None
 
 
-def _is_command(node: Node) -> bool:
+def _is_command_name(node: Node) -> bool:
     return node.parent is not None and node.parent.type == "command_name"

@@ -11,20 +11,20 @@ from tree_sitter import Node
 
 from codebatch.model.record import Edge, EdgeType
 from codebatch_workers.symbols.imported_names import ImportedName
-from codebatch_workers.symbols.imports import IMPORTS
-from codebatch_workers.symbols.load_time import is_declaration_file, is_deferred, is_type_only
-from codebatch_workers.symbols.macros import Bodies, Macro
+from codebatch_workers.symbols.imports import IMPORTS_BY_LANGUAGE
+from codebatch_workers.symbols.load_time import is_declaration_file, is_deferred_import, is_type_only_import
+from codebatch_workers.symbols.macros import MacroBodies, MacroDefinition
 from codebatch_workers.syntax.names import NAME_BYTES_MAX, NAME_MARKS, strip_generics
 from codebatch_workers.syntax.source import SourceFile
 
 _SIMPLE_CALLEE = re.compile(rb"[\w.$\x80-\xff]+\Z")
 _UP_TO_LAST_CHAIN = re.compile(rb".*[^\w.$:#>\x80-\xff-]", re.DOTALL)
-_CONTINUATION = re.compile(rb"\\(?:\r\n?|\n)")
+_LINE_CONTINUATION = re.compile(rb"\\(?:\r\n?|\n)")
 _BETWEEN_WORDS = re.compile(rb"(?<=[\w$\x80-\xff])\s+(?=[\w$\x80-\xff])")
 # Characters that a shell expands before it looks for the command. A word with one of them does not name a command.
 _NO_COMMAND_NAME = frozenset("$`\"'\\ \n")
-_COMMENTS = frozenset({"line_comment", "block_comment", "comment"})
-_BASE = re.compile(rb"[\w.$:\x80-\xff]+\Z")
+_COMMENT_NODES = frozenset({"line_comment", "block_comment", "comment"})
+_BASE_NAME = re.compile(rb"[\w.$:\x80-\xff]+\Z")
 
 
 class EnclosingScope(msgspec.Struct, frozen=True, gc=False):
@@ -35,7 +35,7 @@ class EnclosingScope(msgspec.Struct, frozen=True, gc=False):
     start: int = -1
 
 
-class Relations:
+class FileRelations:
     """The edges of a file: imports, bases and calls. `bound` has each name that an import binds, with its scope."""
 
     def __init__(self, file: SourceFile, starts: Sequence[int], scopes: Sequence[EnclosingScope]) -> None:
@@ -57,13 +57,13 @@ class Relations:
         self._add_imports()
         self._add_bases()
         self._add_calls()
-        self._add_special()
+        self._add_special_imports()
 
     def _scope_at(self, offset: int) -> EnclosingScope:
         return self._scopes[bisect_right(self._starts, offset) - 1]
 
     def _add_imports(self) -> None:
-        imports_of = IMPORTS.get(self.language)
+        imports_of = IMPORTS_BY_LANGUAGE.get(self.language)
         if imports_of is None:
             return
         for statement in self.captures.get("import", ()):
@@ -87,9 +87,9 @@ class Relations:
 
     def _add_load_time(self, node: Node, offsets: Sequence[int]) -> None:
         """Record whether loading the file executes the imports at `offsets`. All belong to one statement or call."""
-        if is_declaration_file(self.file.path) or is_type_only(node, self.language, self.utf8):
+        if is_declaration_file(self.file.path) or is_type_only_import(node, self.language, self.utf8):
             self._type_only.update(offsets)
-        if is_deferred(node, self.language, self.utf8):
+        if is_deferred_import(node, self.language, self.utf8):
             self._deferred.update(offsets)
 
     def _add_bases(self) -> None:
@@ -98,7 +98,7 @@ class Relations:
             text = strip_generics(self.utf8[start : node.end_byte][:NAME_BYTES_MAX])
             text = text.split(b"[")[0].split(b"(")[0].strip().lstrip(b"*&")
             source = self._scope_at(start).qualified
-            if source and _BASE.match(text):
+            if source and _BASE_NAME.match(text):
                 self._edges.append((start, "inherits", source, text.decode("utf-8", "replace")))
 
     def _add_calls(self) -> None:
@@ -125,14 +125,14 @@ class Relations:
                 elif _SIMPLE_CALLEE.match(last) and b"<" not in text:
                     target = simple[text] = last.decode("utf-8", "replace")
                 else:
-                    target = _callee(self._strip_comments(text, end))
+                    target = _callee_name(self._strip_comments(text, end))
             if target and target != "import":
                 # The offset of the last name is used, because a chain of calls can begin many lines above it.
                 append((end - 1, "calls", source, target))
 
     def _callee_between(self, start: int, end: int) -> str:
         """Return the chain of names at the end of the text between two offsets."""
-        return _callee(self._strip_comments(self.utf8[max(start, end - NAME_BYTES_MAX) : end], end))
+        return _callee_name(self._strip_comments(self.utf8[max(start, end - NAME_BYTES_MAX) : end], end))
 
     def _strip_comments(self, text: bytes, end: int) -> bytes:
         """Remove comments from `text`, which ends at the offset `end` of the file. Return the rest."""
@@ -143,62 +143,62 @@ class Relations:
             text = text[: max(node.start_byte - start, 0)] + text[max(node.end_byte - start, 0) :]
         return text
 
-    def _add_special(self) -> None:
+    def _add_special_imports(self) -> None:
         """Add the edges for those captures that occur only in one or two languages."""
         for node in self.captures.get("tail", ()):
             call = node.parent or node
-            self._edge(node.start_byte, "calls", self._callee_between(call.start_byte, node.end_byte))
+            self._add_edge(node.start_byte, "calls", self._callee_between(call.start_byte, node.end_byte))
         for node in self.captures.get("macro", ()):
-            self._edge(node.start_byte, "calls", self._callee_between(node.start_byte, node.end_byte) + "!")
-            self._add_included(node)
+            self._add_edge(node.start_byte, "calls", self._callee_between(node.start_byte, node.end_byte) + "!")
+            self._add_include_import(node)
         for node in self.captures.get("decorator", ()):
             if node.type != "call":
-                self._edge(node.start_byte, "calls", self._callee_between(node.start_byte, node.end_byte))
+                self._add_edge(node.start_byte, "calls", self._callee_between(node.start_byte, node.end_byte))
         for node in self.captures.get("element", ()):
             text = self.utf8[node.start_byte : node.end_byte]
             # `<div>` is HTML. `<Menu>` and `<ui.Menu>` call the named component.
             if not text[:1].islower() or b"." in text:
-                self._edge(node.start_byte, "calls", self._callee_between(node.start_byte, node.end_byte))
+                self._add_edge(node.start_byte, "calls", self._callee_between(node.start_byte, node.end_byte))
         importers = {node.start_byte: node for node in self.captures.get("importer", ())}
         for node in importers.values():
-            self._add_require(node)
+            self._add_require_import(node)
         for node in self.captures.get("source", ()):
-            self._add_literal(node)
+            self._add_literal_import(node)
         for node in self.captures.get("command", ()):
-            self._add_command(node)
+            self._add_command_call(node)
 
-    def _edge(self, offset: int, edge_type: EdgeType, target: str) -> None:
+    def _add_edge(self, offset: int, edge_type: EdgeType, target: str) -> None:
         if target:
             self._edges.append((offset, edge_type, self._scope_at(offset).qualified, target))
 
-    def _add_literal(self, node: Node) -> None:
-        self._edge(node.start_byte, "imports", self._literal(node))
+    def _add_literal_import(self, node: Node) -> None:
+        self._add_edge(node.start_byte, "imports", self._literal_text(node))
         self._add_load_time(node, [node.start_byte])
 
-    def _literal(self, node: Node) -> str:
+    def _literal_text(self, node: Node) -> str:
         return self.utf8[node.start_byte + 1 : node.end_byte - 1][:NAME_BYTES_MAX].decode("utf-8", "replace")
 
-    def _add_require(self, function: Node) -> None:
+    def _add_require_import(self, function: Node) -> None:
         """Add the import of JavaScript's `require("x")` and `import("x")`."""
         if self.utf8[function.start_byte : function.end_byte] not in (b"require", b"import"):
             return
         call = function.parent
         arguments = call.child_by_field_name("arguments") if call is not None else None
         if arguments is not None:
-            literal = next((child for child in arguments.named_children if child.type not in _COMMENTS), None)
+            literal = next((child for child in arguments.named_children if child.type not in _COMMENT_NODES), None)
             if literal is not None and all(child.type != "template_substitution" for child in literal.named_children):
-                self._add_literal(literal)
+                self._add_literal_import(literal)
 
-    def _add_included(self, macro: Node) -> None:
+    def _add_include_import(self, macro: Node) -> None:
         """Add the import of a file in the same directory by Rust's `include!("x.rs")`, if `macro` is one."""
         arguments = macro.next_named_sibling
         if self.utf8[macro.start_byte : macro.end_byte] != b"include" or arguments is None:
             return
-        literals = [child for child in arguments.named_children if child.type not in _COMMENTS]
+        literals = [child for child in arguments.named_children if child.type not in _COMMENT_NODES]
         if len(literals) == 1 and literals[0].type == "string_literal":
-            self._edge(literals[0].start_byte, "imports", f"./{self._literal(literals[0])}")
+            self._add_edge(literals[0].start_byte, "imports", f"./{self._literal_text(literals[0])}")
 
-    def _add_command(self, name: Node) -> None:
+    def _add_command_call(self, name: Node) -> None:
         """Add an edge for a shell command: an import for `source x` and `. x`, otherwise a call of the command."""
         text = self.utf8[name.start_byte : name.end_byte][:NAME_BYTES_MAX].decode("utf-8", "replace")
         if text in (".", "source"):
@@ -206,12 +206,12 @@ class Relations:
             argument = command.child_by_field_name("argument") if command is not None else None
             if argument is not None:
                 path = self.utf8[argument.start_byte : argument.end_byte][:NAME_BYTES_MAX]
-                self._edge(argument.start_byte, "imports", path.strip(b"\"'").decode("utf-8", "replace"))
+                self._add_edge(argument.start_byte, "imports", path.strip(b"\"'").decode("utf-8", "replace"))
                 self._add_load_time(command or argument, [argument.start_byte])
         elif _NO_COMMAND_NAME.isdisjoint(text):
-            self._edge(name.start_byte, "calls", text)
+            self._add_edge(name.start_byte, "calls", text)
 
-    def add_macro_calls(self, macros: Sequence[Macro], reserved: frozenset[bytes]) -> None:
+    def add_macro_calls(self, macros: Sequence[MacroDefinition], reserved: frozenset[bytes]) -> None:
         """Add an edge for each call in a macro body. The source of the edge is the macro.
 
         The grammar does not parse macro bodies, so the calls are found by their text.
@@ -219,10 +219,10 @@ class Relations:
         excluded = reserved | {b"defined", b"__attribute__", b"_Pragma"}
         for macro in macros:
             name = self.utf8[macro.start : macro.name_end].decode("utf-8", "replace")
-            for end, target in macro.calls(self.utf8, excluded):
+            for end, target in macro.iter_calls(self.utf8, excluded):
                 self._edges_of_macros.append((end - 1, "calls", name, target))
 
-    def records(self, ignored: Bodies) -> list[Edge]:
+    def edge_records(self, ignored: MacroBodies) -> list[Edge]:
         """Return the edges by position. In the macro bodies `ignored`, only edges from `add_macro_calls` count."""
         path, path_b64 = self.file.path_fields
         lines = self.file.line_starts
@@ -246,7 +246,7 @@ class Relations:
         ]
 
 
-def _callee(text: bytes) -> str:
+def _callee_name(text: bytes) -> str:
     r"""Return the chain of names at the end of a callee.
 
     Examples: `.d` for `a.b(c)\n.d`, `std::move` for `std::move<T>`. `text` must not contain comments. Line ends and
@@ -257,7 +257,7 @@ def _callee(text: bytes) -> str:
         text = text[text.rfind(b")") + 1 :]
         if _SIMPLE_CALLEE.match(text):
             return text.decode("utf-8", "replace")
-    text = strip_generics(_CONTINUATION.sub(b"", text))
+    text = strip_generics(_LINE_CONTINUATION.sub(b"", text))
     # Two words with only white space between them do not form one name. The first word belongs to another construct:
     # `template` in `x.template f`. So the white space is replaced by a bracket, which ends the chain of names.
     text = _BETWEEN_WORDS.sub(b"(", text)

@@ -6,7 +6,7 @@ from tree_sitter import Node
 
 from codebatch_workers.syntax.names import NAME_BYTES_MAX
 
-_OWNERS = frozenset(
+_ACCESSOR_OWNERS = frozenset(
     {
         "event_declaration",
         "indexer_declaration",
@@ -15,7 +15,7 @@ _OWNERS = frozenset(
         "subscript_declaration",
     }
 )
-_VARIABLES = frozenset({"property_element", "variable_declaration"})
+_VARIABLE_NODES = frozenset({"property_element", "variable_declaration"})
 _ACCESSOR_NAMES = {
     "anonymous_initializer": "init",
     "indexer_declaration": "this",
@@ -34,12 +34,12 @@ def accessor_name(node: Node, utf8: bytes) -> str:
         return _ACCESSOR_NAMES[kind]
     if kind in ("operator_declaration", "conversion_operator_declaration"):
         operator = node.child_by_field_name("operator") or node.child_by_field_name("type")
-        return "operator" if operator is None else f"operator {_text(operator, utf8)}"
+        return "operator" if operator is None else f"operator {_node_text(operator, utf8)}"
     if kind == "destructor_declaration":
         name = node.child_by_field_name("name")
-        return "~" if name is None else f"~{_text(name, utf8)}"
+        return "~" if name is None else f"~{_node_text(name, utf8)}"
     owner = node.parent
-    while owner is not None and owner.type not in _OWNERS:
+    while owner is not None and owner.type not in _ACCESSOR_OWNERS:
         owner = owner.parent
     if owner is None:
         return kind
@@ -47,10 +47,10 @@ def accessor_name(node: Node, utf8: bytes) -> str:
         return _ACCESSOR_NAMES[owner.type]
     name = owner.child_by_field_name("name")
     if name is None:
-        variable = next((child for child in owner.named_children if child.type in _VARIABLES), None)
+        variable = next((child for child in owner.named_children if child.type in _VARIABLE_NODES), None)
         name = None if variable is None else variable.named_child(0)
-    return kind if name is None else _text(name, utf8).removeprefix("$")
+    return kind if name is None else _node_text(name, utf8).removeprefix("$")
 
 
-def _text(node: Node, utf8: bytes) -> str:
+def _node_text(node: Node, utf8: bytes) -> str:
     return utf8[node.start_byte : node.end_byte][:NAME_BYTES_MAX].decode("utf-8", "replace")

@@ -19,23 +19,23 @@ _ERROR_TOKENS_MAX = 10_000
 # these tokens.
 _MACRO_NODES = frozenset({"token_tree", "token_tree_pattern", "token_repetition", "token_repetition_pattern"})
 _MACRO_TOKENS = re.compile(rb"[\w\s$~@#?!.,;:=+*/%^&|<>-]*\Z")
-_SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
+_JAVASCRIPT_LANGUAGES = frozenset({"javascript", "typescript", "tsx"})
 # The number of bytes to search before and after a missing `!`. Only white space can be between the `!` and its
 # neighbours.
 _LOOKAROUND_BYTES = 200
 
 
-def iter_broken(root: Node, language: str) -> Iterator[Node]:
+def iter_broken_nodes(root: Node, language: str) -> Iterator[Node]:
     """Yield every error and missing node of a tree, in undefined order. Known errors of the grammar are left out.
 
     Only nodes that contain errors are visited. This takes a tenth of the time of a query.
     """
-    is_script, is_rust = language in _SCRIPTS, language == "rust"
+    is_script, is_rust = language in _JAVASCRIPT_LANGUAGES, language == "rust"
     pending = [(root, 0, False)]
     while pending:
         node, depth, is_in_macro = pending.pop()
         if node.is_missing:
-            if not (is_script and node.type == "!" and _ends_an_operand(node, root.text or b"")):
+            if not (is_script and node.type == "!" and _is_end_of_operand(node, root.text or b"")):
                 yield node
         elif node.is_error and not (is_in_macro and _MACRO_TOKENS.match(node.text or b"")):
             yield node
@@ -48,7 +48,7 @@ def iter_broken(root: Node, language: str) -> Iterator[Node]:
             pending += [(child, depth + 1, is_in_macro) for child in node.children if child.has_error or child.is_error]
 
 
-def _ends_an_operand(node: Node, text: bytes) -> bool:
+def _is_end_of_operand(node: Node, text: bytes) -> bool:
     """Return whether the grammar is wrong to report a missing `!`, because the code before it is a complete operand.
 
     For example, the grammar expects `!` at the end of `x<{}>` in `x<{}>`…``, and of `[x as y]` in `[x as y] = z`. But

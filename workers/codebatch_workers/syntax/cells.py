@@ -8,7 +8,7 @@ from codebatch.model.record import Diagnostic, Duplicate, Edge, Metric, Record, 
 from codebatch_workers.syntax.source import SourceFile
 
 
-def with_cells(file: SourceFile, records: list[Record]) -> list[Record]:
+def with_cell_locations(file: SourceFile, records: list[Record]) -> list[Record]:
     """Return the records of a file. If it is a notebook, each record gets its cell and the line in this cell."""
     notebook = file.notebook
     if notebook is None:
@@ -17,6 +17,6 @@ def with_cells(file: SourceFile, records: list[Record]) -> list[Record]:
     for record in records:
         place = None
         if isinstance(record, (Diagnostic, Duplicate, Edge, Symbol)) or (isinstance(record, Metric) and record.symbol):
-            place = notebook.place(record.line)
+            place = notebook.cell_location(record.line)
         placed.append(record if place is None else replace(record, cell=place[0], cell_line=place[1]))
     return placed

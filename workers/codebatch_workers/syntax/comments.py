@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     from codebatch_workers.syntax.source import SourceFile
 
-IsComment = Callable[[int], bool]
+CommentPredicate = Callable[[int], bool]
 
 
-class _Kind(msgspec.Struct, frozen=True):
+class _CommentKind(msgspec.Struct, frozen=True):
     """A kind of comment: its pattern, whether its opening mark can occur in strings, and the languages that have it."""
 
     pattern: bytes
@@ -31,41 +31,43 @@ class _Kind(msgspec.Struct, frozen=True):
     languages: frozenset[str]
 
 
-def _kind(pattern: bytes, languages: str, *, has_strings: bool = True) -> _Kind:
-    return _Kind(pattern, has_strings, frozenset(languages.split()))
+def _comment_kind(pattern: bytes, languages: str, *, has_strings: bool = True) -> _CommentKind:
+    return _CommentKind(pattern, has_strings, frozenset(languages.split()))
 
 
-_KINDS = (
-    _kind(
+_COMMENT_KINDS = (
+    _comment_kind(
         rb"#[^\n]*",
         "awk bash bazel cmake coffeescript crystal cython dockerfile elixir fish gettext gherkin gitignore graphql hcl "
         "ini jsonnet julia just m4 make meson nim nix perl php powershell properties puppet python r ruby tcl tcsh "
         "thrift toml yaml zsh",
     ),
-    _kind(
+    _comment_kind(
         rb"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)",
         "astro c cpp csharp css d dart fsharp glsl go gomod gradle groovy hcl java javascript json json5 jsonc jsonnet "
         "kotlin less lex mdx objective-c objective-cpp pascal php protobuf pug qml razor rust sass scala scss solidity "
         "svelte swift thrift tsx typescript verilog vue yacc zig",
     ),
-    _kind(rb"\bdnl\b[^\n]*", "m4"),
-    _kind(rb"--[^\n]*", "ada elm haskell lua sql vhdl"),
-    _kind(rb";[^\n]*", "asm clojure ini lisp racket scheme tree-sitter-query wasm"),
-    _kind(rb"\{\{--[\s\S]*?(?:--\}\}|\Z)", "blade", has_strings=False),
-    _kind(rb"%[^\n]*", "erlang latex prolog", has_strings=False),
-    _kind(rb"<!--[\s\S]*?(?:-->|\Z)", "astro blade dtd html markdown mdx razor svelte svg vue xml", has_strings=False),
+    _comment_kind(rb"\bdnl\b[^\n]*", "m4"),
+    _comment_kind(rb"--[^\n]*", "ada elm haskell lua sql vhdl"),
+    _comment_kind(rb";[^\n]*", "asm clojure ini lisp racket scheme tree-sitter-query wasm"),
+    _comment_kind(rb"\{\{--[\s\S]*?(?:--\}\}|\Z)", "blade", has_strings=False),
+    _comment_kind(rb"%[^\n]*", "erlang latex prolog", has_strings=False),
+    _comment_kind(
+        rb"<!--[\s\S]*?(?:-->|\Z)", "astro blade dtd html markdown mdx razor svelte svg vue xml", has_strings=False
+    ),
 )
 # Literal text of Markdown, in which there are no comments: fenced, or in backquotes. A fence that is not closed extends
 # to the end of the file.
-_LITERAL = rb"(?P<fence>`{3,}|~{3,})[\s\S]*?(?:(?P=fence)|\Z)|`[^`\n]*`?"
+_LITERAL_TEXT = rb"(?P<fence>`{3,}|~{3,})[\s\S]*?(?:(?P=fence)|\Z)|`[^`\n]*`?"
 # A double-quoted or single-quoted string. A single-quoted string must be short and closed. Otherwise, the quote does
 # not begin a string: `8'hFF`, `don't`.
-_STRINGS = rb"\"(?:[^\"\\\n]|\\[^\n])*\"?|'(?:[^'\\\n]|\\[^\n]){0,100}'"
+_STRING_LITERALS = rb"\"(?:[^\"\\\n]|\\[^\n])*\"?|'(?:[^'\\\n]|\\[^\n]){0,100}'"
 _LANGUAGES_WITH_LITERALS = frozenset({"markdown", "mdx"})
 
 # Nodes whose text is in another language, which determines its comments. They are arguments of directives in C, scripts
 # and styles in HTML, and HTML in PHP.
-_EMBEDDED = {
+_EMBEDDED_LANGUAGES = {
     ("c", "preproc_arg"): "c",
     ("cpp", "preproc_arg"): "c",
     ("html", "raw_text"): "javascript",
@@ -73,14 +75,14 @@ _EMBEDDED = {
 }
 
 
-def iter_comments(file: SourceFile) -> IsComment:
+def comment_predicate(file: SourceFile) -> CommentPredicate:
     """Return a function that returns whether an offset in the file's `utf8` is in a comment."""
     tree = file.tree
-    return _in_text(file.utf8, file.language) if tree is None else _in_tree(file, tree)
+    return _text_comment_predicate(file.utf8, file.language) if tree is None else _tree_comment_predicate(file, tree)
 
 
-def _in_tree(file: SourceFile, tree: Tree) -> IsComment:
-    embedded: dict[tuple[int, int], IsComment] = {}
+def _tree_comment_predicate(file: SourceFile, tree: Tree) -> CommentPredicate:
+    embedded: dict[tuple[int, int], CommentPredicate] = {}
 
     def is_comment(offset: int) -> bool:
         node = tree.root_node.descendant_for_byte_range(offset, offset + 1)
@@ -89,12 +91,12 @@ def _in_tree(file: SourceFile, tree: Tree) -> IsComment:
         if "comment" in node.type or node.type == "marginalia":
             # The HTML grammar also finds comments in attribute values.
             return node.parent is None or node.parent.type != "quoted_attribute_value"
-        language = _EMBEDDED.get((file.language, node.type))
+        language = _EMBEDDED_LANGUAGES.get((file.language, node.type))
         if language is None:
             return False
         first, end = span = node.start_byte, node.end_byte
         if span not in embedded:
-            embedded[span] = _in_text(file.utf8[first:end], language)
+            embedded[span] = _text_comment_predicate(file.utf8[first:end], language)
         return embedded[span](offset - first)
 
     return is_comment
@@ -105,14 +107,14 @@ def comment_spans(text: bytes, language: str) -> list[tuple[int, int]]:
 
     If no pattern exists for the language, the list is empty.
     """
-    pattern = _pattern(language)
+    pattern = _comment_pattern(language)
     if pattern is None:
         return []
     return [match.span() for match in pattern.finditer(text) if match.lastgroup == "comment"]
 
 
-def _in_text(text: bytes, language: str) -> IsComment:
-    if _pattern(language) is None:
+def _text_comment_predicate(text: bytes, language: str) -> CommentPredicate:
+    if _comment_pattern(language) is None:
         return lambda _: True
     spans = comment_spans(text, language)
     return lambda offset: _is_within(spans, offset)
@@ -124,17 +126,17 @@ def _is_within(spans: Sequence[tuple[int, int]], offset: int) -> bool:
 
 
 @cache
-def _pattern(language: str) -> re.Pattern[bytes] | None:
+def _comment_pattern(language: str) -> re.Pattern[bytes] | None:
     """Return a pattern for the strings and comments of a language. Comments match the group `comment`.
 
     Return None if the comments of the language are unknown.
     """
-    kinds = [kind for kind in _KINDS if language in kind.languages]
+    kinds = [kind for kind in _COMMENT_KINDS if language in kind.languages]
     if not kinds:
         return None
     patterns = [rb"(?P<comment>%s)" % b"|".join(kind.pattern for kind in kinds)]
     if language in _LANGUAGES_WITH_LITERALS:
-        patterns.append(_LITERAL)
+        patterns.append(_LITERAL_TEXT)
     elif any(kind.has_strings for kind in kinds):
-        patterns.append(_STRINGS)
+        patterns.append(_STRING_LITERALS)
     return re.compile(b"|".join(patterns))

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from codebatch.model.entry import Entry
 from codebatch.model.task import SnapshotView
 
-_C_SOURCES = (b".c",)
-_CPP_SOURCES = (b".cc", b".cpp", b".cxx", b".c++", b".C", b".hpp", b".hh", b".hxx")
-_HEADERS = (b".h", b".H")
+_C_SOURCE_ENDINGS = (b".c",)
+_CPP_SOURCE_ENDINGS = (b".cc", b".cpp", b".cxx", b".c++", b".C", b".hpp", b".hh", b".hxx")
+_HEADER_ENDINGS = (b".h", b".H")
 
 
-def _parent(path: bytes) -> bytes:
+def _parent_directory(path: bytes) -> bytes:
     """Return the directory of a path. For a path at the root, this is the empty string."""
     return path.rpartition(b"/")[0]
 
@@ -27,16 +27,16 @@ def language_context(view: SnapshotView) -> Callable[[Entry], bytes]:
     own_balances: dict[bytes, int] = {}
     for entry in view.entries:
         path = entry.path
-        if path.endswith(_C_SOURCES):
-            own_balances[_parent(path)] = own_balances.get(_parent(path), 0) - 1
-        elif path.endswith(_CPP_SOURCES):
-            own_balances[_parent(path)] = own_balances.get(_parent(path), 0) + 1
+        if path.endswith(_C_SOURCE_ENDINGS):
+            own_balances[_parent_directory(path)] = own_balances.get(_parent_directory(path), 0) - 1
+        elif path.endswith(_CPP_SOURCE_ENDINGS):
+            own_balances[_parent_directory(path)] = own_balances.get(_parent_directory(path), 0) + 1
     balances_below: dict[bytes, int] = {}
     for directory, balance in own_balances.items():
         while directory:
-            directory = _parent(directory)
+            directory = _parent_directory(directory)
             balances_below[directory] = balances_below.get(directory, 0) + balance
-    decided: dict[bytes, bytes] = {b"": _winner(own_balances.get(b"", balances_below.get(b"")))}
+    decided: dict[bytes, bytes] = {b"": _majority_language(own_balances.get(b"", balances_below.get(b"")))}
 
     def decide(directory: bytes) -> bytes:
         undecided = []
@@ -44,21 +44,21 @@ def language_context(view: SnapshotView) -> Callable[[Entry], bytes]:
             undecided.append(directory)
             balance = own_balances.get(directory, balances_below.get(directory))
             if balance is not None:
-                decided[directory] = _winner(balance)
+                decided[directory] = _majority_language(balance)
             else:
-                directory = _parent(directory)
+                directory = _parent_directory(directory)
         for lower in undecided:
             decided[lower] = decided[directory]
         return decided[directory]
 
     def context(entry: Entry) -> bytes:
         path = entry.path
-        return decide(_parent(path)) if path.endswith(_HEADERS) and entry.kind == "file" else b""
+        return decide(_parent_directory(path)) if path.endswith(_HEADER_ENDINGS) and entry.kind == "file" else b""
 
     return context
 
 
-def _winner(balance: int | None) -> bytes:
+def _majority_language(balance: int | None) -> bytes:
     """Return the more frequent language. `balance` is the number of C++ sources minus the number of C sources.
 
     If `balance` is None, there are no sources, and the result is empty.
@@ -75,7 +75,9 @@ def packages_context(view: SnapshotView) -> Callable[[Entry], bytes]:
     first, each with a `/` at its end. ruff treats these directories as packages, and some of its rules need the package
     of a module. All files have this context, because shebangs and `.gitattributes` can make any file Python.
     """
-    packages = {_parent(entry.path) for entry in view.entries if entry.kind == "file" and _is_init(entry.path)}
+    packages = {
+        _parent_directory(entry.path) for entry in view.entries if entry.kind == "file" and _is_package_file(entry.path)
+    }
     known: dict[bytes, bytes] = {}
 
     def enclosing_packages(directory: bytes) -> bytes:
@@ -88,12 +90,12 @@ def packages_context(view: SnapshotView) -> Callable[[Entry], bytes]:
         return packages_above
 
     def context(entry: Entry) -> bytes:
-        return enclosing_packages(_parent(entry.path)) if entry.kind == "file" else b""
+        return enclosing_packages(_parent_directory(entry.path)) if entry.kind == "file" else b""
 
     return context
 
 
-def _is_init(path: bytes) -> bool:
+def _is_package_file(path: bytes) -> bool:
     return path == b"__init__.py" or path.endswith(b"/__init__.py")
 
 

@@ -10,20 +10,20 @@ import re
 
 from tree_sitter import Node
 
-from codebatch_workers.syntax.broken_trees import iter_broken
+from codebatch_workers.syntax.broken_trees import iter_broken_nodes
 from codebatch_workers.syntax.source import SourceFile
 
-_BEGINNING = re.compile(
+_BEGINNING_FILE_NAME = re.compile(
     rb"(?:[^/]*[-_.])?(?:banner|before|begin|head|header|intro|open|pre|prefix|prelude|start|top)\.js"
 )
-_END = re.compile(
+_END_FILE_NAME = re.compile(
     rb"(?:[^/]*[-_.])?(?:after|bottom|close|end|finish|foot|footer|outro|post|postfix|postlude|suffix|tail)\.js"
 )
-_CLOSING = {b"(": b")", b"[": b"]", b"{": b"}", b"${": b"}"}
+_CLOSING_BRACKETS = {b"(": b")", b"[": b"]", b"{": b"}", b"${": b"}"}
 # The text that completes an unopened bracket. For a brace, this is the head of a function. Otherwise, `return` before
 # the brace would be an error.
-_OPENING = {b")": b"(", b"]": b"[", b"}": b"function () {"}
-_BYTES_MAX = 100_000
+_OPENING_BRACKETS = {b")": b"(", b"]": b"[", b"}": b"function () {"}
+_FRAGMENT_BYTES_MAX = 100_000
 
 
 def is_fragment(file: SourceFile) -> bool:
@@ -31,22 +31,22 @@ def is_fragment(file: SourceFile) -> bool:
 
     The name of the file must be that of such a part, and completing the unmatched brackets must remove all errors.
     """
-    if file.language != "javascript" or len(file.utf8) > _BYTES_MAX or file.tree is None:
+    if file.language != "javascript" or len(file.utf8) > _FRAGMENT_BYTES_MAX or file.tree is None:
         return False
     name = file.path.rpartition(b"/")[2].lower()
-    is_beginning, is_end = _BEGINNING.fullmatch(name) is not None, _END.fullmatch(name) is not None
+    is_beginning, is_end = _BEGINNING_FILE_NAME.fullmatch(name) is not None, _END_FILE_NAME.fullmatch(name) is not None
     if not is_beginning and not is_end:
         return False
-    opened, closed = _unmatched(file.tree.root_node)
+    opened, closed = _unmatched_brackets(file.tree.root_node)
     if bool(opened) == bool(closed) or (opened and not is_beginning) or (closed and not is_end):
         return False
-    prefix = b"".join(_OPENING[bracket] for bracket in reversed(closed))
-    suffix = b"".join(_CLOSING[bracket] for bracket in reversed(opened))
+    prefix = b"".join(_OPENING_BRACKETS[bracket] for bracket in reversed(closed))
+    suffix = b"".join(_CLOSING_BRACKETS[bracket] for bracket in reversed(opened))
     # The next part can begin with the value of an assignment, so `0` is added as this value.
     return not _has_errors(file, prefix + file.utf8 + (b"\n0" if opened else b"") + suffix)
 
 
-def _unmatched(root: Node) -> tuple[list[bytes], list[bytes]]:
+def _unmatched_brackets(root: Node) -> tuple[list[bytes], list[bytes]]:
     """Return the brackets that are never closed, and the brackets that were never opened, both in text order."""
     opened: list[bytes] = []
     closed: list[bytes] = []
@@ -58,10 +58,10 @@ def _unmatched(root: Node) -> tuple[list[bytes], list[bytes]]:
             pending += reversed(node.children)
         elif node.is_missing:
             continue
-        elif token in _CLOSING:
+        elif token in _CLOSING_BRACKETS:
             opened.append(token)
-        elif token in _OPENING:
-            if opened and _CLOSING[opened[-1]] == token:
+        elif token in _OPENING_BRACKETS:
+            if opened and _CLOSING_BRACKETS[opened[-1]] == token:
                 opened.pop()
             else:
                 closed.append(token)
@@ -70,4 +70,4 @@ def _unmatched(root: Node) -> tuple[list[bytes], list[bytes]]:
 
 def _has_errors(file: SourceFile, utf8: bytes) -> bool:
     fragment_file = SourceFile(file.path, utf8, executable=False, contexts={})
-    return next(iter_broken(fragment_file.parse().root_node, file.language), None) is not None
+    return next(iter_broken_nodes(fragment_file.parse().root_node, file.language), None) is not None

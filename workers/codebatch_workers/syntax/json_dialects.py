@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # Names of files whose readers accept comments and trailing commas: TypeScript, VS Code, Zed, linters, Babel, bundlers,
 # .NET, Renovate and others. The ending `.json` is at the end of the pattern.
-_TOLERANT = re.compile(
+_TOLERANT_READER_PATH = re.compile(
     rb"(?:^|/)(?:\.(?:vscode|zed)/[^/]+|[^/]*[jt]sconfig[^/]*|[^/]*(?:color|icon)-theme|[^/]*language-configuration|"
     rb"\.?devcontainer|\.?markdownlint(?:-cli2)?|\.eslintrc|tslint|\.?oxlintrc|\.?cspell(?:\.config)?|pyrightconfig|"
     rb"\.babelrc|babel\.config|\.mocharc|\.luarc|api-extractor[^/]*|typedoc|rush|biome|deno|turbo|wrangler|nx|angular|"
@@ -23,9 +23,9 @@ _TOLERANT = re.compile(
 )
 
 
-def takes_comments(path: bytes) -> bool:
+def allows_comments(path: bytes) -> bool:
     """Return whether the path of a `.json` file shows that its reader accepts comments."""
-    return _TOLERANT.search(path) is not None
+    return _TOLERANT_READER_PATH.search(path) is not None
 
 
 def is_trailing_comma(node: Node) -> bool:
@@ -34,15 +34,15 @@ def is_trailing_comma(node: Node) -> bool:
     In an array of strings or numbers, the grammar reports a missing element after the comma. Elsewhere, the comma
     itself is the error.
     """
-    comma = _sibling(node, "prev_sibling") if node.is_missing else node
-    closing = _sibling(node, "next_sibling")
+    comma = _nearest_sibling(node, "prev_sibling") if node.is_missing else node
+    closing = _nearest_sibling(node, "next_sibling")
     if comma is None or closing is None or closing.type not in ("]", "}") or (comma.text or b"").strip() != b",":
         return False
-    before = _sibling(comma, "prev_sibling")
+    before = _nearest_sibling(comma, "prev_sibling")
     return before is not None and before.type not in ("[", "{", ",")
 
 
-def _sibling(node: Node, direction: str) -> Node | None:
+def _nearest_sibling(node: Node, direction: str) -> Node | None:
     """Return the nearest sibling that is not a comment, or None. `direction` is `prev_sibling` or `next_sibling`."""
     sibling: Node | None = getattr(node, direction)
     while sibling is not None and sibling.type == "comment":

@@ -11,7 +11,7 @@ from tree_sitter import Node
 from codebatch.model.record import SymbolType
 
 
-class Name(msgspec.Struct, frozen=True, gc=False):
+class DeclaredName(msgspec.Struct, frozen=True, gc=False):
     """The offsets of a name, the type of its symbol, and the owner that is written before the name (`Owner::name`).
 
     If the source does not contain the name, `text` is the name. For example, it is `default` for `export default`.
@@ -24,12 +24,12 @@ class Name(msgspec.Struct, frozen=True, gc=False):
     text: str = ""
 
 
-NamesOf = Callable[["Node", SymbolType, bytes], list[Name]]
+NamesReader = Callable[["Node", SymbolType, bytes], list[DeclaredName]]
 
 # A longer name is data.
 NAME_BYTES_MAX = 512
 
-_GENERICS = re.compile(rb"<[^<>]*>")
+_GENERIC_ARGUMENTS = re.compile(rb"<[^<>]*>")
 _GENERIC_DEPTH_MAX = 8
 
 
@@ -38,7 +38,7 @@ def strip_generics(text: bytes) -> bytes:
     for _ in range(_GENERIC_DEPTH_MAX):
         if b"<" not in text:
             break
-        shorter = _GENERICS.sub(b"", text)
+        shorter = _GENERIC_ARGUMENTS.sub(b"", text)
         if shorter == text:
             break
         text = shorter
@@ -66,35 +66,37 @@ def strip_marks(utf8: bytes, start: int, end: int) -> tuple[int, int]:
     return (start + 1, end - len(closing)) if is_closed else (start, end)
 
 
-def _plain(node: Node | None, symbol_type: SymbolType, owner: str = "") -> list[Name]:
-    return [] if node is None else [Name(node.start_byte, node.end_byte, symbol_type, owner)]
+def _plain_name(node: Node | None, symbol_type: SymbolType, owner: str = "") -> list[DeclaredName]:
+    return [] if node is None else [DeclaredName(node.start_byte, node.end_byte, symbol_type, owner)]
 
 
-def names_by_field(node: Node, symbol_type: SymbolType, _utf8: bytes) -> list[Name]:
+def names_by_field(node: Node, symbol_type: SymbolType, _utf8: bytes) -> list[DeclaredName]:
     """Return the name in the field `name`. Most grammars have this field."""
-    return _plain(node.child_by_field_name("name"), symbol_type)
+    return _plain_name(node.child_by_field_name("name"), symbol_type)
 
 
 # -- Python -----------------------------------------------------------------------------------------------------------
 
-_PYTHON_TARGETS = frozenset(
+_PYTHON_TARGET_NODES = frozenset(
     {"pattern_list", "tuple_pattern", "list_pattern", "list_splat_pattern", "as_pattern_target"}
 )
 
 
-def python_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
+def python_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[DeclaredName]:
     """Return the name of a Python definition or `type` statement. For an assignment, return all names in its target."""
     if symbol_type == "type":
         left = node.child_by_field_name("left")
         while left is not None and left.type in ("type", "generic_type"):
             left = left.named_child(0)
-        return _plain(left, "type") if left is not None and left.type == "identifier" else []
+        return _plain_name(left, "type") if left is not None and left.type == "identifier" else []
     if symbol_type == "variable":
-        return _identifiers(node, symbol_type, _PYTHON_TARGETS, frozenset({"identifier"}))
+        return _identifier_names(node, symbol_type, _PYTHON_TARGET_NODES, frozenset({"identifier"}))
     return names_by_field(node, symbol_type, utf8)
 
 
-def _identifiers(node: Node, symbol_type: SymbolType, through: frozenset[str], leaves: frozenset[str]) -> list[Name]:
+def _identifier_names(
+    node: Node, symbol_type: SymbolType, through: frozenset[str], leaves: frozenset[str]
+) -> list[DeclaredName]:
     """Return each node below a target whose type is in `leaves`. Only nodes with a type in `through` are entered.
 
     The search is iterative, because patterns can be deeply nested.
@@ -105,24 +107,24 @@ def _identifiers(node: Node, symbol_type: SymbolType, through: frozenset[str], l
         node = pending.pop()
         kind = node.type
         if kind in leaves:
-            names.append(Name(node.start_byte, node.end_byte, symbol_type, ""))
+            names.append(DeclaredName(node.start_byte, node.end_byte, symbol_type, ""))
         elif kind == "pair_pattern":
-            pending.extend(_as_list(node.child_by_field_name("value")))
+            pending.extend(_optional_as_list(node.child_by_field_name("value")))
         elif kind in ("assignment_pattern", "object_assignment_pattern"):
-            pending.extend(_as_list(node.child_by_field_name("left")))
+            pending.extend(_optional_as_list(node.child_by_field_name("left")))
         elif kind in through:
             pending.extend(reversed(node.named_children))
     return names
 
 
-def _as_list(node: Node | None) -> list[Node]:
+def _optional_as_list(node: Node | None) -> list[Node]:
     return [] if node is None else [node]
 
 
 # -- JavaScript and TypeScript ----------------------------------------------------------------------------------------
 
-_SCRIPT_PATTERNS = frozenset({"object_pattern", "array_pattern", "rest_pattern"})
-_SCRIPT_LEAVES = frozenset({"identifier", "shorthand_property_identifier_pattern"})
+_JAVASCRIPT_PATTERNS = frozenset({"object_pattern", "array_pattern", "rest_pattern"})
+_JAVASCRIPT_LEAVES = frozenset({"identifier", "shorthand_property_identifier_pattern"})
 
 
 def pattern_names(node: Node) -> list[tuple[int, int]]:
@@ -132,11 +134,11 @@ def pattern_names(node: Node) -> list[tuple[int, int]]:
     """
     if node.type in ("required_parameter", "optional_parameter"):
         node = node.child_by_field_name("pattern") or node
-    leaves = _SCRIPT_LEAVES | {"type_identifier"}
-    return [(name.start, name.end) for name in _identifiers(node, "variable", _SCRIPT_PATTERNS, leaves)]
+    leaves = _JAVASCRIPT_LEAVES | {"type_identifier"}
+    return [(name.start, name.end) for name in _identifier_names(node, "variable", _JAVASCRIPT_PATTERNS, leaves)]
 
 
-def script_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
+def javascript_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[DeclaredName]:
     """Return the names of a definition in JavaScript or TypeScript.
 
     They are all names in a destructuring pattern, or the last name in the target of an assignment.
@@ -145,65 +147,71 @@ def script_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]
         left = node.child_by_field_name("left")
         if left is not None and left.type == "member_expression":
             left = left.child_by_field_name("property")
-        return _plain(left, symbol_type)
+        return _plain_name(left, symbol_type)
     name = node.child_by_field_name("name")
     if name is None:
         is_default = node.parent is not None and node.parent.type == "export_statement"
-        return [Name(node.start_byte, node.start_byte + 1, symbol_type, "", "default")] if is_default else []
-    if name.type in _SCRIPT_PATTERNS:
-        return _identifiers(name, symbol_type, _SCRIPT_PATTERNS, _SCRIPT_LEAVES)
+        return [DeclaredName(node.start_byte, node.start_byte + 1, symbol_type, "", "default")] if is_default else []
+    if name.type in _JAVASCRIPT_PATTERNS:
+        return _identifier_names(name, symbol_type, _JAVASCRIPT_PATTERNS, _JAVASCRIPT_LEAVES)
     if name.type == "string":
-        return [Name(name.start_byte + 1, name.end_byte - 1, symbol_type, "")]
+        return [DeclaredName(name.start_byte + 1, name.end_byte - 1, symbol_type, "")]
     if name.type == "computed_property_name":
         return []
     if symbol_type == "method" and utf8[name.start_byte : name.end_byte] == b"constructor":
         symbol_type = "constructor"
-    return _plain(name, symbol_type)
+    return _plain_name(name, symbol_type)
 
 
 # -- C and C++ --------------------------------------------------------------------------------------------------------
 
-_C_NAMES = frozenset({"identifier", "field_identifier", "type_identifier", "primitive_type"})
-_CPP_NAMES = frozenset(
+_C_NAME_NODES = frozenset({"identifier", "field_identifier", "type_identifier", "primitive_type"})
+_CPP_NAME_NODES = frozenset(
     {"destructor_name", "operator_name", "operator_cast", "qualified_identifier", "template_function"}
 )
-_DECLARATORS = _C_NAMES | _CPP_NAMES | {"structured_binding_declarator"}
-_INLINE = re.compile(rb"\binline\b")
+_DECLARATOR_NODES = _C_NAME_NODES | _CPP_NAME_NODES | {"structured_binding_declarator"}
+_INLINE_KEYWORD = re.compile(rb"\binline\b")
 
 
-def c_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
+def c_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[DeclaredName]:
     """Return the names that `cpp_names` returns, except for functions that a struct declares as members."""
     return [name for name in cpp_names(node, symbol_type, utf8) if symbol_type == name.symbol_type]
 
 
-def cpp_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
+def cpp_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[DeclaredName]:
     """Return the name that a declarator in C or C++ defines.
 
     For example, `(*names[3])(void)` defines `names`. A prototype such as `int f(void);` defines nothing.
     """
     name = node.child_by_field_name("name")
     if name is not None and name.type == "nested_namespace_specifier":
-        text = b"".join(_INLINE.sub(b"", utf8[name.start_byte : name.end_byte]).split())
-        return [Name(name.start_byte, name.end_byte, symbol_type, "", text.decode("utf-8", "replace"))]
-    if name is not None and node.type not in _DECLARATORS:
-        return _qualified(name, symbol_type, utf8) if name.type in _CPP_NAMES else _plain(name, symbol_type)
+        text = b"".join(_INLINE_KEYWORD.sub(b"", utf8[name.start_byte : name.end_byte]).split())
+        return [DeclaredName(name.start_byte, name.end_byte, symbol_type, "", text.decode("utf-8", "replace"))]
+    if name is not None and node.type not in _DECLARATOR_NODES:
+        return (
+            _qualified_name(name, symbol_type, utf8) if name.type in _CPP_NAME_NODES else _plain_name(name, symbol_type)
+        )
     declarator = node.child_by_field_name("declarator") if node.type.endswith("_definition") else node
-    inner, is_function = _declared(declarator)
+    inner, is_function = _declared_node(declarator)
     if inner is None:
         return []
     if inner.type == "structured_binding_declarator":
-        return _identifiers(inner, symbol_type, frozenset({inner.type}), frozenset({"identifier"}))
+        return _identifier_names(inner, symbol_type, frozenset({inner.type}), frozenset({"identifier"}))
     if inner.type == "operator_cast":
         to = inner.child_by_field_name("declarator")
         end = inner.end_byte if to is None else to.start_byte
         text = utf8[inner.start_byte : end].rstrip()
-        return [Name(inner.start_byte, inner.start_byte + len(text), "method" if is_function else symbol_type, "")]
+        return [
+            DeclaredName(inner.start_byte, inner.start_byte + len(text), "method" if is_function else symbol_type, "")
+        ]
     if is_function:
         if symbol_type == "variable":
             return []
         if symbol_type == "field":
             symbol_type = "method"
-    return _qualified(inner, symbol_type, utf8) if inner.type in _CPP_NAMES else _plain(inner, symbol_type)
+    return (
+        _qualified_name(inner, symbol_type, utf8) if inner.type in _CPP_NAME_NODES else _plain_name(inner, symbol_type)
+    )
 
 
 def is_macro_block(node: Node) -> bool:
@@ -212,13 +220,13 @@ def is_macro_block(node: Node) -> bool:
     return declarator is not None and declarator.type == "parenthesized_declarator"
 
 
-def _declared(node: Node | None) -> tuple[Node | None, bool]:
+def _declared_node(node: Node | None) -> tuple[Node | None, bool]:
     """Return the node that a declarator declares, and whether it is a function.
 
     A pointer to a function is not a function.
     """
     is_function = False
-    while node is not None and node.type not in _DECLARATORS:
+    while node is not None and node.type not in _DECLARATOR_NODES:
         inner = node.child_by_field_name("declarator")
         if node.type == "function_declarator":
             # `(*f)(int)` declares a pointer. `(f)(int)` declares a function. The parentheses around its name prevent
@@ -226,13 +234,13 @@ def _declared(node: Node | None) -> tuple[Node | None, bool]:
             in_brackets = (
                 inner.named_child(0) if inner is not None and inner.type == "parenthesized_declarator" else None
             )
-            is_function = inner is not None and (in_brackets is None or in_brackets.type in _DECLARATORS)
+            is_function = inner is not None and (in_brackets is None or in_brackets.type in _DECLARATOR_NODES)
         if inner is None:
             inner = next(
                 (
                     child
                     for child in node.named_children
-                    if child.type.endswith("declarator") or child.type in _DECLARATORS
+                    if child.type.endswith("declarator") or child.type in _DECLARATOR_NODES
                 ),
                 None,
             )
@@ -240,7 +248,7 @@ def _declared(node: Node | None) -> tuple[Node | None, bool]:
     return node, is_function or (node is not None and node.type == "operator_cast")
 
 
-def _qualified(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
+def _qualified_name(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[DeclaredName]:
     """Return the last part of a qualified name, with its owner: `name`, owned by `Outer`, for `Outer<T>::name`."""
     text = utf8[node.start_byte : node.end_byte]
     # The innermost `qualified_identifier` contains the part after the last `::` that is not in angle brackets.
@@ -253,22 +261,24 @@ def _qualified(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
     owner = strip_generics(text[: node.start_byte - start]).rstrip(b": \t\r\n")
     if node.type == "template_function":
         node = node.child_by_field_name("name") or node
-    return [Name(node.start_byte, node.end_byte, symbol_type, b"".join(owner.split()).decode("utf-8", "replace"))]
+    return [
+        DeclaredName(node.start_byte, node.end_byte, symbol_type, b"".join(owner.split()).decode("utf-8", "replace"))
+    ]
 
 
 # -- Go ---------------------------------------------------------------------------------------------
 
-_RECEIVER = re.compile(rb"\(\s*(?:[\w\x80-\xff]+\s+)?\*?\s*([\w\x80-\xff]+)")
+_METHOD_RECEIVER = re.compile(rb"\(\s*(?:[\w\x80-\xff]+\s+)?\*?\s*([\w\x80-\xff]+)")
 
 
-def go_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
+def go_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[DeclaredName]:
     """Return the name of a Go definition. The owner of a method is the type of its receiver."""
     owner = ""
     if node.type == "method_declaration":
         receiver = node.child_by_field_name("receiver")
-        match = _RECEIVER.match(utf8, receiver.start_byte, receiver.end_byte) if receiver is not None else None
+        match = _METHOD_RECEIVER.match(utf8, receiver.start_byte, receiver.end_byte) if receiver is not None else None
         owner = match[1].decode("utf-8", "replace") if match else ""
-    return _plain(node.child_by_field_name("name"), symbol_type, owner)
+    return _plain_name(node.child_by_field_name("name"), symbol_type, owner)
 
 
 # -- Scala and Swift ---------------------------------------------------------------------------------------------------
@@ -276,7 +286,7 @@ def go_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
 _SCALA_PATTERNS = frozenset({"identifiers", "infix_pattern", "tuple_pattern", "typed_pattern"})
 
 
-def scala_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
+def scala_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[DeclaredName]:
     """Return the name of a Scala definition, or all names that the pattern of a `val` binds."""
     if symbol_type != "variable":
         return names_by_field(node, symbol_type, utf8)
@@ -287,7 +297,7 @@ def scala_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
         children = node.named_children
         if node.type == "identifier":
             # In a pattern, Scala compares a capitalized name and does not bind it. The name is included nevertheless.
-            names.append(Name(node.start_byte, node.end_byte, symbol_type, ""))
+            names.append(DeclaredName(node.start_byte, node.end_byte, symbol_type, ""))
         elif node.type == "case_class_pattern":
             pending += children[1:]
         elif node.type in _SCALA_PATTERNS or node.type == "capture_pattern":
@@ -295,21 +305,21 @@ def scala_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
     return names
 
 
-def swift_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
+def swift_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[DeclaredName]:
     """Return the name of a Swift definition. For `deinit` and `subscript`, the name is this keyword."""
     if node.type in ("deinit_declaration", "subscript_declaration"):
         word = next((child for child in node.children if child.type in ("deinit", "subscript")), None)
-        return _plain(word, symbol_type)
+        return _plain_name(word, symbol_type)
     return names_by_field(node, symbol_type, utf8)
 
 
 # -- Lua and PHP: functions that are assigned --------------------------------------------------------------------------
 
 
-def lua_names(node: Node, symbol_type: SymbolType, _utf8: bytes) -> list[Name]:
+def lua_names(node: Node, symbol_type: SymbolType, _utf8: bytes) -> list[DeclaredName]:
     """Return the name of a Lua function, or the target that it is assigned to: `M.f = function`, `{ f = function }`."""
     if node.type != "function_definition":
-        return _plain(node.child_by_field_name("name"), symbol_type)
+        return _plain_name(node.child_by_field_name("name"), symbol_type)
     holder = node.parent
     if holder is None:
         return []
@@ -325,18 +335,18 @@ def lua_names(node: Node, symbol_type: SymbolType, _utf8: bytes) -> list[Name]:
         target = target.child_by_field_name("field")
     if target is not None and target.type == "string":
         target = target.child_by_field_name("content")
-    return _plain(target, symbol_type) if target is None or target.type in _LUA_NAMES else []
+    return _plain_name(target, symbol_type) if target is None or target.type in _LUA_NAME_NODES else []
 
 
-_LUA_NAMES = frozenset({"dot_index_expression", "identifier", "string_content"})
+_LUA_NAME_NODES = frozenset({"dot_index_expression", "identifier", "string_content"})
 
 
-def php_names(node: Node, symbol_type: SymbolType, _utf8: bytes) -> list[Name]:
+def php_names(node: Node, symbol_type: SymbolType, _utf8: bytes) -> list[DeclaredName]:
     """Return the name of a PHP definition. For a closure, this is the variable to which it is assigned, without `$`."""
     if node.type not in ("anonymous_function", "arrow_function"):
-        return _plain(node.child_by_field_name("name"), symbol_type)
+        return _plain_name(node.child_by_field_name("name"), symbol_type)
     left = node.parent.child_by_field_name("left") if node.parent is not None else None
-    return _plain(left.named_child(0), symbol_type) if left is not None else []
+    return _plain_name(left.named_child(0), symbol_type) if left is not None else []
 
 
 _RESERVED_IN_C = frozenset(
@@ -345,7 +355,7 @@ _RESERVED_IN_C = frozenset(
 )
 # Reserved words. When a grammar recovers from an error, it can take them for names. JavaScript has no entry, because
 # any word can be the name of a member.
-RESERVED: dict[str, frozenset[bytes]] = {
+RESERVED_WORDS: dict[str, frozenset[bytes]] = {
     "c": _RESERVED_IN_C,
     "cpp": _RESERVED_IN_C
     | frozenset(
@@ -373,7 +383,7 @@ RESERVED: dict[str, frozenset[bytes]] = {
     ),
 }
 
-NAMES: dict[str, NamesOf] = {
+NAMES_BY_LANGUAGE: dict[str, NamesReader] = {
     "bash": names_by_field,
     "c": c_names,
     "cpp": cpp_names,
@@ -381,7 +391,7 @@ NAMES: dict[str, NamesOf] = {
     "go": go_names,
     "hcl": names_by_field,
     "java": names_by_field,
-    "javascript": script_names,
+    "javascript": javascript_names,
     "kotlin": names_by_field,
     "lua": lua_names,
     "php": php_names,
@@ -391,7 +401,7 @@ NAMES: dict[str, NamesOf] = {
     "scala": scala_names,
     "sql": names_by_field,
     "swift": swift_names,
-    "tsx": script_names,
-    "typescript": script_names,
+    "tsx": javascript_names,
+    "typescript": javascript_names,
     "zsh": names_by_field,
 }

@@ -23,24 +23,24 @@ from tree_sitter import Node, Query, QueryCursor, Tree
 
 from codebatch.model.entry import is_lfs_pointer, path_fields
 from codebatch.model.record import Diagnostic, FileClass, Severity
-from codebatch_workers.syntax.broken_trees import QUERY_DEPTH_MAX, is_hopeless_tree, iter_broken
+from codebatch_workers.syntax.broken_trees import QUERY_DEPTH_MAX, is_hopeless_tree, iter_broken_nodes
 from codebatch_workers.syntax.classification.migrations import is_migration
-from codebatch_workers.syntax.classification.provenance import MINIFIED_ENDS, is_generated, is_vendored
+from codebatch_workers.syntax.classification.provenance import MINIFIED_ENDINGS, is_generated, is_vendored
 from codebatch_workers.syntax.classification.purpose import file_purpose, is_documentation
 from codebatch_workers.syntax.findings import diagnostic_at
-from codebatch_workers.syntax.grammar_gaps.captures_around import captured
+from codebatch_workers.syntax.grammar_gaps.extended_captures import extended_captures
 from codebatch_workers.syntax.grammar_gaps.python import replace_type_calls
-from codebatch_workers.syntax.grammar_gaps.repairs import repaired
+from codebatch_workers.syntax.grammar_gaps.repairs import repair_text
 from codebatch_workers.syntax.grammar_gaps.reparsing import reparse
 from codebatch_workers.syntax.language.attributes import file_attributes
-from codebatch_workers.syntax.language.encodings import Decoded, decode, is_binary
+from codebatch_workers.syntax.language.encodings import DecodedText, decode_content, is_binary
 from codebatch_workers.syntax.language.languages import (
     LANGUAGES_OF_PROSE,
     LANGUAGES_WITH_GAPS,
     LANGUAGES_WITH_MACROS,
-    detect,
-    grammar,
+    detect_language,
     has_grammar,
+    load_grammar,
 )
 from codebatch_workers.syntax.language.linguist_names import language_named
 from codebatch_workers.syntax.language.notebooks import Notebook, read_notebook
@@ -64,35 +64,35 @@ _LANGUAGE_FOLLOWS_FROM = frozenset({"attributes", "language"})
 # Lines that open very many blocks. The scanner of a grammar must store its state in 1,024 bytes. For such lines, the
 # scanners of YAML and Markdown write more, for YAML from 254 levels on (tree-sitter-yaml issue 48, tree-sitter-markdown
 # issue 243). In YAML, two levels can begin in one column.
-_YAML_DEEP = re.compile(rb"\n[ \t?:-]{120}")
-_MARKDOWN_DEEP = re.compile(rb"\n[ \t>*+\-\d.)]{240}")
+_DEEP_YAML = re.compile(rb"\n[ \t?:-]{120}")
+_DEEP_MARKDOWN = re.compile(rb"\n[ \t>*+\-\d.)]{240}")
 # The scanner of YAML counts lines and columns in 16 bits (tree-sitter-yaml issue 49).
 _YAML_COUNT_MAX = 32_767
 
 
-def _is_deep(opening: re.Pattern[bytes], file: SourceFile) -> bool:
+def _is_deeply_nested(opening: re.Pattern[bytes], file: SourceFile) -> bool:
     # A search for a line feed is ten times as fast as a search for `^`, so the patterns begin with a line feed.
     return opening.search(b"\n" + file.utf8) is not None
 
 
-def _overruns_yaml(file: SourceFile) -> bool:
+def _overruns_yaml_parser(file: SourceFile) -> bool:
     utf8 = file.utf8
     if len(utf8) >= _YAML_COUNT_MAX and (
         file.line_count > _YAML_COUNT_MAX or max(map(len, utf8.split(b"\n"))) >= _YAML_COUNT_MAX
     ):
         return True
-    return _is_deep(_YAML_DEEP, file)
+    return _is_deeply_nested(_DEEP_YAML, file)
 
 
-_OVERRUNS: Mapping[str, Callable[[SourceFile], bool]] = {
-    "markdown": lambda file: _is_deep(_MARKDOWN_DEEP, file),
-    "yaml": _overruns_yaml,
+_OVERRUN_TESTS: Mapping[str, Callable[[SourceFile], bool]] = {
+    "markdown": lambda file: _is_deeply_nested(_DEEP_MARKDOWN, file),
+    "yaml": _overruns_yaml_parser,
 }
 
 T = TypeVar("T")
 
 
-class _cached(Generic[T]):  # noqa: N801  # used as a decorator
+class _cached_attribute(Generic[T]):  # noqa: N801  # used as a decorator
     """A cached property without the lock that `functools.cached_property` takes before Python 3.12."""
 
     def __init__(self, make: Callable[[SourceFile], T]) -> None:
@@ -123,7 +123,7 @@ class SourceFile:
 
     # -- Properties ----------------------------------------------------------------------------------------------------
 
-    @_cached
+    @_cached_attribute
     def language(self) -> str:
         """The language, by `.gitattributes` or detection. `text` if it is unknown, or the file is a Git LFS pointer."""
         if self.notebook is not None or is_lfs_pointer(self.content):
@@ -133,27 +133,27 @@ class SourceFile:
             return language_named(named)
         content = self.content
         start = len(codecs.BOM_UTF8) if content.startswith(codecs.BOM_UTF8) else 0
-        return detect(self.path, content[start : start + 256], self.contexts.get("language", b""), content)
+        return detect_language(self.path, content[start : start + 256], self.contexts.get("language", b""), content)
 
-    @_cached
+    @_cached_attribute
     def notebook(self) -> Notebook | None:
         """The Python notebook in the file, or None. If there is one, `utf8` is the code of its cells."""
         if not self.path.endswith(NOTEBOOK_ENDING) or is_binary(self.content):
             return None
         if len(self.content) > NOTEBOOK_BYTES_MAX:
             return None
-        return read_notebook(decode(self.content, lambda: False).utf8)
+        return read_notebook(decode_content(self.content, lambda: False).utf8)
 
-    @_cached
+    @_cached_attribute
     def _attributes(self) -> Mapping[str, str]:
         return file_attributes(self.contexts.get("attributes", b""))
 
-    @_cached
+    @_cached_attribute
     def is_binary(self) -> bool:
         """Whether the file is binary."""
         return is_binary(self.content)
 
-    @_cached
+    @_cached_attribute
     def file_class(self) -> FileClass:
         """The class of the file: the first of these that applies.
 
@@ -190,7 +190,7 @@ class SourceFile:
         return "documentation" if is_for_readers else "text"
 
     def _is_minified(self) -> bool:
-        if self.path.endswith(MINIFIED_ENDS):
+        if self.path.endswith(MINIFIED_ENDINGS):
             return True
         if self.language not in ("javascript", "css") or len(self.utf8) < _MINIFIED_BYTES_MIN:
             return False
@@ -202,7 +202,7 @@ class SourceFile:
             return False
         return sum(map(self.utf8.count, (b" ", b"\t", b"\n"))) < _DENSE_BLANKS_SHARE_MAX * size
 
-    @_cached
+    @_cached_attribute
     def is_parsed(self) -> bool:
         """Whether the file can be parsed, and its grammar detects syntax errors. Grammars of prose do not."""
         return self.language not in LANGUAGES_OF_PROSE and self.can_be_parsed
@@ -212,12 +212,12 @@ class SourceFile:
         """Whether an installed grammar can parse the file, and its size and class permit it."""
         if not self.has_grammar or self.file_class in ("binary", "empty", "huge", "minified"):
             return False
-        return self.language not in _OVERRUNS or not self.overruns_its_grammar
+        return self.language not in _OVERRUN_TESTS or not self.overruns_its_grammar
 
-    @_cached
+    @_cached_attribute
     def overruns_its_grammar(self) -> bool:
         """Whether the file exceeds limits of its grammar's scanner, so that parsing would crash or fail."""
-        overruns = _OVERRUNS.get(self.language)
+        overruns = _OVERRUN_TESTS.get(self.language)
         return overruns is not None and overruns(self)
 
     @property
@@ -227,33 +227,33 @@ class SourceFile:
 
     # -- Text ----------------------------------------------------------------------------------------------------------
 
-    @_cached
-    def _decoded(self) -> Decoded:
+    @_cached_attribute
+    def _decoded_text(self) -> DecodedText:
         if self.notebook is not None:
-            return Decoded(self.notebook.module, "utf-8", "")
-        return decode(self.content, lambda: self.language == "python")
+            return DecodedText(self.notebook.module_source, "utf-8", "")
+        return decode_content(self.content, lambda: self.language == "python")
 
     @property
     def encoding(self) -> str:
         """The IANA name of the encoding: `unknown-8bit` if undeclared and not UTF-8, empty for binary files."""
-        return "" if self.is_binary else self._decoded.encoding
+        return "" if self.is_binary else self._decoded_text.encoding
 
     @property
     def encoding_problem(self) -> str:
         """The first problem in decoding the file, or an empty text."""
-        return "" if self.is_binary else self._decoded.problem
+        return "" if self.is_binary else self._decoded_text.problem
 
-    @_cached
+    @_cached_attribute
     def utf8(self) -> bytes:
         """The content in UTF-8 without byte order mark. Invalid bytes become U+FFFD. For binary files, it is empty."""
-        return b"" if self.is_binary else self._decoded.utf8
+        return b"" if self.is_binary else self._decoded_text.utf8
 
-    @_cached
+    @_cached_attribute
     def text(self) -> str:
         """`utf8` as `str`."""
         return self.utf8.decode("utf-8")
 
-    @_cached
+    @_cached_attribute
     def line_starts(self) -> list[int]:
         """The offset of the start of each line, and the offset after the last LF."""
         # BytesIO splits lines only at LF, and is faster than a search for each LF.
@@ -262,14 +262,14 @@ class SourceFile:
             starts.pop()
         return starts
 
-    @_cached
+    @_cached_attribute
     def line_count(self) -> int:
         """The number of lines. Text after the last LF is a line too."""
         return self.utf8.count(b"\n") + (not self.utf8.endswith(b"\n") and bool(self.utf8))
 
     # -- Positions -----------------------------------------------------------------------------------------------------
 
-    @_cached
+    @_cached_attribute
     def is_ascii(self) -> bool:
         """Whether `utf8` is ASCII."""
         return self.utf8.isascii()
@@ -286,9 +286,9 @@ class SourceFile:
             return line, offset - start + 1
         blocks = (offset - start) // _COLUMN_BLOCK_BYTES
         before = self._columns_before(line)[blocks] if blocks else 0
-        return line, before + _code_points(self.utf8[start + blocks * _COLUMN_BLOCK_BYTES : offset]) + 1
+        return line, before + _count_code_points(self.utf8[start + blocks * _COLUMN_BLOCK_BYTES : offset]) + 1
 
-    @_cached
+    @_cached_attribute
     def _column_tables(self) -> dict[int, list[int]]:
         return {}
 
@@ -300,7 +300,7 @@ class SourceFile:
             end = self.line_starts[line] if line < len(self.line_starts) else len(self.utf8)
             table = [0]
             for block in range(start, end, _COLUMN_BLOCK_BYTES):
-                table.append(table[-1] + _code_points(self.utf8[block : block + _COLUMN_BLOCK_BYTES]))
+                table.append(table[-1] + _count_code_points(self.utf8[block : block + _COLUMN_BLOCK_BYTES]))
             self._column_tables[line] = table
         return table
 
@@ -315,7 +315,7 @@ class SourceFile:
 
     # -- Syntax tree ---------------------------------------------------------------------------------------------------
 
-    @_cached
+    @_cached_attribute
     def tree(self) -> Tree | None:
         """The syntax tree of `utf8`, or None unless `is_parsed`."""
         return self.parse() if self.is_parsed else None
@@ -335,8 +335,8 @@ class SourceFile:
         if self.language in LANGUAGES_WITH_MACROS:
             utf8 = self.parsed_text
         else:
-            utf8 = repaired(utf8, self.language)
-        parser = grammar(self.language).parser
+            utf8 = repair_text(utf8, self.language)
+        parser = load_grammar(self.language).parser
         tree = parser.parse(utf8)
         if self.language == "python":
             replaced = replace_type_calls(utf8, tree)
@@ -356,7 +356,7 @@ class SourceFile:
         text: bytes = self.__dict__.get("_tree_text", self.utf8) if self.tree is not None else self.utf8
         return text
 
-    @_cached
+    @_cached_attribute
     def parsed_text(self) -> bytes:
         """The text that the grammar of C or C++ parses. It has the length of `utf8`, but other text for macros."""
         # Imported late: these modules compile many patterns, and only C and C++ need them.
@@ -375,32 +375,32 @@ class SourceFile:
             utf8 = blank_module_lines(utf8)
         return replace_macros(blank_macro_lines(blank_class_macros(utf8)))
 
-    @_cached
+    @_cached_attribute
     def has_syntax_error(self) -> bool:
         """Whether the tree has a syntax error. `release` keeps the value."""
         root = self.tree.root_node if self.tree is not None else None
-        return root is not None and root.has_error and any(True for _ in iter_broken(root, self.language))
+        return root is not None and root.has_error and any(True for _ in iter_broken_nodes(root, self.language))
 
-    @_cached
+    @_cached_attribute
     def is_hopeless(self) -> bool:
         """Whether one syntax error covers so much that the tree is useless. `release` keeps the value."""
         return self.has_syntax_error and self.tree is not None and is_hopeless_tree(self.tree)
 
-    @_cached
+    @_cached_attribute
     def captures(self) -> Mapping[str, list[Node]]:
         """The captures of the language's own query, by name. All tasks share the result of this one query.
 
         A hopeless file has no captures. Nodes deeper than QUERY_DEPTH_MAX are not captured.
         """
-        captures = {} if self.tree is None else self.query(grammar(self.language).query)
-        return captured(captures, self.utf8, self.language)
+        captures = {} if self.tree is None else self.query(load_grammar(self.language).query)
+        return extended_captures(captures, self.utf8, self.language)
 
     def matches(self, query: Query) -> Iterator[Mapping[str, list[Node]]]:
         """Yield the captures of each match of a query, in undefined order. Prose such as Markdown is parsed, too."""
         if self.is_hopeless:
             return
         root = (self.tree or self.parse()).root_node
-        for _, captures in _cursor(query).matches(root):
+        for _, captures in _query_cursor(query).matches(root):
             yield captures
 
     def query(self, query: Query) -> dict[str, list[Node]]:
@@ -408,16 +408,16 @@ class SourceFile:
         if self.tree is None or self.is_hopeless:
             return {}
         # The binding collects nodes in a set, ordered by memory addresses. So their order differs between runs.
-        captures: dict[str, list[Node]] = _cursor(query).captures(self.tree.root_node)
+        captures: dict[str, list[Node]] = _query_cursor(query).captures(self.tree.root_node)
         for nodes in captures.values():
             if len(nodes) > 1:
                 # Two sorts by one number each are faster than one sort by a tuple.
-                nodes.sort(key=_END)
-                nodes.sort(key=_START)
+                nodes.sort(key=_end_byte)
+                nodes.sort(key=_start_byte)
         return captures
 
-    @_cached
-    def _derived(self) -> dict[object, Any]:
+    @_cached_attribute
+    def _derived_values(self) -> dict[object, Any]:
         return {}
 
     def derived(self, make: Callable[[SourceFile], T]) -> T:
@@ -425,9 +425,9 @@ class SourceFile:
 
         `make` may use only contexts that can change the language.
         """
-        return self._get_or_make(self._derived, make)
+        return self._get_or_make(self._derived_values, make)
 
-    @_cached
+    @_cached_attribute
     def _cached_results(self) -> dict[object, Any]:
         return {}
 
@@ -441,8 +441,8 @@ class SourceFile:
         result: T = results[make]
         return result
 
-    @_cached
-    def _narrower(self) -> dict[frozenset[str], SourceFile]:
+    @_cached_attribute
+    def _restricted_files(self) -> dict[frozenset[str], SourceFile]:
         return {}
 
     def restricted_to_contexts(self, contexts: frozenset[str]) -> SourceFile:
@@ -453,19 +453,19 @@ class SourceFile:
         """
         if not self.contexts or self.contexts.keys() <= contexts:
             return self
-        view = self._views.get(contexts) or self._narrower.get(contexts)
+        view = self._views.get(contexts) or self._restricted_files.get(contexts)
         if view is None:
             visible = {name: value for name, value in self.contexts.items() if name in contexts}
             if self.contexts.keys() & _LANGUAGE_FOLLOWS_FROM <= contexts:
                 view = self._views[contexts] = SourceFile.__new__(SourceFile)
                 view.__dict__, view._views, view.contexts = self.__dict__, {}, visible
             else:
-                view = self._narrower[contexts] = SourceFile(self.path, self.content, self.executable, visible)
+                view = self._restricted_files[contexts] = SourceFile(self.path, self.content, self.executable, visible)
         return view
 
     def release(self) -> None:
         """Discard the tree, the text, and values derived from them. If they are used again, they are computed again."""
-        for narrower in self._narrower.values():
+        for narrower in self._restricted_files.values():
             narrower.release()
         for name in (
             "_derived",
@@ -480,16 +480,16 @@ class SourceFile:
             self.__dict__.pop(name, None)
 
 
-_START = attrgetter("start_byte")
-_END = attrgetter("end_byte")
+_start_byte = attrgetter("start_byte")
+_end_byte = attrgetter("end_byte")
 
 
 @cache
-def _cursor(query: Query) -> QueryCursor:
+def _query_cursor(query: Query) -> QueryCursor:
     cursor = QueryCursor(query)
     cursor.set_max_start_depth(QUERY_DEPTH_MAX)
     return cursor
 
 
-def _code_points(utf8: bytes) -> int:
+def _count_code_points(utf8: bytes) -> int:
     return len(utf8) if utf8.isascii() else len(utf8.translate(None, _CONTINUATION_BYTES))

@@ -15,44 +15,44 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from codebatch.model.record import Diagnostic, Record
-from codebatch_workers.syntax.comments import iter_comments
+from codebatch_workers.syntax.comments import comment_predicate
 
 if TYPE_CHECKING:
     from codebatch_workers.syntax.source import SourceFile
 
-_MARKER = b"codebatch: ignore"
-_NOTE = re.compile(rb"codebatch: ignore(-next-line|-file)?(?![\w-])(?:\[([^][\n]*)\])?")
-_EVERYTHING = ("*",)
+_SUPPRESSION_MARKER = b"codebatch: ignore"
+_SUPPRESSION_COMMENT = re.compile(rb"codebatch: ignore(-next-line|-file)?(?![\w-])(?:\[([^][\n]*)\])?")
+_ALL_CODES = ("*",)
 
-Codes = tuple[str, ...]
+SuppressedCodes = tuple[str, ...]
 RecordT = TypeVar("RecordT", bound=Record)
 
 
-class Suppressions(msgspec.Struct, frozen=True):
+class FileSuppressions(msgspec.Struct, frozen=True):
     """The codes that are suppressed in the whole file, and the codes that are suppressed on each line."""
 
-    file: list[Codes] = msgspec.field(default_factory=list)
-    lines: dict[int, list[Codes]] = msgspec.field(default_factory=dict)
+    file: list[SuppressedCodes] = msgspec.field(default_factory=list)
+    lines: dict[int, list[SuppressedCodes]] = msgspec.field(default_factory=dict)
 
-    def has(self, line: int, code: str) -> bool:
+    def suppresses(self, line: int, code: str) -> bool:
         """Return whether a finding with this line and code is suppressed by a comment."""
-        return any(matches(code, codes) for codes in (*self.file, *self.lines.get(line, ())))
+        return any(matches_any_pattern(code, codes) for codes in (*self.file, *self.lines.get(line, ())))
 
 
-NONE = Suppressions()
+NO_SUPPRESSIONS = FileSuppressions()
 
 
-def suppressions(file: SourceFile) -> Suppressions:
+def file_suppressions(file: SourceFile) -> FileSuppressions:
     """Return the suppressions in the comments of a file. The tree is needed only if the file contains the marker."""
     utf8 = file.utf8
-    if _MARKER not in utf8 or file.file_class == "huge":
-        return NONE
-    result = Suppressions()
-    is_comment = iter_comments(file)
-    for note in _NOTE.finditer(utf8):
+    if _SUPPRESSION_MARKER not in utf8 or file.file_class == "huge":
+        return NO_SUPPRESSIONS
+    result = FileSuppressions()
+    is_comment = comment_predicate(file)
+    for note in _SUPPRESSION_COMMENT.finditer(utf8):
         if not is_comment(note.start()):
             continue
-        named = note[2].decode("utf-8", "replace").split(",") if note[2] is not None else _EVERYTHING
+        named = note[2].decode("utf-8", "replace").split(",") if note[2] is not None else _ALL_CODES
         codes = tuple(code.strip() for code in named)
         if note[1] == b"-file":
             result.file.append(codes)
@@ -63,20 +63,22 @@ def suppressions(file: SourceFile) -> Suppressions:
 
 def may_have_suppressions(file: SourceFile) -> None:
     """Read the file's suppressions and cache them. This must be called while the tree of the file is in memory."""
-    if file.is_parsed and _MARKER in file.utf8:
-        file.derived_persistently(suppressions)
+    if file.is_parsed and _SUPPRESSION_MARKER in file.utf8:
+        file.derived_persistently(file_suppressions)
 
 
 def exclude_suppressed(file: SourceFile, records: Sequence[RecordT]) -> list[RecordT]:
     """Return the records of a file, without findings that comments suppress."""
-    unwanted = file.derived_persistently(suppressions)
-    if unwanted is NONE:
+    unwanted = file.derived_persistently(file_suppressions)
+    if unwanted is NO_SUPPRESSIONS:
         return list(records)
     return [
-        record for record in records if not (isinstance(record, Diagnostic) and unwanted.has(record.line, record.code))
+        record
+        for record in records
+        if not (isinstance(record, Diagnostic) and unwanted.suppresses(record.line, record.code))
     ]
 
 
-def matches(code: str, patterns: Sequence[str]) -> bool:
+def matches_any_pattern(code: str, patterns: Sequence[str]) -> bool:
     """Return whether a code equals one of the patterns, or begins with a pattern that ends with `*`."""
     return any(code == pattern or (pattern.endswith("*") and code.startswith(pattern[:-1])) for pattern in patterns)

@@ -16,7 +16,7 @@ from codebatch_workers.syntax.source import SourceFile
 TREE_FORMAT = "codebatch-tree-1"
 
 
-class _Node(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class _TreeNode(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     type: str
     parent: int | None = None
     field: str | None = None
@@ -45,7 +45,7 @@ def encode_tree(file: SourceFile) -> bytes:
         assert node is not None
         field = cursor.field_name
         is_inner = cursor.goto_first_child()
-        lines.append(encode(_row(file, node, parents[-1] if parents else None, field, is_leaf=not is_inner)))
+        lines.append(encode(_node_row(file, node, parents[-1] if parents else None, field, is_leaf=not is_inner)))
         if is_inner:
             parents.append(len(lines) - 1)
             continue
@@ -56,9 +56,9 @@ def encode_tree(file: SourceFile) -> bytes:
             cursor.goto_parent()
 
 
-def _row(file: SourceFile, node: Node, parent: int | None, field: str | None, *, is_leaf: bool) -> _Node:
+def _node_row(file: SourceFile, node: Node, parent: int | None, field: str | None, *, is_leaf: bool) -> _TreeNode:
     start, end = node.start_byte, node.end_byte
-    return _Node(
+    return _TreeNode(
         type=node.type,
         parent=parent,
         field=field,

@@ -5,7 +5,7 @@ This module imports no parser, so the coordinator can load it.
 
 from __future__ import annotations
 
-from codebatch.model.analysis.imports import IMPORT_TASK, ImportConfig, refuse_configured
+from codebatch.model.analysis.imports import IMPORT_TASK, ImportConfig, refuse_task_configuration
 from codebatch.model.task import TaskDeclaration
 from codebatch_workers.lint.config import LintConfig
 from codebatch_workers.lint.python.ruff_files import pinned_elsewhere, ruff_contexts
@@ -15,14 +15,14 @@ from codebatch_workers.syntax.language.languages import EXTRA_GRAMMAR_TOOLS, GRA
 from codebatch_workers.tasks.parse_config import ParseConfig
 
 # Packages outside codebatch_workers on which the tasks depend.
-_SOURCES = ("codebatch.errors", "codebatch.model")
+_TASK_SOURCES = ("codebatch.errors", "codebatch.model")
 
 PARSE = TaskDeclaration(
     name="parse",
     version="1",
     summary="language and class of each file, and syntax errors",
     implementation="codebatch_workers.tasks.parse:create",
-    sources=_SOURCES,
+    sources=_TASK_SOURCES,
     records=("file", "diagnostic", "ast"),
     config=ParseConfig,
     tools=("ruff", *GRAMMAR_TOOLS),
@@ -35,7 +35,7 @@ ANALYZE = TaskDeclaration(
     version="1",
     summary="metrics of each file: size, lines, functions, complexity",
     implementation="codebatch_workers.tasks.analyze:create",
-    sources=_SOURCES,
+    sources=_TASK_SOURCES,
     records=("metric", "fingerprints"),
     needs=("parse",),
     tools=GRAMMAR_TOOLS,
@@ -48,7 +48,7 @@ SYMBOLS = TaskDeclaration(
     version="1",
     summary="definitions, imports, inheritance and calls of each file",
     implementation="codebatch_workers.tasks.symbols:create",
-    sources=_SOURCES,
+    sources=_TASK_SOURCES,
     records=("symbol", "edge"),
     needs=("parse",),
     tools=GRAMMAR_TOOLS,
@@ -62,7 +62,7 @@ LINT = TaskDeclaration(
     version="1",
     summary="language-neutral rules, custom rules, and ruff for Python",
     implementation="codebatch_workers.tasks.lint:create",
-    sources=_SOURCES,
+    sources=_TASK_SOURCES,
     records=("diagnostic",),
     needs=("parse",),
     tools=("ruff", *GRAMMAR_TOOLS),
@@ -78,7 +78,7 @@ DEPENDENCIES = TaskDeclaration(
     version="1",
     summary="files that each import resolves to, and import cycles",
     implementation="codebatch_workers.tasks.dependencies:create",
-    sources=_SOURCES,
+    sources=_TASK_SOURCES,
     records=("edge", "metric"),
     scope="project",
     needs=("parse", "symbols"),
@@ -89,7 +89,7 @@ DUPLICATES = TaskDeclaration(
     version="1",
     summary="blocks of code that occur in several places",
     implementation="codebatch_workers.tasks.duplicates:create",
-    sources=_SOURCES,
+    sources=_TASK_SOURCES,
     records=("metric", "duplicate"),
     scope="project",
     needs=("analyze",),
@@ -100,11 +100,11 @@ IMPORT = TaskDeclaration(
     version="1",
     summary="findings imported from the report of another tool",
     implementation="codebatch_workers.tasks.imported:create",
-    sources=(*_SOURCES, "codebatch.interchange"),
+    sources=(*_TASK_SOURCES, "codebatch.interchange"),
     records=("diagnostic",),
     scope="project",
     config=ImportConfig,
-    prepare=refuse_configured,
+    prepare=refuse_task_configuration,
     tools=GRAMMAR_TOOLS,
     optional_tools=EXTRA_GRAMMAR_TOOLS,
     contexts={"attributes": attributes_context, "language": language_context},

@@ -26,33 +26,33 @@ from msgspec import UNSET
 from codebatch.model.record import Metric, Record
 from codebatch.model.task import NoConfig
 from codebatch_workers.api.protocols import TaskEnvironment
-from codebatch_workers.duplicates.fingerprints import fingerprints
+from codebatch_workers.duplicates.fingerprints import make_fingerprints
 from codebatch_workers.symbols.complexity import FunctionMetrics, function_metrics
-from codebatch_workers.symbols.outline import definitions
+from codebatch_workers.symbols.outline import scope_definitions
 from codebatch_workers.syntax.language.languages import LANGUAGES_OF_DATA
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks.line_counts import count_lines, text_line_count
 
-_CLASSES = ("def.class", "def.struct", "def.union", "def.interface", "def.trait", "def.enum")
+_CLASS_CAPTURES = ("def.class", "def.struct", "def.union", "def.interface", "def.trait", "def.enum")
 
 
-def create(_environment: TaskEnvironment[NoConfig]) -> Analyze:
+def create(_environment: TaskEnvironment[NoConfig]) -> AnalyzeTask:
     """Return the task. It has no configuration."""
-    return Analyze()
+    return AnalyzeTask()
 
 
-class Analyze:
+class AnalyzeTask:
     """The task: `metric` records in the order that the module's docstring describes, then the record `fingerprints`."""
 
     def run_file(self, file: SourceFile) -> list[Record]:
         """Return the metrics and fingerprints of a file."""
         path, path_b64 = file.path_fields
-        outside, functions = _functions(file)
+        outside, functions = _function_metrics(file)
         records: list[Record] = [
             Metric(path=path, path_b64=path_b64, metric=name, value=value)
-            for name, value in _metrics(file, outside, functions).items()
+            for name, value in _complete_metrics(file, outside, functions).items()
         ]
-        names = definitions(file) if functions else None
+        names = scope_definitions(file) if functions else None
         for function in functions:
             assert names is not None
             symbol, line = names.function_name(function.start), file.line(names.function_name_offset(function.start))
@@ -76,39 +76,43 @@ class Analyze:
                             end_line=end,
                         )
                     )
-        file_fingerprints = fingerprints(file)
+        file_fingerprints = make_fingerprints(file)
         return records if file_fingerprints is None else [*records, file_fingerprints]
 
 
-def metrics(file: SourceFile) -> dict[str, int]:
+def file_metrics(file: SourceFile) -> dict[str, int]:
     """Return the metrics of a file by name, in the order of the records, without the metrics of single functions."""
-    return _metrics(file, *_functions(file))
+    return _complete_metrics(file, *_function_metrics(file))
 
 
-def _functions(file: SourceFile) -> tuple[FunctionMetrics, list[FunctionMetrics]]:
+def _function_metrics(file: SourceFile) -> tuple[FunctionMetrics, list[FunctionMetrics]]:
     if file.tree is None or file.language in LANGUAGES_OF_DATA:
         return FunctionMetrics(0, 0, 0), []
     return function_metrics(file.captures, file.utf8, file.language)
 
 
-def _metrics(file: SourceFile, outside: FunctionMetrics, functions: Sequence[FunctionMetrics]) -> dict[str, int]:
+def _complete_metrics(
+    file: SourceFile, outside: FunctionMetrics, functions: Sequence[FunctionMetrics]
+) -> dict[str, int]:
     values = {"bytes": len(file.content)}
     if file.is_binary:
         return values
     values["lines"] = text_line_count(file)
     values.update(count_lines(file)._asdict())
     if file.tree is not None and file.language not in LANGUAGES_OF_DATA:
-        values.update(_structure(file, outside, functions))
+        values.update(_structure_metrics(file, outside, functions))
     return values
 
 
-def _structure(file: SourceFile, outside: FunctionMetrics, functions: Sequence[FunctionMetrics]) -> dict[str, int]:
+def _structure_metrics(
+    file: SourceFile, outside: FunctionMetrics, functions: Sequence[FunctionMetrics]
+) -> dict[str, int]:
     captures = file.captures
     complexities = [function.complexity for function in functions]
     cognitives = [function.cognitive for function in functions]
     values = {
         "functions": len(functions),
-        "classes": sum(len(captures.get(name, ())) for name in _CLASSES),
+        "classes": sum(len(captures.get(name, ())) for name in _CLASS_CAPTURES),
         "imports": len(captures.get("import", ())),
         "complexity": outside.complexity + sum(complexities),
         "max_complexity": max(complexities, default=0),

@@ -23,7 +23,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from itertools import chain
 
 from codebatch.model.entry import Entry, path_fields
-from codebatch.model.graph import can_close_cycle, components
+from codebatch.model.graph import can_close_cycle, strong_components
 from codebatch.model.record import Edge, File, Metric, Record, Symbol
 from codebatch.model.task import NoConfig
 from codebatch_workers.api.before import Before
@@ -31,41 +31,41 @@ from codebatch_workers.api.project import Project
 from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.resolution import (
     DOCUMENT_BYTES_MAX,
-    Declared,
+    DeclaredModule,
     JvmDefinitions,
-    Resolver,
-    decisive_part,
-    is_decisive,
+    ProjectResolver,
+    is_configuration_file,
+    relevant_part,
 )
 
 # The imported files of each file. The flag is whether the import counts for cycles.
-_Graph = dict[str, dict[str, bool]]
-_Values = dict[str, int]
+_ImportGraph = dict[str, dict[str, bool]]
+_MetricValues = dict[str, int]
 
-_JVM = frozenset({"java", "kotlin", "scala"})
+_JVM_LANGUAGES = frozenset({"java", "kotlin", "scala"})
 _JVM_ENDINGS = (".java", ".kt", ".kts", ".scala", ".sc")
 
 
-def create(_environment: TaskEnvironment[NoConfig]) -> Dependencies:
+def create(_environment: TaskEnvironment[NoConfig]) -> DependenciesTask:
     """Return the task. It has no configuration."""
-    return Dependencies()
+    return DependenciesTask()
 
 
-class Dependencies:
+class DependenciesTask:
     """The task: `edge` records, then `metric` records."""
 
     def run_project(self, project: Project) -> Iterator[Record]:
         """Yield the records of all files: first all edges, by path, then all metrics, by path."""
-        languages = _languages(project)
-        resolver = _resolver(project, languages)
-        graph: _Graph = {path: {} for path in languages}
+        languages = _language_by_path(project)
+        resolver = _make_resolver(project, languages)
+        graph: _ImportGraph = {path: {} for path in languages}
         for file, records in project.records("symbols", "edge", holding='"edge_type":"imports"'):
-            path = _name(file)
+            path = _path_text(file)
             if path in languages:
-                edges = _resolve(resolver, path, languages[path], _imports(records))
-                graph[path] = _targets(path, edges)
+                edges = _resolve_imports(resolver, path, languages[path], _import_edges(records))
+                graph[path] = _certain_targets(path, edges)
                 yield from edges
-        for path, values in _metrics(graph, is_whole=not project.outside).items():
+        for path, values in _graph_metrics(graph, is_whole=not project.outside).items():
             yield from _metric_records(path, values)
 
     def update(self, project: Project, before: Before) -> Iterable[tuple[Entry, list[Record]]] | None:
@@ -79,46 +79,48 @@ class Dependencies:
                 return None
             if old.object != new.object and _decisive_part(old, before.read) != _decisive_part(new, project.read):
                 return None
-            if _language(before.records_of(old, "parse", "file")) != _language(
+            if _file_language(before.records_of(old, "parse", "file")) != _file_language(
                 project.records_of(new, "parse", "file")
             ):
                 return None
-            imports = _imports(project.records_of(new, "symbols", "edge"))
-            if imports != _imports(before.records_of(old, "symbols", "edge")):
-                changed[_name(new)] = imports
-            if _name(new).endswith(".rs") and _item_modules(imports) != _item_modules(
-                _imports(before.records_of(old, "symbols", "edge"))
+            imports = _import_edges(project.records_of(new, "symbols", "edge"))
+            if imports != _import_edges(before.records_of(old, "symbols", "edge")):
+                changed[_path_text(new)] = imports
+            if _path_text(new).endswith(".rs") and _item_modules(imports) != _item_modules(
+                _import_edges(before.records_of(old, "symbols", "edge"))
             ):
                 return None
-            if _name(new).endswith(_JVM_ENDINGS) and _old_definitions(before, old) != _new_definitions(project, new):
+            if _path_text(new).endswith(_JVM_ENDINGS) and _old_definitions(before, old) != _new_definitions(
+                project, new
+            ):
                 return None
         changed.pop("", None)
-        return _update(project, before, changed) if changed else ()
+        return _changed_records(project, before, changed) if changed else ()
 
 
-def _update(
+def _changed_records(
     project: Project, before: Before, changed: Mapping[str, list[Edge]]
 ) -> Iterator[tuple[Entry, list[Record]]]:
     """Yield the files whose records may have changed, with all their records. `changed` has the new imports by path.
 
     An import can also change the metrics of other files.
     """
-    languages = _languages(project)
-    resolver = _resolver(project, languages)
-    graph: _Graph = {path: {} for path in languages}
-    values: dict[str, _Values] = {}
+    languages = _language_by_path(project)
+    resolver = _make_resolver(project, languages)
+    graph: _ImportGraph = {path: {} for path in languages}
+    values: dict[str, _MetricValues] = {}
     for file, records in before.own_records():
-        path = _name(file)
-        graph[path] = _targets(path, records)
+        path = _path_text(file)
+        graph[path] = _certain_targets(path, records)
         values[path] = {record.metric: record.value for record in records if isinstance(record, Metric)}
     edges: dict[str, list[Edge]] = {}
     for path, imports in changed.items():
-        edges[path] = _resolve(resolver, path, languages[path], imports) if path in languages else []
-        graph[path] = _targets(path, edges[path])
-    metrics = _metrics(graph, is_whole=True)
+        edges[path] = _resolve_imports(resolver, path, languages[path], imports) if path in languages else []
+        graph[path] = _certain_targets(path, edges[path])
+    metrics = _graph_metrics(graph, is_whole=True)
     moved = {path for path in metrics.keys() | values.keys() if metrics.get(path, {}) != values.get(path, {})}
     for file, records in before.own_records() if moved - changed.keys() else ():
-        path = _name(file)
+        path = _path_text(file)
         if path in moved and path not in changed:
             edges[path] = [record for record in records if isinstance(record, Edge)]
     for path in edges.keys() | moved:
@@ -127,54 +129,56 @@ def _update(
         yield entry, [*edges.get(path, ()), *_metric_records(path, metrics.get(path, {}))]
 
 
-def _name(file: Entry) -> str:
+def _path_text(file: Entry) -> str:
     """Return the path of a file as text. If the path is not valid UTF-8, return an empty text."""
     path = path_fields(file.path)[0]
     return path if isinstance(path, str) else ""
 
 
-def _language(records: Iterable[Record]) -> str | None:
+def _file_language(records: Iterable[Record]) -> str | None:
     return next((record.lang for record in records if isinstance(record, File)), None)
 
 
-def _languages(project: Project) -> dict[str, str]:
-    language_of_files = ((_name(file), _language(records)) for file, records in project.records("parse", "file"))
+def _language_by_path(project: Project) -> dict[str, str]:
+    language_of_files = (
+        (_path_text(file), _file_language(records)) for file, records in project.records("parse", "file")
+    )
     return {path: language for path, language in language_of_files if path and language is not None}
 
 
-def _resolver(project: Project, languages: Mapping[str, str]) -> Resolver:
+def _make_resolver(project: Project, languages: Mapping[str, str]) -> ProjectResolver:
     def read(path: str) -> bytes | None:
         file = project.find(path.encode())
         return project.read(file) if file is not None and file.size <= DOCUMENT_BYTES_MAX else None
 
-    paths = [*languages, *filter(None, map(_name, project.outside))]
-    return Resolver(paths, read, lambda: _definitions(project), lambda: _modules(project))
+    paths = [*languages, *filter(None, map(_path_text, project.outside))]
+    return ProjectResolver(paths, read, lambda: _definitions_by_path(project), lambda: _modules_by_path(project))
 
 
-def _modules(project: Project) -> dict[str, list[Declared]]:
+def _modules_by_path(project: Project) -> dict[str, list[DeclaredModule]]:
     """Return the modules that Rust files declare, by path of the file."""
     return {
-        _name(file): _item_modules(_imports(records))
+        _path_text(file): _item_modules(_import_edges(records))
         for file, records in project.records("symbols", "edge", holding='"is_module":true')
-        if _name(file).endswith(".rs")
+        if _path_text(file).endswith(".rs")
     }
 
 
-def _item_modules(imports: Iterable[Edge]) -> list[Declared]:
-    return [Declared(record.target, record.module_file) for record in imports if record.is_module]
+def _item_modules(imports: Iterable[Edge]) -> list[DeclaredModule]:
+    return [DeclaredModule(record.target, record.module_file) for record in imports if record.is_module]
 
 
-def _definitions(project: Project) -> dict[str, JvmDefinitions]:
+def _definitions_by_path(project: Project) -> dict[str, JvmDefinitions]:
     """Return the definitions in Java, Kotlin and Scala files, by path of the file."""
     states = {
-        _name(file): record.parse
+        _path_text(file): record.parse
         for file, records in project.records("parse", "file")
         for record in records
-        if isinstance(record, File) and record.lang in _JVM
+        if isinstance(record, File) and record.lang in _JVM_LANGUAGES
     }
     definitions = {path: JvmDefinitions("", frozenset(), states[path] != "ok") for path in states}
     for file, records in project.records("symbols", "symbol", holding='"scope":""'):
-        path = _name(file)
+        path = _path_text(file)
         if path in states:
             definitions[path] = _make_definitions(path, records, is_partial=states[path] != "ok")
     return definitions
@@ -192,25 +196,29 @@ def _make_definitions(path: str, records: Iterable[Record], *, is_partial: bool)
 
 def _old_definitions(before: Before, file: Entry) -> JvmDefinitions:
     states = [record.parse for record in before.records_of(file, "parse", "file") if isinstance(record, File)]
-    return _make_definitions(_name(file), before.records_of(file, "symbols", "symbol"), is_partial=states != ["ok"])
+    return _make_definitions(
+        _path_text(file), before.records_of(file, "symbols", "symbol"), is_partial=states != ["ok"]
+    )
 
 
 def _new_definitions(project: Project, file: Entry) -> JvmDefinitions:
     states = [record.parse for record in project.records_of(file, "parse", "file") if isinstance(record, File)]
-    return _make_definitions(_name(file), project.records_of(file, "symbols", "symbol"), is_partial=states != ["ok"])
+    return _make_definitions(
+        _path_text(file), project.records_of(file, "symbols", "symbol"), is_partial=states != ["ok"]
+    )
 
 
 def _decisive_part(file: Entry, read: Callable[[Entry], bytes]) -> Hashable:
     """Return the part of a file's content that affects how imports in other files resolve."""
-    path = _name(file)
-    return decisive_part(path, read(file)) if is_decisive(path) and file.size <= DOCUMENT_BYTES_MAX else None
+    path = _path_text(file)
+    return relevant_part(path, read(file)) if is_configuration_file(path) and file.size <= DOCUMENT_BYTES_MAX else None
 
 
-def _imports(records: Iterable[Record]) -> list[Edge]:
+def _import_edges(records: Iterable[Record]) -> list[Edge]:
     return [record for record in records if isinstance(record, Edge) and record.edge_type == "imports"]
 
 
-def _resolve(resolver: Resolver, path: str, language: str, imports: Iterable[Edge]) -> list[Edge]:
+def _resolve_imports(resolver: ProjectResolver, path: str, language: str, imports: Iterable[Edge]) -> list[Edge]:
     """Return a `depends` edge for each file to which an import can resolve.
 
     Edges with the same target and line are merged.
@@ -237,7 +245,7 @@ def _resolve(resolver: Resolver, path: str, language: str, imports: Iterable[Edg
     return list(edges.values())
 
 
-def _targets(path: str, records: Iterable[Record]) -> dict[str, bool]:
+def _certain_targets(path: str, records: Iterable[Record]) -> dict[str, bool]:
     """Map each file that `path` certainly imports, other than itself, to whether the import counts for cycles."""
     targets: dict[str, bool] = {}
     for record in records:
@@ -247,7 +255,7 @@ def _targets(path: str, records: Iterable[Record]) -> dict[str, bool]:
     return targets
 
 
-def _metrics(graph: _Graph, *, is_whole: bool) -> dict[str, _Values]:
+def _graph_metrics(graph: _ImportGraph, *, is_whole: bool) -> dict[str, _MetricValues]:
     """Return those metrics of each file that are not 0. If `is_whole` is false, leave out `dependents` and `cycle`."""
     dependents: Counter[str] = Counter()
     cycles: dict[str, int] = {}
@@ -259,10 +267,10 @@ def _metrics(graph: _Graph, *, is_whole: bool) -> dict[str, _Values]:
             for path, targets in graph.items()
             if targets
         }
-        for component in components(edges):
+        for component in strong_components(edges):
             if len(component) > 1:
                 cycles.update(dict.fromkeys(component, len(component)))
-    metrics_by_file: dict[str, _Values] = {}
+    metrics_by_file: dict[str, _MetricValues] = {}
     for path, targets in graph.items():
         if not targets and path not in dependents:
             continue
@@ -272,6 +280,6 @@ def _metrics(graph: _Graph, *, is_whole: bool) -> dict[str, _Values]:
     return metrics_by_file
 
 
-def _metric_records(path: str, values: _Values) -> Iterator[Metric]:
+def _metric_records(path: str, values: _MetricValues) -> Iterator[Metric]:
     for metric, value in values.items():
         yield Metric(path=path, metric=metric, value=value)

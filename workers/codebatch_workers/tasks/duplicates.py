@@ -31,10 +31,16 @@ from codebatch_workers.api.before import Before
 from codebatch_workers.api.project import Project
 from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.duplicates.code_lines import code_lines
-from codebatch_workers.duplicates.fingerprints import GRAM, LINES_MIN
-from codebatch_workers.duplicates.plain_data import is_data
-from codebatch_workers.duplicates.repeats import CodeText, Repeat, Span, maximal_repeats, repeated
-from codebatch_workers.syntax.cells import with_cells
+from codebatch_workers.duplicates.fingerprints import LINES_MIN, LINES_PER_GRAM
+from codebatch_workers.duplicates.plain_data import is_plain_data
+from codebatch_workers.duplicates.repeats import (
+    CodeText,
+    LineSpan,
+    RepeatedLines,
+    mark_repeated_values,
+    maximal_repeats,
+)
+from codebatch_workers.syntax.cells import with_cell_locations
 from codebatch_workers.syntax.source import NOTEBOOK_ENDING
 
 _GROUP_DIGITS = 16
@@ -64,12 +70,12 @@ class _SourceContent(msgspec.Struct, frozen=True):
     end: int
 
 
-def create(_environment: TaskEnvironment[NoConfig]) -> Duplicates:
+def create(_environment: TaskEnvironment[NoConfig]) -> DuplicatesTask:
     """Return the task. It has no configuration."""
-    return Duplicates()
+    return DuplicatesTask()
 
 
-class Duplicates:
+class DuplicatesTask:
     """The task: `metric` and `duplicate` records, by file."""
 
     def run_project(self, project: Project) -> Iterator[Record]:
@@ -77,7 +83,7 @@ class Duplicates:
         sources: list[Entry] = []
 
         def files() -> Iterator[FingerprintedFile]:
-            for item, (file, fingerprints) in enumerate(_fingerprints(project)):
+            for item, (file, fingerprints) in enumerate(_iter_fingerprinted(project)):
                 sources.append(file)
                 yield _fingerprinted_file(item, file, fingerprints)
 
@@ -90,7 +96,7 @@ class Duplicates:
         A file is recomputed if it shares a fingerprint with the old or the new content of a changed file. To recompute
         the file, all files that share a fingerprint with it are read.
         """
-        all_files = list(_fingerprints(project))
+        all_files = list(_iter_fingerprinted(project))
         read_max = int(_READ_SHARE_MAX * len(all_files))
         paths = {change.now.path for change in before.changes if change.now is not None}
         new_fingerprints = {file.path: fingerprints for file, fingerprints in all_files if file.path in paths}
@@ -116,10 +122,14 @@ class Duplicates:
 
 def _with_cells(project: Project, file: Entry, records: list[Record]) -> list[Record]:
     """Return the records of a file. If it is a notebook, add the cells that contain the lines of the records."""
-    return with_cells(project.source(file), records) if records and file.path.endswith(NOTEBOOK_ENDING) else records
+    return (
+        with_cell_locations(project.source(file), records)
+        if records and file.path.endswith(NOTEBOOK_ENDING)
+        else records
+    )
 
 
-def _fingerprints(project: Project) -> Iterator[tuple[Entry, Fingerprints]]:
+def _iter_fingerprinted(project: Project) -> Iterator[tuple[Entry, Fingerprints]]:
     """Yield the files that have fingerprints, in path order."""
     for file, records in project.records("analyze", "fingerprints"):
         for record in records:
@@ -170,16 +180,16 @@ def find_duplicates(
     `files` must be in order of their items. They are iterated once. `read` returns the text from which the fingerprints
     of an item were computed, in UTF-8. It is called at most once for each distinct content.
     """
-    return _Finder(files, read).run()
+    return _DuplicateFinder(files, read).run()
 
 
-class _Finder:
+class _DuplicateFinder:
     def __init__(self, files: Iterable[FingerprintedFile], read: Callable[[int], bytes]) -> None:
         self._read = read
         self._paths: dict[int, bytes] = {}
         self._hashes = array("I")
         self._gaps = bytearray()
-        self._sources = self._load(files)
+        self._sources = self._load_sources(files)
         self._items_of = [source.items for source in self._sources]
         self._text = CodeText()
         # Results that are cached for repeated texts. The key is the first place of the text, and its number of lines.
@@ -193,9 +203,9 @@ class _Finder:
         repeats_by_owner = dict(maximal_repeats(self._text))
         owners = {item: owner for owner in repeats_by_owner for item in self._items_of[owner]}
         for item in sorted(owners):
-            yield item, list(self._records(item, repeats_by_owner[owners[item]]))
+            yield item, list(self._file_records(item, repeats_by_owner[owners[item]]))
 
-    def _load(self, files: Iterable[FingerprintedFile]) -> list[_SourceContent]:
+    def _load_sources(self, files: Iterable[FingerprintedFile]) -> list[_SourceContent]:
         sources: dict[tuple[Digest, bytes], _SourceContent] = {}
         for file in files:
             self._paths[file.item] = file.path
@@ -212,7 +222,7 @@ class _Finder:
 
     def _read_sources(self) -> None:
         """Read contents that several items have. Of other contents, read only the lines near repeated fingerprints."""
-        is_hot = repeated(self._hashes)
+        is_hot = mark_repeated_values(self._hashes)
         del self._hashes
         for owner, source in enumerate(self._sources):
             is_whole = len(source.items) > 1
@@ -224,21 +234,21 @@ class _Finder:
                 continue
             numbered = accumulate(self._gaps[source.start : source.end])
             hot = compress(numbered, is_hot[source.start : source.end])
-            for start, end in _stretches(hot, len(lines)):
+            for start, end in _repeated_stretches(hot, len(lines)):
                 self._text.add(owner, lines[start:end], numbers[start:end], is_whole=False)
         del self._gaps, self._sources
 
-    def _records(self, item: int, candidates: Sequence[Repeat]) -> Iterator[Record]:
+    def _file_records(self, item: int, candidates: Sequence[RepeatedLines]) -> Iterator[Record]:
         # Some repeats were found only as a part of longer repeats, so that their own text may occur nowhere else.
         repeated_elsewhere = (
-            repeat for repeat in candidates if len(repeat.places) > 1 or len(self._items(repeat.start)) > 1
+            repeat for repeat in candidates if len(repeat.places) > 1 or len(self._items_at(repeat.start)) > 1
         )
         repeats = [repeat for repeat in repeated_elsewhere if not self._is_data(repeat)]
         if not repeats:
             return
         path, path_b64 = path_fields(self._paths[item])
         spans = [(repeat.start, repeat.end) for repeat in repeats]
-        for metric, value in (("duplicated_lines", _covered(spans)), ("duplicated_blocks", len(repeats))):
+        for metric, value in (("duplicated_lines", _covered_lines(spans)), ("duplicated_blocks", len(repeats))):
             yield Metric(path=path, path_b64=path_b64, metric=metric, value=value)
         for repeat in repeats:
             other, other_place = self._first_other_copy(item, repeat)
@@ -249,64 +259,64 @@ class _Finder:
                 line=self._text.numbers[repeat.start],
                 end_line=self._text.numbers[repeat.end - 1] + 1,
                 lines=repeat.lines,
-                copies=self._count(repeat),
-                group=self._group(repeat),
+                copies=self._count_copies(repeat),
+                group=self._group_digest(repeat),
                 other_path=other_path,
                 other_path_b64=other_path_b64,
                 other_line=self._text.numbers[other_place],
             )
 
-    def _is_data(self, repeat: Repeat) -> bool:
-        content = _content(repeat)
+    def _is_data(self, repeat: RepeatedLines) -> bool:
+        content = _block_content(repeat)
         if content not in self._data:
-            self._data[content] = is_data(self._text.code(repeat.start, repeat.end).split(b"\n"))
+            self._data[content] = is_plain_data(self._text.code_between(repeat.start, repeat.end).split(b"\n"))
         return self._data[content]
 
-    def _group(self, repeat: Repeat) -> str:
-        content = _content(repeat)
+    def _group_digest(self, repeat: RepeatedLines) -> str:
+        content = _block_content(repeat)
         if content not in self._groups:
-            code = self._text.code(repeat.start, repeat.end)
+            code = self._text.code_between(repeat.start, repeat.end)
             self._groups[content] = hashlib.sha256(code).hexdigest()[:_GROUP_DIGITS]
         return self._groups[content]
 
-    def _items(self, place: int) -> Sequence[int]:
-        return self._items_of[self._text.owner(place)]
+    def _items_at(self, place: int) -> Sequence[int]:
+        return self._items_of[self._text.owner_at(place)]
 
-    def _count(self, repeat: Repeat) -> int:
+    def _count_copies(self, repeat: RepeatedLines) -> int:
         """Return the number of copies of a block. A copy that overlaps a counted copy is not counted."""
-        content = _content(repeat)
+        content = _block_content(repeat)
         if content not in self._copies:
             count = end = 0
             for place in repeat.places:
                 if place >= end:
-                    count += len(self._items(place))
+                    count += len(self._items_at(place))
                     end = place + repeat.lines
             self._copies[content] = count
         return self._copies[content]
 
-    def _first_other_copy(self, item: int, repeat: Repeat) -> tuple[int, int]:
+    def _first_other_copy(self, item: int, repeat: RepeatedLines) -> tuple[int, int]:
         """Return item and place of the first copy at another place, in path order.
 
         If rows repeat within a block, it is possible that each copy overlaps the block. Then the first overlapping copy
         is returned.
         """
         candidates = []
-        items = self._items(repeat.start)
+        items = self._items_at(repeat.start)
         if len(items) > 1:
             candidates.append((items[0] if items[0] != item else items[1], repeat.start))
         non_overlapping = (place for place in repeat.places if abs(place - repeat.start) >= repeat.lines)
-        candidates.extend((self._items(place)[0], place) for place in islice(non_overlapping, 1))
+        candidates.extend((self._items_at(place)[0], place) for place in islice(non_overlapping, 1))
         if not candidates:
             other_places = (place for place in repeat.places if place != repeat.start)
             candidates.append((item, next(other_places)))
         return min(candidates)
 
 
-def _content(repeat: Repeat) -> tuple[int, int]:
+def _block_content(repeat: RepeatedLines) -> tuple[int, int]:
     return repeat.places[0], repeat.lines
 
 
-def _stretches(hot: Iterable[int], lines: int) -> Iterator[Span]:
+def _repeated_stretches(hot: Iterable[int], lines: int) -> Iterator[LineSpan]:
     """Yield the ranges of lines that can be part of a duplicate block.
 
     All of their lines are at most LINES_MIN lines from a repeated gram. `hot` are the numbers, from 1, of the first
@@ -314,7 +324,7 @@ def _stretches(hot: Iterable[int], lines: int) -> Iterator[Span]:
     """
     start = end = 0
     for number in hot:
-        first = number - 1 - (LINES_MIN - GRAM)
+        first = number - 1 - (LINES_MIN - LINES_PER_GRAM)
         if first > end:
             if end:
                 yield start, end
@@ -323,7 +333,7 @@ def _stretches(hot: Iterable[int], lines: int) -> Iterator[Span]:
     yield start, min(end, lines)
 
 
-def _covered(spans: Sequence[Span]) -> int:
+def _covered_lines(spans: Sequence[LineSpan]) -> int:
     """Return the number of lines that are in at least one of the spans. The spans must be ascending."""
     reaches = chain([0], (end for _, end in spans))
     return sum(end - max(start, reach) for (start, end), reach in zip(spans, reaches, strict=False))

@@ -16,7 +16,7 @@ from codebatch.interchange.rdjson import read_rdjson
 from codebatch.interchange.reports import (
     MESSAGE_CHARACTERS_MAX,
     ImportedFinding,
-    Report,
+    ImportedReport,
     UnreadableReport,
     limit_findings,
 )
@@ -27,13 +27,13 @@ from codebatch.model.record import Diagnostic
 from codebatch_workers.api.project import Project
 from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.tasks.imported_locations import LocationConverter
-from codebatch_workers.tasks.imported_paths import Paths
+from codebatch_workers.tasks.imported_paths import ReportedPaths
 
 EXAMPLES_MAX = 5
 _EXAMPLE_CHARACTERS_MAX = 500
 _ELLIPSIS = "…"
 
-_READERS: Mapping[ImportFormat, Callable[[bytes], Report]] = {
+_READER_BY_FORMAT: Mapping[ImportFormat, Callable[[bytes], ImportedReport]] = {
     "checkstyle": read_checkstyle,
     "jsonl": read_jsonl,
     "rdjson": read_rdjson,
@@ -41,12 +41,12 @@ _READERS: Mapping[ImportFormat, Callable[[bytes], Report]] = {
 }
 
 
-def create(environment: TaskEnvironment[ImportConfig]) -> Imported:
+def create(environment: TaskEnvironment[ImportConfig]) -> ImportTask:
     """Return the task."""
-    return Imported(environment)
+    return ImportTask(environment)
 
 
-class Imported:
+class ImportTask:
     """The task: `diagnostic` records."""
 
     def __init__(self, environment: TaskEnvironment[ImportConfig]) -> None:
@@ -58,9 +58,11 @@ class Imported:
     def run_project(self, project: Project) -> list[Diagnostic]:
         """Return the findings in files of the batch, by path. Raises UnreadableReport or ObjectMissing."""
         assert self._config.format, "what is planned is configured"
-        report = _read_all(_READERS[self._config.format], split_files(self._read_object(self._config.object)))
+        report = _read_reports(
+            _READER_BY_FORMAT[self._config.format], split_files(self._read_object(self._config.object))
+        )
         files = {entry.path: entry for entry in project.files}
-        paths = Paths(files.keys(), self._config.root)
+        paths = ReportedPaths(files.keys(), self._config.root)
         findings_by_path: dict[bytes, list[ImportedFinding]] = {}
         examples: dict[str, None] = {}
         unknown_files = 0
@@ -70,13 +72,13 @@ class Imported:
             if path is None:
                 unknown_files += 1
                 if finding.paths and len(examples) < EXAMPLES_MAX:
-                    examples[_displayed(finding.paths[0])] = None
+                    examples[_display_path(finding.paths[0])] = None
             else:
                 findings_by_path.setdefault(path, []).append(finding)
         records = [
             record
             for path in sorted(findings_by_path)
-            for record in self._records(project, files[path], findings_by_path[path])
+            for record in self._convert_findings(project, files[path], findings_by_path[path])
         ]
         excluded = ExcludedRecords(
             unknown_files=unknown_files,
@@ -88,7 +90,7 @@ class Imported:
         self.report = msgspec.json.encode(excluded).decode()
         return records
 
-    def _records(self, project: Project, entry: Entry, reported: list[ImportedFinding]) -> list[Diagnostic]:
+    def _convert_findings(self, project: Project, entry: Entry, reported: list[ImportedFinding]) -> list[Diagnostic]:
         file = project.source(entry)
         path, path_b64 = file.path_fields
         locations = LocationConverter(file)
@@ -99,7 +101,7 @@ class Imported:
                 **location._asdict(),
                 severity=finding.severity,
                 code=finding.code or self._name,
-                message=_shorten(finding.message),
+                message=_shorten_message(finding.message),
                 tool=finding.tool or self._name,
             )
             for finding in reported
@@ -108,13 +110,13 @@ class Imported:
         return sorted(records, key=lambda record: (record.line, record.column))
 
 
-def _read_all(read: Callable[[bytes], Report], files: Sequence[bytes]) -> Report:
+def _read_reports(read: Callable[[bytes], ImportedReport], files: Sequence[bytes]) -> ImportedReport:
     """Read several report files, and return their content as one report.
 
     Raises UnreadableReport. If there are several files, the message contains the number of the file that could not be
     read.
     """
-    reports: list[Report] = []
+    reports: list[ImportedReport] = []
     for number, data in enumerate(files, 1):
         try:
             reports.append(read(data))
@@ -122,19 +124,19 @@ def _read_all(read: Callable[[bytes], Report], files: Sequence[bytes]) -> Report
             raise UnreadableReport(
                 f"file {number} of {len(files)}: {error}" if len(files) > 1 else str(error)
             ) from error
-    return Report(
+    return ImportedReport(
         findings=list(limit_findings(finding for report in reports for finding in report.findings)),
         dismissed=sum(report.dismissed for report in reports),
         has_failed=any(report.has_failed for report in reports),
     )
 
 
-def _shorten(message: str) -> str:
+def _shorten_message(message: str) -> str:
     if len(message) <= MESSAGE_CHARACTERS_MAX:
         return message
     return message[: MESSAGE_CHARACTERS_MAX - 1] + _ELLIPSIS
 
 
-def _displayed(path: str | bytes) -> str:
+def _display_path(path: str | bytes) -> str:
     text = path.decode("utf-8", "backslashreplace") if isinstance(path, bytes) else path
     return text[:_EXAMPLE_CHARACTERS_MAX]

@@ -10,20 +10,20 @@ from io import BytesIO
 from itertools import accumulate
 from typing import NamedTuple
 
-from codebatch.interchange.reports import ImportedFinding, ImportedSpan, Unit
+from codebatch.interchange.reports import ColumnUnit, ImportedFinding, ImportedSpan
 from codebatch_workers.syntax.language.encodings import WIDE_MARKS
 from codebatch_workers.syntax.source import SourceFile
 
-_ASTRAL = re.compile("[\U00010000-\U0010ffff]")
+_ASTRAL_CHARACTER = re.compile("[\U00010000-\U0010ffff]")
 # Bytes that are not UTF-8, as `surrogateescape` decodes them; and NUL, because a text with NUL would count as binary.
-_NO_TEXT = re.compile("[\0\udc80-\udcff]")
+_NON_TEXT_CHARACTER = re.compile("[\0\udc80-\udcff]")
 # Bytes in UTF-8 texts. The first constant has the bytes that continue a character. The second one has the bytes that
 # begin a character of two UTF-16 units.
 _CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
 _ASTRAL_BYTES = bytes(range(0xF0, 0x100))
 # For encodings with code units of 4 and of 2 bytes: the unit in which positions are counted, and its size in bytes. A
 # byte order mark is one unit.
-_WIDE_UNITS: dict[int, tuple[Unit, int]] = {4: ("characters", 4), 2: ("utf-16", 2)}
+_WIDE_UNITS: dict[int, tuple[ColumnUnit, int]] = {4: ("characters", 4), 2: ("utf-16", 2)}
 
 
 class RecordLocation(NamedTuple):
@@ -46,7 +46,7 @@ class LocationConverter:
         self._lines = len(file.line_starts)
         self._ends: dict[int, int] = {}
         self._astral: dict[int, list[int]] = {}
-        self._starts_by_unit: dict[Unit, list[int]] = {}
+        self._starts_by_unit: dict[ColumnUnit, list[int]] = {}
 
     def find(self, reported: ImportedFinding) -> RecordLocation | None:
         """Convert a location. Return None if the file does not have the line, or ends before the span begins.
@@ -66,11 +66,14 @@ class LocationConverter:
         if not 1 <= line <= self._lines:
             return None
         end_line = min(reported.end_line, self._lines) if reported.end_line > 0 else line
-        start = line, self._column(line, reported.column, reported.unit, default=1)
-        end = end_line, self._column(end_line, reported.end_column, reported.unit, default=self._end(end_line))
+        start = line, self._convert_column(line, reported.column, reported.unit, default=1)
+        end = (
+            end_line,
+            self._convert_column(end_line, reported.end_column, reported.unit, default=self._line_end_column(end_line)),
+        )
         return RecordLocation(*start, *max(start, end))
 
-    def _locate_span(self, span: ImportedSpan, unit: Unit) -> RecordLocation | None:
+    def _locate_span(self, span: ImportedSpan, unit: ColumnUnit) -> RecordLocation | None:
         locate = self._from_byte_offset if span.is_of_bytes else partial(self._from_unit_offset, unit)
         start = locate(span.start)
         if start is None:
@@ -78,7 +81,7 @@ class LocationConverter:
         end = locate(span.start + span.length) or self._file.position(len(self._file.utf8))
         return RecordLocation(*start, *max(start, end))
 
-    def _from_unit_offset(self, unit: Unit, offset: int) -> tuple[int, int] | None:
+    def _from_unit_offset(self, unit: ColumnUnit, offset: int) -> tuple[int, int] | None:
         """Return line and column of an offset in units. The offset is in the text without byte order mark.
 
         Return None if the offset is after the end of the text.
@@ -87,14 +90,16 @@ class LocationConverter:
         if offset > starts[-1]:
             return None
         line = bisect_right(starts, offset, hi=self._lines)
-        return line, self._column(line, offset - starts[line - 1] + 1, unit, default=1)
+        return line, self._convert_column(line, offset - starts[line - 1] + 1, unit, default=1)
 
-    def _line_starts(self, unit: Unit) -> list[int]:
+    def _line_starts(self, unit: ColumnUnit) -> list[int]:
         """Return the number of units before each line. The last value is the number of all units."""
         if unit not in self._starts_by_unit:
             counted_twice = _ASTRAL_BYTES if unit == "utf-16" else b""
             lines = BytesIO(self._file.utf8)
-            sizes = (len(line.translate(None, _CONTINUATION_BYTES)) + _count(line, counted_twice) for line in lines)
+            sizes = (
+                len(line.translate(None, _CONTINUATION_BYTES)) + _count_bytes(line, counted_twice) for line in lines
+            )
             self._starts_by_unit[unit] = list(accumulate(sizes, initial=0))
         return self._starts_by_unit[unit]
 
@@ -113,20 +118,20 @@ class LocationConverter:
             return self._from_unit_offset(unit, max(offset // size - 1, 0))
         if self._is_single_byte:
             return self._from_unit_offset("characters", offset)
-        file = self._bytewise
+        file = self._single_byte_file
         offset -= len(content) - len(file.utf8)
         line = file.line(max(offset, 0))
         return line, self._from_utf8(line, offset - file.line_starts[line - 1] + 1) if offset > 0 else 1
 
-    def _column(self, line: int, column: int, unit: Unit, *, default: int) -> int:
+    def _convert_column(self, line: int, column: int, unit: ColumnUnit, *, default: int) -> int:
         if column < 1:
             return default
         if not self._file.is_ascii:
             column = self._from_utf16(line, column) if unit == "utf-16" else column
             column = self._from_utf8(line, column) if unit == "utf-8" and not self._is_single_byte else column
-        return min(column, self._end(line))
+        return min(column, self._line_end_column(line))
 
-    def _end(self, line: int) -> int:
+    def _line_end_column(self, line: int) -> int:
         """Return the column after the last character of a line."""
         if line not in self._ends:
             self._ends[line] = self._file.position(_line_end(self._file, line))[1]
@@ -136,7 +141,9 @@ class LocationConverter:
         """Convert a UTF-16 column to code points. Each earlier character of two units decreases the column by one."""
         if line not in self._astral:
             text = self._file.utf8[self._file.line_starts[line - 1] : _line_end(self._file, line)].decode("utf-8")
-            self._astral[line] = [match.start() + before for before, match in enumerate(_ASTRAL.finditer(text))]
+            self._astral[line] = [
+                match.start() + before for before, match in enumerate(_ASTRAL_CHARACTER.finditer(text))
+            ]
         return column - bisect_left(self._astral[line], column - 1)
 
     def _from_utf8(self, line: int, column: int) -> int:
@@ -144,7 +151,7 @@ class LocationConverter:
 
         A byte within a character is converted like the first byte of the character.
         """
-        file = self._bytewise
+        file = self._single_byte_file
         if line > len(file.line_starts):
             return column
         start, end = file.line_starts[line - 1], _line_end(file, line)
@@ -162,7 +169,7 @@ class LocationConverter:
         return self._line_starts("characters")[-1] == len(self._file.content)
 
     @cached_property
-    def _bytewise(self) -> SourceFile:
+    def _single_byte_file(self) -> SourceFile:
         """The file itself if it is UTF-8.
 
         Otherwise, a text of equal size, in which `?` replaces bytes that are not UTF-8.
@@ -170,11 +177,11 @@ class LocationConverter:
         content = self._file.content.removeprefix(codecs.BOM_UTF8)
         if content == self._file.utf8:
             return self._file
-        plain = _NO_TEXT.sub("?", content.decode("utf-8", "surrogateescape")).encode()
+        plain = _NON_TEXT_CHARACTER.sub("?", content.decode("utf-8", "surrogateescape")).encode()
         return SourceFile(b"", plain, executable=False, contexts={})
 
 
-def _count(text: bytes, counted: bytes) -> int:
+def _count_bytes(text: bytes, counted: bytes) -> int:
     return len(text) - len(text.translate(None, counted))
 
 

@@ -9,11 +9,11 @@ from urllib.parse import unquote_to_bytes
 
 from codebatch.model.text.displayed_paths import paths_displayed_as
 
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_URI_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _FILE_URI = re.compile(r"file:(?://(?:localhost)?(?=/))?", re.IGNORECASE)
 
 
-class Paths:
+class ReportedPaths:
     """The files of a snapshot by path, and the directory of the source tree on the machine that made the report.
 
     The directory is empty if it is unknown.
@@ -28,12 +28,12 @@ class Paths:
         """Return the path of the file that a path or URI denotes, or None if the snapshot does not have it."""
         key = written, is_uri
         if key not in self._cache:
-            candidates = [written] if isinstance(written, bytes) else _candidates(written, is_uri=is_uri)
-            relative_paths = filter(None, map(self._relative, candidates))
+            candidates = [written] if isinstance(written, bytes) else _candidate_paths(written, is_uri=is_uri)
+            relative_paths = filter(None, map(self._relative_path, candidates))
             self._cache[key] = next((path for path in relative_paths if path in self._known), None)
         return self._cache[key]
 
-    def _relative(self, path: bytes) -> bytes | None:
+    def _relative_path(self, path: bytes) -> bytes | None:
         """Return a path relative to the source tree. For an absolute path outside the tree, return None."""
         path = posixpath.normpath(path)
         if not path.startswith(b"/"):
@@ -42,20 +42,20 @@ class Paths:
         return path[len(self._root) :] if self._root and path.startswith(self._root) else None
 
 
-def _candidates(written: str, *, is_uri: bool) -> Iterator[bytes]:
+def _candidate_paths(written: str, *, is_uri: bool) -> Iterator[bytes]:
     """Yield the paths that `written` may denote, the most likely first."""
     if _FILE_URI.match(written):
         yield unquote_to_bytes(_FILE_URI.sub("", written, count=1).partition("#")[0])
         return
     if is_uri:
-        if _SCHEME.match(written):
+        if _URI_SCHEME.match(written):
             return
         yield unquote_to_bytes(written)
-    yield _bytes(written)
-    yield from map(_bytes, paths_displayed_as(written))
+    yield _encode_path(written)
+    yield from map(_encode_path, paths_displayed_as(written))
     if "\\" in written:
-        yield _bytes(written.replace("\\", "/"))
+        yield _encode_path(written.replace("\\", "/"))
 
 
-def _bytes(text: str) -> bytes:
+def _encode_path(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")

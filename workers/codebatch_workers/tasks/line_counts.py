@@ -19,14 +19,14 @@ from typing import NamedTuple
 from codebatch_workers.duplicates.code_lines import remove_comments
 from codebatch_workers.duplicates.fingerprints import FINGERPRINTED_BYTES_MAX
 from codebatch_workers.duplicates.fingerprints import code_lines_without_space as code_lines
-from codebatch_workers.duplicates.fingerprints import comments as gaps_of_tree
+from codebatch_workers.duplicates.fingerprints import comment_gaps as gaps_of_tree
 from codebatch_workers.syntax.comments import comment_spans
 from codebatch_workers.syntax.language.languages import LANGUAGES_OF_PROSE
 from codebatch_workers.syntax.source import SourceFile
 
 _BLANK_LINE = re.compile(rb"(?<=\n)[ \t\r\f\v]*\n")
 # A node of the tree is a string if its type contains one of these texts.
-_PARTS_OF_STRINGS = ("string", "str_text", "heredoc", "quoted")
+_STRING_NODE_PARTS = ("string", "str_text", "heredoc", "quoted")
 
 
 class LineCounts(NamedTuple):
@@ -40,14 +40,14 @@ class LineCounts(NamedTuple):
 def count_lines(file: SourceFile) -> LineCounts:
     """Count the lines of a text file."""
     utf8 = file.utf8
-    nonblank = _lines_not_blank(utf8)
+    nonblank = _count_nonblank_lines(utf8)
     if file.tree is None or file.is_hopeless:
-        gaps = [] if file.language in LANGUAGES_OF_PROSE else _gaps(comment_spans(utf8, file.language))
-        code = _lines_not_blank(remove_comments(utf8, gaps)) if gaps else nonblank
+        gaps = [] if file.language in LANGUAGES_OF_PROSE else _alternating_lengths(comment_spans(utf8, file.language))
+        code = _count_nonblank_lines(remove_comments(utf8, gaps)) if gaps else nonblank
     else:
         gaps = file.derived(gaps_of_tree)
         is_short = len(utf8) <= FINGERPRINTED_BYTES_MAX
-        code = len(file.derived(code_lines)) if is_short else _lines_not_blank(remove_comments(utf8, gaps))
+        code = len(file.derived(code_lines)) if is_short else _count_nonblank_lines(remove_comments(utf8, gaps))
     lines = text_line_count(file)
     blank = lines - nonblank - _blank_lines_within(utf8, gaps)
     docstring_lines, blank_in_docstrings = _docstring_lines(file)
@@ -62,11 +62,11 @@ def text_line_count(file: SourceFile) -> int:
     return file.line_count if file.notebook is None else file.notebook.code_line_count
 
 
-def _lines_not_blank(utf8: bytes) -> int:
+def _count_nonblank_lines(utf8: bytes) -> int:
     return sum(map(not_, map(bytes.isspace, BytesIO(utf8))))
 
 
-def _gaps(spans: Iterable[tuple[int, int]]) -> list[int]:
+def _alternating_lengths(spans: Iterable[tuple[int, int]]) -> list[int]:
     """Convert the spans of comments, in ascending order, to lengths: of text, of a comment, of text, and so on."""
     gaps: list[int] = []
     position = 0
@@ -80,13 +80,13 @@ def _blank_lines_within(utf8: bytes, gaps: Sequence[int]) -> int:
     """Return the number of lines of white space within comments. `gaps` has lengths of text and of comments in turn."""
     boundaries = accumulate(gaps)
     return sum(
-        _blank_lines(utf8[start:end])
+        _count_blank_lines(utf8[start:end])
         for start, end in zip(boundaries, boundaries, strict=True)
         if utf8.find(b"\n", start, end) >= 0
     )
 
 
-def _blank_lines(text: bytes) -> int:
+def _count_blank_lines(text: bytes) -> int:
     return sum(not line.strip() for line in text.split(b"\n")[1:-1])
 
 
@@ -101,26 +101,26 @@ def _string_blank_lines(file: SourceFile) -> int:
 
 @lru_cache
 def _is_string(node_type: str) -> bool:
-    return any(part in node_type for part in _PARTS_OF_STRINGS)
+    return any(part in node_type for part in _STRING_NODE_PARTS)
 
 
 def _docstring_lines(file: SourceFile) -> tuple[int, int]:
     """Return the number of lines that belong only to docstrings: first lines with text, then lines of white space."""
     docstring_lines = blank = 0
-    for start, end in _docstrings(file):
+    for start, end in _docstring_spans(file):
         first = file.utf8.rfind(b"\n", 0, start) + 1
         last = file.utf8.find(b"\n", end)
         text = file.utf8[start:end]
         has_code_before = bool(file.utf8[first:start].strip())
         has_code_after = bool(file.utf8[end : last if last >= 0 else None].strip())
         lines = text.count(b"\n") + 1
-        inner = _blank_lines(text)
+        inner = _count_blank_lines(text)
         lines_with_code = has_code_before + has_code_after if lines > 1 else has_code_before or has_code_after
         docstring_lines += lines - inner - lines_with_code
         blank += inner
     return docstring_lines, blank
 
 
-def _docstrings(file: SourceFile) -> Iterator[tuple[int, int]]:
+def _docstring_spans(file: SourceFile) -> Iterator[tuple[int, int]]:
     for node in file.captures.get("docstring", ()):
         yield node.start_byte, node.end_byte

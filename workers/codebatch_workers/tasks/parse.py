@@ -24,10 +24,10 @@ from codebatch.model.digest import Digest
 from codebatch.model.entry import is_lfs_pointer
 from codebatch.model.record import Ast, Diagnostic, File, ParseState, Record, Severity
 from codebatch_workers.api.protocols import TaskEnvironment
-from codebatch_workers.lint.python.ruff import SYNTAX_ERROR, Ruff, is_for_ruff, shared_ruff
-from codebatch_workers.lint.ruff_rules import SYNTAX_RULES
+from codebatch_workers.lint.python.ruff import SYNTAX_ERROR_CODE, RuffRunner, is_for_ruff, shared_ruff
+from codebatch_workers.lint.ruff_rules import SYNTAX_CODES
 from codebatch_workers.lint.severities import severity_in
-from codebatch_workers.syntax.broken_trees import iter_broken
+from codebatch_workers.syntax.broken_trees import iter_broken_nodes
 from codebatch_workers.syntax.findings import diagnostic
 from codebatch_workers.syntax.fragments import is_fragment
 from codebatch_workers.syntax.json_dialects import is_trailing_comma
@@ -36,31 +36,31 @@ from codebatch_workers.syntax.language.languages import APPROXIMATE_LANGUAGES, L
 from codebatch_workers.syntax.language.python_2 import is_python_2
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.syntax_tree import TREE_FORMAT, encode_tree
-from codebatch_workers.syntax.templates import is_script_object, is_template
+from codebatch_workers.syntax.templates import is_javascript_object, is_template
 from codebatch_workers.syntax.unseen_errors import unseen_errors
 from codebatch_workers.tasks.parse_config import ParseConfig
 
 DIAGNOSTICS_MAX = 50
 SYNTAX_CODE = "syntax-error"
-_PYTHON_ERRORS = SYNTAX_RULES | {SYNTAX_ERROR}
+_PYTHON_ERRORS = SYNTAX_CODES | {SYNTAX_ERROR_CODE}
 _QUOTED_CHARS_MAX = 40
-_JSON = ("json", "jsonc")
+_JSON_LANGUAGES = ("json", "jsonc")
 _UNREAD_BY_PYTHON = ("utf-16", "utf-32")
 _FLOW_BYTES_LOOKED_AT = 2048
 
 
-def create(environment: TaskEnvironment[ParseConfig]) -> Parse:
+def create(environment: TaskEnvironment[ParseConfig]) -> ParseTask:
     """Return the task."""
-    return Parse(shared_ruff(environment), environment.put_object if environment.config.emit_ast else None)
+    return ParseTask(shared_ruff(environment), environment.put_object if environment.config.emit_ast else None)
 
 
-class Parse:
+class ParseTask:
     """The task: one `file` record, then syntax errors by position, then an `ast` record if trees are stored."""
 
-    def __init__(self, ruff: Ruff, put_object: Callable[[bytes], Digest] | None) -> None:
+    def __init__(self, ruff: RuffRunner, put_object: Callable[[bytes], Digest] | None) -> None:
         self._ruff = ruff
         self._put_object = put_object
-        ruff.select_rules(SYNTAX_RULES)
+        ruff.select_rules(SYNTAX_CODES)
 
     def run_file(self, file: SourceFile) -> list[Record]:
         """Return the records of a file that are known before ruff has run.
@@ -75,7 +75,10 @@ class Parse:
             state, errors = _state_with_errors(file)
         elif hidden_errors := unseen_errors(file):
             firsts = _first_per_location(file, [file.line(error.start) for error in hidden_errors])
-            state, errors = "errors", _limit_findings([_diagnostic(file, *hidden_errors[index]) for index in firsts])
+            state, errors = (
+                "errors",
+                _limit_findings([_syntax_diagnostic(file, *hidden_errors[index]) for index in firsts]),
+            )
         path, path_b64 = file.path_fields
         record = File(
             path=path,
@@ -119,13 +122,13 @@ def _convert_ruff_errors(file: SourceFile, errors: Sequence[Diagnostic]) -> list
     In Python 2 code, keep only the first one, because it causes all others.
     """
     starts = (*file.line_starts, len(file.utf8))
-    line = next((error.line for error in errors if error.code == SYNTAX_ERROR), len(starts))
+    line = next((error.line for error in errors if error.code == SYNTAX_ERROR_CODE), len(starts))
     if line < len(starts) and is_python_2(file.utf8[starts[line - 1] : starts[line]]):
         severity = severity_in(file.file_class, SYNTAX_CODE, "warning")
         first = next(error for error in errors if error.line == line)
         message = f"Python 2 syntax: {first.message}"
         return [msgspec.structs.replace(first, code=SYNTAX_CODE, severity=severity, message=message)]
-    return [msgspec.structs.replace(error, code=SYNTAX_CODE, severity=_severity(file)) for error in errors]
+    return [msgspec.structs.replace(error, code=SYNTAX_CODE, severity=_error_severity(file)) for error in errors]
 
 
 def _encoding_errors(file: SourceFile) -> list[Diagnostic]:
@@ -142,7 +145,7 @@ def _encoding_errors(file: SourceFile) -> list[Diagnostic]:
         problem = "Python does not accept a second byte order mark"
     if not problem and b"\0" in file.utf8:
         problem, start = "Python does not accept NUL characters", file.utf8.index(b"\0")
-    return [_diagnostic(file, start, start, problem)] if problem else []
+    return [_syntax_diagnostic(file, start, start, problem)] if problem else []
 
 
 def _error_free_state(file: SourceFile) -> ParseState:
@@ -159,7 +162,7 @@ def _state_with_errors(file: SourceFile) -> tuple[ParseState, list[Diagnostic]]:
 
     They are the outermost errors in the tree, at most one for each broken place.
     """
-    if is_script_object(file) or is_fragment(file):
+    if is_javascript_object(file) or is_fragment(file):
         return "partial", []
     if is_template(file):
         # Browsers show template marks as text, so the rest of the HTML is still parsed.
@@ -169,9 +172,9 @@ def _state_with_errors(file: SourceFile) -> tuple[ParseState, list[Diagnostic]]:
             # The file may be a fragment, for example entries that another file includes.
             return "partial", []
         message = f"not {file.language}: hardly anything in this file can be parsed"
-        return "errors", [_diagnostic(file, 0, 0, message)]
-    outermost = _outermost(file)
-    if file.language in _JSON and not has_strict_reader(file):
+        return "errors", [_syntax_diagnostic(file, 0, 0, message)]
+    outermost = _outermost_errors(file)
+    if file.language in _JSON_LANGUAGES and not has_strict_reader(file):
         commas = [node for node in outermost if is_trailing_comma(node)]
         outermost = [node for node in outermost if node not in commas]
         if commas and not outermost and not has_tolerant_reader(file):
@@ -181,15 +184,15 @@ def _state_with_errors(file: SourceFile) -> tuple[ParseState, list[Diagnostic]]:
     if file.language in APPROXIMATE_LANGUAGES or file.language == "python" or _is_flow(file):
         return "partial", []
     firsts = _first_per_location(file, [file.line(node.start_byte) for node in outermost])
-    return "errors", _limit_findings([_error(file, outermost[index]) for index in firsts])
+    return "errors", _limit_findings([_error_diagnostic(file, outermost[index]) for index in firsts])
 
 
-def _outermost(file: SourceFile) -> list[Node]:
+def _outermost_errors(file: SourceFile) -> list[Node]:
     """Return the error and missing nodes of a tree that are not within another such node, by position."""
     assert file.tree is not None
     nodes = [
         (node.start_byte, -node.end_byte, node.is_missing, node)
-        for node in iter_broken(file.tree.root_node, file.language)
+        for node in iter_broken_nodes(file.tree.root_node, file.language)
     ]
     nodes.sort(key=lambda item: item[:3])
     outermost: list[Node] = []
@@ -206,14 +209,14 @@ def _trailing_commas(file: SourceFile, commas: Sequence[Node]) -> Diagnostic:
     subject = "trailing comma" if len(commas) == 1 else f"{len(commas):,} trailing commas, the first"
     message = f"{subject}: not JSON, but parsers of JSON with comments accept it"
     start, end = commas[0].start_byte, commas[0].end_byte
-    return _diagnostic(file, start, end, message, severity="info")
+    return _syntax_diagnostic(file, start, end, message, severity="info")
 
 
-def _error(file: SourceFile, node: Node) -> Diagnostic:
+def _error_diagnostic(file: SourceFile, node: Node) -> Diagnostic:
     start, end = node.start_byte, node.end_byte
     is_missing = node.is_missing or (start == end and not node.is_error)
-    return _diagnostic(
-        file, start, end, f"missing {_token(node)}" if is_missing else _unexpected_message(file, start, end)
+    return _syntax_diagnostic(
+        file, start, end, f"missing {_missing_token(node)}" if is_missing else _unexpected_message(file, start, end)
     )
 
 
@@ -250,12 +253,12 @@ def _block_end(file: SourceFile, line: int) -> int:
     if line == len(starts):
         return line
     text = file.utf8[starts[line - 1] : starts[line]]
-    following = _outdented(len(text) - len(text.lstrip(b" \t"))).search(file.utf8, starts[line] - 1)
+    following = _outdented_line_pattern(len(text) - len(text.lstrip(b" \t"))).search(file.utf8, starts[line] - 1)
     return len(starts) if following is None else file.line(following.start())
 
 
 @lru_cache(maxsize=256)
-def _outdented(depth: int) -> re.Pattern[bytes]:
+def _outdented_line_pattern(depth: int) -> re.Pattern[bytes]:
     """Return a pattern for the line end before the next line that ends a block.
 
     This line is indented by at most `depth` characters, and does not begin with a closing bracket.
@@ -275,7 +278,7 @@ def _limit_findings(findings: Sequence[Diagnostic]) -> list[Diagnostic]:
     return [*listed, last]
 
 
-def _token(node: Node) -> str:
+def _missing_token(node: Node) -> str:
     """Return the missing token in backquotes if it is punctuation or a keyword, otherwise the name of its kind."""
     return node.type.replace("_", " ") if node.is_named else f"`{node.type}`"
 
@@ -291,10 +294,12 @@ def _unexpected_message(file: SourceFile, start: int, end: int) -> str:
     return f"unexpected `{quoted}`" if last == file.line(start) else f"cannot be parsed up to line {last}: `{quoted}`"
 
 
-def _diagnostic(file: SourceFile, start: int, end: int, message: str, *, severity: Severity = "error") -> Diagnostic:
+def _syntax_diagnostic(
+    file: SourceFile, start: int, end: int, message: str, *, severity: Severity = "error"
+) -> Diagnostic:
     severity = severity_in(file.file_class, SYNTAX_CODE, severity)
     return diagnostic(file, start, end, severity=severity, code=SYNTAX_CODE, message=message)
 
 
-def _severity(file: SourceFile) -> Severity:
+def _error_severity(file: SourceFile) -> Severity:
     return severity_in(file.file_class, SYNTAX_CODE, "error")

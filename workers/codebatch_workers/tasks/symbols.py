@@ -5,16 +5,16 @@ from __future__ import annotations
 from codebatch.model.record import Record
 from codebatch.model.task import NoConfig
 from codebatch_workers.api.protocols import TaskEnvironment
-from codebatch_workers.symbols.outline import outline
+from codebatch_workers.symbols.outline import file_outline
 from codebatch_workers.syntax.source import SourceFile
 
 
-def create(_environment: TaskEnvironment[NoConfig]) -> Symbols:
+def create(_environment: TaskEnvironment[NoConfig]) -> SymbolsTask:
     """Return the task. It has no configuration."""
-    return Symbols()
+    return SymbolsTask()
 
 
-class Symbols:
+class SymbolsTask:
     """The task: `symbol` records by position, then `edge` records by position."""
 
     def run_file(self, file: SourceFile) -> list[Record]:
@@ -22,5 +22,5 @@ class Symbols:
 
         A file without a tree has none, except for macros of a huge header in C or C++.
         """
-        file_outline = outline(file)
-        return [*file_outline.symbols, *file_outline.edges]
+        outline = file_outline(file)
+        return [*outline.symbols, *outline.edges]

@@ -15,33 +15,33 @@ from tree_sitter import Node
 from codebatch_workers.lint.python.injected_names import enclosing_nodes
 from codebatch_workers.syntax.source import SourceFile
 
-_FUNCTIONS = frozenset({"function_definition", "lambda"})
-_DEFERRED = _FUNCTIONS | {"generator_expression"}
-_BINDS = frozenset({"as_pattern_target", "global_statement", "lambda_parameters", "parameters"})
-_EXCEPT = re.compile(rb"([ \t]*)except\b")
+_FUNCTION_NODES = frozenset({"function_definition", "lambda"})
+_DEFERRED_NODES = _FUNCTION_NODES | {"generator_expression"}
+_BINDING_NODES = frozenset({"as_pattern_target", "global_statement", "lambda_parameters", "parameters"})
+_EXCEPT_CLAUSE = re.compile(rb"([ \t]*)except\b")
 # Builtins that consume a generator before they return.
-_CONSUMERS = frozenset(b"all any bytes dict frozenset list max min next set sorted sum tuple".split())
+_GENERATOR_CONSUMERS = frozenset(b"all any bytes dict frozenset list max min next set sorted sum tuple".split())
 
 
 def is_bound_later(file: SourceFile, node: Node) -> bool:
     """Return whether a name for which ruff finds no binding can be bound when the code around the name runs."""
     name = file.utf8[node.start_byte : node.end_byte]
     ancestors = list(enclosing_nodes(node, through_functions=True))
-    function = next((index for index, ancestor in enumerate(ancestors) if ancestor.type in _FUNCTIONS), None)
+    function = next((index for index, ancestor in enumerate(ancestors) if ancestor.type in _FUNCTION_NODES), None)
     if function is not None and _is_bound_around(file, name, ancestors[function], ancestors[function + 1 :]):
         return True
     generator = next((ancestor for ancestor in ancestors if ancestor.type == "generator_expression"), None)
-    if generator is None or _is_in_first_iterable(node, generator) or _is_consumed(file, generator):
+    if generator is None or _is_in_first_iterable(node, generator) or _is_generator_consumed(file, generator):
         return False
     classes = (ancestor.child_by_field_name("name") for ancestor in ancestors if ancestor.type == "class_definition")
     if any(ancestor is not None and file.utf8[ancestor.start_byte : ancestor.end_byte] == name for ancestor in classes):
         return True
-    return _binding(name).search(file.utf8, generator.end_byte) is not None
+    return _binding_pattern(name).search(file.utf8, generator.end_byte) is not None
 
 
 def may_be_bound_later(file: SourceFile, name: bytes) -> bool:
     """Return whether the text of a file contains a statement, at any place, that binds or deletes a name."""
-    if _binding(name).search(file.utf8) is not None:
+    if _binding_pattern(name).search(file.utf8) is not None:
         return True
     return re.search(rb"\b(?:as|del\b[^\n]*)[ \t(]%s\b" % re.escape(name), file.utf8) is not None
 
@@ -49,7 +49,7 @@ def may_be_bound_later(file: SourceFile, name: bytes) -> bool:
 def may_be_read_later(file: SourceFile, end: int, name: bytes) -> bool:
     """Return whether the name of an exception occurs again in its `except` clause, after the offset `end`."""
     start = file.utf8.rfind(b"\n", 0, end) + 1
-    head = _EXCEPT.match(file.utf8, start)
+    head = _EXCEPT_CLAUSE.match(file.utf8, start)
     if head is None:
         return False
     outside = re.compile(rb"\n(?![ \t]{%d}|[ \t\r]*(?:#|\n))" % (len(head[1]) + 1)).search(file.utf8, end)
@@ -61,7 +61,7 @@ def is_read_later(file: SourceFile, node: Node) -> bool:
     """Return whether deferred code in an `except` clause reads the name of the clause's exception."""
     name = file.utf8[node.start_byte : node.end_byte]
     clause = next((ancestor for ancestor in enclosing_nodes(node) if ancestor.type.startswith("except_")), None)
-    return clause is not None and _reads(file, name, clause)
+    return clause is not None and _reads_name_deferred(file, name, clause)
 
 
 def _is_bound_around(file: SourceFile, name: bytes, function: Node, ancestors: list[Node]) -> bool:
@@ -75,7 +75,7 @@ def _is_bound_around(file: SourceFile, name: bytes, function: Node, ancestors: l
             target = alias.child_by_field_name("alias") if alias is not None else None
             if target is not None and file.utf8[target.start_byte : target.end_byte] == name:
                 return True
-    scope = next((ancestor for ancestor in ancestors if ancestor.type in _FUNCTIONS), None)
+    scope = next((ancestor for ancestor in ancestors if ancestor.type in _FUNCTION_NODES), None)
     scope_end = scope.end_byte if scope is not None else len(file.utf8)
     deleted = re.compile(rb"(?m)^[ \t]*del\b[^\n#]*(?<![\w.])%s\b" % re.escape(name))
     return deleted.search(file.utf8, function.end_byte, scope_end) is not None
@@ -91,7 +91,7 @@ def _is_in_first_iterable(node: Node, generator: Node) -> bool:
     return right is not None and right.start_byte <= node.start_byte < right.end_byte
 
 
-def _is_consumed(file: SourceFile, generator: Node) -> bool:
+def _is_generator_consumed(file: SourceFile, generator: Node) -> bool:
     """Return whether a generator is consumed where it is created: `any(x for x in y)`."""
     parent = generator.parent
     while parent is not None and parent.type in ("argument_list", "parenthesized_expression"):
@@ -102,10 +102,10 @@ def _is_consumed(file: SourceFile, generator: Node) -> bool:
     if called is None:
         return False
     text = file.utf8[called.start_byte : called.end_byte]
-    return text in _CONSUMERS or text.endswith(b".join")
+    return text in _GENERATOR_CONSUMERS or text.endswith(b".join")
 
 
-def _binding(name: bytes) -> re.Pattern[bytes]:
+def _binding_pattern(name: bytes) -> re.Pattern[bytes]:
     """Return a pattern for statements that bind `name`."""
     return re.compile(
         rb"(?m)^[ \t]*(?:(?:async[ \t]+)?(?:def|class)[ \t]+%(name)s\b|%(name)s[ \t]*(?::[^=\n]*)?=(?!=)"
@@ -113,28 +113,28 @@ def _binding(name: bytes) -> re.Pattern[bytes]:
     )
 
 
-def _reads(file: SourceFile, name: bytes, clause: Node) -> bool:
+def _reads_name_deferred(file: SourceFile, name: bytes, clause: Node) -> bool:
     """Return whether deferred code in a clause reads `name`."""
     word = re.compile(rb"\b%s\b" % re.escape(name))
     for match in word.finditer(file.utf8[clause.start_byte : clause.end_byte]):
         start, end = clause.start_byte + match.start(), clause.start_byte + match.end()
         node = clause.descendant_for_byte_range(start, end)
-        if node is None or node.type != "identifier" or not _is_read(node):
+        if node is None or node.type != "identifier" or not _is_read_access(node):
             continue
         inner = takewhile(lambda ancestor: ancestor != clause, enclosing_nodes(node, through_functions=True))
-        deferred = [ancestor for ancestor in inner if ancestor.type in _DEFERRED]
+        deferred = [ancestor for ancestor in inner if ancestor.type in _DEFERRED_NODES]
         parameters = [ancestor.child_by_field_name("parameters") for ancestor in deferred]
         if deferred and not any(ancestor is not None and word.search(ancestor.text or b"") for ancestor in parameters):
             return True
     return False
 
 
-def _is_read(node: Node) -> bool:
+def _is_read_access(node: Node) -> bool:
     """Return whether an identifier is read.
 
     Attributes, keywords of arguments, parameters and assigned names are not read.
     """
     parent = node.parent
-    if parent is None or parent.type in _BINDS:
+    if parent is None or parent.type in _BINDING_NODES:
         return False
     return all(parent.child_by_field_name(field) != node for field in ("attribute", "name", "left"))

@@ -19,7 +19,7 @@ from codebatch_workers.lint.python.deferred_names import (
     may_be_bound_later,
     may_be_read_later,
 )
-from codebatch_workers.lint.python.exports import has_reexports, is_export, may_be_names
+from codebatch_workers.lint.python.exports import has_reexports, is_export, may_hold_names
 from codebatch_workers.lint.python.injected_names import (
     enclosing_nodes,
     is_bound_in_previous_iteration,
@@ -28,14 +28,16 @@ from codebatch_workers.lint.python.injected_names import (
     is_textually_defined,
 )
 from codebatch_workers.lint.python.intended_patterns import (
+    formats_with_namespace,
     has_width_argument,
     is_conditional_except,
-    is_field,
-    is_fixture,
+    is_dataclass_field,
+    is_exception_handler,
     is_foreign_logger,
-    is_handler,
     is_ignored_for_type_checker,
-    is_mapping,
+    is_increment_lookalike,
+    is_never_read,
+    is_pytest_fixture,
     is_python_2_except,
     is_read_between,
     is_reexport_or_alternative,
@@ -43,15 +45,13 @@ from codebatch_workers.lint.python.intended_patterns import (
     is_replaced_by_itself,
     is_safe_loader,
     is_set_by_class,
-    is_twice_negated,
-    is_unread,
 )
 from codebatch_workers.lint.python.runner_names import is_runner_name
 from codebatch_workers.lint.python.statements import node_in_function, node_in_statement
 from codebatch_workers.syntax.source import SourceFile
 
 # A filter that needs the smallest syntax node around the finding.
-_Filter = Callable[[SourceFile, Diagnostic, "Node"], bool]
+_NodeFilter = Callable[[SourceFile, Diagnostic, "Node"], bool]
 # A filter that needs the text of the finding. It returns None if the text does not suffice for a decision.
 _TextFilter = Callable[[SourceFile, Diagnostic, bytes], "bool | None"]
 
@@ -59,21 +59,21 @@ _TextFilter = Callable[[SourceFile, Diagnostic, bytes], "bool | None"]
 _LINES_BYTES_MAX = 10_000
 # Suppression comments of pylint, bandit, LGTM and PyCharm, and those that only ruff versions newer than the pinned one
 # understand. The pinned ruff applies its own suppression comments itself.
-_MARK = re.compile(rb"#\s*(?:pylint:\s*disable\s*=|nosec\b|lgtm\b|noinspection\b|ruff:\s*ignore\[)")
-_RAISES = re.compile(rb"[Rr]aises|[Ww]arns|suppress")
-_READ = ("identifier", "attribute", "subscript")
-_BYTES = re.compile(rb"[rR]?[bB][rR]?[\"']")
+_SUPPRESSION_COMMENT = re.compile(rb"#\s*(?:pylint:\s*disable\s*=|nosec\b|lgtm\b|noinspection\b|ruff:\s*ignore\[)")
+_EXPECTED_EXCEPTION = re.compile(rb"[Rr]aises|[Ww]arns|suppress")
+_READ_NODES = ("identifier", "attribute", "subscript")
+_BYTES_LITERAL = re.compile(rb"[rR]?[bB][rR]?[\"']")
 _THROWAWAY_NAMES = frozenset({b"", b"dummy", b"ignore", b"ignored", b"junk", b"none", b"unused"})
 # One name or attribute, or several separated by commas.
-_NAME = rb"(?!(?:None|True|False)\b)[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
-_NAMES = re.compile(rb"%s(?:,[ \t]*%s)*,?" % (_NAME, _NAME))
+_NAME_PATTERN = rb"(?!(?:None|True|False)\b)[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
+_NAMES_PATTERN = re.compile(rb"%s(?:,[ \t]*%s)*,?" % (_NAME_PATTERN, _NAME_PATTERN))
 # Names of parameters whose default value is shared by all calls on purpose. The patterns below recognize other caches:
 # default values that the function searches and fills.
 _CACHE_NAME = re.compile(rb"^_|cache|memo", re.IGNORECASE)
-_LOOKED_UP = re.compile(rb"\bin\s+(\w+)\b(?!\s*[.\[(])")
-_FILLED = re.compile(rb"(?<![\w.])(?=(\w+)\[[^\]\n]{0,200}\]\s*=(?!=))")
+_MEMBERSHIP_TEST = re.compile(rb"\bin\s+(\w+)\b(?!\s*[.\[(])")
+_ITEM_ASSIGNMENT = re.compile(rb"(?<![\w.])(?=(\w+)\[[^\]\n]{0,200}\]\s*=(?!=))")
 # Statements that change a named list, dictionary or set.
-_CHANGED = re.compile(
+_COLLECTION_CHANGE = re.compile(
     rb"(?<![\w.])(?=(\w+)(?:"
     rb"\.(?:add|append|clear|discard|extend|insert|pop|popitem|remove|reverse|setdefault|sort|update)\s*\(|"
     rb"\s*\[[^\]\n]{0,200}\]\s*(?://|<<|>>|\*\*|[-+*/|&^%@])?=(?!=)|"
@@ -81,28 +81,28 @@ _CHANGED = re.compile(
 )
 
 
-def is_doubtful(file: SourceFile, finding: Diagnostic) -> bool:
+def is_doubtful_finding(file: SourceFile, finding: Diagnostic) -> bool:
     """Return whether a finding of ruff is probably false, or a comment for another linter suppresses it."""
-    lines = _lines(file, finding)
+    lines = _finding_lines(file, finding)
     if len(lines) > _LINES_BYTES_MAX:
         return False
-    if _MARK.search(lines):
+    if _SUPPRESSION_COMMENT.search(lines):
         return True
-    by_tree = _FILTERS.get(finding.code)
+    by_tree = _NODE_FILTERS.get(finding.code)
     by_text = _TEXT_FILTERS.get(finding.code)
     if by_tree is None and by_text is None:
         return False
-    start, end = _range(file, finding)
+    start, end = _finding_offsets(file, finding)
     answer = None if by_text is None else by_text(file, finding, file.utf8[start:end])
     if answer is not None:
         return answer
     if by_tree is None or not file.is_parsed:
         return False
-    node = _node(file, finding.code, start, end)
+    node = _spanning_node(file, finding.code, start, end)
     return node is not None and by_tree(file, finding, node)
 
 
-def _node(file: SourceFile, code: str, start: int, end: int) -> Node | None:
+def _spanning_node(file: SourceFile, code: str, start: int, end: int) -> Node | None:
     """Return the smallest node that spans the bytes [start, end), for a finding with the code `code`.
 
     If the code permits it, only the function or statement around these bytes is parsed.
@@ -115,10 +115,10 @@ def _node(file: SourceFile, code: str, start: int, end: int) -> Node | None:
     return node
 
 
-def is_marked(file: SourceFile, finding: Diagnostic) -> bool:
+def has_suppression_comment(file: SourceFile, finding: Diagnostic) -> bool:
     """Return whether a comment for another linter than ruff suppresses a finding."""
-    lines = _lines(file, finding)
-    return len(lines) <= _LINES_BYTES_MAX and _MARK.search(lines) is not None
+    lines = _finding_lines(file, finding)
+    return len(lines) <= _LINES_BYTES_MAX and _SUPPRESSION_COMMENT.search(lines) is not None
 
 
 def is_doubtful_by_file(file: SourceFile, finding: Diagnostic) -> bool:
@@ -126,7 +126,7 @@ def is_doubtful_by_file(file: SourceFile, finding: Diagnostic) -> bool:
 
     The line of the finding does not matter.
     """
-    start, end = _range(file, finding)
+    start, end = _finding_offsets(file, finding)
     match finding.code:
         case "F401":
             return has_reexports(file)
@@ -138,17 +138,17 @@ def is_doubtful_by_file(file: SourceFile, finding: Diagnostic) -> bool:
     return False
 
 
-def _range(file: SourceFile, finding: Diagnostic) -> tuple[int, int]:
-    return _offset(file, finding.line, finding.column), _offset(file, finding.end_line, finding.end_column)
+def _finding_offsets(file: SourceFile, finding: Diagnostic) -> tuple[int, int]:
+    return _byte_offset(file, finding.line, finding.column), _byte_offset(file, finding.end_line, finding.end_column)
 
 
-def _lines(file: SourceFile, finding: Diagnostic) -> bytes:
+def _finding_lines(file: SourceFile, finding: Diagnostic) -> bytes:
     """Return the first and the last line of a finding. Each is cut after _LINES_BYTES_MAX + 1 bytes."""
-    first = _line(file, finding.line)
-    return first if finding.end_line == finding.line else first + _line(file, finding.end_line)
+    first = _line_start(file, finding.line)
+    return first if finding.end_line == finding.line else first + _line_start(file, finding.end_line)
 
 
-def _line(file: SourceFile, line: int) -> bytes:
+def _line_start(file: SourceFile, line: int) -> bytes:
     starts = file.line_starts
     if line > len(starts):
         return b""
@@ -157,7 +157,7 @@ def _line(file: SourceFile, line: int) -> bytes:
     return file.utf8[start : min(end, start + _LINES_BYTES_MAX + 1)]
 
 
-def _offset(file: SourceFile, line: int, column: int) -> int:
+def _byte_offset(file: SourceFile, line: int, column: int) -> int:
     starts = file.line_starts
     if line > len(starts):
         return len(file.utf8)
@@ -169,7 +169,7 @@ def _offset(file: SourceFile, line: int, column: int) -> int:
 
 
 def _is_plainly_read(_file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
-    return True if _NAMES.fullmatch(text) else None
+    return True if _NAMES_PATTERN.fullmatch(text) else None
 
 
 def _is_provided_by_text(file: SourceFile, finding: Diagnostic, text: bytes) -> bool | None:
@@ -177,7 +177,7 @@ def _is_provided_by_text(file: SourceFile, finding: Diagnostic, text: bytes) -> 
     return None if is_plain is False and may_be_bound_later(file, text) else is_plain
 
 
-def _is_tried(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
+def _is_in_exception_test(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
     """Return whether an expression statement is intended.
 
     Its purpose can be an exception, a side effect, or to mark names as used.
@@ -186,11 +186,15 @@ def _is_tried(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
     while statement.parent is not None and statement.parent.type == "expression_statement":
         statement = statement.parent
     expression = next(iter(statement.children), None) if statement.type == "expression_statement" else node
-    if expression is not None and _is_read(expression):
+    if expression is not None and _is_read_expression(expression):
         return True
     if file.utf8[node.start_byte : node.end_byte].replace(b" ", b"").endswith(b"/0"):
         return True
-    if statement.parent is not None and statement.parent.type == "module" and _is_all(statement, statement.parent):
+    if (
+        statement.parent is not None
+        and statement.parent.type == "module"
+        and _is_dunder_all(statement, statement.parent)
+    ):
         return True
     inner = statement
     for ancestor in enclosing_nodes(statement):
@@ -198,24 +202,24 @@ def _is_tried(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
             return True
         if ancestor.type == "with_statement":
             head = file.utf8[ancestor.start_byte : inner.start_byte]
-            if _RAISES.search(head):
+            if _EXPECTED_EXCEPTION.search(head):
                 return True
         inner = ancestor
     return False
 
 
-def _is_read(expression: Node) -> bool:
+def _is_read_expression(expression: Node) -> bool:
     """Return whether an expression only reads names, attributes or elements.
 
     If the expression is a list with plain names, the result is false.
     """
     if expression.type == "list":
-        return all(child.type in _READ[1:] for child in expression.named_children)
+        return all(child.type in _READ_NODES[1:] for child in expression.named_children)
     is_several = expression.type in ("expression_list", "tuple")
-    return all(child.type in _READ for child in (expression.named_children if is_several else [expression]))
+    return all(child.type in _READ_NODES for child in (expression.named_children if is_several else [expression]))
 
 
-def _is_all(node: Node, parent: Node) -> bool:
+def _is_dunder_all(node: Node, parent: Node) -> bool:
     """Return whether `node` is the only statement of the module `parent`. Such a file is data in Python syntax."""
     return all(child == node or child.type == "comment" for child in parent.named_children)
 
@@ -225,7 +229,7 @@ def _is_provided_name(file: SourceFile, _finding: Diagnostic, node: Node) -> boo
 
 
 def _may_be_unread(file: SourceFile, finding: Diagnostic, text: bytes) -> bool | None:
-    return None if may_be_read_later(file, _range(file, finding)[1], text) else False
+    return None if may_be_read_later(file, _finding_offsets(file, finding)[1], text) else False
 
 
 def _is_read_later(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
@@ -263,16 +267,16 @@ def _is_negotiated(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
 def _is_throwaway_name(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
     """Return whether a name is usual for values that are not needed, or is never read."""
     name = file.utf8[node.start_byte : node.end_byte]
-    return len(name) == 1 or name.strip(b"_").lower() in _THROWAWAY_NAMES or is_unread(file, node)
+    return len(name) == 1 or name.strip(b"_").lower() in _THROWAWAY_NAMES or is_never_read(file, node)
 
 
-def _may_be_names(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
-    return may_be_names(file, node)
+def _may_hold_names(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
+    return may_hold_names(file, node)
 
 
-def _is_bytes(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
+def _is_bytes_literal(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
     """Return whether a message is bytes. Python displays such a message with the prefix `b`."""
-    return bool(_BYTES.match(file.utf8, node.start_byte))
+    return bool(_BYTES_LITERAL.match(file.utf8, node.start_byte))
 
 
 def _is_bound_on_purpose(file: SourceFile, finding: Diagnostic, node: Node) -> bool:
@@ -280,7 +284,7 @@ def _is_bound_on_purpose(file: SourceFile, finding: Diagnostic, node: Node) -> b
 
     This is true if `except … as` binds it, or if it is a parameter that receives a pytest fixture.
     """
-    return any(ancestor.type == "as_pattern_target" for ancestor in enclosing_nodes(node)) or is_fixture(
+    return any(ancestor.type == "as_pattern_target" for ancestor in enclosing_nodes(node)) or is_pytest_fixture(
         file, finding, node
     )
 
@@ -299,7 +303,7 @@ def _is_intended_debugger(_file: SourceFile, finding: Diagnostic, node: Node) ->
     )
 
 
-def _is_exact(_file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
+def _is_exact_comparison(_file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
     """Return whether a number is exact in binary. For example, `Decimal(1.25)` loses no precision."""
     # `Decimal` is used because it accepts any exponent, but `Fraction` does not.
 
@@ -326,42 +330,42 @@ def _is_cache_or_read_only(file: SourceFile, _finding: Diagnostic, node: Node) -
         body = ancestor.child_by_field_name("body") if ancestor.type in ("function_definition", "lambda") else None
         if body is not None and name is not None:
             text = file.utf8[body.start_byte : body.end_byte]
-            looked_up = next((match for match in _LOOKED_UP.finditer(text) if match[1] == name), None)
-            filled = _FILLED.finditer(text, looked_up.end()) if looked_up else ()
+            looked_up = next((match for match in _MEMBERSHIP_TEST.finditer(text) if match[1] == name), None)
+            filled = _ITEM_ASSIGNMENT.finditer(text, looked_up.end()) if looked_up else ()
             if _CACHE_NAME.search(name) or any(match[1] == name for match in filled):
                 return True
-            return not any(name in match.groups() for match in _CHANGED.finditer(text))
+            return not any(name in match.groups() for match in _COLLECTION_CHANGE.finditer(text))
     return False
 
 
-_FILTERS: Mapping[str, _Filter] = {
+_NODE_FILTERS: Mapping[str, _NodeFilter] = {
     "B006": _is_cache_or_read_only,
-    "B015": _is_tried,
-    "B018": _is_tried,
+    "B015": _is_in_exception_test,
+    "B018": _is_in_exception_test,
     "F811": _is_bound_on_purpose,
     "F821": _is_provided_name,
     "F823": _is_from_previous_iteration,
     "F841": _is_read_later,
-    "LOG014": is_handler,
+    "LOG014": is_exception_handler,
     "PIE794": is_read_between,
     "PIE796": _is_call_result,
     "PLE0237": is_set_by_class,
     "PLE0302": _is_interface_method,
-    "PLE0604": _may_be_names,
+    "PLE0604": _may_hold_names,
     "PLW0127": is_reexport_or_alternative,
     "PLW0128": _is_throwaway_name,
-    "RUF040": _is_bytes,
+    "RUF040": _is_bytes_literal,
     "S503": _is_negotiated,
     "T100": _is_intended_debugger,
 }
 
 _TEXT_FILTERS: Mapping[str, _TextFilter] = {
-    "B002": is_twice_negated,
+    "B002": is_increment_lookalike,
     "B018": _is_plainly_read,
     "B025": is_python_2_except,
     "B030": is_conditional_except,
     "F401": is_export,
-    "F507": is_mapping,
+    "F507": formats_with_namespace,
     "F811": is_replaced_by_itself,
     "F821": _is_provided_by_text,
     "F822": is_repeated_export,
@@ -370,8 +374,8 @@ _TEXT_FILTERS: Mapping[str, _TextFilter] = {
     "PLE1205": is_foreign_logger,
     "PLE1206": is_foreign_logger,
     "PLE1307": has_width_argument,
-    "RUF009": is_field,
-    "RUF032": _is_exact,
+    "RUF009": is_dataclass_field,
+    "RUF032": _is_exact_comparison,
     "S506": is_safe_loader,
 }
 """Filters that do not need the tree.
@@ -388,5 +392,5 @@ The filters of all other rules need only the nodes around the finding.
 _CODES_BEYOND_FUNCTIONS = frozenset({"F821", "PLE0237", "PLE0302"})
 """Rules whose filters need code outside the function that contains the finding."""
 
-DOUBTED = frozenset((*_FILTERS, *_TEXT_FILTERS))
+CODES_WITH_FILTERS = frozenset((*_NODE_FILTERS, *_TEXT_FILTERS))
 """The codes of all rules that have filters."""

@@ -18,23 +18,23 @@ from tree_sitter import Node
 from codebatch_workers.lint.python.runner_names import is_runner_name
 from codebatch_workers.syntax.source import SourceFile
 
-_EXEC = re.compile(rb"\bexec(?:file)?\s*\(")
+_EXEC_CALL = re.compile(rb"\bexec(?:file)?\s*\(")
 # The length of text between brackets is bounded, so that a search from an unclosed bracket ends early.
-_SETS_NAMES = re.compile(rb"\bglobals\(\)\s*(?:\[[^\]\n]{0,200}\]\s*=(?!=)|\.update\b)")
-_FILLED = re.compile(rb"(?m)^(\w+)[ \t]*[.\[][^\n=]*=(?!=)")
-_AT_TOP = re.compile(rb"^(?:import|from|def|class|async[ \t]+def|@)\b", re.MULTILINE)
-_DEFINITIONS = frozenset({"class_definition", "decorated_definition", "function_definition"})
-_IMPORTS = ("import_", "future_import_")
-_TARGETS = re.compile(rb"^[ \t]+((?:\w+[ \t]*,[ \t]*)*\w+)[ \t]*=(?!=)", re.MULTILINE)
-_PYTHON_2 = frozenset(
+_GLOBALS_ASSIGNMENT = re.compile(rb"\bglobals\(\)\s*(?:\[[^\]\n]{0,200}\]\s*=(?!=)|\.update\b)")
+_FILLED_NAME = re.compile(rb"(?m)^(\w+)[ \t]*[.\[][^\n=]*=(?!=)")
+_TOP_LEVEL_STATEMENT = re.compile(rb"^(?:import|from|def|class|async[ \t]+def|@)\b", re.MULTILINE)
+_DEFINITION_NODES = frozenset({"class_definition", "decorated_definition", "function_definition"})
+_IMPORT_NODE_PREFIXES = ("import_", "future_import_")
+_ASSIGNMENT_TARGETS = re.compile(rb"^[ \t]+((?:\w+[ \t]*,[ \t]*)*\w+)[ \t]*=(?!=)", re.MULTILINE)
+_PYTHON_2_BUILTINS = frozenset(
     b"apply basestring buffer cmp execfile file intern long raw_input reduce reload unichr unicode xrange".split()
 )
 # Names that `gettext.install` and IPython add to the builtins.
-_BUILTIN = frozenset({b"_", b"get_ipython"})
+_INSTALLED_BUILTINS = frozenset({b"_", b"get_ipython"})
 # Placeholders such as `__LIB_FOLDERS__`, which a program replaces. Python's own names of this form are in lower case.
-_PLACEHOLDER = re.compile(rb"__[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*__")
-_DELETED = re.compile(rb"^del[ \t]+(.+)", re.MULTILINE)
-_VERSION = re.compile(rb"version|PY_?[23]", re.IGNORECASE)
+_PLACEHOLDER_NAME = re.compile(rb"__[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*__")
+_DEL_STATEMENT = re.compile(rb"^del[ \t]+(.+)", re.MULTILINE)
+_VERSION_TEST = re.compile(rb"version|PY_?[23]", re.IGNORECASE)
 
 
 def enclosing_nodes(node: Node, *, through_functions: bool = False) -> Iterator[Node]:
@@ -86,11 +86,15 @@ def is_textually_defined(file: SourceFile, name: bytes) -> bool | None:
 
     Return None if the tree is needed.
     """
-    if name in _BUILTIN or _PLACEHOLDER.fullmatch(name) or name in file.derived(_deleted_names):
+    if name in _INSTALLED_BUILTINS or _PLACEHOLDER_NAME.fullmatch(name) or name in file.derived(_deleted_names):
         return True
     if is_runner_name(file, name):
         return True
-    if file.derived(_may_run) or file.derived(_has_texts_in_types) or (name in _PYTHON_2 and file.derived(_may_choose)):
+    if (
+        file.derived(_may_execute_code)
+        or file.derived(_has_texts_in_types)
+        or (name in _PYTHON_2_BUILTINS and file.derived(_may_choose_version))
+    ):
         return None
     if name in file.derived(_bound_names):
         return None
@@ -102,7 +106,7 @@ def _deleted_names(file: SourceFile) -> frozenset[bytes]:
 
     If an annotation uses a deleted name, ruff reports the name as undefined.
     """
-    return frozenset(name.strip(b" \t()") for names in _DELETED.findall(file.utf8) for name in names.split(b","))
+    return frozenset(name.strip(b" \t()") for names in _DEL_STATEMENT.findall(file.utf8) for name in names.split(b","))
 
 
 def _has_texts_in_types(file: SourceFile) -> bool:
@@ -110,30 +114,32 @@ def _has_texts_in_types(file: SourceFile) -> bool:
     return b"Literal" in file.utf8 or b"Mapped" in file.utf8
 
 
-def _may_run(file: SourceFile) -> bool:
+def _may_execute_code(file: SourceFile) -> bool:
     """Return whether a module can execute other code by `exec`."""
-    return b"exec" in file.utf8 and _EXEC.search(file.utf8) is not None
+    return b"exec" in file.utf8 and _EXEC_CALL.search(file.utf8) is not None
 
 
-def _may_choose(file: SourceFile) -> bool:
+def _may_choose_version(file: SourceFile) -> bool:
     """Return whether a module may test the version of Python.
 
     Its code for one version can then use other builtins.
     """
-    return b"try" in file.utf8 or _VERSION.search(file.utf8) is not None
+    return b"try" in file.utf8 or _VERSION_TEST.search(file.utf8) is not None
 
 
-def _sets_names(file: SourceFile) -> bool:
-    return b"globals()" in file.utf8 and _SETS_NAMES.search(file.utf8) is not None
+def _sets_global_names(file: SourceFile) -> bool:
+    return b"globals()" in file.utf8 and _GLOBALS_ASSIGNMENT.search(file.utf8) is not None
 
 
-def _defines(file: SourceFile) -> bool:
+def _has_top_level_definition(file: SourceFile) -> bool:
     """Return whether a module has an import or a definition at top level, according to its text."""
-    return _AT_TOP.search(file.utf8) is not None
+    return _TOP_LEVEL_STATEMENT.search(file.utf8) is not None
 
 
 def _sets_or_fills_name(file: SourceFile, name: bytes) -> bool:
-    return file.derived(_sets_names) or (not file.derived(_defines) and name in file.derived(_filled_names))
+    return file.derived(_sets_global_names) or (
+        not file.derived(_has_top_level_definition) and name in file.derived(_filled_names)
+    )
 
 
 def is_provided_by_runner(file: SourceFile, name: bytes) -> bool:
@@ -142,7 +148,7 @@ def is_provided_by_runner(file: SourceFile, name: bytes) -> bool:
     There are three cases. The module sets names by `globals()`. The module executes other code by `exec`. The module
     has no imports and definitions, and sets attributes or elements of the name.
     """
-    if not file.derived(_may_run):
+    if not file.derived(_may_execute_code):
         return _sets_or_fills_name(file, name)
     defines, runs = file.derived(_defines_and_runs)
     return runs or (not defines and name in file.derived(_filled_names))
@@ -150,7 +156,7 @@ def is_provided_by_runner(file: SourceFile, name: bytes) -> bool:
 
 def _filled_names(file: SourceFile) -> frozenset[bytes]:
     """Return the names of objects whose attributes or elements a module sets at top level: `c` for `c.port = 80`."""
-    return frozenset(_FILLED.findall(file.utf8))
+    return frozenset(_FILLED_NAME.findall(file.utf8))
 
 
 def _defines_and_runs(file: SourceFile) -> tuple[bool, bool]:
@@ -159,13 +165,15 @@ def _defines_and_runs(file: SourceFile) -> tuple[bool, bool]:
     The second flag is true if the module calls `exec` at top level, or sets names by `globals()`.
     """
     assert file.tree is not None
-    top = [(statement.type in _DEFINITIONS, statement) for statement in file.tree.root_node.named_children]
-    runs = bool(_SETS_NAMES.search(file.utf8)) or any(
-        _EXEC.search(file.utf8, statement.start_byte, statement.end_byte)
+    top = [(statement.type in _DEFINITION_NODES, statement) for statement in file.tree.root_node.named_children]
+    runs = bool(_GLOBALS_ASSIGNMENT.search(file.utf8)) or any(
+        _EXEC_CALL.search(file.utf8, statement.start_byte, statement.end_byte)
         for is_definition, statement in top
         if not is_definition
     )
-    return any(is_definition or statement.type.startswith(_IMPORTS) for is_definition, statement in top), runs
+    return any(
+        is_definition or statement.type.startswith(_IMPORT_NODE_PREFIXES) for is_definition, statement in top
+    ), runs
 
 
 def is_bound_in_previous_iteration(file: SourceFile, node: Node) -> bool:
@@ -185,7 +193,7 @@ def is_bound_in_previous_iteration(file: SourceFile, node: Node) -> bool:
 def _bound_names(file: SourceFile) -> dict[bytes, list[int]]:
     """Map each name to the offsets of assignments to it. Only assignments in indented lines count."""
     starts: dict[bytes, list[int]] = {}
-    for match in _TARGETS.finditer(file.utf8):
+    for match in _ASSIGNMENT_TARGETS.finditer(file.utf8):
         for name in match[1].split(b","):
             starts.setdefault(name.strip(), []).append(match.start())
     return starts
@@ -196,13 +204,13 @@ def _is_python_2_name(file: SourceFile, node: Node) -> bool:
 
     The use must be in a `try` statement, or under a condition about Python's version.
     """
-    if file.utf8[node.start_byte : node.end_byte] not in _PYTHON_2:
+    if file.utf8[node.start_byte : node.end_byte] not in _PYTHON_2_BUILTINS:
         return False
     for ancestor in enclosing_nodes(node, through_functions=True):
         condition = ancestor.child_by_field_name("condition") if ancestor.type == "if_statement" else None
         if ancestor.type == "conditional_expression" and ancestor.named_child_count > 1:
             condition = ancestor.named_children[1]
-        if condition is not None and _VERSION.search(file.utf8, condition.start_byte, condition.end_byte):
+        if condition is not None and _VERSION_TEST.search(file.utf8, condition.start_byte, condition.end_byte):
             return True
         if ancestor.type == "try_statement":
             return True

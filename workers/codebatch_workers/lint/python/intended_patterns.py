@@ -15,26 +15,30 @@ from codebatch_workers.lint.python.injected_names import enclosing_nodes
 from codebatch_workers.syntax.source import SourceFile
 
 # Two signs before a variable: `--i`. Readers could take them for the decrement or increment of other languages.
-_COUNTED = re.compile(rb"(?:--|\+\+)[A-Za-z_][\w.]*(?:\[[^\]\n]*\])?")
-_WIDTH_GIVEN = re.compile(rb"%[-+ #0]*(?:\*|\d+\.\*)")
-_MAPPING = re.compile(rb"%\s*\(?\s*(?:locals|globals|vars)\s*\(")
-_SETS_NAMES = re.compile(rb"\bglobals\(\)|\bsys\.modules\b|^def __getattr__\(|^(?:vars|locals)\(\)", re.MULTILINE)
-_EXCEPT_OF_PYTHON_2 = re.compile(rb"[ \t]*except\b[^:#\n]+,[ \t]*[a-z_]\w*[ \t]*:")
-_FIELD = re.compile(rb"[\w.]*\.field\s*\(")
-_LOADER = re.compile(r"loader `(?:\w+\.)*(\w+)`")
+_INCREMENT_LOOKALIKE = re.compile(rb"(?:--|\+\+)[A-Za-z_][\w.]*(?:\[[^\]\n]*\])?")
+_WIDTH_PLACEHOLDER = re.compile(rb"%[-+ #0]*(?:\*|\d+\.\*)")
+_NAMESPACE_MAPPING = re.compile(rb"%\s*\(?\s*(?:locals|globals|vars)\s*\(")
+_GLOBALS_ASSIGNMENT = re.compile(
+    rb"\bglobals\(\)|\bsys\.modules\b|^def __getattr__\(|^(?:vars|locals)\(\)", re.MULTILINE
+)
+_PYTHON_2_EXCEPT = re.compile(rb"[ \t]*except\b[^:#\n]+,[ \t]*[a-z_]\w*[ \t]*:")
+_FIELD_CALL = re.compile(rb"[\w.]*\.field\s*\(")
+_LOADER_NAME = re.compile(r"loader `(?:\w+\.)*(\w+)`")
 _UNSAFE_LOADER = re.compile(r"C?(?:Full|Unsafe)?Loader")
-_FIRST_LINE = re.compile(r"from line (\d+)")
-_ELSE = re.compile(rb"\belse\b")
-_QUOTED = re.compile(rb"['\"](\w+)['\"]")
+_FIRST_LINE_IN_MESSAGE = re.compile(r"from line (\d+)")
+_ELSE_KEYWORD = re.compile(rb"\belse\b")
+_QUOTED_NAME = re.compile(rb"['\"](\w+)['\"]")
 # Names or annotations of parameters that receive an exception.
-_EXCEPTION = re.compile(rb"(?<![\w.])(?:e|ex|exc\w*|err|error|exception)\b|\b\w*(?:Exception|Error)\b")
-_MARK_OF_TYPES = re.compile(
+_EXCEPTION_PARAMETER = re.compile(rb"(?<![\w.])(?:e|ex|exc\w*|err|error|exception)\b|\b\w*(?:Exception|Error)\b")
+_TYPE_CHECKER_COMMENT = re.compile(
     rb"\b(?:ty:\s*ignore\[[^\]\n]{0,200}unresolved-reference|type:\s*ignore\[[^\]\n]{0,200}name-defined|"
     rb"pyright:\s*ignore\[[^\]\n]{0,200}reportUndefinedVariable)"
 )
-_OTHER_LOGGERS = re.compile(rb"^[ \t]*(?:from|import)[ \t]+(?:eliot|logbook|loguru|structlog|twisted)\b", re.MULTILINE)
+_OTHER_LOGGER_IMPORT = re.compile(
+    rb"^[ \t]*(?:from|import)[ \t]+(?:eliot|logbook|loguru|structlog|twisted)\b", re.MULTILINE
+)
 
-_PARAMETERS_OF_TEST = re.compile(
+_TEST_PARAMETERS = re.compile(
     rb"(?:\bdef[ \t]+test\w*[ \t]*|@[\w.]*fixture\b[^\n]*\n[ \t]*(?:async[ \t]+)?def[ \t]+\w+[ \t]*)\(([^)]{0,2000})\)"
 )
 
@@ -42,34 +46,34 @@ _PARAMETERS_OF_TEST = re.compile(
 _SCOPE_BYTES_MAX = 262_144
 
 
-def is_twice_negated(_file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
+def is_increment_lookalike(_file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
     """Return whether the code cannot be mistaken for a decrement.
 
     This is true of `-(-x)`, and of two signs before something else than a variable.
     """
-    return _COUNTED.fullmatch(text) is None
+    return _INCREMENT_LOOKALIKE.fullmatch(text) is None
 
 
-def is_mapping(_file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
+def formats_with_namespace(_file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
     """Return whether the arguments of a format are all names of a scope, such as `locals()`.
 
     Unused ones are then normal.
     """
-    return _MAPPING.search(text) is not None
+    return _NAMESPACE_MAPPING.search(text) is not None
 
 
-def _sets_names(file: SourceFile) -> bool:
-    return _SETS_NAMES.search(file.utf8) is not None
+def _sets_global_names(file: SourceFile) -> bool:
+    return _GLOBALS_ASSIGNMENT.search(file.utf8) is not None
 
 
 def is_python_2_except(file: SourceFile, finding: Diagnostic, _text: bytes) -> bool | None:
     """Return whether the code is Python 2's `except A, e:`, which Python 3.14 parses as a tuple of two exceptions."""
-    return _EXCEPT_OF_PYTHON_2.match(file.utf8, file.line_starts[finding.line - 1]) is not None
+    return _PYTHON_2_EXCEPT.match(file.utf8, file.line_starts[finding.line - 1]) is not None
 
 
 def is_conditional_except(file: SourceFile, finding: Diagnostic, text: bytes) -> bool | None:
     """Return whether an `except` clause computes its exception type by a condition, or has the syntax of Python 2."""
-    return True if _ELSE.search(text) else is_python_2_except(file, finding, text)
+    return True if _ELSE_KEYWORD.search(text) else is_python_2_except(file, finding, text)
 
 
 def is_replaced_by_itself(_file: SourceFile, finding: Diagnostic, _text: bytes) -> bool | None:
@@ -77,11 +81,11 @@ def is_replaced_by_itself(_file: SourceFile, finding: Diagnostic, _text: bytes) 
 
     In this case, the definition that ruff calls the first one is below the reported one.
     """
-    first = _FIRST_LINE.search(finding.message)
+    first = _FIRST_LINE_IN_MESSAGE.search(finding.message)
     return True if first is not None and int(first[1]) > finding.line else None
 
 
-def is_fixture(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
+def is_pytest_fixture(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
     """Return whether a node is a parameter with a name that pytest passes to a test or fixture in this file."""
     is_parameter = any(ancestor.type == "parameters" for ancestor in enclosing_nodes(node))
     return is_parameter and is_pytest_parameter(file, file.utf8[node.start_byte : node.end_byte])
@@ -95,12 +99,12 @@ def is_pytest_parameter(file: SourceFile, name: bytes) -> bool:
 def _pytest_parameters(file: SourceFile) -> frozenset[bytes]:
     if b"test" not in file.utf8 and b"fixture" not in file.utf8:
         return frozenset()
-    return frozenset(re.findall(rb"\w+", b" ".join(_PARAMETERS_OF_TEST.findall(file.utf8))))
+    return frozenset(re.findall(rb"\w+", b" ".join(_TEST_PARAMETERS.findall(file.utf8))))
 
 
 def has_width_argument(_file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
     """Return whether the width in a format is taken from an argument: `%*d`. ruff does not count this argument."""
-    return _WIDTH_GIVEN.search(text) is not None
+    return _WIDTH_PLACEHOLDER.search(text) is not None
 
 
 def is_repeated_export(file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
@@ -108,18 +112,18 @@ def is_repeated_export(file: SourceFile, _finding: Diagnostic, text: bytes) -> b
 
     This is true if the module sets names dynamically, or if the name occurs in another string.
     """
-    return file.derived(_sets_names) or file.derived(_quoted_names)[text.strip(b"'\"")] > 1
+    return file.derived(_sets_global_names) or file.derived(_quoted_names)[text.strip(b"'\"")] > 1
 
 
 def _quoted_names(file: SourceFile) -> Counter[bytes]:
-    return Counter(_QUOTED.findall(file.utf8))
+    return Counter(_QUOTED_NAME.findall(file.utf8))
 
 
 def is_ignored_for_type_checker(file: SourceFile, finding: Diagnostic) -> bool:
     """Return whether a comment makes a type checker ignore an undefined name."""
     start = file.line_starts[finding.line - 1]
     end = file.utf8.find(b"\n", start)
-    return _MARK_OF_TYPES.search(file.utf8, start, end if end >= 0 else len(file.utf8)) is not None
+    return _TYPE_CHECKER_COMMENT.search(file.utf8, start, end if end >= 0 else len(file.utf8)) is not None
 
 
 def is_reexport_or_alternative(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
@@ -140,7 +144,7 @@ def is_reexport_or_alternative(file: SourceFile, _finding: Diagnostic, node: Nod
     return scope.type not in ("function_definition", "lambda")
 
 
-def is_handler(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
+def is_exception_handler(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
     """Return whether the enclosing function has a parameter for an exception.
 
     Such a function is called while the exception is handled.
@@ -148,18 +152,19 @@ def is_handler(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
     *_, function = enclosing_nodes(node)
     parameters = function.child_by_field_name("parameters")
     return (
-        parameters is not None and _EXCEPTION.search(file.utf8, parameters.start_byte, parameters.end_byte) is not None
+        parameters is not None
+        and _EXCEPTION_PARAMETER.search(file.utf8, parameters.start_byte, parameters.end_byte) is not None
     )
 
 
-def is_field(_file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
+def is_dataclass_field(_file: SourceFile, _finding: Diagnostic, text: bytes) -> bool | None:
     """Return whether the code calls a function named `field`, which may be the one of `dataclasses`."""
-    return _FIELD.match(text) is not None
+    return _FIELD_CALL.match(text) is not None
 
 
 def is_safe_loader(_file: SourceFile, finding: Diagnostic, _text: bytes) -> bool | None:
     """Return whether a YAML loader is not one of PyYAML's unsafe ones. A project's own loader is assumed to be safe."""
-    loader = _LOADER.search(finding.message)
+    loader = _LOADER_NAME.search(finding.message)
     return loader is not None and _UNSAFE_LOADER.fullmatch(loader[1]) is None
 
 
@@ -172,7 +177,7 @@ def is_foreign_logger(file: SourceFile, _finding: Diagnostic, _text: bytes) -> b
 
 
 def _has_foreign_loggers(file: SourceFile) -> bool:
-    return _OTHER_LOGGERS.search(file.utf8) is not None
+    return _OTHER_LOGGER_IMPORT.search(file.utf8) is not None
 
 
 def is_read_between(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
@@ -191,7 +196,7 @@ def is_read_between(file: SourceFile, _finding: Diagnostic, node: Node) -> bool:
     return re.search(rb"(?<![\w.'\"])%s\b(?![ \t]*[:=])" % name[0], text_before) is not None
 
 
-def is_unread(file: SourceFile, node: Node) -> bool:
+def is_never_read(file: SourceFile, node: Node) -> bool:
     """Return whether a name is one of several targets of an assignment, and other code never uses the name.
 
     The searched code is the enclosing function, or the whole file for an assignment at top level.

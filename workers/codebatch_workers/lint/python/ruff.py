@@ -22,27 +22,27 @@ from ruff import find_ruff_bin  # type: ignore[import-untyped]  # it has no anno
 
 from codebatch.model.record import Diagnostic
 from codebatch_workers.api.protocols import MemoryDirectory, TaskEnvironment
-from codebatch_workers.lint.ruff_rules import SEVERITIES
+from codebatch_workers.lint.ruff_rules import SEVERITY_BY_CODE
 from codebatch_workers.syntax.contexts import package_directories
 from codebatch_workers.syntax.source import SourceFile
 
 # The language version is fixed, so that builtins and syntax do not depend on the Python that runs codebatch.
 TARGET_VERSION = "py314"
-SYNTAX_ERROR = "invalid-syntax"
+SYNTAX_ERROR_CODE = "invalid-syntax"
 # This code must be among the selected rules. Otherwise, ruff would report no finding for a file that it cannot read.
-UNREADABLE = "E902"
+UNREADABLE_CODE = "E902"
 
 _ARGUMENT_BYTES_MAX = 100_000
 # A longer path might exceed the system's limit when it is appended to the scratch directory. Such a file is written
 # under its file name only.
 _PATH_BYTES_MAX = 2000
 _NAME_BYTES_MAX = 240
-_ENDINGS = (b".pyi", b".ipynb")
+_PYTHON_ENDINGS = (b".pyi", b".ipynb")
 # Findings of F401 contain whether the import is from the project. With this setting, ruff does not decide this by the
 # files that are present.
-WITHOUT_SOURCES = ("--config", "src = []")
+WITHOUT_SOURCES_ARGUMENTS = ("--config", "src = []")
 _LINE_END = re.compile(rb"\r\n?|\n")
-_OK_STATUS = (0, 1)
+_OK_EXIT_STATUSES = (0, 1)
 
 
 class _RuffLocation(msgspec.Struct, frozen=True):
@@ -66,12 +66,12 @@ class RuffError(Exception):
     """An error of ruff: the process failed, or its output was unexpected."""
 
 
-def arguments(codes: Iterable[str]) -> list[str]:
+def common_arguments(codes: Iterable[str]) -> list[str]:
     """Return the arguments that every call has before `--` and the file names."""
     return [
         "check",
         "--isolated",
-        *WITHOUT_SOURCES,
+        *WITHOUT_SOURCES_ARGUMENTS,
         "--no-cache",
         "--no-respect-gitignore",
         "--quiet",
@@ -84,7 +84,7 @@ def arguments(codes: Iterable[str]) -> list[str]:
     ]
 
 
-class Ruff:
+class RuffRunner:
     """A runner of ruff, with a list of rules, and a directory for the files to check.
 
     All tasks of a process share one instance (`shared_ruff`). So ruff checks the files of a unit only once, for the
@@ -102,19 +102,19 @@ class Ruff:
     ) -> None:
         """Create a runner. If `respects_noqa` is false, `# noqa` suppresses nothing."""
         self.codes = sorted(codes)
-        self._answers: dict[SourceFile, list[Diagnostic]] = {}
+        self._findings_by_file: dict[SourceFile, list[Diagnostic]] = {}
         self._scratch = scratch
-        self.memory = memory
+        self.memory_directory = memory
         self._extra_arguments = () if respects_noqa else ("--ignore-noqa",)
 
     @cached_property
-    def _binary(self) -> str:
+    def _ruff_path(self) -> str:
         return str(find_ruff_bin())
 
     def select_rules(self, codes: Iterable[str]) -> None:
         """Add rules to the list of rules that ruff checks."""
         self.codes = sorted({*self.codes, *codes})
-        self._answers.clear()
+        self._findings_by_file.clear()
 
     def check(self, files: Sequence[SourceFile]) -> list[list[Diagnostic]]:
         """Return the findings in each file, in the order of `files`. Results for files of the previous call are reused.
@@ -122,82 +122,82 @@ class Ruff:
         A syntax error has the code SYNTAX_ERROR. Raises RuffError if ruff cannot run, or reports a file that was not
         given.
         """
-        unknown = [file for file in files if file not in self._answers]
+        unknown = [file for file in files if file not in self._findings_by_file]
         if unknown:
-            known = {file: self._answers[file] for file in files if file in self._answers}
-            self._answers = known | dict(zip(unknown, self._check(unknown), strict=True))
-        return [self._answers[file] for file in files]
+            known = {file: self._findings_by_file[file] for file in files if file in self._findings_by_file}
+            self._findings_by_file = known | dict(zip(unknown, self._check_files(unknown), strict=True))
+        return [self._findings_by_file[file] for file in files]
 
-    def _check(self, files: Sequence[SourceFile]) -> list[list[Diagnostic]]:
-        if self.memory is not None:
+    def _check_files(self, files: Sequence[SourceFile]) -> list[list[Diagnostic]]:
+        if self.memory_directory is not None:
             try:
-                return self._check_below(self.memory.path, files)
+                return self._check_below(self.memory_directory.path, files)
             except (OSError, RuffError):
                 # The memory is full, or another program removed the directory (logind does so at logout). From now on,
                 # the store's scratch directory is used. If the error had another cause, it is raised again there.
-                self.memory.remove()
-                self.memory = None
+                self.memory_directory.remove()
+                self.memory_directory = None
         return self._check_below(self._scratch, files)
 
     def _check_below(self, scratch: Path, files: Sequence[SourceFile]) -> list[list[Diagnostic]]:
         groups: dict[Hashable, list[SourceFile]] = {}
         for file in files:
-            key = self.companion_files(file) if _location(file.path) == file.path else file
+            key = self.companion_texts(file) if _written_path(file.path) == file.path else file
             groups.setdefault(key, []).append(file)
         findings: dict[SourceFile, list[RuffFinding]] = {}
         for group in groups.values():
-            findings.update(zip(group, self._run(scratch, group), strict=True))
-        return [_diagnostics(file, findings[file]) for file in files]
+            findings.update(zip(group, self._run_ruff(scratch, group), strict=True))
+        return [_convert_findings(file, findings[file]) for file in files]
 
-    def _run(self, scratch: Path, files: Sequence[SourceFile]) -> Iterable[list[RuffFinding]]:
+    def _run_ruff(self, scratch: Path, files: Sequence[SourceFile]) -> Iterable[list[RuffFinding]]:
         """Return one list of findings for each file. All files must have equal companion files."""
         directory = os.fsencode(os.path.realpath(scratch)) + b"/ruff"
         if os.path.lexists(directory):
             _remove_all(directory)
         tree = _TemporaryFiles(directory)
         try:
-            tree.write(self.companion_files(files[0]))
-            names = tree.materialise(files)
+            tree.write_texts(self.companion_texts(files[0]))
+            names = tree.write_missing(files)
             findings: dict[str, list[RuffFinding]] = {os.fsdecode(directory + b"/" + name): [] for name in names}
-            for chunk in _chunks(names):
-                for finding in self._call(directory, chunk):
-                    if finding.filename not in findings or finding.code == UNREADABLE:
+            for chunk in _command_line_chunks(names):
+                for finding in self._call_ruff(directory, chunk):
+                    if finding.filename not in findings or finding.code == UNREADABLE_CODE:
                         raise RuffError(f"unexpected answer: {finding.filename}: {finding.code} {finding.message}")
                     findings[finding.filename].append(finding)
         finally:
             tree.remove()
         return findings.values()
 
-    def companion_files(self, _file: SourceFile) -> tuple[tuple[bytes, str], ...]:
+    def companion_texts(self, _file: SourceFile) -> tuple[tuple[bytes, str], ...]:
         """Return the paths and texts of the files that ruff needs next to a file, such as configuration files.
 
         Files with different companion files are checked in separate calls.
         """
         return ()
 
-    def arguments(self) -> list[str]:
+    def command_arguments(self) -> list[str]:
         """Return the arguments that every call has before `--` and the file names."""
-        return arguments([*self.codes, UNREADABLE])
+        return common_arguments([*self.codes, UNREADABLE_CODE])
 
-    def _call(self, directory: bytes, names: Sequence[bytes]) -> list[RuffFinding]:
+    def _call_ruff(self, directory: bytes, names: Sequence[bytes]) -> list[RuffFinding]:
         done = subprocess.run(
-            [self._binary, *self.arguments(), *self._extra_arguments, "--", *names],
+            [self._ruff_path, *self.command_arguments(), *self._extra_arguments, "--", *names],
             cwd=directory,
             env={"RAYON_NUM_THREADS": "1", "LC_ALL": "C.UTF-8"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
         )
-        if done.returncode not in _OK_STATUS:
+        if done.returncode not in _OK_EXIT_STATUSES:
             raise RuffError(f"ruff ended with {done.returncode}: {done.stderr[-2000:].decode('utf-8', 'replace')}")
         return _decoder.decode(done.stdout)
 
 
-def shared_ruff(environment: TaskEnvironment[msgspec.Struct]) -> Ruff:
+def shared_ruff(environment: TaskEnvironment[msgspec.Struct]) -> RuffRunner:
     """Return the instance that all tasks of a process share. The first call creates it."""
     ruff = environment.shared.get(__name__)
-    if not isinstance(ruff, Ruff):
-        ruff = environment.shared[__name__] = Ruff((), environment.scratch, environment.try_memory())
+    if not isinstance(ruff, RuffRunner):
+        ruff = environment.shared[__name__] = RuffRunner((), environment.scratch, environment.try_memory())
     return ruff
 
 
@@ -214,30 +214,30 @@ class _TemporaryFiles:
         self._undo: dict[bytes, Callable[[bytes], None]] = {}
         os.mkdir(directory)
 
-    def write(self, texts: Iterable[tuple[bytes, str]]) -> None:
-        """Write texts to files. `texts` contains pairs of path and text. `_location` converts each path."""
+    def write_texts(self, texts: Iterable[tuple[bytes, str]]) -> None:
+        """Write texts to files. `texts` contains pairs of path and text. `_written_path` converts each path."""
         for path, text in texts:
-            self._write(_location(path), text.encode("utf-8"))
+            self._write_file(_written_path(path), text.encode("utf-8"))
 
-    def materialise(self, files: Sequence[SourceFile]) -> list[bytes]:
+    def write_missing(self, files: Sequence[SourceFile]) -> list[bytes]:
         """Write files, and an empty `__init__.py` in each package above them. Skip those that this object has written.
 
         Return the location of each file.
         """
-        locations = [_location(file.path) for file in files]
+        locations = [_written_path(file.path) for file in files]
         for location, file in zip(locations, files, strict=True):
-            content = file.utf8 if file.notebook is None else file.notebook.sources()
-            self._write(location, content, is_executable=file.executable)
+            content = file.utf8 if file.notebook is None else file.notebook.code_only_notebook()
+            self._write_file(location, content, is_executable=file.executable)
         for packages in {
             file.contexts.get("packages", b"")
             for location, file in zip(locations, files, strict=True)
-            if _keeps_directories(location, file.path)
+            if _has_same_directories(location, file.path)
         }:
             for package in package_directories(packages):
-                self._write(_location(package + b"/__init__.py" if package else b"__init__.py"), b"")
+                self._write_file(_written_path(package + b"/__init__.py" if package else b"__init__.py"), b"")
         return locations
 
-    def _write(self, name: bytes, content: bytes, *, is_executable: bool = False) -> None:
+    def _write_file(self, name: bytes, content: bytes, *, is_executable: bool = False) -> None:
         """Write a file, unless this object has already written it.
 
         Raises FileExistsError if the file system does not distinguish the name from the name of another file.
@@ -277,7 +277,7 @@ def _remove_all(directory: bytes) -> None:
     shutil.rmtree(directory, ignore_errors=True)
 
 
-def _chunks(names: Sequence[bytes]) -> Iterable[list[bytes]]:
+def _command_line_chunks(names: Sequence[bytes]) -> Iterable[list[bytes]]:
     """Split file names into chunks, each of which fits on a command line. There is nearly always one chunk."""
     chunk: list[bytes] = []
     size = 0
@@ -292,7 +292,7 @@ def _chunks(names: Sequence[bytes]) -> Iterable[list[bytes]]:
     yield chunk
 
 
-def _location(path: bytes) -> bytes:
+def _written_path(path: bytes) -> bytes:
     """Return the location at which a file is written for ruff, relative to the directory.
 
     The location is the path itself, with invalid UTF-8 escaped, because ruff repeats the location in JSON. If this is
@@ -309,14 +309,14 @@ def _location(path: bytes) -> bytes:
     name = path.rpartition(b"/")[2]
     if len(name) <= _NAME_BYTES_MAX:
         return name
-    return next((b"module" + ending for ending in _ENDINGS if name.endswith(ending)), b"module.py")
+    return next((b"module" + ending for ending in _PYTHON_ENDINGS if name.endswith(ending)), b"module.py")
 
 
-def _keeps_directories(location: bytes, path: bytes) -> bool:
+def _has_same_directories(location: bytes, path: bytes) -> bool:
     return location.count(b"/") == path.count(b"/")
 
 
-def _diagnostics(file: SourceFile, findings: Sequence[RuffFinding]) -> list[Diagnostic]:
+def _convert_findings(file: SourceFile, findings: Sequence[RuffFinding]) -> list[Diagnostic]:
     """Convert ruff's findings in a file to records, sorted by position."""
     if not findings:
         return []
@@ -324,13 +324,13 @@ def _diagnostics(file: SourceFile, findings: Sequence[RuffFinding]) -> list[Diag
     lines = _RuffLines(file) if b"\r" in file.utf8 else None
     records = []
     for finding in findings:
-        code = finding.code or SYNTAX_ERROR
+        code = finding.code or SYNTAX_ERROR_CODE
         start = finding.location or _RuffLocation(1, 1)
         end = finding.end_location or start
         line, column = lines.position(start) if lines else (start.row, start.column)
         end_line, end_column = lines.position(end) if lines else (end.row, end.column)
         if file.notebook is not None and finding.cell is not None:
-            line, end_line = (file.notebook.line(finding.cell, position.row) for position in (start, end))
+            line, end_line = (file.notebook.module_line(finding.cell, position.row) for position in (start, end))
         records.append(
             Diagnostic(
                 path=path,
@@ -339,17 +339,17 @@ def _diagnostics(file: SourceFile, findings: Sequence[RuffFinding]) -> list[Diag
                 column=column,
                 end_line=end_line,
                 end_column=end_column,
-                severity=SEVERITIES.get(code, "error"),
+                severity=SEVERITY_BY_CODE.get(code, "error"),
                 code=code,
                 message=finding.message,
                 tool="ruff",
             )
         )
-    records.sort(key=_order)
+    records.sort(key=_sort_key)
     return records
 
 
-def _order(record: Diagnostic) -> tuple[int, int, str, int, int, str]:
+def _sort_key(record: Diagnostic) -> tuple[int, int, str, int, int, str]:
     return record.line, record.column, record.code, record.end_line, record.end_column, record.message
 
 

@@ -14,17 +14,17 @@ import msgspec
 
 from codebatch.errors import InvalidConfiguration
 from codebatch.model.entry import Entry, display_path, is_safe_path
-from codebatch.model.nearest_directories import Nearest, parent_directory
-from codebatch.model.task import Context, SnapshotView
+from codebatch.model.nearest_directories import DirectoryMap, parent_directory
+from codebatch.model.task import ContextFactory, SnapshotView
 from codebatch.model.text.toml import TomlError, parse_toml
 from codebatch_workers.lint.config import LintConfig
 from codebatch_workers.lint.settings import RuffSettings
 
-CONTEXT = "ruff"
+RUFF_FILES_CONTEXT = "ruff"
 
-_PYPROJECT = b"pyproject.toml"
-_NAMES = (b"ruff.toml", b".ruff.toml", _PYPROJECT)
-_EXTENDS_MAX = 10
+_PYPROJECT_NAME = b"pyproject.toml"
+_CONFIGURATION_NAMES = (b"ruff.toml", b".ruff.toml", _PYPROJECT_NAME)
+_EXTENDS_DEPTH_MAX = 10
 # The keys that ruff reads from pyproject.toml in addition to [tool.ruff].
 _PYTHON_KEYS = ("requires-python", "requires_python")
 
@@ -43,9 +43,9 @@ def pinned_elsewhere(config: LintConfig, *, is_project: bool) -> tuple[LintConfi
     return msgspec.structs.replace(config, ruff=RuffSettings()), "ruff: the pinned rules"
 
 
-def ruff_contexts(config: LintConfig) -> Mapping[str, Context]:
+def ruff_contexts(config: LintConfig) -> Mapping[str, ContextFactory]:
     """Return the contexts of lint that depend on its configuration (`TaskDeclaration.configured_contexts`)."""
-    return {CONTEXT: ruff_files_context} if config.ruff.config == "project" else {}
+    return {RUFF_FILES_CONTEXT: ruff_files_context} if config.ruff.config == "project" else {}
 
 
 def ruff_files_context(view: SnapshotView) -> Callable[[Entry], bytes]:
@@ -57,12 +57,12 @@ def ruff_files_context(view: SnapshotView) -> Callable[[Entry], bytes]:
     files_by_directory: dict[bytes, dict[bytes, str]] = {}
     for entry in view.entries:
         directory, _, name = entry.path.rpartition(b"/")
-        if entry.kind == "file" and name in _NAMES and (files := dict(_with_extended(view, entry.path))):
+        if entry.kind == "file" and name in _CONFIGURATION_NAMES and (files := dict(_with_extended(view, entry.path))):
             files_by_directory.setdefault(directory, {}).update(files)
-    if not any(_decides(text, path) for path, text in files_by_directory.get(b"", {}).items() if b"/" not in path):
+    if not any(_ends_search(text, path) for path, text in files_by_directory.get(b"", {}).items() if b"/" not in path):
         # Without a configuration file at the root, ruff would search the directories above the source tree.
         files_by_directory.setdefault(b"", {})[b"ruff.toml"] = ""
-    nearest: Nearest[Mapping[bytes, str]] = Nearest()
+    nearest: DirectoryMap[Mapping[bytes, str]] = DirectoryMap()
     for directory, files in files_by_directory.items():
         nearest.put(directory, files)
     encoded: dict[bytes, bytes] = {}
@@ -71,7 +71,7 @@ def ruff_files_context(view: SnapshotView) -> Callable[[Entry], bytes]:
         directory = parent_directory(entry.path)
         value = encoded.get(directory)
         if value is None:
-            merged = {path: text for files in nearest.above(entry.path) for path, text in files.items()}
+            merged = {path: text for files in nearest.values_above(entry.path) for path, text in files.items()}
             value = encoded[directory] = _encode(sorted(merged.items()))
         return value
 
@@ -88,7 +88,7 @@ def decode_ruff_files(context: bytes) -> tuple[tuple[bytes, str], ...]:
 
 def _with_extended(view: SnapshotView, path: bytes) -> Iterator[tuple[bytes, str]]:
     source = path
-    for _ in range(_EXTENDS_MAX):
+    for _ in range(_EXTENDS_DEPTH_MAX):
         content = view.read(source)
         if content is None:
             raise InvalidConfiguration(
@@ -127,19 +127,19 @@ def _relevant_part(document: Mapping[str, object], text: str) -> tuple[str, obje
         relevant["tool"] = {"ruff": tool["ruff"]}
     if python := {key: project[key] for key in _PYTHON_KEYS if key in project}:
         relevant["project"] = python
-    return "".join(f"{key} = {_toml(value)}\n" for key, value in relevant.items()), tool.get("ruff")
+    return "".join(f"{key} = {_toml_value(value)}\n" for key, value in relevant.items()), tool.get("ruff")
 
 
-def _decides(text: str, path: bytes) -> bool:
+def _ends_search(text: str, path: bytes) -> bool:
     """Return whether a file at the root contains settings for ruff, so that ruff does not search above the tree."""
     return not _is_pyproject(path) or not text.startswith("project = ")
 
 
 def _is_pyproject(path: bytes) -> bool:
-    return path.rpartition(b"/")[2] == _PYPROJECT
+    return path.rpartition(b"/")[2] == _PYPROJECT_NAME
 
 
-def _toml(value: object) -> str:
+def _toml_value(value: object) -> str:
     """Return a value as TOML text. The value must be of a type that a TOML parser returns."""
     match value:
         case bool():
@@ -147,9 +147,9 @@ def _toml(value: object) -> str:
         case str():
             return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
         case list():
-            return f"[{', '.join(map(_toml, value))}]"
+            return f"[{', '.join(map(_toml_value, value))}]"
         case dict():
-            return f"{{{', '.join(f'{_toml(key)} = {_toml(member)}' for key, member in value.items())}}}"
+            return f"{{{', '.join(f'{_toml_value(key)} = {_toml_value(member)}' for key, member in value.items())}}}"
         case _:
             # Python formats numbers, dates and times as TOML does.
             return str(value)

@@ -13,22 +13,22 @@ from pathlib import Path
 
 from codebatch.model.record import Severity
 from codebatch_workers.api.protocols import MemoryDirectory
-from codebatch_workers.lint.python.ruff import UNREADABLE, WITHOUT_SOURCES, Ruff, RuffFinding
-from codebatch_workers.lint.python.ruff_files import CONTEXT, decode_ruff_files
-from codebatch_workers.lint.ruff_rules import SEVERITIES
+from codebatch_workers.lint.python.ruff import UNREADABLE_CODE, WITHOUT_SOURCES_ARGUMENTS, RuffFinding, RuffRunner
+from codebatch_workers.lint.python.ruff_files import RUFF_FILES_CONTEXT, decode_ruff_files
+from codebatch_workers.lint.ruff_rules import SEVERITY_BY_CODE
 from codebatch_workers.syntax.source import SourceFile
 
 # Rules that depend on other files. isort (I) and TC depend on the modules of the project, and INP on which directories
 # are packages. A005 and N999 are not listed, because they depend only on the path.
-LOOKS_AT_OTHERS = ("I", "INP", "TC001", "TC002", "TC003")
-DEFAULT_VERSION = "3.11"
+CODES_READING_OTHER_FILES = ("I", "INP", "TC001", "TC002", "TC003")
+DEFAULT_PYTHON_VERSION = "3.11"
 """The version of Python that ruff assumes if the project configures none.
 
 The version is written to a file above the tree. ruff reads this file last.
 """
 
 # Severities by prefix of the code, for rules that the pinned list does not contain. The longest prefix wins.
-_SEVERITIES: Mapping[str, Severity] = {
+_SEVERITY_BY_PREFIX: Mapping[str, Severity] = {
     "": "info",
     "F": "warning",
     "B": "warning",
@@ -45,31 +45,45 @@ _SEVERITIES: Mapping[str, Severity] = {
 }
 
 
-class ProjectRuff(Ruff):
+class ProjectRuffRunner(RuffRunner):
     """A runner of ruff with the configuration files of a project."""
 
     def __init__(self, scratch: Path, memory: MemoryDirectory | None = None, *, respects_noqa: bool = True) -> None:
         super().__init__(["F"], scratch, memory, respects_noqa=respects_noqa)
 
-    def arguments(self) -> list[str]:
+    def command_arguments(self) -> list[str]:
         """Return the arguments that every call has before `--` and the file names."""
         return [
-            *("check", *WITHOUT_SOURCES, "--no-cache", "--no-respect-gitignore", "--force-exclude", "--quiet"),
+            *(
+                "check",
+                *WITHOUT_SOURCES_ARGUMENTS,
+                "--no-cache",
+                "--no-respect-gitignore",
+                "--force-exclude",
+                "--quiet",
+            ),
             *("--no-fix", "--no-fix-only"),
-            *("--output-format", "json", "--extend-select", UNREADABLE, "--ignore", ",".join(LOOKS_AT_OTHERS)),
+            *(
+                "--output-format",
+                "json",
+                "--extend-select",
+                UNREADABLE_CODE,
+                "--ignore",
+                ",".join(CODES_READING_OTHER_FILES),
+            ),
         ]
 
-    def companion_files(self, file: SourceFile) -> tuple[tuple[bytes, str], ...]:
+    def companion_texts(self, file: SourceFile) -> tuple[tuple[bytes, str], ...]:
         """Return the configuration files of ruff that apply to a file."""
-        return decode_ruff_files(file.contexts.get(CONTEXT, b""))
+        return decode_ruff_files(file.contexts.get(RUFF_FILES_CONTEXT, b""))
 
-    def _run(self, scratch: Path, files: Sequence[SourceFile]) -> Iterable[list[RuffFinding]]:
-        (scratch / "pyproject.toml").write_text(f'[project]\nrequires-python = ">={DEFAULT_VERSION}"\n')
-        return super()._run(scratch, files)
+    def _run_ruff(self, scratch: Path, files: Sequence[SourceFile]) -> Iterable[list[RuffFinding]]:
+        (scratch / "pyproject.toml").write_text(f'[project]\nrequires-python = ">={DEFAULT_PYTHON_VERSION}"\n')
+        return super()._run_ruff(scratch, files)
 
 
 def project_severity(code: str) -> Severity:
     """Return the severity of any rule of ruff, because a project can enable every rule."""
-    if code in SEVERITIES:
-        return SEVERITIES[code]
-    return _SEVERITIES[max((prefix for prefix in _SEVERITIES if code.startswith(prefix)), key=len)]
+    if code in SEVERITY_BY_CODE:
+        return SEVERITY_BY_CODE[code]
+    return _SEVERITY_BY_PREFIX[max((prefix for prefix in _SEVERITY_BY_PREFIX if code.startswith(prefix)), key=len)]

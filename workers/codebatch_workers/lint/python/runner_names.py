@@ -12,7 +12,7 @@ from typing import NamedTuple
 from codebatch_workers.syntax.source import SourceFile
 
 
-class _Runner(NamedTuple):
+class _ProgramWithNames(NamedTuple):
     """A program, the files that it runs, and the names that it defines in them.
 
     The program runs a file if the file's name matches `file_name` and its text matches `mark`.
@@ -27,45 +27,47 @@ _ANY_FILE = re.compile(rb".*", re.DOTALL)
 _ANY_TEXT = re.compile(rb"")
 
 
-def _names(text: bytes) -> frozenset[bytes]:
+def _split_names(text: bytes) -> frozenset[bytes]:
     return frozenset(text.split())
 
 
-_RUNNERS = (
+_PROGRAMS_WITH_NAMES = (
     # traitlets, which reads the configuration of Jupyter, JupyterHub, IPython and nbgrader.
-    _Runner(
+    _ProgramWithNames(
         re.compile(rb".*config.*\.py"),
         re.compile(rb"^[ \t#]*c\.[A-Z]\w*\.\w|\bget_config\(\)", re.MULTILINE),
-        _names(b"c get_config load_subconfig"),
+        _split_names(b"c get_config load_subconfig"),
     ),
-    _Runner(
+    _ProgramWithNames(
         re.compile(rb"(?:ipython|jupyter|nbgrader)\w*_config\w*\.py"),
         _ANY_TEXT,
-        _names(b"c get_config load_subconfig"),
+        _split_names(b"c get_config load_subconfig"),
     ),
     # Sphinx.
-    _Runner(re.compile(rb"conf\.py"), re.compile(rb"^(?:extensions|project)\s*=", re.MULTILINE), _names(b"tags")),
+    _ProgramWithNames(
+        re.compile(rb"conf\.py"), re.compile(rb"^(?:extensions|project)\s*=", re.MULTILINE), _split_names(b"tags")
+    ),
     # gclient.
-    _Runner(re.compile(rb"DEPS|\.gclient"), _ANY_TEXT, _names(b"Str Var")),
+    _ProgramWithNames(re.compile(rb"DEPS|\.gclient"), _ANY_TEXT, _split_names(b"Str Var")),
     # GDB defines the module `gdb` in its scripts.
-    _Runner(re.compile(rb".*gdb.*\.py", re.IGNORECASE), re.compile(rb"\bgdb\.\w"), _names(b"gdb")),
+    _ProgramWithNames(re.compile(rb".*gdb.*\.py", re.IGNORECASE), re.compile(rb"\bgdb\.\w"), _split_names(b"gdb")),
     # Scripts of Snakemake workflows.
-    _Runner(
+    _ProgramWithNames(
         _ANY_FILE,
         re.compile(rb"\bsnakemake\.(?:config|input|log|output|params|resources|rule|source|threads|wildcards)\b"),
-        _names(b"snakemake"),
+        _split_names(b"snakemake"),
     ),
     # Notebooks of Databricks, and notebooks that Jupyter and Jupytext converted.
-    _Runner(
+    _ProgramWithNames(
         _ANY_FILE,
         re.compile(rb"\A# Databricks notebook source\b"),
-        _names(b"dbutils display displayHTML getArgument sc spark sql sqlContext table udf"),
+        _split_names(b"dbutils display displayHTML getArgument sc spark sql sqlContext table udf"),
     ),
-    _Runner(
+    _ProgramWithNames(
         _ANY_FILE,
         re.compile(rb"^# (?:In\[[\d ]*\]:|%%|\+[ \t{])|^#   jupytext:", re.MULTILINE),
         # The names are from "Input caching system" and "Output caching system" in the IPython documentation.
-        _names(b"display In Out __ ___ _i _ii _iii _ih _oh _dh"),
+        _split_names(b"display In Out __ ___ _i _ii _iii _ih _oh _dh"),
     ),
 )
 # SCons adds its own functions and builders, builders of tools, names in `Import("env")`, and definitions in
@@ -80,7 +82,9 @@ def is_runner_name(file: SourceFile, name: bytes) -> bool:
 
 def _provided_names(file: SourceFile) -> frozenset[bytes]:
     name, text = _file_name(file), file.utf8
-    provided = (runner.names for runner in _RUNNERS if runner.file_name.fullmatch(name) and runner.mark.search(text))
+    provided = (
+        runner.names for runner in _PROGRAMS_WITH_NAMES if runner.file_name.fullmatch(name) and runner.mark.search(text)
+    )
     return frozenset().union(*provided)
 
 

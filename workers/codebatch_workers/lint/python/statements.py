@@ -12,25 +12,25 @@ from collections.abc import Callable
 from tree_sitter import Node, Range, Tree
 
 from codebatch_workers.lint.python.injected_names import enclosing_nodes
-from codebatch_workers.syntax.language.languages import grammar
+from codebatch_workers.syntax.language.languages import load_grammar
 from codebatch_workers.syntax.source import SourceFile
 
-_LinesAround = Callable[[SourceFile, int, int], "tuple[int, int] | None"]
+_EnclosingLinesFinder = Callable[[SourceFile, int, int], "tuple[int, int] | None"]
 
-_LINES_MAX = 1_000
+_PARSED_LINES_MAX = 1_000
 """The maximum number of lines that are parsed separately.
 
 If a function or statement is longer, the whole file is parsed.
 """
-_ASKED_MAX = 100
+_PIECE_REQUESTS_MAX = 100
 """The maximum number of partial trees that are requested for one file. After that, the whole file is parsed."""
-_BEGINS = re.compile(rb"(?!(?:elif|else|except|finally)\b)[A-Za-z_@]")
+_STATEMENT_START = re.compile(rb"(?!(?:elif|else|except|finally)\b)[A-Za-z_@]")
 """A pattern for the first characters of a line that begins a statement, without the line's indentation.
 
 Lines within brackets or strings can match, too.
 """
-_FUNCTION = re.compile(rb"(?:async[ \t]+)?def\b")
-_BLANKS = re.compile(rb"[ \t\f]*")
+_FUNCTION_START = re.compile(rb"(?:async[ \t]+)?def\b")
+_BLANKS_PATTERN = re.compile(rb"[ \t\f]*")
 
 
 def node_in_function(file: SourceFile, start: int, end: int) -> Node | None:
@@ -39,7 +39,7 @@ def node_in_function(file: SourceFile, start: int, end: int) -> Node | None:
     The function is the innermost one around the first line, or an outer one. Up to this function, the node's ancestors
     are the same as in the tree of the file.
     """
-    node = _node(file, _function_lines, start, end)
+    node = _node_in_piece(file, _function_lines, start, end)
     # The parsed lines can include a comment after the function. A node in this comment is not in the function.
     return (
         node
@@ -53,26 +53,26 @@ def node_in_statement(file: SourceFile, start: int, end: int) -> Node | None:
 
     Return None if the tree of the whole file is needed.
     """
-    return _node(file, _statement_lines, start, end)
+    return _node_in_piece(file, _statement_lines, start, end)
 
 
-def _node(file: SourceFile, lines_around: _LinesAround, start: int, end: int) -> Node | None:
+def _node_in_piece(file: SourceFile, lines_around: _EnclosingLinesFinder, start: int, end: int) -> Node | None:
     if "tree" in vars(file) or b"\r" in file.utf8:
         return None
-    parts = file.derived(_Pieces)
+    parts = file.derived(_ParsedPieces)
     parts.requests += 1
-    if parts.requests > _ASKED_MAX:
+    if parts.requests > _PIECE_REQUESTS_MAX:
         return None
     span = lines_around(file, file.line(start), file.line(max(start, end - 1)))
     if span is None:
         return None
     if span not in parts.trees:
-        parts.trees[span] = _parse(file, *span)
+        parts.trees[span] = _parse_lines(file, *span)
     tree = parts.trees[span]
     return None if tree.root_node.has_error else tree.root_node.descendant_for_byte_range(start, end)
 
 
-class _Pieces:
+class _ParsedPieces:
     """The partial trees of a file by their first and last line, and the number of times that one was requested."""
 
     def __init__(self, _file: SourceFile) -> None:
@@ -87,14 +87,14 @@ def _function_lines(file: SourceFile, first: int, last: int) -> tuple[int, int] 
     """
     utf8, starts = file.utf8, file.line_starts
     depth: int | None = None
-    for line in range(first, max(first - _LINES_MAX, 0), -1):
-        begin = _BLANKS.match(utf8, starts[line - 1])
+    for line in range(first, max(first - _PARSED_LINES_MAX, 0), -1):
+        begin = _BLANKS_PATTERN.match(utf8, starts[line - 1])
         assert begin is not None
         if utf8[begin.end() : begin.end() + 1] in (b"", b"\n", b"#"):
             continue
         width = begin.end() - begin.start()
         is_outside = depth is None or width < depth
-        if is_outside and _FUNCTION.match(utf8, begin.end()):
+        if is_outside and _FUNCTION_START.match(utf8, begin.end()):
             return _with_continuation(file, line, last, width)
         depth = width if depth is None else min(depth, width)
     return None
@@ -105,8 +105,8 @@ def _statement_lines(file: SourceFile, first: int, last: int) -> tuple[int, int]
 
     Return None if the statement cannot be found with certainty.
     """
-    first_min = max(first - _LINES_MAX, 1)
-    while first > first_min and not _BEGINS.match(file.utf8, file.line_starts[first - 1]):
+    first_min = max(first - _PARSED_LINES_MAX, 1)
+    while first > first_min and not _STATEMENT_START.match(file.utf8, file.line_starts[first - 1]):
         first -= 1
     return _with_continuation(file, first, last, 0)
 
@@ -117,23 +117,23 @@ def _with_continuation(file: SourceFile, first: int, last: int, width: int) -> t
     Return None if the range is too long, or may begin within a string.
     """
     utf8, starts = file.utf8, file.line_starts
-    while last < len(starts) and last - first <= _LINES_MAX and not _begins(utf8, starts[last], width):
+    while last < len(starts) and last - first <= _PARSED_LINES_MAX and not _begins_statement(utf8, starts[last], width):
         last += 1
     begin = starts[first - 1]
     is_in_text = any(utf8.count(quotes, 0, begin) % 2 for quotes in (b'"""', b"'''"))
-    is_long = last - first >= min(_LINES_MAX, len(starts) // 2)
+    is_long = last - first >= min(_PARSED_LINES_MAX, len(starts) // 2)
     return None if is_long or is_in_text or utf8.endswith(b"\\\n", 0, begin) else (first, last)
 
 
-def _begins(utf8: bytes, start: int, width: int) -> bool:
-    blanks = _BLANKS.match(utf8, start, start + width)
-    return blanks is not None and _BEGINS.match(utf8, blanks.end()) is not None
+def _begins_statement(utf8: bytes, start: int, width: int) -> bool:
+    blanks = _BLANKS_PATTERN.match(utf8, start, start + width)
+    return blanks is not None and _STATEMENT_START.match(utf8, blanks.end()) is not None
 
 
-def _parse(file: SourceFile, first: int, last: int) -> Tree:
+def _parse_lines(file: SourceFile, first: int, last: int) -> Tree:
     starts = file.line_starts
     end = starts[last] if last < len(starts) else len(file.utf8)
-    parser = grammar(file.language).parser
+    parser = load_grammar(file.language).parser
     parser.included_ranges = [Range((first - 1, 0), (last, 0), starts[first - 1], end)]
     try:
         return parser.parse(file.utf8)

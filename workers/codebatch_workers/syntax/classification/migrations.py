@@ -11,7 +11,7 @@ import re
 from typing import NamedTuple
 
 
-class _Framework(NamedTuple):
+class _MigrationFramework(NamedTuple):
     """A framework for migrations.
 
     Its migrations contain `needle`, match all of `statements`, and have a path that matches `path`.
@@ -22,69 +22,75 @@ class _Framework(NamedTuple):
     path: re.Pattern[bytes] | None = None
 
 
-_DIRECTORY = re.compile(rb"(?:^|/)migrations?/", re.IGNORECASE)
+_MIGRATIONS_DIRECTORY = re.compile(rb"(?:^|/)migrations?/", re.IGNORECASE)
 # The path of a migration in SQL contains a number or date. In Flyway, golang-migrate, goose, dbmate and sqlx, file
 # names begin with a number. In Prisma and Diesel, names of directories do. In other tools, file names begin with a
 # date, with or without a time.
-_SQL_PATH = re.compile(
+_SQL_MIGRATION_PATH = re.compile(
     rb"(?:^|/)(?:migrations?|updates?|upgrades?)/(?:[^/]+/)*(?:[VU]?\d[^/]*|\d[^/]*/[^/]+)\.sql$|"
     rb"(?:^|/)(?:19|20)\d{6}(?:\d{2}|\d{4}|\d{6})?(?:[-_.][^/]*)?\.sql$",
     re.IGNORECASE,
 )
 
 
-def _statement(pattern: bytes) -> re.Pattern[bytes]:
+def _statement_pattern(pattern: bytes) -> re.Pattern[bytes]:
     return re.compile(pattern, re.MULTILINE)
 
 
-_JAVA = _Framework(b"JavaMigration", (_statement(rb"(?:\bextends|\bimplements|:)\s*(?:Base)?JavaMigration\b"),))
-_SCRIPT = _Framework(
+_JAVA_FRAMEWORK = _MigrationFramework(
+    b"JavaMigration", (_statement_pattern(rb"(?:\bextends|\bimplements|:)\s*(?:Base)?JavaMigration\b"),)
+)
+_JAVASCRIPT_FRAMEWORK = _MigrationFramework(
     b"up",
     (
-        _statement(rb"\bup\b\s*[:=(]"),
-        _statement(rb"\b(?:knex|pgm|[qQ]ueryInterface|[qQ]ueryRunner|MigrationInterface)\b"),
+        _statement_pattern(rb"\bup\b\s*[:=(]"),
+        _statement_pattern(rb"\b(?:knex|pgm|[qQ]ueryInterface|[qQ]ueryRunner|MigrationInterface)\b"),
     ),
-    _DIRECTORY,
+    _MIGRATIONS_DIRECTORY,
 )
-_FRAMEWORKS = {
+_FRAMEWORKS_BY_LANGUAGE = {
     "csharp": (
         # Entity Framework, FluentMigrator.
-        _Framework(
+        _MigrationFramework(
             b"Migration",
             (
-                _statement(rb"\bclass\s+\w+\s*:\s*(?:\w+\.)*\w*Migration\s*[,{\r\n]"),
-                _statement(rb"\boverride\s+void\s+Up\s*\("),
+                _statement_pattern(rb"\bclass\s+\w+\s*:\s*(?:\w+\.)*\w*Migration\s*[,{\r\n]"),
+                _statement_pattern(rb"\boverride\s+void\s+Up\s*\("),
             ),
         ),
     ),
-    "go": (_Framework(b"goose.AddMigration", ()),),
-    "java": (_JAVA,),
-    "javascript": (_SCRIPT,),
-    "kotlin": (_JAVA,),
+    "go": (_MigrationFramework(b"goose.AddMigration", ()),),
+    "java": (_JAVA_FRAMEWORK,),
+    "javascript": (_JAVASCRIPT_FRAMEWORK,),
+    "kotlin": (_JAVA_FRAMEWORK,),
     "php": (
         # Laravel, Doctrine, Phinx, Yii.
-        _Framework(
+        _MigrationFramework(
             b"Migration",
             (
-                _statement(rb"\bextends\s+\\?(?:\w+\\)*\w*Migration\b"),
-                _statement(rb"\bfunction\s+(?:up|change|safeUp)\s*\("),
+                _statement_pattern(rb"\bextends\s+\\?(?:\w+\\)*\w*Migration\b"),
+                _statement_pattern(rb"\bfunction\s+(?:up|change|safeUp)\s*\("),
             ),
         ),
     ),
     "python": (
         # Django, South.
-        _Framework(b"Migration(", (_statement(rb"^class Migration\((?:\w+\.)*\w*Migration\b"),)),
+        _MigrationFramework(b"Migration(", (_statement_pattern(rb"^class Migration\((?:\w+\.)*\w*Migration\b"),)),
         # Alembic.
-        _Framework(b"down_revision", (_statement(rb"^revision\b[^\n=]*="), _statement(rb"^down_revision\b[^\n=]*="))),
+        _MigrationFramework(
+            b"down_revision",
+            (_statement_pattern(rb"^revision\b[^\n=]*="), _statement_pattern(rb"^down_revision\b[^\n=]*=")),
+        ),
     ),
     "ruby": (
-        _Framework(
-            b"ActiveRecord::Migration", (_statement(rb"^[ \t]*class [\w:]+ < (?:::)?ActiveRecord::Migration\b"),)
+        _MigrationFramework(
+            b"ActiveRecord::Migration",
+            (_statement_pattern(rb"^[ \t]*class [\w:]+ < (?:::)?ActiveRecord::Migration\b"),),
         ),
-        _Framework(b"Sequel.migration", (_statement(rb"^Sequel\.migration\b"),)),
+        _MigrationFramework(b"Sequel.migration", (_statement_pattern(rb"^Sequel\.migration\b"),)),
     ),
-    "sql": (_Framework(b"", (), _SQL_PATH),),
-    "typescript": (_SCRIPT,),
+    "sql": (_MigrationFramework(b"", (), _SQL_MIGRATION_PATH),),
+    "typescript": (_JAVASCRIPT_FRAMEWORK,),
 }
 
 
@@ -94,5 +100,5 @@ def is_migration(path: bytes, utf8: bytes, language: str) -> bool:
         framework.needle in utf8
         and (framework.path is None or framework.path.search(path) is not None)
         and all(statement.search(utf8) for statement in framework.statements)
-        for framework in _FRAMEWORKS.get(language, ())
+        for framework in _FRAMEWORKS_BY_LANGUAGE.get(language, ())
     )

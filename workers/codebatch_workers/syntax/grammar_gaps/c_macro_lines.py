@@ -10,16 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from codebatch_workers.syntax.grammar_gaps.stand_ins import blank
+from codebatch_workers.syntax.grammar_gaps.stand_ins import blanks_for
 
-_LINE = re.compile(rb"\n[ \t]*([A-Z_][A-Z0-9_]{2,})[ \t]*(?=\n)")
+_MACRO_ONLY_LINE = re.compile(rb"\n[ \t]*([A-Z_][A-Z0-9_]{2,})[ \t]*(?=\n)")
 # Text that can be between a macro and a declaration: blank lines, comments, and directives with their continuation
 # lines.
-_BETWEEN = re.compile(
+_TEXT_WITHOUT_CODE = re.compile(
     rb"(?:\s|#[^\n\\]*(?:\\\n[^\n\\]*|\\[^\n][^\n\\]*)*(?=\n|\Z)|//[^\n]*|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/){0,200}"
 )
 _MACRO_LINE = re.compile(rb"[A-Z_][A-Z0-9_]{2,}[ \t]*\n")
-_DECLARATION = re.compile(
+_DECLARATION_START = re.compile(
     rb"\Z|\}|(?:class|const|enum|extern|inline|namespace|static|struct|template|typedef|union|using)\b"
     rb"|(?:public|private|protected|signals)\b[^;{}()\n]*:"
     rb"|[A-Za-z_]\w*(?:[ \t]+|[ \t]*\*+[ \t]*)[A-Za-z_]\w*|[A-Z_]\w*\([^()\n]*\)\s*[A-Za-z_*]"
@@ -32,24 +32,24 @@ _BEFORE_CLASS_NAME = re.compile(
     rb"(?:class|struct|union)[ \t]+([A-Z_][A-Z0-9_]{2,}(?:[ \t]*\([^()\n]*\))?)"
     rb"(?=[ \t]+[A-Za-z_]\w*(?:::\w+)*(?:[ \t]*<[^<>;{}]*>)?\s*(?:final\b\s*)?(?:\{|:[^:]))"
 )
-_MODULE = re.compile(
+_MODULE_LINE = re.compile(
     rb"^(?:(?:export[ \t]+)?module(?:[ \t]+[\w.:]+|[ \t]*:[ \t]*private)?[ \t]*(?:\[\[[^;\n]*\]\][ \t]*)?;"
     rb"|(?:export[ \t]+)?import[ \t]*(?:[ \t][\w.:]+|:[\w.]+|<[^<>\n]*>|\"[^\"\n]*\")[ \t]*;)",
     re.MULTILINE,
 )
-_EXPORT = re.compile(rb"^[ \t]*(export)(?=[ \t\n]*(?!template\b)[\w\[{:])", re.MULTILINE)
+_EXPORT_KEYWORD = re.compile(rb"^[ \t]*(export)(?=[ \t\n]*(?!template\b)[\w\[{:])", re.MULTILINE)
 
 
 # A `#define` and its continuation lines. A line continues after a backslash, and within a comment.
-_DEFINE = re.compile(
+_DEFINE_DIRECTIVE = re.compile(
     rb"define[ \t]+\w[^\n\\/\"]*"
     rb"(?:(?:\\(?:\r\n|.)|/\*.{0,2000}?\*/|//[^\n\\]*|\"(?:[^\"\\\n]|\\.)*\"|[/\"])[^\n\\/\"]*)*",
     re.DOTALL,
 )
 _TEXT_OR_COMMENT = re.compile(rb"\"(?:[^\"\\\n]|\\.)*\"|//[^\n\\]*|(/\*.*?\*/)", re.DOTALL)
 # All characters, except for a backslash at the end of a line and white space.
-_BLANKED = re.compile(rb"[^\\\s]|\\(?!\r?\n)")
-_UNCONTINUED = re.compile(rb"[^\\\r](?=\r?\n)")
+_BLANKED_CHARACTER = re.compile(rb"[^\\\s]|\\(?!\r?\n)")
+_UNCONTINUED_LINE_END = re.compile(rb"[^\\\r](?=\r?\n)")
 
 
 def blank_inner_comments(utf8: bytes) -> bytes:
@@ -61,12 +61,12 @@ def blank_inner_comments(utf8: bytes) -> bytes:
     if b"/*" not in utf8:
         return utf8
     text = None
-    for match in _DEFINE.finditer(utf8):
+    for match in _DEFINE_DIRECTIVE.finditer(utf8):
         for part in _TEXT_OR_COMMENT.finditer(match[0]) if b"/*" in match[0] else ():
             if not part[1]:
                 stand_in = part[0].replace(b"/*", b"  ") if part[0].startswith(b'"') else part[0]
             elif match[0][part.end() :].strip(b" \t\r\n\\"):
-                stand_in = _BLANKED.sub(b" ", _UNCONTINUED.sub(b"\\\\", part[1]))
+                stand_in = _BLANKED_CHARACTER.sub(b" ", _UNCONTINUED_LINE_END.sub(b"\\\\", part[1]))
             else:
                 continue
             text = text or bytearray(utf8)
@@ -79,31 +79,31 @@ def blank_module_lines(utf8: bytes) -> bytes:
     """Replace declarations and imports of C++ modules by blanks. In a file that has any, also replace `export`."""
     if b"module" not in utf8 and b"import" not in utf8:
         return utf8
-    matches = list(_MODULE.finditer(utf8))
+    matches = list(_MODULE_LINE.finditer(utf8))
     if not matches:
         return utf8
-    spans = [match.span() for match in matches] + [match.span(1) for match in _EXPORT.finditer(utf8)]
-    return _blanked(utf8, spans)
+    spans = [match.span() for match in matches] + [match.span(1) for match in _EXPORT_KEYWORD.finditer(utf8)]
+    return _blank_spans(utf8, spans)
 
 
 def blank_class_macros(utf8: bytes) -> bytes:
     """Replace each macro between the keyword `class`, `struct` or `union` and the name of the type by blanks."""
-    return _blanked(utf8, [match.span(1) for match in _BEFORE_CLASS_NAME.finditer(utf8)])
+    return _blank_spans(utf8, [match.span(1) for match in _BEFORE_CLASS_NAME.finditer(utf8)])
 
 
-def _blanked(utf8: bytes, spans: Sequence[tuple[int, int]]) -> bytes:
+def _blank_spans(utf8: bytes, spans: Sequence[tuple[int, int]]) -> bytes:
     if not spans:
         return utf8
     text = bytearray(utf8)
     for start, end in spans:
-        text[start:end] = blank(utf8[start:end])
+        text[start:end] = blanks_for(utf8[start:end])
     return bytes(text)
 
 
 def blank_macro_lines(utf8: bytes) -> bytes:
     """Replace each macro on its own line before a declaration by blanks."""
     text = None
-    for match in _LINE.finditer(b"\n" + utf8):
+    for match in _MACRO_ONLY_LINE.finditer(b"\n" + utf8):
         start, end = match.start(1) - 1, match.end(1) - 1
         start_of_next = _declaration_start(utf8, end)
         if start_of_next < 0 or not _is_after_declaration(
@@ -121,11 +121,11 @@ def _declaration_start(utf8: bytes, end: int) -> int:
     Return -1 if there is no declaration.
     """
     for _ in range(_MACRO_LINES_MAX):
-        between = _BETWEEN.match(utf8, end)
+        between = _TEXT_WITHOUT_CODE.match(utf8, end)
         start = between.end() if between else end
         macro = _MACRO_LINE.match(utf8, start)
         if macro is None:
-            return start if _DECLARATION.match(utf8, start) else -1
+            return start if _DECLARATION_START.match(utf8, start) else -1
         end = macro.end()
     return -1
 

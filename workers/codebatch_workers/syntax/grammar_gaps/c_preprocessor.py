@@ -18,7 +18,7 @@ from itertools import accumulate
 
 import msgspec
 
-from codebatch_workers.syntax.grammar_gaps.stand_ins import blank
+from codebatch_workers.syntax.grammar_gaps.stand_ins import blanks_for
 
 # A comment after a directive can span several lines.
 _DIRECTIVE = re.compile(
@@ -28,29 +28,31 @@ _DIRECTIVE = re.compile(
 )
 # Comments, strings and directives. Parts of the pattern match runs of characters, which is faster than one character at
 # a time.
-_NO_CODE = re.compile(
+_COMMENT_OR_TEXT = re.compile(
     rb"/\*[^*]*(?:\*(?!/)[^*]*)*(?:\*/)?|//[^\n]*|\"[^\"\\\n]*(?:\\.[^\"\\\n]*)*\"|'[^'\\\n]*(?:\\.[^'\\\n]*)*'"
     rb"|\n[ \t]*#[^\n\\]*(?:\\.[^\n\\]*)*",
     re.DOTALL,
 )
-_BLANKED = re.compile(rb"(/\*.*?(?:\*/|\Z)|//[^\n]*)|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[^/\"']+|.", re.DOTALL)
+_BLANKED_TEXT = re.compile(
+    rb"(/\*.*?(?:\*/|\Z)|//[^\n]*)|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[^/\"']+|.", re.DOTALL
+)
 _COMMENT_BYTES_MIN = len(b"/**/")
 # The head of a statement: `if (…)`, `for (…)`, `while (…)`, also after `else`.
-_HEAD = re.compile(rb"\s*(?:\}?\s*else\s+)?(?:if|for|while)\b[^{}]*\Z")
+_STATEMENT_HEAD = re.compile(rb"\s*(?:\}?\s*else\s+)?(?:if|for|while)\b[^{}]*\Z")
 _HEAD_LINES_MAX = 4
 # The start of an arm that continues the statement in which the conditional is.
-_REST = re.compile(rb"(?:\s|/\*[^*]*(?:\*(?!/)[^*]*)*\*/|//[^\n]*\n)*(?:else\b|[,)?]|&&|\|\|)")
+_STATEMENT_REST = re.compile(rb"(?:\s|/\*[^*]*(?:\*(?!/)[^*]*)*\*/|//[^\n]*\n)*(?:else\b|[,)?]|&&|\|\|)")
 # The start of an include guard. A guard surrounds the whole header, so its arm is not checked.
-_GUARD = re.compile(rb"#[ \t]*ifndef[ \t]+(\w+)\s*#[ \t]*define[ \t]+\1\b")
-_BODY = re.compile(rb"\s*\{")
-_NEVER = re.compile(rb"\s*\(?\s*0\s*\)?\s*\Z")
-_LF = ord(b"\n")
+_INCLUDE_GUARD = re.compile(rb"#[ \t]*ifndef[ \t]+(\w+)\s*#[ \t]*define[ \t]+\1\b")
+_BODY_START = re.compile(rb"\s*\{")
+_FALSE_CONDITION = re.compile(rb"\s*\(?\s*0\s*\)?\s*\Z")
+_LINE_FEED = ord(b"\n")
 # The maximum number of bytes that are searched before and after a directive.
 _AROUND_BYTES_MAX = 1024
 _NO_BRACKETS = bytes(set(range(256)) - set(b"(){}"))
 
 
-class _Arm(msgspec.Struct):
+class _ConditionalArm(msgspec.Struct):
     """The brackets of one arm: the number of open brackets at its end, and the lowest such number within the arm.
 
     The lowest number is negative if the arm closes a bracket that it did not open.
@@ -72,12 +74,12 @@ class _Arm(msgspec.Struct):
         return not self.depth and not self.least
 
 
-class _Conditional(msgspec.Struct):
+class _OpenConditional(msgspec.Struct):
     """A conditional before its `#endif` was reached: its directives, as matches of _DIRECTIVE, and its arms."""
 
     directives: list[re.Match[bytes]]
     is_guard: bool
-    arms: list[_Arm] = msgspec.field(default_factory=lambda: [_Arm()])
+    arms: list[_ConditionalArm] = msgspec.field(default_factory=lambda: [_ConditionalArm()])
 
 
 def with_first_arms(utf8: bytes, language: str) -> bytes:
@@ -85,38 +87,40 @@ def with_first_arms(utf8: bytes, language: str) -> bytes:
     if b"#" not in utf8:
         return utf8
     text = None
-    for start, end in _spans(utf8, language):
+    for start, end in _spans_to_blank(utf8, language):
         text = text or bytearray(utf8)
-        text[start:end] = _BLANKED.sub(_blank, utf8[start:end])
+        text[start:end] = _BLANKED_TEXT.sub(_blank_match, utf8[start:end])
     return utf8 if text is None else bytes(text)
 
 
-def _blank(match: re.Match[bytes]) -> bytes:
+def _blank_match(match: re.Match[bytes]) -> bytes:
     """Return blanks for a match. Comments stay, because they are comments in every arm."""
     comment = match[1]
     if comment and (comment.startswith(b"//") or (comment.endswith(b"*/") and len(comment) >= _COMMENT_BYTES_MIN)):
         return comment
-    return blank(match[0])
+    return blanks_for(match[0])
 
 
-def _spans(utf8: bytes, language: str) -> Iterator[tuple[int, int]]:
+def _spans_to_blank(utf8: bytes, language: str) -> Iterator[tuple[int, int]]:
     """Yield the ranges that blanks replace. One range can contain another."""
-    stack: list[_Conditional] = []
+    stack: list[_OpenConditional] = []
     before = 0
     for match in _DIRECTIVE.finditer(utf8):
         start = match.start()
-        if start and utf8[start - 1] != _LF and utf8[utf8.rfind(b"\n", 0, start) + 1 : start].strip():
+        if start and utf8[start - 1] != _LINE_FEED and utf8[utf8.rfind(b"\n", 0, start) + 1 : start].strip():
             continue
         if stack and not stack[-1].is_guard:
             _count_brackets(stack[-1].arms[-1], utf8[before:start])
         before, word = match.end(), match[1]
         if word.startswith(b"if"):
-            stack.append(_Conditional([match], is_guard=word == b"ifndef" and _GUARD.match(utf8, start) is not None))
+            stack.append(
+                _OpenConditional([match], is_guard=word == b"ifndef" and _INCLUDE_GUARD.match(utf8, start) is not None)
+            )
         elif stack:
             top = stack[-1]
             top.directives.append(match)
             if word != b"endif":
-                top.arms.append(_Arm())
+                top.arms.append(_ConditionalArm())
                 continue
             stack.pop()
             if not top.is_guard and _cuts_code(utf8, top):
@@ -126,19 +130,21 @@ def _spans(utf8: bytes, language: str) -> Iterator[tuple[int, int]]:
                 yield from _discarded_spans(top, chosen)
 
 
-def _count_brackets(arm: _Arm, code: bytes) -> None:
+def _count_brackets(arm: _ConditionalArm, code: bytes) -> None:
     """Count the brackets in a piece of code, and add them to the arm that contains the code."""
     opened, closed = code.find(b"{"), code.find(b"}")
     if closed < opened or code.count(b"{") != code.count(b"}") or not _is_balanced(code):
-        steps = [1 if bracket in b"({" else -1 for bracket in _NO_CODE.sub(b"", code).translate(None, _NO_BRACKETS)]
+        steps = [
+            1 if bracket in b"({" else -1 for bracket in _COMMENT_OR_TEXT.sub(b"", code).translate(None, _NO_BRACKETS)
+        ]
         arm.add(sum(steps), min(accumulate(steps, initial=0)))
 
 
-def _cuts_code(utf8: bytes, conditional: _Conditional) -> bool:
+def _cuts_code(utf8: bytes, conditional: _OpenConditional) -> bool:
     """Return whether a conditional splits a construct: one of its arms begins or ends within the construct."""
     is_cut = not all(arm.is_balanced for arm in conditional.arms)
     is_cut = is_cut or any(
-        _REST.match(utf8, directive.end(), directive.end() + _AROUND_BYTES_MAX)
+        _STATEMENT_REST.match(utf8, directive.end(), directive.end() + _AROUND_BYTES_MAX)
         for directive in conditional.directives[:-1]
     )
     return (is_cut or _is_inside(utf8, conditional) or _is_head(utf8, conditional)) and not any(
@@ -146,7 +152,7 @@ def _cuts_code(utf8: bytes, conditional: _Conditional) -> bool:
     )
 
 
-def _is_inside(utf8: bytes, conditional: _Conditional) -> bool:
+def _is_inside(utf8: bytes, conditional: _OpenConditional) -> bool:
     """Return whether a conditional is between parentheses, or at a place where a value is expected."""
     start = conditional.directives[0].start()
     floor = max(0, start - _AROUND_BYTES_MAX)
@@ -156,22 +162,24 @@ def _is_inside(utf8: bytes, conditional: _Conditional) -> bool:
     code = code[max(code.rfind(b";"), code.rfind(b"{"), code.rfind(b"}")) + 1 :]
     if code.count(b"(") <= code.count(b")") and not code.endswith((b"=", b"[", b"/")):
         return False
-    code = _NO_CODE.sub(b"", code).rstrip()
+    code = _COMMENT_OR_TEXT.sub(b"", code).rstrip()
     return code.count(b"(") > code.count(b")") or code.endswith((b"=", b"["))
 
 
-def _is_head(utf8: bytes, conditional: _Conditional) -> bool:
+def _is_head(utf8: bytes, conditional: _OpenConditional) -> bool:
     """Return whether the last arm of a conditional ends within a statement."""
     *_, last, end = conditional.directives
     code = utf8[max(last.end(), end.start() - _AROUND_BYTES_MAX) : end.start()]
     if not code.rstrip().endswith((b")", b"else", b"/")):
         return False
-    code = _NO_CODE.sub(b"", code).rstrip()
+    code = _COMMENT_OR_TEXT.sub(b"", code).rstrip()
     if not code.endswith(b")"):
         return code.endswith(b"else")
     lines = code.split(b"\n")[-_HEAD_LINES_MAX:]
     tails = [b"\n".join(lines[first:]) for first in range(len(lines))]
-    return bool(_BODY.match(utf8, end.end())) or any(_is_balanced(tail) and _HEAD.match(tail) for tail in tails)
+    return bool(_BODY_START.match(utf8, end.end())) or any(
+        _is_balanced(tail) and _STATEMENT_HEAD.match(tail) for tail in tails
+    )
 
 
 def _is_balanced(code: bytes) -> bool:
@@ -183,18 +191,18 @@ def _is_in_comment(utf8: bytes, offset: int) -> bool:
     return utf8.rfind(b"/*", floor, offset) > utf8.rfind(b"*/", floor, offset)
 
 
-def _chosen_arm(conditional: _Conditional, language: str) -> int:
+def _chosen_arm(conditional: _OpenConditional, language: str) -> int:
     """Return the index of the first arm that a compiler could use. If there is none, return -1."""
     for index, directive in enumerate(conditional.directives[:-1]):
         word, condition = directive.groups()
-        is_never = word == b"if" and _NEVER.match(condition)
+        is_never = word == b"if" and _FALSE_CONDITION.match(condition)
         is_of_cpp = language == "c" and b"__cplusplus" in condition and word != b"ifndef"
         if not is_never and not is_of_cpp:
             return index
     return -1
 
 
-def _discarded_spans(conditional: _Conditional, chosen: int) -> Iterator[tuple[int, int]]:
+def _discarded_spans(conditional: _OpenConditional, chosen: int) -> Iterator[tuple[int, int]]:
     """Yield the ranges of all directives, and of all arms except for the chosen one.
 
     `chosen` is the index of this arm, or -1 for none.

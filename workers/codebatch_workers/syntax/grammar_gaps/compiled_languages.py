@@ -6,23 +6,23 @@ import re
 from collections.abc import Iterator, Mapping
 
 from codebatch_workers.syntax.grammar_gaps.stand_ins import (
-    Gap,
+    GapFinder,
     Replacement,
-    blank,
-    gap,
-    gaps,
+    blanks_for,
     iter_closed,
-    padded,
-    plain_name,
+    make_gap,
+    make_gaps,
+    name_for,
+    padded_text,
 )
 
 # -- Rust -------------------------------------------------------------------------------------------------------------
 
-_TOKENS = rb"#\[|[()\[\]{}]|//[^\n]*"
-_TOKENS_AND_TEXTS = re.compile(rb"%s|\"[^\"\\]*(?:\\.[^\"\\]*)*(?:\"|(?P<open>\\?\Z))" % _TOKENS, re.DOTALL)
-_TOKENS_WITHOUT_TEXTS = re.compile(_TOKENS)
-_CLOSED_BY = {b"(": b")", b"[": b"]", b"{": b"}", b"#[": b"]"}
-_PATH = re.compile(rb"#\[\s*[\w:]+\s*[(\[{=\]]")
+_BRACKET_TOKENS = rb"#\[|[()\[\]{}]|//[^\n]*"
+_TOKENS_AND_TEXTS = re.compile(rb"%s|\"[^\"\\]*(?:\\.[^\"\\]*)*(?:\"|(?P<open>\\?\Z))" % _BRACKET_TOKENS, re.DOTALL)
+_TOKENS_WITHOUT_TEXTS = re.compile(_BRACKET_TOKENS)
+_CLOSING_BRACKETS = {b"(": b")", b"[": b"]", b"{": b"}", b"#[": b"]"}
+_ATTRIBUTE_PATH = re.compile(rb"#\[\s*[\w:]+\s*[(\[{=\]]")
 # The end of the code before an attribute that belongs to an expression, to a field in a value or pattern, or to a
 # parameter.
 _BEFORE_AN_OPERAND = re.compile(rb"(?:[(\[{,=|&+]|\breturn)\Z")
@@ -30,22 +30,22 @@ _LINES_BEFORE_MAX = 20
 _BLANKS_MAX = 200
 
 
-def _attributes(utf8: bytes) -> Iterator[Replacement]:
+def _attribute_replacements(utf8: bytes) -> Iterator[Replacement]:
     """Yield replacements for attributes of operands: blanks. The grammar supports attributes only in some lists."""
     opened: list[tuple[bytes, int]] = []
     starts: dict[int, int] = {}
     for match in iter_closed(_TOKENS_AND_TEXTS, _TOKENS_WITHOUT_TEXTS, utf8):
         token = match[0]
-        if token in _CLOSED_BY:
+        if token in _CLOSING_BRACKETS:
             opened.append((token, match.start()))
         elif len(token) == 1 and opened:
             opening, start = opened.pop()
-            if _CLOSED_BY[opening] != token:
+            if _CLOSING_BRACKETS[opening] != token:
                 opened.clear()
-            elif opening == b"#[" and _PATH.match(utf8, start):
+            elif opening == b"#[" and _ATTRIBUTE_PATH.match(utf8, start):
                 starts[match.end()] = start
                 if _BEFORE_AN_OPERAND.search(_code_before(utf8, start, starts)):
-                    yield Replacement(start, blank(utf8[start : match.end()]))
+                    yield Replacement(start, blanks_for(utf8[start : match.end()]))
 
 
 def _code_before(utf8: bytes, end: int, attributes: Mapping[int, int]) -> bytes:
@@ -73,7 +73,7 @@ _TRAIT_ALIAS = re.compile(
 )
 
 
-def _trait_aliases(utf8: bytes) -> Iterator[Replacement]:
+def _trait_alias_replacements(utf8: bytes) -> Iterator[Replacement]:
     """Yield replacements that turn `trait A = B;` into a trait with the base `B` and an empty body."""
     for match in _TRAIT_ALIAS.finditer(utf8):
         yield Replacement(match.start(1), b":")
@@ -82,22 +82,22 @@ def _trait_aliases(utf8: bytes) -> Iterator[Replacement]:
 
 _NUMBER_TYPES = rb"[iu](?:8|16|32|64|128|size)|f(?:16|32|64|128)"
 
-RUST_GAPS: tuple[Gap, ...] = (
+RUST_GAPS: tuple[GapFinder, ...] = (
     # `unsafe mod a`, which is valid as the input of a macro.
-    gap(rb"\b(unsafe)(?=\s+mod\b)", needs=(b"unsafe",)),
+    make_gap(rb"\b(unsafe)(?=\s+mod\b)", needs=(b"unsafe",)),
     # In the edition of 2015, `try` is a name. Names of primitive types can also name other things.
-    *gaps(
-        plain_name,
+    *make_gaps(
+        name_for,
         rb"\b(try)(?=\s*!\s*[(\[{])",
         rb"\bmacro_rules!\s*(try)\b",
         rb"(?<!#)\b(try|async|await|dyn)(?=\s*(?:[,;=)|:]|\(\s*\)\s*(?:[;.)]|->)))",
         rb"\b(bool|char|str|%s)(?=\s*(?:@|![ \t]*[(\[{]))" % _NUMBER_TYPES,
         rb"\b(auto|default|gen|safe|union)(?=\s*[:;,)=(.|])",
     ),
-    gap(rb"\bmacro_rules(\s+!)", lambda text: b"!" + blank(text[1:])),
-    _attributes,
-    *gaps(
-        blank,
+    make_gap(rb"\bmacro_rules(\s+!)", lambda text: b"!" + blanks_for(text[1:])),
+    _attribute_replacements,
+    *make_gaps(
+        blanks_for,
         # `A<B::<C>>` as a type, `f::<-1>`, `|a, b,|`, `S { a, .. } = b`, `S<>`.
         rb"<[\w:]*\w(::)(?=<)",
         rb"\w(::<[^<>;{}()]*>)(?=\s*\{)",
@@ -129,16 +129,16 @@ RUST_GAPS: tuple[Gap, ...] = (
         rb"\b(unsafe)(?=\s+static\b)",
         rb"\A(?:#![^\n]*\n)?\s*(---+[^\n]*\n(?:[^\n]*\n)*?---+)[ \t]*$",
     ),
-    _trait_aliases,
+    _trait_alias_replacements,
     # `Fn(&_)`, `where [A; N]: {`.
-    gap(rb"[(,]\s*&?(_)(?=\s*[,)])", lambda _: b"T"),
-    gap(rb"[\])](:\s)(?=\s*\{)", lambda _: b":T"),
+    make_gap(rb"[(,]\s*&?(_)(?=\s*[,)])", lambda _: b"T"),
+    make_gap(rb"[\])](:\s)(?=\s*\{)", lambda _: b":T"),
     # Tuple fields by number: `S { 0: a }`.
-    gap(rb"[{,]\s*(\d+)(?=\s*:(?!:))", lambda number: b"f" * len(number)),
-    gap(rb"\b(become|do\s+yeet)\b", lambda text: b"return".ljust(len(text))),
-    gap(rb"\d(f16|f128)\b", lambda suffix: b"f64".ljust(len(suffix))),
+    make_gap(rb"[{,]\s*(\d+)(?=\s*:(?!:))", lambda number: b"f" * len(number)),
+    make_gap(rb"\b(become|do\s+yeet)\b", lambda text: b"return".ljust(len(text))),
+    make_gap(rb"\d(f16|f128)\b", lambda suffix: b"f64".ljust(len(suffix))),
     # The type `()` at the start of a bound.
-    gap(rb"(?:\bwhere|,)\s*\[?(\(\))(?=\s*[:;])", lambda _: b"__"),
+    make_gap(rb"(?:\bwhere|,)\s*\[?(\(\))(?=\s*[:;])", lambda _: b"__"),
 )
 
 # -- Java -------------------------------------------------------------------------------------------------------------
@@ -146,10 +146,10 @@ RUST_GAPS: tuple[Gap, ...] = (
 _JAVA_ANNOTATION = rb"@[\w.]+(?:\([^()]*\))?"
 _JAVA_PATTERN = rb"[\w.]+(?:\s*\([^;{}:]*?\)(?:\s*\w+)?|\s+\w+)"
 
-JAVA_GAPS: tuple[Gap, ...] = (
-    gap(rb"(%s)\s*\.\.\." % _JAVA_ANNOTATION),
-    *gaps(
-        blank,
+JAVA_GAPS: tuple[GapFinder, ...] = (
+    make_gap(rb"(%s)\s*\.\.\." % _JAVA_ANNOTATION),
+    *make_gaps(
+        blanks_for,
         # `case final T x`, `case @A T x`.
         rb"\bcase\s+((?:(?:final|%s)\s+)+)" % _JAVA_ANNOTATION,
         # `import module a.b;`
@@ -158,22 +158,22 @@ JAVA_GAPS: tuple[Gap, ...] = (
         rb"\bcase\s+%s\s*(,\s*%s[^;{}:]*?)(?=\s*(?:->|:|\bwhen\b))" % (_JAVA_PATTERN, _JAVA_PATTERN),
     ),
     # `o instanceof Q.R(T t)`, `case Q.R(Q.R(T t))`: record patterns with qualified names.
-    gap(rb"\b((?:\w+\.)+)(?=[A-Z_]\w*\s*\()", preceded_by=rb"\b(?:instanceof|case)\b[^;{}]*"),
+    make_gap(rb"\b((?:\w+\.)+)(?=[A-Z_]\w*\s*\()", preceded_by=rb"\b(?:instanceof|case)\b[^;{}]*"),
     # After other statements, `this(…)` and `super(…)` are parsed as method calls.
-    gap(rb"\b(this|super)(?=\s*\()", plain_name),
-    gap(rb"\b0(_+)(?=[0-7])", lambda digits: b"0" * len(digits)),
+    make_gap(rb"\b(this|super)(?=\s*\()", name_for),
+    make_gap(rb"\b0(_+)(?=[0-7])", lambda digits: b"0" * len(digits)),
 )
 
 # -- Go ---------------------------------------------------------------------------------------------------------------
 
 # The argument of `new` can also be a value (Go 1.26).
-GO_GAPS: tuple[Gap, ...] = (gap(rb"\b(new)(?=\()", plain_name),)
+GO_GAPS: tuple[GapFinder, ...] = (make_gap(rb"\b(new)(?=\()", name_for),)
 
 # -- Swift ------------------------------------------------------------------------------------------------------------
 
-SWIFT_GAPS: tuple[Gap, ...] = (
-    *gaps(
-        blank,
+SWIFT_GAPS: tuple[GapFinder, ...] = (
+    *make_gaps(
+        blanks_for,
         # Lifetimes, and modifiers of parameters and methods whose names still begin with an underscore.
         rb"(@_?lifetime\((?:[^()\n]|\([^()\n]*\))*\))",
         rb"\b(__owned|__shared|__consuming)(?=\s)",
@@ -198,14 +198,14 @@ SWIFT_GAPS: tuple[Gap, ...] = (
             b"nonisolated(",
         ),
     ),
-    gap(rb"\b(_(?:runtime|pointerBitWidth)\(\w+\))", padded(b"os(A)"), needs=(b"_runtime(", b"BitWidth(")),
-    gap(rb"\bassociatedtype\s+\w+\s*:\s*[\w.]+\s*(,)(?=\s*\w)", lambda _: b"&", needs=(b"associatedtype",)),
+    make_gap(rb"\b(_(?:runtime|pointerBitWidth)\(\w+\))", padded_text(b"os(A)"), needs=(b"_runtime(", b"BitWidth(")),
+    make_gap(rb"\bassociatedtype\s+\w+\s*:\s*[\w.]+\s*(,)(?=\s*\w)", lambda _: b"&", needs=(b"associatedtype",)),
     # The two kinds of accessors of Swift 6: for reading, and for writing.
-    gap(rb"(?:^|[{}])[ \t]*(unsafeAddress|borrow)(?=\s*[{}]|\s+mutate\b)", padded(b"get")),
-    gap(rb"(?:^|[{}]|\bborrow)[ \t]*(unsafeMutableAddress|mutate)(?=\s*[{}])", padded(b"set")),
-    gap(rb"[)}\w]([ \t]+;)", lambda text: b";".ljust(len(text))),
+    make_gap(rb"(?:^|[{}])[ \t]*(unsafeAddress|borrow)(?=\s*[{}]|\s+mutate\b)", padded_text(b"get")),
+    make_gap(rb"(?:^|[{}]|\bborrow)[ \t]*(unsafeMutableAddress|mutate)(?=\s*[{}])", padded_text(b"set")),
+    make_gap(rb"[)}\w]([ \t]+;)", lambda text: b";".ljust(len(text))),
     # The empty tuple as a value: `.success(())`.
-    gap(rb"[(:,]\s*(\(\))(?=\s*[,)])", lambda _: b"00"),
-    gap(rb"(?:^|\b(?:return|in)\b|[=:{])[ \t]*(\(\))(?=[ \t]*(?:$|//|[};)]))", lambda _: b"00"),
-    gap(rb"^[ \t]*(#(?:error|warning)\([^\n]*\))"),
+    make_gap(rb"[(:,]\s*(\(\))(?=\s*[,)])", lambda _: b"00"),
+    make_gap(rb"(?:^|\b(?:return|in)\b|[=:{])[ \t]*(\(\))(?=[ \t]*(?:$|//|[};)]))", lambda _: b"00"),
+    make_gap(rb"^[ \t]*(#(?:error|warning)\([^\n]*\))"),
 )

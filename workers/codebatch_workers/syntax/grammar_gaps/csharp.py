@@ -5,42 +5,51 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, blank, gap, gaps, padded, plain_name
+from codebatch_workers.syntax.grammar_gaps.stand_ins import (
+    GapFinder,
+    blanks_for,
+    make_gap,
+    make_gaps,
+    name_for,
+    padded_text,
+)
 
-_EXTENSION = re.compile(rb"^[ \t]*extension\s*(?:<[^<>;{}]*>)?\s*\([^(){};]*\)(?:[^(){};]|new\(\))*\{", re.MULTILINE)
+_EXTENSION_BLOCK = re.compile(
+    rb"^[ \t]*extension\s*(?:<[^<>;{}]*>)?\s*\([^(){};]*\)(?:[^(){};]|new\(\))*\{", re.MULTILINE
+)
 # A brace, or a comment or string, in which braces do not count.
-_BRACE = re.compile(
+_BRACE_OR_TEXT = re.compile(
     rb'//[^\n]*|/\*.*?\*/|"""+.*?"""+|\$?@"(?:[^"]|"")*"|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'|[{}]', re.DOTALL
 )
-_ASSIGNS = rb"\s*(?:[-+*/|&^]|\?\?|<<|>>)?=[^=>]"
+_ASSIGNMENT = rb"\s*(?:[-+*/|&^]|\?\?|<<|>>)?=[^=>]"
 
 # The lines of a conditional that contains no other conditional.
-_LINES = rb"(?:(?![ \t]*#[ \t]*(?:if|elif|else|endif)\b)[^\n]*\n)*"
-_CONDITIONAL = (
+_LINES_WITHOUT_CONDITIONAL = rb"(?:(?![ \t]*#[ \t]*(?:if|elif|else|endif)\b)[^\n]*\n)*"
+_WHOLE_CONDITIONAL = (
     rb"^([ \t]*#[ \t]*if\b[^\n]*\n%s(?:[ \t]*#[ \t]*(?:elif|else)\b[^\n]*\n%s)*[ \t]*#[ \t]*endif\b[^\n]*)$"
-    % (_LINES, _LINES)
+    % (_LINES_WITHOUT_CONDITIONAL, _LINES_WITHOUT_CONDITIONAL)
 )
-_NEVER = re.compile(rb"[ \t]*#[ \t]*if[ \t]+(?:false|0)\b")
-_ARM = re.compile(rb"[^\n]*\n(%s)" % _LINES)
+_FALSE_CONDITION = re.compile(rb"[ \t]*#[ \t]*if[ \t]+(?:false|0)\b")
+_ARM_LINES = re.compile(rb"[^\n]*\n(%s)" % _LINES_WITHOUT_CONDITIONAL)
 
 
 def _first_arm(text: bytes) -> bytes:
-    arm = _ARM.match(text)
-    start, end = arm.span(1) if arm and not _NEVER.match(text) else (0, 0)
-    return blank(text[:start]) + text[start:end] + blank(text[end:])
+    arm = _ARM_LINES.match(text)
+    start, end = arm.span(1) if arm and not _FALSE_CONDITION.match(text) else (0, 0)
+    return blanks_for(text[:start]) + text[start:end] + blanks_for(text[end:])
 
 
-CSHARP_GAPS: tuple[Gap, ...] = (
-    *gaps(
-        plain_name,
+CSHARP_GAPS: tuple[GapFinder, ...] = (
+    *make_gaps(
+        name_for,
         rb"\b(async)(?=\s*(?:[,;)=?:.\]]|&&|\|\|))",
         rb"\[\s*(assembly|event|field|method|module|param|property|return|type|typevar)(?=\s*[,\].(])",
     ),
-    *gaps(
-        blank,
+    *make_gaps(
+        blanks_for,
         # `a?[i] = b`, `a?.b = c`.
-        rb"[\w)\]]\s*(\?)(?=\[[^\[\]]*\]%s)" % _ASSIGNS,
-        rb"[\w)\]]\s*(\?)(?=\.[\w.\[\]]+%s)" % _ASSIGNS,
+        rb"[\w)\]]\s*(\?)(?=\[[^\[\]]*\]%s)" % _ASSIGNMENT,
+        rb"[\w)\]]\s*(\?)(?=\.[\w.\[\]]+%s)" % _ASSIGNMENT,
         rb"\boperator\s*(?:checked\s*)?(?:[-+*/%&|^]|<<|>>>?)(=)",
         rb"[(,]\s*(ref|out|in|scoped|params)(?=\s+\w+\s*[,)])",
         rb"[(,{;]\s*(scoped)(?=\s+[\w<>.]+\s+\w)",
@@ -51,10 +60,10 @@ CSHARP_GAPS: tuple[Gap, ...] = (
         # A pattern after `..`.
         rb"[\[,]\s*(\.\.)(?=\s*(?:var\b|not\b|[{A-Z(\[]))",
     ),
-    gap(rb"\[\s*(\.\.)(?=\s*\])", padded(b"_")),
+    make_gap(rb"\[\s*(\.\.)(?=\s*\])", padded_text(b"_")),
     # A conditional that splits a declaration or a statement. Its first arm stays.
-    gap(_CONDITIONAL, _first_arm, needs=(b"#",)),
-    gap(rb"\b(allows\s+ref\s+struct)\b", padded(b"class")),
+    make_gap(_WHOLE_CONDITIONAL, _first_arm, needs=(b"#",)),
+    make_gap(rb"\b(allows\s+ref\s+struct)\b", padded_text(b"class")),
 )
 
 
@@ -63,12 +72,12 @@ def blank_extension_blocks(utf8: bytes) -> bytes:
     if b"extension" not in utf8:
         return utf8
     text = None
-    for match in _EXTENSION.finditer(utf8):
+    for match in _EXTENSION_BLOCK.finditer(utf8):
         end = _block_end(utf8, match.end())
         if end < 0:
             break
         text = text or bytearray(utf8)
-        text[match.start() : match.end()] = blank(match[0])
+        text[match.start() : match.end()] = blanks_for(match[0])
         text[end] = ord(" ")
     return utf8 if text is None else bytes(text)
 
@@ -76,14 +85,14 @@ def blank_extension_blocks(utf8: bytes) -> bytes:
 def _block_end(utf8: bytes, start: int) -> int:
     """Return the offset of the brace that closes a block, or -1. `start` is the offset after its opening brace."""
     depth = 1
-    for brace in _braces(utf8, start):
+    for brace in _iter_braces(utf8, start):
         depth += 1 if utf8[brace] == ord("{") else -1
         if depth == 0:
             return brace
     return -1
 
 
-def _braces(utf8: bytes, start: int) -> Iterator[int]:
-    for match in _BRACE.finditer(utf8, start):
+def _iter_braces(utf8: bytes, start: int) -> Iterator[int]:
+    for match in _BRACE_OR_TEXT.finditer(utf8, start):
         if match[0] in (b"{", b"}"):
             yield match.start()

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tree_sitter import Parser, Tree
 
-from codebatch_workers.syntax.broken_trees import is_hopeless_tree, iter_broken
+from codebatch_workers.syntax.broken_trees import is_hopeless_tree, iter_broken_nodes
 from codebatch_workers.syntax.grammar_gaps.bash import BASH_GAPS
 from codebatch_workers.syntax.grammar_gaps.c import C_GAPS, CPP_GAPS
 from codebatch_workers.syntax.grammar_gaps.compiled_languages import GO_GAPS, JAVA_GAPS, RUST_GAPS, SWIFT_GAPS
@@ -33,12 +33,12 @@ from codebatch_workers.syntax.grammar_gaps.kotlin import KOTLIN_GAPS
 from codebatch_workers.syntax.grammar_gaps.php import PHP_GAPS
 from codebatch_workers.syntax.grammar_gaps.reparsing import reparse
 from codebatch_workers.syntax.grammar_gaps.ruby import RUBY_GAPS
-from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, Replacement
+from codebatch_workers.syntax.grammar_gaps.stand_ins import GapFinder, Replacement
 from codebatch_workers.syntax.grammar_gaps.toml import TOML_GAPS
 from codebatch_workers.syntax.grammar_gaps.yaml import YAML_GAPS
 from codebatch_workers.syntax.language.languages import APPROXIMATE_LANGUAGES
 
-GAPS: Mapping[str, Sequence[Gap]] = {
+GAPS_BY_LANGUAGE: Mapping[str, Sequence[GapFinder]] = {
     "bash": BASH_GAPS,
     "c": C_GAPS,
     "cpp": CPP_GAPS,
@@ -62,13 +62,13 @@ GAPS: Mapping[str, Sequence[Gap]] = {
 
 # The maximum number of bytes that are parsed again for one file. Each try parses the whole file. For a larger file,
 # there is one try.
-_TRIED_BYTES_MAX = 2 * 1024 * 1024
-_ROUNDS_MAX = 10
-_TRIES_OF_APPROXIMATE_MAX = 6
+_REPAIRED_BYTES_MAX = 2 * 1024 * 1024
+_REPAIR_ROUNDS_MAX = 10
+_APPROXIMATE_ATTEMPTS_MAX = 6
 # The maximum number of lines between an error and its cause.
-_LINES_NEAR = 2
+_LINES_AROUND_ERROR = 2
 # The first choice also searches this number of bytes before and after these lines. Most files are much longer.
-_BYTES_AROUND = 256
+_BYTES_AROUND_ERROR = 256
 
 
 def tree_without_gaps(utf8: bytes, language: str, tree: Tree, parser: Parser) -> tuple[Tree, bytes]:
@@ -76,17 +76,17 @@ def tree_without_gaps(utf8: bytes, language: str, tree: Tree, parser: Parser) ->
 
     This is the original tree, or the tree of a text with replacements. The language must be one of LANGUAGES_WITH_GAPS.
     """
-    errors = _errors(tree, language)
-    tries = max(1, _TRIED_BYTES_MAX // max(1, len(utf8)))
+    errors = _count_errors(tree, language)
+    tries = max(1, _REPAIRED_BYTES_MAX // max(1, len(utf8)))
     if language in APPROXIMATE_LANGUAGES:
-        tries = min(tries, _TRIES_OF_APPROXIMATE_MAX)
-    for _ in range(_ROUNDS_MAX):
+        tries = min(tries, _APPROXIMATE_ATTEMPTS_MAX)
+    for _ in range(_REPAIR_ROUNDS_MAX):
         fewest, best_text, best_tree = errors, utf8, tree
-        for stand_ins in _choices(utf8, language, tree) if errors else ():
+        for stand_ins in _iter_choices(utf8, language, tree) if errors else ():
             tries -= 1
             candidate = apply_replacements(utf8, stand_ins)
             candidate_tree = reparse(parser, tree, utf8, candidate)
-            remaining = _errors(candidate_tree, language)
+            remaining = _count_errors(candidate_tree, language)
             if remaining < fewest:
                 fewest, best_text, best_tree = remaining, candidate, candidate_tree
             if not remaining or tries <= 0:
@@ -99,41 +99,48 @@ def tree_without_gaps(utf8: bytes, language: str, tree: Tree, parser: Parser) ->
     return tree, utf8
 
 
-def _choices(utf8: bytes, language: str, tree: Tree) -> Iterator[Sequence[Replacement]]:
+def _iter_choices(utf8: bytes, language: str, tree: Tree) -> Iterator[Sequence[Replacement]]:
     """Yield the lists of replacements to try, in the order of the module's docstring."""
-    near = _Spans(_lines_near(utf8, node.start_byte, node.end_byte) for node in iter_broken(tree.root_node, language))
-    pieces = _Spans(_lines_near(utf8, start - _BYTES_AROUND, end + _BYTES_AROUND) for start, end in near)
+    near = _MergedSpans(
+        _offsets_of_near_lines(utf8, node.start_byte, node.end_byte)
+        for node in iter_broken_nodes(tree.root_node, language)
+    )
+    pieces = _MergedSpans(
+        _offsets_of_near_lines(utf8, start - _BYTES_AROUND_ERROR, end + _BYTES_AROUND_ERROR) for start, end in near
+    )
     is_approximate = language in APPROXIMATE_LANGUAGES
-    yield from _distinct(_gap_choices(utf8, GAPS[language], near, pieces, is_approximate=is_approximate))
+    yield from _iter_distinct(
+        _gap_choices(utf8, GAPS_BY_LANGUAGE[language], near, pieces, is_approximate=is_approximate)
+    )
 
 
 def _gap_choices(
-    utf8: bytes, gaps: Sequence[Gap], near: _Spans, pieces: _Spans, *, is_approximate: bool
+    utf8: bytes, gaps: Sequence[GapFinder], near: _MergedSpans, pieces: _MergedSpans, *, is_approximate: bool
 ) -> Iterator[list[Replacement]]:
     texts = [(start, utf8[start:end]) for start, end in pieces]
     if is_approximate:
         # Many such files have errors that no replacement can fix. So a search of the whole text would be a waste.
-        by_kind = [[stand_in.moved(start) for start, text in texts for stand_in in gap(text)] for gap in gaps]
+        by_kind = [[stand_in.moved_by(start) for start, text in texts for stand_in in gap(text)] for gap in gaps]
         by_kind = [
             matches for kind in by_kind if (matches := [stand_in for stand_in in kind if stand_in.start in near])
         ]
-        yield _flattened(by_kind)
+        yield _flatten(by_kind)
         yield from by_kind
         return
-    in_pieces = (stand_in.moved(start) for start, text in texts for gap in gaps for stand_in in gap(text))
+    in_pieces = (stand_in.moved_by(start) for start, text in texts for gap in gaps for stand_in in gap(text))
     yield [stand_in for stand_in in in_pieces if stand_in.start in near]
     kinds = [list(stand_ins(utf8)) for stand_ins in gaps]
     kinds_near = [matches for kind in kinds if (matches := [stand_in for stand_in in kind if stand_in.start in near])]
-    yield _flattened(kinds_near)
-    yield _flattened(kinds)
+    yield _flatten(kinds_near)
+    yield _flatten(kinds)
     yield from kinds_near
 
 
-def _flattened(kinds: Iterable[Sequence[Replacement]]) -> list[Replacement]:
+def _flatten(kinds: Iterable[Sequence[Replacement]]) -> list[Replacement]:
     return [stand_in for kind in kinds for stand_in in kind]
 
 
-def _distinct(choices: Iterable[Sequence[Replacement]]) -> Iterator[Sequence[Replacement]]:
+def _iter_distinct(choices: Iterable[Sequence[Replacement]]) -> Iterator[Sequence[Replacement]]:
     distinct: list[Sequence[Replacement]] = [[]]
     for choice in choices:
         if choice not in distinct:
@@ -141,16 +148,16 @@ def _distinct(choices: Iterable[Sequence[Replacement]]) -> Iterator[Sequence[Rep
             yield choice
 
 
-def _lines_near(utf8: bytes, start: int, end: int) -> tuple[int, int]:
+def _offsets_of_near_lines(utf8: bytes, start: int, end: int) -> tuple[int, int]:
     """Return the range of the lines that contain [start, end), with _LINES_NEAR more lines before and after."""
     start, end = max(0, start), min(end, len(utf8))
-    for _ in range(_LINES_NEAR + 1):
+    for _ in range(_LINES_AROUND_ERROR + 1):
         start = max(0, utf8.rfind(b"\n", 0, start))
         end = utf8.find(b"\n", end + 1) % (len(utf8) + 1)
     return start, end
 
 
-class _Spans:
+class _MergedSpans:
     """Sorted ranges of bytes. Ranges that overlap or touch are merged. The end offset is also in the range."""
 
     def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
@@ -183,8 +190,8 @@ def apply_replacements(utf8: bytes, stand_ins: Iterable[Replacement]) -> bytes:
     return bytes(text)
 
 
-def _errors(tree: Tree, language: str) -> int:
+def _count_errors(tree: Tree, language: str) -> int:
     """Return the number of errors in a tree. For a hopeless tree, return sys.maxsize."""
     if is_hopeless_tree(tree):
         return sys.maxsize
-    return sum(1 for _ in iter_broken(tree.root_node, language))
+    return sum(1 for _ in iter_broken_nodes(tree.root_node, language))

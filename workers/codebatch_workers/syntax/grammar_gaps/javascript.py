@@ -7,168 +7,172 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from codebatch_workers.syntax.grammar_gaps.stand_ins import (
-    Gap,
+    GapFinder,
     Replacement,
-    blank,
-    gap,
-    gaps,
+    blanks_for,
+    compile_for_search,
     iter_closed,
-    padded,
-    plain_name,
-    searched,
-    words,
+    make_gap,
+    make_gaps,
+    name_for,
+    padded_text,
+    words_pattern,
 )
 
-_RESERVED = (
+_RESERVED_WORDS = (
     rb"break|case|catch|class|const|continue|debugger|delete|do|else|enum|export|extends|finally|for|function|if|import"
     rb"|in|instanceof|new|return|super|switch|throw|try|typeof|var|void|while|with|yield"
 )
-_LITERALS = rb"null|this|true|false"
-_TYPES = rb"any|bigint|boolean|never|number|object|string|symbol|undefined|unknown"
-_MODIFIERS = rb"abstract|accessor|declare|override|private|protected|public|readonly|static"
+_LITERAL_WORDS = rb"null|this|true|false"
+_TYPE_WORDS = rb"any|bigint|boolean|never|number|object|string|symbol|undefined|unknown"
+_MODIFIER_WORDS = rb"abstract|accessor|declare|override|private|protected|public|readonly|static"
 # Code that can be between two tokens: white space and comments. Repetitions are bounded, so that a search from an
 # unterminated comment or string ends early. Comments at these places are short.
-_BETWEEN = rb"(?:\s|/\*(?:[^*]|\*(?!/)){0,400}\*/|//[^\n]*\n)*"
-_QUOTED = rb"(?:\"[^\"\\\n]*(?:\\.[^\"\\\n]*){0,400}\"|'[^'\\\n]*(?:\\.[^'\\\n]*){0,400}')"
+_BLANKS_OR_COMMENTS = rb"(?:\s|/\*(?:[^*]|\*(?!/)){0,400}\*/|//[^\n]*\n)*"
+_QUOTED_TEXT = rb"(?:\"[^\"\\\n]*(?:\\.[^\"\\\n]*){0,400}\"|'[^'\\\n]*(?:\\.[^'\\\n]*){0,400}')"
 
-_NAMES = (
-    *gaps(
-        plain_name,
+_NAME_GAPS = (
+    *make_gaps(
+        name_for,
         # Reserved words as names of exports: `export { a as void }`, `import { if as a }`, `export * as if from`.
-        rb"as(?:(?<=[\w$]\sas)|(?<=\s\sas))\s+(%s|%s)(?=\s*(?:[,}]|/[/*]))" % (_RESERVED, _LITERALS),
-        rb"[{,]%s(%s|%s)(?=\s+as\s+[\w$])" % (_BETWEEN, _RESERVED, _LITERALS),
-        rb"\*\s+as\s+(%s)(?=\s+from\b)" % _RESERVED,
+        rb"as(?:(?<=[\w$]\sas)|(?<=\s\sas))\s+(%s|%s)(?=\s*(?:[,}]|/[/*]))" % (_RESERVED_WORDS, _LITERAL_WORDS),
+        rb"[{,]%s(%s|%s)(?=\s+as\s+[\w$])" % (_BLANKS_OR_COMMENTS, _RESERVED_WORDS, _LITERAL_WORDS),
+        rb"\*\s+as\s+(%s)(?=\s+from\b)" % _RESERVED_WORDS,
         needs=(b"as",),
     ),
-    *gaps(plain_name, rb"\bexport\s*\{[^{}]*?\b(%s)(?=\s*[,}])" % _RESERVED, needs=(b"export",)),
+    *make_gaps(name_for, rb"\bexport\s*\{[^{}]*?\b(%s)(?=\s*[,}])" % _RESERVED_WORDS, needs=(b"export",)),
     # `for (async of => 1;;)`
-    *gaps(plain_name, rb"\bfor\s*\(\s*async\s+(of)(?=\s*=>)", needs=(b"async",)),
+    *make_gaps(name_for, rb"\bfor\s*\(\s*async\s+(of)(?=\s*=>)", needs=(b"async",)),
 )
 
 
-def _ampersands(utf8: bytes) -> Iterator[Replacement]:
+def _ampersand_replacements(utf8: bytes) -> Iterator[Replacement]:
     """Yield a replacement for each `&` in JSX text and attributes that does not begin a character reference."""
     for match in _JSX_TEXT.finditer(utf8):
         for ampersand in _AMPERSAND.finditer(utf8, match.start(), match.end()):
             yield Replacement(ampersand.start(), b"_")
 
 
-_JSX_TEXT = re.compile(rb"=\s*%s|(?<!=)>[^<>{}]*" % _QUOTED)
+_JSX_TEXT = re.compile(rb"=\s*%s|(?<!=)>[^<>{}]*" % _QUOTED_TEXT)
 _AMPERSAND = re.compile(rb"&(?!#\d+;|#[xX][0-9a-fA-F]+;|\w+;)")
 
 
-def _raw_templates(utf8: bytes) -> Iterator[Replacement]:
+def _raw_template_replacements(utf8: bytes) -> Iterator[Replacement]:
     r"""Yield replacements for invalid escapes in tagged templates, which are allowed there: String.raw`\u`."""
-    for match in iter_closed(_TEXT, _TEXT_WITHOUT_TEMPLATES, utf8) if b"\\" in utf8 and b"`" in utf8 else ():
-        if match[0][:1] == b"`" and _TAG.search(utf8, max(0, match.start() - _TAG_BYTES_MAX), match.start()):
+    for match in (
+        iter_closed(_TEXT_OR_TEMPLATE, _TEXT_WITHOUT_TEMPLATES, utf8) if b"\\" in utf8 and b"`" in utf8 else ()
+    ):
+        if match[0][:1] == b"`" and _TEMPLATE_TAG.search(utf8, max(0, match.start() - _TAG_BYTES_MAX), match.start()):
             for escape in _NO_ESCAPE.finditer(utf8, match.start(), match.end()):
                 yield Replacement(escape.start(), b"_")
 
 
-_NO_TEMPLATE = rb"//[^\n]*|/\*.*?(?:\*/|\Z)|%s" % _QUOTED
-_TEXT = re.compile(rb"%s|`[^`\\]*(?:\\.[^`\\]*)*(?:`|(?P<open>\\?\Z))" % _NO_TEMPLATE, re.DOTALL)
+_NO_TEMPLATE = rb"//[^\n]*|/\*.*?(?:\*/|\Z)|%s" % _QUOTED_TEXT
+_TEXT_OR_TEMPLATE = re.compile(rb"%s|`[^`\\]*(?:\\.[^`\\]*)*(?:`|(?P<open>\\?\Z))" % _NO_TEMPLATE, re.DOTALL)
 _TEXT_WITHOUT_TEMPLATES = re.compile(_NO_TEMPLATE, re.DOTALL)
-_TAG = re.compile(rb"[\w$)\]>]\s*\Z")
+_TEMPLATE_TAG = re.compile(rb"[\w$)\]>]\s*\Z")
 _TAG_BYTES_MAX = 20
 _NO_ESCAPE = re.compile(rb"\\(?=u(?!\{[0-9a-fA-F]+\}|[0-9a-fA-F]{4})|x(?![0-9a-fA-F]{2})|[1-9])")
 
-_ELEMENTS = (
-    *gaps(
-        plain_name,
+_JSX_GAPS = (
+    *make_gaps(
+        name_for,
         # Reserved words as names of attributes and elements: `<li class="a" default>`, `<var>`.
-        rb"\s(%s)(?=\s*=\s*[\"'{])" % _RESERVED,
-        rb"\s(%s|default)(?=\s*/?>|\s+[\w-]+=[\"'{])" % _RESERVED,
+        rb"\s(%s)(?=\s*=\s*[\"'{])" % _RESERVED_WORDS,
+        rb"\s(%s|default)(?=\s*/?>|\s+[\w-]+=[\"'{])" % _RESERVED_WORDS,
     ),
-    *gaps(plain_name, rb"</?(switch|this|var)(?=[\s/>.])", needs=(b"<switch", b"<this", b"<var", b"</")),
-    _ampersands,
+    *make_gaps(name_for, rb"</?(switch|this|var)(?=[\s/>.])", needs=(b"<switch", b"<this", b"<var", b"</")),
+    _ampersand_replacements,
 )
 
-_SCRIPT_GAPS: tuple[Gap, ...] = (
-    *_NAMES,
+_SHARED_GAPS: tuple[GapFinder, ...] = (
+    *_NAME_GAPS,
     # The word `with` after an export. The grammar supports it only after imports.
-    gap(
+    make_gap(
         rb"\bfrom\s*%s%s((?:with|assert)%s\{(?:\s*(?:[\w$]+|%s)\s*:\s*%s\s*,?)*\s*(?:/\*[^*]*\*/\s*)?\})"
-        % (_QUOTED, _BETWEEN, _BETWEEN, _QUOTED, _QUOTED),
+        % (_QUOTED_TEXT, _BLANKS_OR_COMMENTS, _BLANKS_OR_COMMENTS, _QUOTED_TEXT, _QUOTED_TEXT),
         needs=(b"with", b"assert"),
     ),
-    gap(rb"\bimport\s+(defer)(?=\s*\*)", needs=(b"defer",)),
-    gap(rb"\bimport\s+(source)(?=\s+(?!from\b)[\w$]+\s+from\b)", needs=(b"source",)),
-    gap(rb"\b(export)(?=\s+import\s+(?:type\s+)?[\w$]+\s*=)", needs=(b"import",)),
-    gap(rb"\bimport(\.(?:source|defer))(?=\s*\()", needs=(b"import.",)),
+    make_gap(rb"\bimport\s+(defer)(?=\s*\*)", needs=(b"defer",)),
+    make_gap(rb"\bimport\s+(source)(?=\s+(?!from\b)[\w$]+\s+from\b)", needs=(b"source",)),
+    make_gap(rb"\b(export)(?=\s+import\s+(?:type\s+)?[\w$]+\s*=)", needs=(b"import",)),
+    make_gap(rb"\bimport(\.(?:source|defer))(?=\s*\()", needs=(b"import.",)),
     # In `for (using a of b)`, `const` replaces `using`, because it has the same length.
-    gap(
-        rb"\bfor\s*(?:await\s*)?\(%s(using)(?=\s(?!\s*(?:of|in)\b)|/)" % _BETWEEN,
+    make_gap(
+        rb"\bfor\s*(?:await\s*)?\(%s(using)(?=\s(?!\s*(?:of|in)\b)|/)" % _BLANKS_OR_COMMENTS,
         lambda _: b"const",
         needs=(b"using",),
     ),
-    gap(rb"(await(?<=\bawait)\s+using)(?=\s+(?!in\b|instanceof\b)[\w$]|/)", padded(b"const"), needs=(b"using",)),
-    _raw_templates,
+    make_gap(
+        rb"(await(?<=\bawait)\s+using)(?=\s+(?!in\b|instanceof\b)[\w$]|/)", padded_text(b"const"), needs=(b"using",)
+    ),
+    _raw_template_replacements,
     # The line end after a field without a semicolon, before a generator method.
-    gap(
+    make_gap(
         rb"(\n)(?<=[\w$# \t]\n)(?=\s{0,80}\*\s*(?:[\w$#]+|\[[^\]\n]*\])\s*\()",
         lambda _: b";",
         preceded_by=rb"(?:^|[{;])[ \t]*(?:static[ \t]+)?[\w$#]+[ \t]*",
     ),
     # A line with `let name` before a line that begins with `[`. The end of the first line ends the declaration.
-    gap(rb"\b(?:let|var)\s+[\w$]+[ \t]*(\n)(?=\s*\[)", lambda _: b";", needs=(b"let", b"var")),
+    make_gap(rb"\b(?:let|var)\s+[\w$]+[ \t]*(\n)(?=\s*\[)", lambda _: b";", needs=(b"let", b"var")),
     # NUL characters. The grammars take them for the end of the file.
-    gap(rb"(\0)", lambda _: b"\1", needs=(b"\0",)),
+    make_gap(rb"(\0)", lambda _: b"\1", needs=(b"\0",)),
 )
 
-JAVASCRIPT_GAPS: tuple[Gap, ...] = (
-    *_SCRIPT_GAPS,
+JAVASCRIPT_GAPS: tuple[GapFinder, ...] = (
+    *_SHARED_GAPS,
     # A name replaces the parentheses in `@(a[0])`.
-    gap(rb"@(\((?:[^()\n]|\([^()\n]*\)){1,400}\))(?=\s)", lambda text: b"_" * len(text), needs=(b"@(",)),
+    make_gap(rb"@(\((?:[^()\n]|\([^()\n]*\)){1,400}\))(?=\s)", lambda text: b"_" * len(text), needs=(b"@(",)),
     # The word `using` as an ordinary name: `using = a;`.
-    gap(
+    make_gap(
         rb"\b(using)(?=\s*[-+*/%^\[?:,=.;|&(<]|[ \t]*$)",
-        plain_name,
+        name_for,
         needs=(b"using",),
         preceded_by=rb"(?:^|[;{})]|\belse)[ \t]*",
     ),
-    *_ELEMENTS,
+    *_JSX_GAPS,
 )
 
 # -- TypeScript -------------------------------------------------------------------------------------------------------
 
 # In `f<<T>(a: T) => b>(c)`, blanks replace the type parameters.
-_SHIFT = re.compile(rb"[\w$]<(?=<[A-Za-z_$])")
+_GENERIC_SHIFT = re.compile(rb"[\w$]<(?=<[A-Za-z_$])")
 # Types such as `import("a").B<C>` and `import("a").B[]`. In the grammar, an import type ends after its name. So a union
 # with a tuple of the types after the name replaces it: `import("a") |[C]`.
 _IMPORT_TYPE = re.compile(
     rb"(?<!typeof )\bimport\(\s*%s\s*\)(?!\s*\.\s*(?:then|catch|finally)\b)((?:\s*\.\s*[\w$\x80-\xff]+)+\s*)(?=[<\[])"
-    % _QUOTED
+    % _QUOTED_TEXT
 )
-_IMPORT_IN_BRACKETS = re.compile(rb"\((?=import\(\s*%s\s*\)\.)" % _QUOTED)
+_IMPORT_IN_BRACKETS = re.compile(rb"\((?=import\(\s*%s\s*\)\.)" % _QUOTED_TEXT)
 # A line that begins with white space and a bracket. It can be a signature in a type. Then the line before it has no
 # separator at its end.
-_LINE = re.compile(rb"^[ \t]*([ \t])(?=<\s*[A-Za-z_$]|\()", re.MULTILINE)
-_ENDS_A_TYPE = re.compile(rb"(?:[\w$\])}\"'`]|(?<!=)>)\Z")
-_TOKENS = rb"=>|[<>()]|%s|//[^\n]*" % _QUOTED
-_BRACKETS = re.compile(rb"%s|/\*[^*]*(?:\*(?!/)[^*]*)*(?:\*/|(?P<open>\Z))" % _TOKENS)
-_BRACKETS_WITHOUT_COMMENTS = re.compile(_TOKENS)
-_WHITE = re.compile(rb"\s*")
-_DECORATOR = re.compile(rb"@\(")
-_DEFAULT_FUNCTION = searched(rb"\bexport\s+default\s+(?:async\s+)?function\s*(?=[<(])")
-_NO_BODY = re.compile(rb"\s*(:[^;{}]+);")
+_SIGNATURE_LINE = re.compile(rb"^[ \t]*([ \t])(?=<\s*[A-Za-z_$]|\()", re.MULTILINE)
+_TYPE_END = re.compile(rb"(?:[\w$\])}\"'`]|(?<!=)>)\Z")
+_BRACKET_TOKENS = rb"=>|[<>()]|%s|//[^\n]*" % _QUOTED_TEXT
+_BRACKET = re.compile(rb"%s|/\*[^*]*(?:\*(?!/)[^*]*)*(?:\*/|(?P<open>\Z))" % _BRACKET_TOKENS)
+_BRACKETS_WITHOUT_COMMENTS = re.compile(_BRACKET_TOKENS)
+_WHITE_SPACE = re.compile(rb"\s*")
+_DECORATOR_EXPRESSION = re.compile(rb"@\(")
+_DEFAULT_FUNCTION = compile_for_search(rb"\bexport\s+default\s+(?:async\s+)?function\s*(?=[<(])")
+_OVERLOAD_END = re.compile(rb"\s*(:[^;{}]+);")
 # The maximum size of a comment between two signatures.
 _COMMENT_BYTES_MAX = 20_000
 
 
-def _shifts(utf8: bytes) -> Iterator[Replacement]:
-    closings = _closings(utf8) if b"<<" in utf8 and _SHIFT.search(utf8) else {}
-    for match in _SHIFT.finditer(utf8) if closings else ():
-        parameters = _after(utf8, closings.get(match.end()), b"(")
-        if parameters is not None and _after(utf8, closings.get(parameters), b"=>") is not None:
-            yield Replacement(match.end(), blank(utf8[match.end() : parameters]))
+def _generic_shift_replacements(utf8: bytes) -> Iterator[Replacement]:
+    closings = _closing_offsets(utf8) if b"<<" in utf8 and _GENERIC_SHIFT.search(utf8) else {}
+    for match in _GENERIC_SHIFT.finditer(utf8) if closings else ():
+        parameters = _token_after(utf8, closings.get(match.end()), b"(")
+        if parameters is not None and _token_after(utf8, closings.get(parameters), b"=>") is not None:
+            yield Replacement(match.end(), blanks_for(utf8[match.end() : parameters]))
 
 
-def _types_in_brackets(utf8: bytes) -> Iterator[Replacement]:
+def _bracketed_type_replacements(utf8: bytes) -> Iterator[Replacement]:
     """Yield replacements that turn `(import("a").B | C)` into a tuple: square brackets.
 
     The grammar would take the original text for an expression.
     """
-    closings = _closings(utf8) if b"(import(" in utf8 else {}
+    closings = _closing_offsets(utf8) if b"(import(" in utf8 else {}
     for match in _IMPORT_IN_BRACKETS.finditer(utf8) if closings else ():
         closing = closings.get(match.start())
         if closing is not None:
@@ -176,55 +180,55 @@ def _types_in_brackets(utf8: bytes) -> Iterator[Replacement]:
             yield Replacement(closing, b"]")
 
 
-def _import_types(utf8: bytes) -> Iterator[Replacement]:
+def _import_type_replacements(utf8: bytes) -> Iterator[Replacement]:
     if b"import(" not in utf8:
         return
-    closings = _closings(utf8)
+    closings = _closing_offsets(utf8)
     for match in _IMPORT_TYPE.finditer(utf8):
         start, opening = match.span(1)
         closing = closings.get(opening) if utf8[opening] == ord("<") else opening
         if closing is not None:
-            yield Replacement(start, blank(utf8[start : opening - 1]) + b"|[")
+            yield Replacement(start, blanks_for(utf8[start : opening - 1]) + b"|[")
             if closing != opening:
                 yield Replacement(closing, b"]")
 
 
-def _signatures(utf8: bytes) -> Iterator[Replacement]:
-    for match in _LINE.finditer(utf8):
-        if _ENDS_A_TYPE.search(_code_before(utf8, match.start())):
+def _signature_replacements(utf8: bytes) -> Iterator[Replacement]:
+    for match in _SIGNATURE_LINE.finditer(utf8):
+        if _TYPE_END.search(_code_before(utf8, match.start())):
             after = b"(" if utf8[match.end()] == ord("<") else b":"
-            if _after(utf8, _closings(utf8).get(match.end()), after) is not None:
+            if _token_after(utf8, _closing_offsets(utf8).get(match.end()), after) is not None:
                 yield Replacement(match.start(1), b";")
 
 
-def _decorators(utf8: bytes) -> Iterator[Replacement]:
+def _decorator_replacements(utf8: bytes) -> Iterator[Replacement]:
     """Yield a replacement for the expression in `@(a[0])`: a name."""
-    closings = _closings(utf8) if b"@(" in utf8 else {}
-    for match in _DECORATOR.finditer(utf8) if closings else ():
+    closings = _closing_offsets(utf8) if b"@(" in utf8 else {}
+    for match in _DECORATOR_EXPRESSION.finditer(utf8) if closings else ():
         closing = closings.get(match.start() + 1)
         if closing is not None:
             yield Replacement(match.end(), b"_" * (closing - match.end()))
 
 
-def _default_functions(utf8: bytes) -> Iterator[Replacement]:
+def _default_function_replacements(utf8: bytes) -> Iterator[Replacement]:
     """In `export default function (): A;`, replace the return type by an empty body."""
-    closings = _closings(utf8) if _DEFAULT_FUNCTION.search(utf8) else {}
+    closings = _closing_offsets(utf8) if _DEFAULT_FUNCTION.search(utf8) else {}
     for match in _DEFAULT_FUNCTION.finditer(utf8):
         opening: int | None = match.end()
         if utf8[match.end()] == ord("<"):
-            opening = _after(utf8, closings.get(match.end()), b"(")
+            opening = _token_after(utf8, closings.get(match.end()), b"(")
         closing = closings.get(opening) if opening is not None else None
-        end = _NO_BODY.match(utf8, closing + 1) if closing is not None else None
+        end = _OVERLOAD_END.match(utf8, closing + 1) if closing is not None else None
         if end is not None:
             yield Replacement(end.start(1), b"{}".ljust(len(end[1])))
 
 
-def _modifiers(utf8: bytes) -> Iterator[Replacement]:
+def _modifier_replacements(utf8: bytes) -> Iterator[Replacement]:
     """Yield replacements for the modifiers of members: those that matter, in the order that the grammar supports."""
-    for match in _MEMBER.finditer(utf8):
+    for match in _MEMBER_MODIFIERS.finditer(utf8):
         modifiers = match[1].split()
         is_index = match[2] is not None
-        ordered = [word for word in modifiers if word in _ACCESS][:1]
+        ordered = [word for word in modifiers if word in _ACCESS_WORDS][:1]
         ordered += [
             word
             for word in (b"static", b"override", b"readonly")
@@ -235,15 +239,15 @@ def _modifiers(utf8: bytes) -> Iterator[Replacement]:
         yield Replacement(match.start(1), b" ".join(ordered).rjust(len(match[1].rstrip())))
 
 
-_ACCESS = (b"private", b"protected", b"public")
-_MEMBER = re.compile(
+_ACCESS_WORDS = (b"private", b"protected", b"public")
+_MEMBER_MODIFIERS = re.compile(
     rb"(%s[ \t]+(?:(?:%s)[ \t]+)*)(?=(?:(?:get|set|async)[ \t]+)?[\w$#\"'*]|(\[\s*\w+\s*:)|\[)"
-    % (words(_MODIFIERS), _MODIFIERS)
+    % (words_pattern(_MODIFIER_WORDS), _MODIFIER_WORDS)
 )
 
 
 @lru_cache(maxsize=2)
-def _closings(utf8: bytes) -> dict[int, int]:
+def _closing_offsets(utf8: bytes) -> dict[int, int]:
     """Map the offset of each `(` and `<` to the offset of its closing bracket.
 
     A file can have millions of brackets, so the result is cached and used for all gaps.
@@ -251,7 +255,7 @@ def _closings(utf8: bytes) -> dict[int, int]:
     closings: dict[int, int] = {}
     angles: list[int] = []
     rounds: list[int] = []
-    for match in iter_closed(_BRACKETS, _BRACKETS_WITHOUT_COMMENTS, utf8):
+    for match in iter_closed(_BRACKET, _BRACKETS_WITHOUT_COMMENTS, utf8):
         match match[0]:
             case b"<":
                 angles.append(match.start())
@@ -264,14 +268,14 @@ def _closings(utf8: bytes) -> dict[int, int]:
     return closings
 
 
-def _after(utf8: bytes, closing: int | None, token: bytes) -> int | None:
+def _token_after(utf8: bytes, closing: int | None, token: bytes) -> int | None:
     """Return the offset of `token` if only white space is between it and the bracket at `closing`.
 
     Otherwise return None.
     """
     if closing is None:
         return None
-    following = _WHITE.match(utf8, closing + 1)
+    following = _WHITE_SPACE.match(utf8, closing + 1)
     return following.end() if following and utf8.startswith(token, following.end()) else None
 
 
@@ -289,65 +293,65 @@ def _code_before(utf8: bytes, end: int) -> bytes:
             return line.partition(b" //")[0].rstrip()
 
 
-TYPESCRIPT_GAPS: tuple[Gap, ...] = (
-    *_SCRIPT_GAPS,
-    *gaps(
-        plain_name,
+TYPESCRIPT_GAPS: tuple[GapFinder, ...] = (
+    *_SHARED_GAPS,
+    *make_gaps(
+        name_for,
         # Contextual keywords as ordinary names.
-        rb"(%s)(?=\s*[?:,)=.;\]}>|&(<]|[ \t]*$)" % words(b"using|abstract|accessor|type"),
-        rb"(%s)(?=\s+(?:as|extends|in|instanceof|satisfies)\b)" % words(b"using|abstract|accessor|type"),
+        rb"(%s)(?=\s*[?:,)=.;\]}>|&(<]|[ \t]*$)" % words_pattern(b"using|abstract|accessor|type"),
+        rb"(%s)(?=\s+(?:as|extends|in|instanceof|satisfies)\b)" % words_pattern(b"using|abstract|accessor|type"),
         needs=(b"using", b"abstract", b"accessor", b"type"),
     ),
-    *gaps(
-        plain_name,
+    *make_gaps(
+        name_for,
         rb"(in(?:stanceof)?)(?=\s*(?:\?\s*)?:)",
         # A name such as `in_` at the start of a line. The grammar takes `in` for an operator that continues the
         # previous line.
         rb"(in)(?=[\d_$])",
         preceded_by=rb"^[ \t]*",
     ),
-    *gaps(
-        plain_name,
+    *make_gaps(
+        name_for,
         # Keywords for types as names of parameters and tuple members: `(any) => void`, `[new: A]`. Also in `typeof
         # undefined`.
-        rb"[(,]\s*(%s)(?=\s*(?:,[^()]*)?\)\s*=>)" % _TYPES,
-        rb"[\[,]\s*(%s|%s|%s)(?=\s*(?:\?\s*)?:)" % (_RESERVED, _TYPES, _LITERALS),
+        rb"[(,]\s*(%s)(?=\s*(?:,[^()]*)?\)\s*=>)" % _TYPE_WORDS,
+        rb"[\[,]\s*(%s|%s|%s)(?=\s*(?:\?\s*)?:)" % (_RESERVED_WORDS, _TYPE_WORDS, _LITERAL_WORDS),
     ),
-    *gaps(plain_name, rb"\btypeof\s+(undefined)\b", needs=(b"undefined",)),
-    *gaps(
-        plain_name,
+    *make_gaps(name_for, rb"\btypeof\s+(undefined)\b", needs=(b"undefined",)),
+    *make_gaps(
+        name_for,
         # `{ type as as a }`
         rb"[{,]\s*type\s+(as)(?=\s+as\s+[\w$])",
         rb"[{,]\s*type\s+as\s+(as)(?=\s*[,}])",
         needs=(b"type",),
     ),
     # Variance: `<in out A, out B>`.
-    gap(rb"[<,]%s(?:const\s+)?((?:in\s+out|in|out)\b)(?=\s+(?!extends\b)[A-Za-z_$])" % _BETWEEN),
+    make_gap(rb"[<,]%s(?:const\s+)?((?:in\s+out|in|out)\b)(?=\s+(?!extends\b)[A-Za-z_$])" % _BLANKS_OR_COMMENTS),
     # In a module declaration, `global { … }` is parsed as a block.
-    gap(rb"(global)(?=\s*\{)", preceded_by=rb"^[ \t]*"),
-    gap(rb"\bexport\s+(type)(?=\s*\*)", needs=(b"export",)),
-    gap(rb"\bexport\s+default\s+(abstract)(?=\s+class\b)", needs=(b"abstract",)),
-    gap(rb"\bimport\s+(type)(?=\s+\w+\s*=)", needs=(b"import",)),
-    *gaps(blank, rb"\bkeyof\s+(readonly)(?=\s)", rb"\b(keyof)\s+import\(", needs=(b"keyof",)),
-    gap(rb"\b(accessor)(?=[ \t]+[\w$#\[\"'])", needs=(b"accessor",)),
-    gap(rb"\binfer\s+\w+\s+(extends\s+[\w.]+)", needs=(b"infer",)),
+    make_gap(rb"(global)(?=\s*\{)", preceded_by=rb"^[ \t]*"),
+    make_gap(rb"\bexport\s+(type)(?=\s*\*)", needs=(b"export",)),
+    make_gap(rb"\bexport\s+default\s+(abstract)(?=\s+class\b)", needs=(b"abstract",)),
+    make_gap(rb"\bimport\s+(type)(?=\s+\w+\s*=)", needs=(b"import",)),
+    *make_gaps(blanks_for, rb"\bkeyof\s+(readonly)(?=\s)", rb"\b(keyof)\s+import\(", needs=(b"keyof",)),
+    make_gap(rb"\b(accessor)(?=[ \t]+[\w$#\[\"'])", needs=(b"accessor",)),
+    make_gap(rb"\binfer\s+\w+\s+(extends\s+[\w.]+)", needs=(b"infer",)),
     # The call `f<typeof import("a")>()`, which the grammar takes for a comparison.
-    gap(rb"<(?<=\w<)\s*(typeof)\s+import\(", lambda text: b"|".ljust(len(text)), needs=(b"typeof",)),
+    make_gap(rb"<(?<=\w<)\s*(typeof)\s+import\(", lambda text: b"|".ljust(len(text)), needs=(b"typeof",)),
     # `using a: B = c`
-    gap(rb"(using)(?=\s+[\w$]+\s*:)", lambda _: b"const", preceded_by=rb"^[ \t]*(?:await[ \t]+)?"),
+    make_gap(rb"(using)(?=\s+[\w$]+\s*:)", lambda _: b"const", preceded_by=rb"^[ \t]*(?:await[ \t]+)?"),
     # An assignment to `[a.x as T]`. The grammar supports assignment to a field, but not to an assertion.
-    gap(
+    make_gap(
         rb"[\w$\])]\s+(as)(?=\s+[\w$.]+\s*[,\]}][^;\n]{0,500}?(?:=(?![=>])|\bof\b))",
-        padded(b"."),
+        padded_text(b"."),
         needs=(b"as",),
     ),
-    _modifiers,
-    _default_functions,
-    _decorators,
-    _shifts,
-    _import_types,
-    _types_in_brackets,
-    _signatures,
+    _modifier_replacements,
+    _default_function_replacements,
+    _decorator_replacements,
+    _generic_shift_replacements,
+    _import_type_replacements,
+    _bracketed_type_replacements,
+    _signature_replacements,
 )
 
-TSX_GAPS: tuple[Gap, ...] = (*TYPESCRIPT_GAPS, *_ELEMENTS)
+TSX_GAPS: tuple[GapFinder, ...] = (*TYPESCRIPT_GAPS, *_JSX_GAPS)

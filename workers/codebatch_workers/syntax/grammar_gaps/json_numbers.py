@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, gap
+from codebatch_workers.syntax.grammar_gaps.stand_ins import GapFinder, make_gap
 
-JSON_GAPS: tuple[Gap, ...] = (gap(rb"[0-9][eE](\+)(?=[0-9])", lambda _: b"0", needs=(b"e+", b"E+")),)
+JSON_GAPS: tuple[GapFinder, ...] = (make_gap(rb"[0-9][eE](\+)(?=[0-9])", lambda _: b"0", needs=(b"e+", b"E+")),)

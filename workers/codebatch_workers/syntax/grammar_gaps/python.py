@@ -15,16 +15,16 @@ from codebatch_workers.syntax.language.languages import load_language
 
 # The word `type` before a bracket. The name of a type alias never begins with a bracket. The pattern begins with the
 # literal `type`, because `re` searches for literal text fast.
-_CALL_OF_TYPE = re.compile(rb"type(?<![^\s;:]type)(?=(?:[ \t\f]|\\\r?\n)*[(\[])")
+_TYPE_CALL = re.compile(rb"type(?<![^\s;:]type)(?=(?:[ \t\f]|\\\r?\n)*[(\[])")
 
 
 def replace_type_calls(utf8: bytes, tree: Tree) -> bytes:
     """Return a Python text in which a plain name replaces `type` in calls that the tree contains as type aliases."""
-    if not any(_begins_a_statement(utf8, match.start()) for match in _CALL_OF_TYPE.finditer(utf8)):
+    if not any(_begins_a_statement(utf8, match.start()) for match in _TYPE_CALL.finditer(utf8)):
         return utf8
     text = bytearray(utf8)
-    for word in _alias_words().captures(tree.root_node).get("word", ()):
-        if _CALL_OF_TYPE.match(utf8, word.start_byte):
+    for word in _alias_query_cursor().captures(tree.root_node).get("word", ()):
+        if _TYPE_CALL.match(utf8, word.start_byte):
             text[word.start_byte : word.end_byte] = b"_ype"
     return bytes(text)
 
@@ -35,7 +35,7 @@ def _begins_a_statement(utf8: bytes, offset: int) -> bool:
 
 
 @cache
-def _alias_words() -> QueryCursor:
+def _alias_query_cursor() -> QueryCursor:
     cursor = QueryCursor(Query(load_language("python"), '(type_alias_statement "type" @word)'))
     cursor.set_max_start_depth(QUERY_DEPTH_MAX)
     return cursor

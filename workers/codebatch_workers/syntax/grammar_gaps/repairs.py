@@ -7,7 +7,7 @@ from codebatch_workers.syntax.grammar_gaps.kotlin import blank_final_quotes
 from codebatch_workers.syntax.grammar_gaps.ruby import blank_inner_heredocs
 
 
-def repaired(utf8: bytes, language: str) -> bytes:
+def repair_text(utf8: bytes, language: str) -> bytes:
     """Return a text of the same length, in which other code replaces the code that the grammar misreads."""
     if language == "csharp":
         return blank_extension_blocks(utf8)

@@ -5,22 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, Replacement, blank, gap
+from codebatch_workers.syntax.grammar_gaps.stand_ins import GapFinder, Replacement, blanks_for, make_gap
 
 # The start of a heredoc: `<<~A`, `<<-"A"`, or `<<A` without an operand before it.
-_HEREDOC = re.compile(rb"(?:<<[~-]|(?<=[ (,=])<<(?=[A-Z\"'`]))([\"'`]?)([A-Za-z_]\w*)\1")
-_OPENING = re.compile(rb"#\{|[{}]")
-_LINES_MAX = 2_000
-_COMMAND = re.compile(
+_HEREDOC_START = re.compile(rb"(?:<<[~-]|(?<=[ (,=])<<(?=[A-Z\"'`]))([\"'`]?)([A-Za-z_]\w*)\1")
+_OPENING_BRACE = re.compile(rb"#\{|[{}]")
+_HEREDOC_LINES_MAX = 2_000
+_ENDLESS_METHOD_COMMAND = re.compile(
     rb"^[ \t]*(?:\w+[ \t]+)?def[ \t]+(?:self\.)?\w+[?!]?(?:[ \t]*\([^()\n]*\))?[ \t]+=[ \t]+[a-z]\w*[?!]?"
     rb"([ \t])(?![ \t]|[-+*/%%&|<>=~?.](?:[ \t]|=)|(?:%s)\b|=|do\b)" % rb"and|if|or|rescue|unless|until|while",
     re.MULTILINE,
 )
 # The end of a command's arguments: a modifier or a comment.
-_MODIFIER = re.compile(rb"[ \t](?=(?:if|rescue|unless|until|while)\b|#[ \t])")
-_TEXT = re.compile(rb"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
-_IS_CONTINUED = re.compile(rb"[,\\.({\[]\s*\Z|\bdo(?:\s*\|[^|\n]*\|)?\s*\Z|<<[~-]?[A-Z\"'`]")
-_OPERATORS = bytes.maketrans(b",:&*", b"++  ")
+_ARGUMENTS_END = re.compile(rb"[ \t](?=(?:if|rescue|unless|until|while)\b|#[ \t])")
+_QUOTED_TEXT = re.compile(rb"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
+_CONTINUED_LINE_END = re.compile(rb"[,\\.({\[]\s*\Z|\bdo(?:\s*\|[^|\n]*\|)?\s*\Z|<<[~-]?[A-Z\"'`]")
+_OPERATOR_TABLE = bytes.maketrans(b",:&*", b"++  ")
 
 
 def blank_inner_heredocs(utf8: bytes) -> bytes:
@@ -28,7 +28,7 @@ def blank_inner_heredocs(utf8: bytes) -> bytes:
 
     The grammar takes the lines of the inner heredoc for lines of the outer heredoc, and reports no error.
     """
-    if utf8.count(b"<<") < 2 or b"#{" not in utf8 or not _HEREDOC.search(utf8):
+    if utf8.count(b"<<") < 2 or b"#{" not in utf8 or not _HEREDOC_START.search(utf8):
         return utf8
     text = bytearray(utf8)
     lines = utf8.splitlines(keepends=True)
@@ -37,7 +37,7 @@ def blank_inner_heredocs(utf8: bytes) -> bytes:
         starts.append(starts[-1] + len(line))
     row = 0
     while row < len(lines):
-        openers = [match for match in _HEREDOC.finditer(lines[row]) if not lines[row].lstrip().startswith(b"#")]
+        openers = [match for match in _HEREDOC_START.finditer(lines[row]) if not lines[row].lstrip().startswith(b"#")]
         row += 1
         for opener in openers:
             end = _heredoc_end(lines, row, opener[2])
@@ -51,7 +51,7 @@ def blank_inner_heredocs(utf8: bytes) -> bytes:
 
 
 def _heredoc_end(lines: list[bytes], first: int, word: bytes) -> int | None:
-    last = min(len(lines), first + _LINES_MAX)
+    last = min(len(lines), first + _HEREDOC_LINES_MAX)
     return next((row for row in range(first, last) if lines[row].strip() == word), None)
 
 
@@ -64,33 +64,34 @@ def _inner_replacements(lines: list[bytes], starts: list[int], first: int, end: 
     while row < end:
         line = lines[row]
         opener = next(
-            (candidate for candidate in _HEREDOC.finditer(line) if depth or b"#{" in line[: candidate.start()]), None
+            (candidate for candidate in _HEREDOC_START.finditer(line) if depth or b"#{" in line[: candidate.start()]),
+            None,
         )
-        for match in _OPENING.finditer(line):
+        for match in _OPENING_BRACE.finditer(line):
             if match[0] == b"#{" or depth:
                 depth += 1 if match[0] != b"}" else -1
         row += 1
         inner_end = _heredoc_end(lines, row, opener[2]) if opener is not None else None
         if opener is not None and inner_end is not None and inner_end < end:
             yield Replacement(starts[row - 1] + opener.start(), b'""'.ljust(len(opener[0])))
-            yield Replacement(starts[row], blank(b"".join(lines[row : inner_end + 1])))
+            yield Replacement(starts[row], blanks_for(b"".join(lines[row : inner_end + 1])))
             row = inner_end + 1
 
 
-def _commands(utf8: bytes) -> Iterator[Replacement]:
+def _command_replacements(utf8: bytes) -> Iterator[Replacement]:
     """Yield replacements that put parentheses around the arguments of the command in `def a = raise "x"`.
 
     The closing parenthesis replaces the line end. If the line end must stay, the arguments become an operand instead:
     `raise+"x"`.
     """
-    for match in _COMMAND.finditer(utf8) if b"def" in utf8 else ():
+    for match in _ENDLESS_METHOD_COMMAND.finditer(utf8) if b"def" in utf8 else ():
         start = match.start(1)
         end = utf8.find(b"\n", start) % (len(utf8) + 1)
         arguments = utf8[start + 1 : end]
-        masked = _TEXT.sub(lambda text: b"_" * len(text[0]), arguments)
-        if _IS_CONTINUED.search(masked):
+        masked = _QUOTED_TEXT.sub(lambda text: b"_" * len(text[0]), arguments)
+        if _CONTINUED_LINE_END.search(masked):
             continue
-        modifier = _MODIFIER.search(masked)
+        modifier = _ARGUMENTS_END.search(masked)
         if modifier is not None:
             yield Replacement(start, b"(")
             yield Replacement(start + 1 + modifier.start(), b")")
@@ -105,22 +106,22 @@ def _commands(utf8: bytes) -> Iterator[Replacement]:
             for mark in re.finditer(
                 rb",|(?<=\w):(?=[ \t])|(?<![\w ])[&*]{1,2}(?=[\w(])|(?<=[ ,])[&*]{1,2}(?=\w)", masked
             ):
-                yield Replacement(start + 1 + mark.start(), mark[0].translate(_OPERATORS))
+                yield Replacement(start + 1 + mark.start(), mark[0].translate(_OPERATOR_TABLE))
 
 
-RUBY_GAPS: tuple[Gap, ...] = (
-    _commands,
+RUBY_GAPS: tuple[GapFinder, ...] = (
+    _command_replacements,
     # Anonymous arguments, with the closing parenthesis on another line: `f(a, &\n)`. The parenthesis moves to the line
     # of the arguments.
-    gap(
+    make_gap(
         rb"(?<=[(,\s])(?:&|\*{1,2})([ \t]*\r?\n\s{0,200}\))",
         lambda end: b")" + end[:-1],
         needs=(b"&", b"*"),
     ),
     # Symbols of special variables: `:$'`.
-    gap(rb":\$([:'\"])", lambda _: b"_", needs=(b":$",)),
+    make_gap(rb":\$([:'\"])", lambda _: b"_", needs=(b":$",)),
     # Constants that begin with a non-ASCII letter: Latin, Greek or Cyrillic.
-    gap(
+    make_gap(
         rb"(?<![\w\x80-\xff])(\xc3[\x80-\x9e]|\xce[\x91-\xa9]|\xd0[\x90-\xaf])",
         lambda _: b"XX",
         needs=(b"\xc3", b"\xce", b"\xd0"),

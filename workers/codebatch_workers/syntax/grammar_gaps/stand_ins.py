@@ -14,33 +14,33 @@ class Replacement(NamedTuple):
     start: int
     text: bytes
 
-    def moved(self, by: int) -> Replacement:
+    def moved_by(self, by: int) -> Replacement:
         """Return the same replacement for a text in which it begins `by` bytes later."""
         return Replacement(self.start + by, self.text)
 
 
 # A function that yields replacements for one kind of unsupported code, at all places of a text.
-Gap = Callable[[bytes], Iterator[Replacement]]
+GapFinder = Callable[[bytes], Iterator[Replacement]]
 
 
-_BLANKS = b" " * 10 + b"\n" + b" " * 245
-_WORD = re.compile(rb"\\b(\(?)([a-z]+)(\)?)(?![a-z?*+{|])")
+_BLANK_TABLE = b" " * 10 + b"\n" + b" " * 245
+_WORD_IN_PATTERN = re.compile(rb"\\b(\(?)([a-z]+)(\)?)(?![a-z?*+{|])")
 # The maximum number of bytes that are searched in a line before a match.
 _LINE_BYTES_MAX = 1000
 
 
-def words(alternatives: bytes) -> bytes:
+def words_pattern(alternatives: bytes) -> bytes:
     """Return a pattern for several words that must begin at a word boundary. `|` separates them in `alternatives`."""
     return rb"(?:%s)" % b"|".join(rb"%s(?<=\b%s)" % (word, word) for word in alternatives.split(b"|"))
 
 
-def searched(pattern: bytes, flags: int = 0) -> re.Pattern[bytes]:
+def compile_for_search(pattern: bytes, flags: int = 0) -> re.Pattern[bytes]:
     r"""Compile a pattern in a form that is fast to search: `\bword` becomes `word(?<=\bword)`.
 
     If a pattern begins with literal text, `re` searches for this text. Otherwise, `re` tries the pattern at each byte,
     which takes 6 to 20 times as long.
     """
-    first = _WORD.match(pattern)
+    first = _WORD_IN_PATTERN.match(pattern)
     if first is not None and len(first[1]) == len(first[3]):
         opening, word, closing = first.groups()
         pattern = rb"%s%s%s(?<=\b%s)%s" % (opening, word, closing, word, pattern[first.end() :])
@@ -60,31 +60,31 @@ def iter_closed(pattern: re.Pattern[bytes], excluded: re.Pattern[bytes], text: b
         yield match
 
 
-def blank(text: bytes) -> bytes:
+def blanks_for(text: bytes) -> bytes:
     """Return as many blanks as `text` has bytes. Line feeds stay."""
-    return text.translate(_BLANKS)
+    return text.translate(_BLANK_TABLE)
 
 
-def plain_name(text: bytes) -> bytes:
+def name_for(text: bytes) -> bytes:
     """Return a name that is not a keyword: `text`, with `_` as the last byte."""
     return text[:-1] + b"_"
 
 
-def gap(
+def make_gap(
     pattern: bytes,
-    stand_in: Callable[[bytes], bytes] = blank,
+    stand_in: Callable[[bytes], bytes] = blanks_for,
     flags: int = re.MULTILINE,
     *,
     needs: tuple[bytes, ...] = (),
     preceded_by: bytes = b"",
-) -> Gap:
+) -> GapFinder:
     """Return a gap that replaces each group of a pattern by the result of `stand_in`. Text outside groups stays.
 
     A text without any of `needs` has no match. Checking this first avoids most searches. If `preceded_by` is set, this
     pattern must match the text of the line before the match, up to its end.
     """
     # Patterns are compiled on first use. Compiling all patterns of a language takes longer than parsing most files.
-    compiled = cache(partial(searched, pattern, flags))
+    compiled = cache(partial(compile_for_search, pattern, flags))
     before = cache(partial(re.compile, rb"(?:%s)\Z" % preceded_by))
 
     def stand_ins(utf8: bytes) -> Iterator[Replacement]:
@@ -106,13 +106,13 @@ def _line_before(utf8: bytes, offset: int) -> bytes:
     return utf8[max(floor, utf8.rfind(b"\n", floor, offset) + 1) : offset]
 
 
-def gaps(
+def make_gaps(
     stand_in: Callable[[bytes], bytes], *patterns: bytes, needs: tuple[bytes, ...] = (), preceded_by: bytes = b""
-) -> tuple[Gap, ...]:
+) -> tuple[GapFinder, ...]:
     """Return one gap for each pattern, all with the same replacement and conditions."""
-    return tuple(gap(pattern, stand_in, needs=needs, preceded_by=preceded_by) for pattern in patterns)
+    return tuple(make_gap(pattern, stand_in, needs=needs, preceded_by=preceded_by) for pattern in patterns)
 
 
-def padded(text: bytes) -> Callable[[bytes], bytes]:
+def padded_text(text: bytes) -> Callable[[bytes], bytes]:
     """Return a function that returns `text`, padded with blanks on the left to the length of its argument."""
     return lambda replaced: text.rjust(len(replaced))

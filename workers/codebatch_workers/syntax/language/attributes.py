@@ -14,21 +14,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from codebatch.model.entry import Entry
 from codebatch.model.gitignore import parse_pattern
-from codebatch.model.globs import GlobSet, Token
-from codebatch.model.nearest_directories import Nearest
+from codebatch.model.globs import GlobSet, GlobToken
+from codebatch.model.nearest_directories import DirectoryMap
 from codebatch.model.task import SnapshotView
 
-FILE_NAME = b".gitattributes"
-_PREFIX = b"linguist-"
-_KNOWN = (b"language", b"generated", b"vendored", b"documentation")
-_KNOWN_IN_FULL = frozenset(_PREFIX + name for name in _KNOWN)
-_MACRO = b"[attr]"
-_FIELD = re.compile(rb'[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^ \t]+))')
-_ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
-_ESCAPES = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
+GITATTRIBUTES_NAME = b".gitattributes"
+_LINGUIST_PREFIX = b"linguist-"
+_KNOWN_ATTRIBUTES = (b"language", b"generated", b"vendored", b"documentation")
+_KNOWN_FULL_NAMES = frozenset(_LINGUIST_PREFIX + name for name in _KNOWN_ATTRIBUTES)
+_MACRO_PREFIX = b"[attr]"
+_FIRST_FIELD = re.compile(rb'[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^ \t]+))')
+_PATTERN_ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
+_ESCAPED_BYTES = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
 
 # The values of attributes by name. The value is b"" for false, and None for `!attribute` (unspecified).
-Attributes = Mapping[bytes, bytes | None]
+AttributeValues = Mapping[bytes, bytes | None]
 
 
 def attributes_context(view: SnapshotView) -> Callable[[Entry], bytes]:
@@ -37,14 +37,14 @@ def attributes_context(view: SnapshotView) -> Callable[[Entry], bytes]:
     The pairs are NUL-separated. If the value is false, it is empty. Attributes that are not set are left out.
     """
     macros: dict[bytes, dict[bytes, bytes | None]] = {}
-    rules: Nearest[tuple[int, GlobSet[Attributes]]] = Nearest()
+    rules: DirectoryMap[tuple[int, GlobSet[AttributeValues]]] = DirectoryMap()
     # Only the root file can define macros, so it is read first.
-    files = (entry.path for entry in view.entries if entry.kind == "file" and entry.path.endswith(FILE_NAME))
+    files = (entry.path for entry in view.entries if entry.kind == "file" and entry.path.endswith(GITATTRIBUTES_NAME))
     for path in sorted(files, key=lambda path: (path.count(b"/"), path)):
-        if path.rpartition(b"/")[2] != FILE_NAME:
+        if path.rpartition(b"/")[2] != GITATTRIBUTES_NAME:
             continue
         directory = path.rpartition(b"/")[0]
-        globs, settings = _read(view.read(path) or b"", macros, is_root=not directory)
+        globs, settings = _read_attribute_lines(view.read(path) or b"", macros, is_root=not directory)
         if globs:
             matcher = GlobSet(globs, functools.partial(_merged_settings, settings))
             rules.put(directory, (len(directory) + 1 if directory else 0, matcher))
@@ -53,7 +53,9 @@ def attributes_context(view: SnapshotView) -> Callable[[Entry], bytes]:
         if not rules or entry.kind != "file":
             return b""
         attributes = _path_attributes(rules, entry.path)
-        return b"\0".join(b"%s=%s" % (name, value) for name in _KNOWN if (value := attributes.get(name)) is not None)
+        return b"\0".join(
+            b"%s=%s" % (name, value) for name in _KNOWN_ATTRIBUTES if (value := attributes.get(name)) is not None
+        )
 
     return context
 
@@ -66,14 +68,16 @@ def file_attributes(context: bytes) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _path_attributes(rules: Nearest[tuple[int, GlobSet[Attributes]]], path: bytes) -> dict[bytes, bytes | None]:
+def _path_attributes(
+    rules: DirectoryMap[tuple[int, GlobSet[AttributeValues]]], path: bytes
+) -> dict[bytes, bytes | None]:
     attributes: dict[bytes, bytes | None] = {}
-    for cut, globs in rules.above(path):
+    for cut, globs in rules.values_above(path):
         attributes = {**globs.find(path[cut:]), **attributes}
     return attributes
 
 
-def _merged_settings(settings: Sequence[Attributes], matching: Iterator[int]) -> Attributes:
+def _merged_settings(settings: Sequence[AttributeValues], matching: Iterator[int]) -> AttributeValues:
     """Return the merged settings of the lines in one file that match a path.
 
     `matching` has the indexes of these lines, last line first. The last line wins.
@@ -84,26 +88,26 @@ def _merged_settings(settings: Sequence[Attributes], matching: Iterator[int]) ->
     return attributes
 
 
-def _read(
+def _read_attribute_lines(
     content: bytes, macros: dict[bytes, dict[bytes, bytes | None]], *, is_root: bool
-) -> tuple[list[Sequence[Token]], list[Attributes]]:
+) -> tuple[list[Sequence[GlobToken]], list[AttributeValues]]:
     """Return the patterns of those lines in a `.gitattributes` that set linguist attributes, and the settings of each.
 
     If `is_root` is set, add the macros that the file defines to `macros`.
     """
-    globs: list[Sequence[Token]] = []
-    all_settings: list[Attributes] = []
+    globs: list[Sequence[GlobToken]] = []
+    all_settings: list[AttributeValues] = []
     for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
-        match = _FIELD.match(line.removesuffix(b"\r"))
+        match = _FIRST_FIELD.match(line.removesuffix(b"\r"))
         if match is None or (match[2] or b"").startswith(b"#"):
             continue
-        name = match[2] if match[1] is None else _ESCAPE.sub(_unescaped, match[1])
-        settings = _settings(line[match.end() :].split(), macros)
-        if name.startswith(_MACRO):
+        name = match[2] if match[1] is None else _PATTERN_ESCAPE.sub(_unescape_match, match[1])
+        settings = _line_settings(line[match.end() :].split(), macros)
+        if name.startswith(_MACRO_PREFIX):
             if is_root:
-                macros[name.removeprefix(_MACRO)] = settings
+                macros[name.removeprefix(_MACRO_PREFIX)] = settings
             continue
-        known = {key.removeprefix(_PREFIX): value for key, value in settings.items()}
+        known = {key.removeprefix(_LINGUIST_PREFIX): value for key, value in settings.items()}
         pattern = parse_pattern(name, number) if known else None
         # A line with a negated pattern has no effect, and attributes of a directory do not apply to the files in it.
         if pattern is not None and not pattern.negated and not pattern.directory_only:
@@ -112,7 +116,9 @@ def _read(
     return globs, all_settings
 
 
-def _settings(words: Sequence[bytes], macros: Mapping[bytes, dict[bytes, bytes | None]]) -> dict[bytes, bytes | None]:
+def _line_settings(
+    words: Sequence[bytes], macros: Mapping[bytes, dict[bytes, bytes | None]]
+) -> dict[bytes, bytes | None]:
     """Return the linguist attributes that a line sets. Macros are expanded.
 
     If an attribute occurs twice, the last one wins.
@@ -129,9 +135,9 @@ def _settings(words: Sequence[bytes], macros: Mapping[bytes, dict[bytes, bytes |
         else:
             settings[name] = b"true"
             settings.update(macros.get(name, {}))
-    return {name: value for name, value in settings.items() if name in _KNOWN_IN_FULL}
+    return {name: value for name, value in settings.items() if name in _KNOWN_FULL_NAMES}
 
 
-def _unescaped(match: re.Match[bytes]) -> bytes:
+def _unescape_match(match: re.Match[bytes]) -> bytes:
     escape = match[1]
-    return bytes([int(escape, 8) & 0xFF]) if len(escape) == 3 else _ESCAPES.get(escape, escape)
+    return bytes([int(escape, 8) & 0xFF]) if len(escape) == 3 else _ESCAPED_BYTES.get(escape, escape)

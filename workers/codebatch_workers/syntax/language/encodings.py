@@ -16,19 +16,19 @@ _PIECE_BYTES_MAX = 1024 * 1024
 UNKNOWN_ENCODING = "unknown-8bit"
 
 # The longest marks are first, because the mark of UTF-32-LE begins with the mark of UTF-16-LE.
-_MARKS: tuple[tuple[bytes, str], ...] = (
+_BYTE_ORDER_MARKS: tuple[tuple[bytes, str], ...] = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32le"),
     (codecs.BOM_UTF32_BE, "utf-32be"),
     (codecs.BOM_UTF16_LE, "utf-16le"),
     (codecs.BOM_UTF16_BE, "utf-16be"),
 )
-_EVERY_MARK = tuple(mark for mark, _ in _MARKS)
-WIDE_MARKS = _EVERY_MARK[1:]
-_BINARY_BYTES_LOOKED_AT = 8192
+_ALL_MARKS = tuple(mark for mark, _ in _BYTE_ORDER_MARKS)
+WIDE_MARKS = _ALL_MARKS[1:]
+_BINARY_TEST_BYTES = 8192
 _COOKIE_BYTES_MAX = 1024
-_COOKIE = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
-_COOKIE_BLANK = re.compile(rb"[ \t\f]*(?:#[^\r\n]*)?\Z")
+_ENCODING_COOKIE = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+_BLANK_COOKIE_LINE = re.compile(rb"[ \t\f]*(?:#[^\r\n]*)?\Z")
 
 # The IANA name of an encoding, by the name of its Python codec. PEP 263 cookies can declare these encodings. For other
 # codecs, the codec's name is used.
@@ -54,14 +54,14 @@ _COOKIE_ENCODINGS: Mapping[str, str] = {
 }
 
 # Names that CPython's tokenizer accepts for UTF-8 and Latin-1. Emacs adds suffixes to the names.
-_COOKIES_OF_UTF8 = re.compile(r"utf-8(?:-.*)?\Z")
-_COOKIES_OF_LATIN_1 = re.compile(r"(?:latin-1|iso-8859-1|iso-latin-1)(?:-.*)?\Z")
-_PDF = b"%PDF-"
+_UTF8_COOKIE = re.compile(r"utf-8(?:-.*)?\Z")
+_LATIN_1_COOKIE = re.compile(r"(?:latin-1|iso-8859-1|iso-latin-1)(?:-.*)?\Z")
+_PDF_PREFIX = b"%PDF-"
 # Codecs that cannot decode source code, or that take quadratic time.
-_NO_SOURCE = frozenset({"idna", "punycode"})
+_NON_SOURCE_ENCODINGS = frozenset({"idna", "punycode"})
 
 
-class Decoded(msgspec.Struct, frozen=True):
+class DecodedText(msgspec.Struct, frozen=True):
     """A text in UTF-8 without byte order mark, the IANA name of its original encoding, and a problem in decoding it.
 
     If there is no problem, `problem` is empty.
@@ -77,62 +77,62 @@ def is_binary(content: bytes) -> bool:
 
     It is binary if it is a PDF, or if its first bytes contain NUL and it has no byte order mark of UTF-16 or UTF-32.
     """
-    if content.startswith(_PDF):
+    if content.startswith(_PDF_PREFIX):
         return True
-    return content.find(b"\0", 0, _BINARY_BYTES_LOOKED_AT) >= 0 and not content.startswith(WIDE_MARKS)
+    return content.find(b"\0", 0, _BINARY_TEST_BYTES) >= 0 and not content.startswith(WIDE_MARKS)
 
 
-def decode(content: bytes, is_python: Callable[[], bool]) -> Decoded:
+def decode_content(content: bytes, is_python: Callable[[], bool]) -> DecodedText:
     """Decode a file. A byte order mark or, in Python, a cookie (PEP 263) determines the encoding.
 
     Without either, the encoding is UTF-8. Bytes that cannot be decoded become U+FFFD. `is_python` returns whether the
     file is Python. It is called only if the file may have a cookie.
     """
-    if content.startswith(_EVERY_MARK):
-        mark, encoding = next(candidate for candidate in _MARKS if content.startswith(candidate[0]))
-        decoded = _transcode(content[len(mark) :], encoding, declared=True)
-        declared = _cookie(content[len(mark) :], is_python) if encoding == "utf-8" else None
-        if declared is not None and _normal(declared) != "utf-8":
+    if content.startswith(_ALL_MARKS):
+        mark, encoding = next(candidate for candidate in _BYTE_ORDER_MARKS if content.startswith(candidate[0]))
+        decoded = _transcode_content(content[len(mark) :], encoding, declared=True)
+        declared = _find_cookie(content[len(mark) :], is_python) if encoding == "utf-8" else None
+        if declared is not None and _normalize_cookie(declared) != "utf-8":
             return _with_problem(decoded, f"`{declared}` is declared behind a mark of UTF-8")
         return decoded
-    declared = _cookie(content, is_python)
+    declared = _find_cookie(content, is_python)
     if declared is None:
-        return _transcode(content, "utf-8", declared=False)
+        return _transcode_content(content, "utf-8", declared=False)
     known = _cookie_encoding(declared)
-    decoded = _transcode(content, known or "utf-8", declared=known not in (None, "utf-8"))
+    decoded = _transcode_content(content, known or "utf-8", declared=known not in (None, "utf-8"))
     if known is None:
         return _with_problem(decoded, f"unknown encoding `{declared}`, read as UTF-8")
-    if codecs.lookup(_normal(declared)).name == "ascii" and not decoded.utf8.isascii():
+    if codecs.lookup(_normalize_cookie(declared)).name == "ascii" and not decoded.utf8.isascii():
         return _with_problem(decoded, f"`{declared}` is declared, read as UTF-8")
     return decoded
 
 
-def _with_problem(decoded: Decoded, problem: str) -> Decoded:
+def _with_problem(decoded: DecodedText, problem: str) -> DecodedText:
     """Return a decoded text with `problem`, unless the text already has a problem."""
     return decoded if decoded.problem else replace(decoded, problem=problem)
 
 
-def _transcode(content: bytes, encoding: str, *, declared: bool) -> Decoded:
+def _transcode_content(content: bytes, encoding: str, *, declared: bool) -> DecodedText:
     offset = 0
     try:
         if encoding == "utf-8":
             if not content.isascii():
-                for piece in _utf8_pieces(content):
+                for piece in _iter_utf8_pieces(content):
                     piece.decode("utf-8")
                     offset += len(piece)
-            return Decoded(content, encoding, "")
-        return Decoded(content.decode(encoding).encode("utf-8"), encoding, "")
+            return DecodedText(content, encoding, "")
+        return DecodedText(content.decode(encoding).encode("utf-8"), encoding, "")
     except UnicodeError as error:
         offset += error.start if isinstance(error, UnicodeDecodeError) else 0
         problem = f"not valid {encoding.upper()}: byte {offset} is 0x{content[offset]:02x}"
     # The mode `replace` also turns lone surrogates of UTF-16 and UTF-32 into U+FFFD when decoding. Only UTF-7 can leave
     # some, which the mode `replace` removes when encoding.
-    pieces = _utf8_pieces(content) if encoding == "utf-8" else [content]
+    pieces = _iter_utf8_pieces(content) if encoding == "utf-8" else [content]
     utf8 = b"".join(piece.decode(encoding, "replace").encode("utf-8", "replace") for piece in pieces)
-    return Decoded(utf8, encoding if declared else UNKNOWN_ENCODING, problem)
+    return DecodedText(utf8, encoding if declared else UNKNOWN_ENCODING, problem)
 
 
-def _utf8_pieces(content: bytes) -> Iterator[bytes]:
+def _iter_utf8_pieces(content: bytes) -> Iterator[bytes]:
     """Yield pieces of a UTF-8 text, each of which can be decoded separately.
 
     Decoding a huge text at once would need four times the memory of its bytes.
@@ -147,32 +147,32 @@ def _utf8_pieces(content: bytes) -> Iterator[bytes]:
         start = end
 
 
-def _cookie(content: bytes, is_python: Callable[[], bool]) -> str | None:
+def _find_cookie(content: bytes, is_python: Callable[[], bool]) -> str | None:
     """Return the encoding that a Python file declares in one of its first two lines (PEP 263), or None."""
     if b"coding" not in content[:_COOKIE_BYTES_MAX] or not is_python():
         return None
     for line in content[:_COOKIE_BYTES_MAX].splitlines()[:2]:
-        match = _COOKIE.match(line)
+        match = _ENCODING_COOKIE.match(line)
         if match is not None:
             return match[1].decode("ascii", "replace")
-        if not _COOKIE_BLANK.match(line):
+        if not _BLANK_COOKIE_LINE.match(line):
             return None
     return None
 
 
-def _normal(cookie: str) -> str:
+def _normalize_cookie(cookie: str) -> str:
     """Return the name of a declared encoding, normalized as CPython does."""
     name = cookie.lower().replace("_", "-")
-    if _COOKIES_OF_UTF8.match(name):
+    if _UTF8_COOKIE.match(name):
         return "utf-8"
-    return "iso-8859-1" if _COOKIES_OF_LATIN_1.match(name) else cookie
+    return "iso-8859-1" if _LATIN_1_COOKIE.match(name) else cookie
 
 
 def _cookie_encoding(cookie: str) -> str | None:
     """Return the IANA name of the encoding that a cookie declares. Return None if Python has no such text encoding."""
     try:
-        name = codecs.lookup(_normal(cookie)).name
+        name = codecs.lookup(_normalize_cookie(cookie)).name
         b"#".decode(name)
     except (LookupError, ValueError):
         return None
-    return None if name in _NO_SOURCE else _COOKIE_ENCODINGS.get(name, name)
+    return None if name in _NON_SOURCE_ENCODINGS else _COOKIE_ENCODINGS.get(name, name)

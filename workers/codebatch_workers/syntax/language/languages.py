@@ -18,23 +18,23 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from codebatch_workers.syntax.json_dialects import takes_comments
+from codebatch_workers.syntax.json_dialects import allows_comments
 
 if TYPE_CHECKING:
     import tree_sitter
 
-_QUERIES = Path(__file__).parent / "queries"
+_QUERIES_DIRECTORY = Path(__file__).parent / "queries"
 
 # The language of text files in no known language.
-UNKNOWN = "text"
+UNKNOWN_LANGUAGE = "text"
 
 
-def _spread(table: dict[str, str]) -> dict[bytes, str]:
+def _language_by_name(table: dict[str, str]) -> dict[bytes, str]:
     return {name.encode(): language for language, names in table.items() for name in names.split()}
 
 
 # Extensions in lower case, without the dot. `.h` is C here; the `language` context can turn it into C++.
-_EXTENSIONS = _spread(
+_LANGUAGE_BY_EXTENSION = _language_by_name(
     {
         "ada": "adb ads",
         "asm": "asm s nasm",
@@ -161,7 +161,7 @@ _EXTENSIONS = _spread(
 )
 
 # Whole file names, case-sensitive.
-_NAMES = _spread(
+_LANGUAGE_BY_FILE_NAME = _language_by_name(
     {
         "bash": ".bash_aliases .bash_functions .bash_logout .bash_profile .bashrc .envrc .kshrc .profile .xinitrc "
         ".xsession APKBUILD PKGBUILD bash_aliases bash_logout bash_profile bashrc profile",
@@ -193,7 +193,7 @@ _NAMES = _spread(
 )
 
 # Names of interpreters in shebangs, without a version number.
-_INTERPRETERS = _spread(
+_LANGUAGE_BY_INTERPRETER = _language_by_name(
     {
         "awk": "awk gawk mawk",
         "bash": "ash bash bats dash ksh mksh sh",
@@ -219,20 +219,20 @@ _INTERPRETERS = _spread(
     }
 )
 
-_SHEBANG = re.compile(rb"#![ \t]*(\S+)(?:[ \t]+([^\r\n]*))?")
-_VERSION = re.compile(rb"[-.0-9]+\Z")
+_SHEBANG_LINE = re.compile(rb"#![ \t]*(\S+)(?:[ \t]+([^\r\n]*))?")
+_INTERPRETER_VERSION = re.compile(rb"[-.0-9]+\Z")
 _SHEBANG_BYTES_MAX = 256
 
 
 # The extension of a manual page. `curl.1`, `open.3` and `read.3p` are manual pages if their first line is roff.
-_SECTION = re.compile(rb"\.[1-9][a-z]*\Z")
-_ROFF = re.compile(rb"(?:[.']\\\"|\.(?:TH|Dd|so|de|ig)\b)")
+_MANUAL_SECTION = re.compile(rb"\.[1-9][a-z]*\Z")
+_ROFF_START = re.compile(rb"(?:[.']\\\"|\.(?:TH|Dd|so|de|ig)\b)")
 # A mode line of Emacs in one of the first two lines: `-*- tcl -*-`, `-*- mode: c++; tab-width: 4 -*-`.
-_MODELINE = re.compile(
+_EMACS_MODE_LINE = re.compile(
     rb"[^\n]*(?:\n[^\n]*)?-\*-(?:[^\n]*?\bmode:)?[ \t]*([A-Za-z+#-]+)[ \t]*(?:;[^\n]*)?-\*-", re.IGNORECASE
 )
-_NAMED_BY_MODELINES = (None, "bash", "c", "perl")
-_MODES = _spread(
+_LANGUAGES_SET_BY_MODE_LINE = (None, "bash", "c", "perl")
+_LANGUAGE_BY_MODE = _language_by_name(
     {
         "bash": "sh shell-script",
         "c": "c",
@@ -247,45 +247,49 @@ _MODES = _spread(
     }
 )
 # Syntax at the start of a line that only Objective-C has.
-_OBJECTIVE_C = re.compile(rb"^[ \t]*(?:@(?:class|end|interface|protocol)\b|#[ \t]*import[ \t]+[<\"])", re.MULTILINE)
+_OBJECTIVE_C_CODE = re.compile(
+    rb"^[ \t]*(?:@(?:class|end|interface|protocol)\b|#[ \t]*import[ \t]+[<\"])", re.MULTILINE
+)
 
 # For some extensions, beginnings of files that are in another language: Qt translations have `.ts`, and Hack has `.php`
 # or `.hh`.
-_HEADS: tuple[tuple[bytes, frozenset[str], str], ...] = (
+_LANGUAGE_BY_HEAD: tuple[tuple[bytes, frozenset[str], str], ...] = (
     (b"<?xml", frozenset({"csharp", "rust", "tsx", "typescript"}), "xml"),
     (b"<?hh", frozenset({"cpp", "php"}), "hack"),
 )
 
 
-def detect(path: bytes, head: bytes, context: bytes = b"", content: bytes = b"") -> str:
+def detect_language(path: bytes, head: bytes, context: bytes = b"", content: bytes = b"") -> str:
     """Return the name of a file's language.
 
     `head` is the beginning of the content, and `context` is the value of the `language` context. The whole `content` is
     searched only in `.h` files, for syntax of Objective-C, which can begin late.
     """
     known = path_language(path)
-    mode = _MODELINE.match(head) if b"-*-" in head and known in _NAMED_BY_MODELINES else None
-    if mode is not None and mode[1].lower() in _MODES:
-        return _MODES[mode[1].lower()]
+    mode = _EMACS_MODE_LINE.match(head) if b"-*-" in head and known in _LANGUAGES_SET_BY_MODE_LINE else None
+    if mode is not None and mode[1].lower() in _LANGUAGE_BY_MODE:
+        return _LANGUAGE_BY_MODE[mode[1].lower()]
     if known == "c" and path[-2:].lower() == b".h":
         # Two searches for literal bytes are faster than the pattern. Any match contains one of the two texts.
-        if (b"@" in content or b"import" in content) and _OBJECTIVE_C.search(content):
+        if (b"@" in content or b"import" in content) and _OBJECTIVE_C_CODE.search(content):
             return "objective-c"
         return "cpp" if context == b"cpp" else known
     if head.startswith(b"<?"):
-        known = next((other for start, named, other in _HEADS if known in named and head.startswith(start)), known)
-    if known is None and _SECTION.search(path) and _ROFF.match(head):
+        known = next(
+            (other for start, named, other in _LANGUAGE_BY_HEAD if known in named and head.startswith(start)), known
+        )
+    if known is None and _MANUAL_SECTION.search(path) and _ROFF_START.match(head):
         return "roff"
-    return known or _shebang_language(head) or UNKNOWN
+    return known or _shebang_language(head) or UNKNOWN_LANGUAGE
 
 
 def path_language(path: bytes) -> str | None:
     """Return the language that the path alone shows, or None. For a `.h` file, this is C."""
     name = path.rpartition(b"/")[2]
-    known = _NAMES.get(name)
+    known = _LANGUAGE_BY_FILE_NAME.get(name)
     if known is not None:
         return known
-    if name.endswith(b".json") and takes_comments(path):
+    if name.endswith(b".json") and allows_comments(path):
         return "jsonc"
     # The dot at the start of `.bashrc` does not begin an extension.
     known = _extension_language(name.lstrip(b".").partition(b".")[2])
@@ -306,7 +310,7 @@ def _extension_language(extensions: bytes) -> str | None:
     """
     parts = extensions.split(b".")
     for extension in (b".".join(parts[-2:]), parts[-1]):
-        known = _EXTENSIONS.get(extension.lower())
+        known = _LANGUAGE_BY_EXTENSION.get(extension.lower())
         if known is not None:
             return "cpp" if parts[-1] == b"C" else known
     return None
@@ -314,17 +318,17 @@ def _extension_language(extensions: bytes) -> str | None:
 
 def _shebang_language(head: bytes) -> str | None:
     """Return the language of a `#!` line, or None. After `env`, options and assignments are skipped."""
-    match = _SHEBANG.match(head[:_SHEBANG_BYTES_MAX])
+    match = _SHEBANG_LINE.match(head[:_SHEBANG_BYTES_MAX])
     if match is None:
         return None
     program = match[1].rsplit(b"/", 1)[-1]
     if program == b"env":
         words = [word for word in (match[2] or b"").split() if not word.startswith(b"-") and b"=" not in word]
         program = words[0].rsplit(b"/", 1)[-1] if words else b""
-    return _INTERPRETERS.get(program) or _INTERPRETERS.get(_VERSION.sub(b"", program))
+    return _LANGUAGE_BY_INTERPRETER.get(program) or _LANGUAGE_BY_INTERPRETER.get(_INTERPRETER_VERSION.sub(b"", program))
 
 
-class Grammar(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+class LoadedGrammar(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A loaded grammar, its parser, and the names of its queries."""
 
     language: tree_sitter.Language
@@ -340,7 +344,7 @@ class Grammar(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return query
 
 
-class _Wheel(msgspec.Struct, frozen=True):
+class _GrammarPackage(msgspec.Struct, frozen=True):
     """A package with a grammar: its distribution, module and function, and the names of the language's queries."""
 
     distribution: str
@@ -349,47 +353,47 @@ class _Wheel(msgspec.Struct, frozen=True):
     queries: tuple[str, ...]
 
 
-def _wheel(name: str, *queries: str, function: str = "language") -> _Wheel:
-    return _Wheel(f"tree-sitter-{name}", f"tree_sitter_{name.replace('-', '_')}", function, queries or (name,))
+def _grammar_package(name: str, *queries: str, function: str = "language") -> _GrammarPackage:
+    return _GrammarPackage(f"tree-sitter-{name}", f"tree_sitter_{name.replace('-', '_')}", function, queries or (name,))
 
 
-_GRAMMARS: dict[str, _Wheel] = {
-    "bash": _wheel("bash"),
-    "c": _wheel("c"),
-    "cpp": _wheel("cpp", "c", "cpp"),
-    "go": _wheel("go"),
-    "java": _wheel("java"),
-    "javascript": _wheel("javascript", "script", "javascript"),
-    "json": _wheel("json"),
-    "jsonc": _wheel("json"),
-    "python": _wheel("python"),
-    "rust": _wheel("rust"),
-    "tsx": _wheel("typescript", "script", "typescript", "jsx", function="language_tsx"),
-    "typescript": _wheel("typescript", "script", "typescript", function="language_typescript"),
-    "zsh": _wheel("bash"),
+_REQUIRED_GRAMMARS: dict[str, _GrammarPackage] = {
+    "bash": _grammar_package("bash"),
+    "c": _grammar_package("c"),
+    "cpp": _grammar_package("cpp", "c", "cpp"),
+    "go": _grammar_package("go"),
+    "java": _grammar_package("java"),
+    "javascript": _grammar_package("javascript", "script", "javascript"),
+    "json": _grammar_package("json"),
+    "jsonc": _grammar_package("json"),
+    "python": _grammar_package("python"),
+    "rust": _grammar_package("rust"),
+    "tsx": _grammar_package("typescript", "script", "typescript", "jsx", function="language_tsx"),
+    "typescript": _grammar_package("typescript", "script", "typescript", function="language_typescript"),
+    "zsh": _grammar_package("bash"),
 }
 # Further grammars. If one is not installed, files in its language have only language-neutral records.
-_EXTRA_GRAMMARS: dict[str, _Wheel] = {
-    "csharp": _wheel("c-sharp", "csharp"),
-    "css": _wheel("css"),
-    "hcl": _wheel("hcl"),
-    "html": _wheel("html"),
-    "kotlin": _wheel("kotlin"),
-    "lua": _wheel("lua"),
-    "markdown": _wheel("markdown"),
-    "php": _wheel("php", function="language_php"),
-    "ruby": _wheel("ruby"),
-    "scala": _wheel("scala"),
-    "sql": _wheel("sql"),
-    "swift": _wheel("swift"),
-    "toml": _wheel("toml"),
-    "yaml": _wheel("yaml"),
+_EXTRA_GRAMMARS: dict[str, _GrammarPackage] = {
+    "csharp": _grammar_package("c-sharp", "csharp"),
+    "css": _grammar_package("css"),
+    "hcl": _grammar_package("hcl"),
+    "html": _grammar_package("html"),
+    "kotlin": _grammar_package("kotlin"),
+    "lua": _grammar_package("lua"),
+    "markdown": _grammar_package("markdown"),
+    "php": _grammar_package("php", function="language_php"),
+    "ruby": _grammar_package("ruby"),
+    "scala": _grammar_package("scala"),
+    "sql": _grammar_package("sql"),
+    "swift": _grammar_package("swift"),
+    "toml": _grammar_package("toml"),
+    "yaml": _grammar_package("yaml"),
 }
-_ALL_GRAMMARS = _GRAMMARS | _EXTRA_GRAMMARS
+_ALL_GRAMMARS = _REQUIRED_GRAMMARS | _EXTRA_GRAMMARS
 
 # The distributions of grammars. GRAMMAR_TOOLS are always required. EXTRA_GRAMMAR_TOOLS are optional, each with its
 # language.
-GRAMMAR_TOOLS = ("tree-sitter", *sorted({wheel.distribution for wheel in _GRAMMARS.values()}))
+GRAMMAR_TOOLS = ("tree-sitter", *sorted({wheel.distribution for wheel in _REQUIRED_GRAMMARS.values()}))
 EXTRA_GRAMMAR_TOOLS: Mapping[str, str] = {wheel.distribution: language for language, wheel in _EXTRA_GRAMMARS.items()}
 
 # Languages in which a syntax error of the grammar does not show that the code is wrong. They are shells, languages with
@@ -446,7 +450,7 @@ def grammar_module(language: str) -> str:
 @cache
 def has_grammar(language: str) -> bool:
     """Return whether a grammar for a language is installed."""
-    if language in _GRAMMARS:
+    if language in _REQUIRED_GRAMMARS:
         return True
     extra = _EXTRA_GRAMMARS.get(language)
     return extra is not None and find_spec(extra.module) is not None
@@ -479,13 +483,13 @@ def _compiled_part(package: str) -> object:
 
 
 @cache
-def grammar(language: str) -> Grammar:
+def load_grammar(language: str) -> LoadedGrammar:
     """Return the grammar of a language, loaded once per process. `has_grammar` must be true for the language."""
     import tree_sitter
 
     loaded = load_language(language)
     parser = tree_sitter.Parser(loaded)
-    return Grammar(language=loaded, parser=parser, query_names=_ALL_GRAMMARS[language].queries)
+    return LoadedGrammar(language=loaded, parser=parser, query_names=_ALL_GRAMMARS[language].queries)
 
 
 def query_source(names: Iterable[str]) -> str:
@@ -493,4 +497,4 @@ def query_source(names: Iterable[str]) -> str:
 
     They are read as plain files, because importing importlib.resources is slow.
     """
-    return "\n".join((_QUERIES / f"{name}.scm").read_text(encoding="utf-8") for name in names)
+    return "\n".join((_QUERIES_DIRECTORY / f"{name}.scm").read_text(encoding="utf-8") for name in names)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 # Names in linguist that differ from the names in codebatch. All other names differ at most in case, or in blanks
 # instead of `-`.
-_LINGUIST_NAMES: Mapping[str, str] = {
+_LANGUAGE_BY_LINGUIST_NAME: Mapping[str, str] = {
     "ant-build-system": "xml",
     "batchfile": "batch",
     "c#": "csharp",
@@ -43,4 +43,4 @@ _LINGUIST_NAMES: Mapping[str, str] = {
 def language_named(name: str) -> str:
     """Return the codebatch name of a language, given the value of a `linguist-language` attribute."""
     plain = name.lower().replace(" ", "-")
-    return _LINGUIST_NAMES.get(plain, plain)
+    return _LANGUAGE_BY_LINGUIST_NAME.get(plain, plain)

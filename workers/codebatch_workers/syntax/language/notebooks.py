@@ -17,14 +17,14 @@ from functools import cached_property
 import msgspec
 from tree_sitter import Node
 
-from codebatch_workers.syntax.language.languages import grammar
+from codebatch_workers.syntax.language.languages import load_grammar
 
-_LANGUAGES = frozenset({"ipython", "python", "python3"})
-_VERSION_MIN = 4
+_PYTHON_NAMES = frozenset({"ipython", "python", "python3"})
+_FORMAT_VERSION_MIN = 4
 # Cell magics, such as `%%time`, after which the rest of the cell is still Python.
-_PYTHON_CELLS = frozenset({b"capture", b"prun", b"pypy", b"python", b"python3", b"time", b"timeit"})
+_PYTHON_CELL_COMMANDS = frozenset({b"capture", b"prun", b"pypy", b"python", b"python3", b"time", b"timeit"})
 _CELL_COMMAND = re.compile(rb"\s*%%(\w+)")
-_COMMAND = re.compile(
+_IPYTHON_COMMAND = re.compile(
     rb"(?P<indent>[ \t]*)(?:[%!](?=[\w%!({$~./])|\?{1,2}(?=\w)|(?=[\w.*]+\?{1,2}\s*\Z))"
     rb"|(?P<value>[ \t]*[\w, \[\].]+=\s*)[%!](?=[\w$~./])"
 )
@@ -49,7 +49,7 @@ class Notebook(msgspec.Struct, frozen=True, dict=True):
     cell_count: int
 
     @cached_property
-    def module(self) -> bytes:
+    def module_source(self) -> bytes:
         """The source of the module."""
         lines = [b""] * self.line_count
         for cell in self.cells:
@@ -65,19 +65,19 @@ class Notebook(msgspec.Struct, frozen=True, dict=True):
         """The number of lines of all code cells together."""
         return sum(len(cell.lines) for cell in self.cells)
 
-    def place(self, line: int) -> tuple[int, int] | None:
+    def cell_location(self, line: int) -> tuple[int, int] | None:
         """Return the cell number and the line in this cell for a line of the module. Outside cells, return None."""
         index = bisect_right(self._first_lines, line) - 1
         if index < 0 or line - self.cells[index].first_line >= len(self.cells[index].lines):
             return None
         return self.cells[index].number, line - self.cells[index].first_line + 1
 
-    def line(self, cell_number: int, line: int) -> int:
+    def module_line(self, cell_number: int, line: int) -> int:
         """Return the line of the module for a line of a cell. If the cell lacks this line, return the nearest one."""
         cell = next((cell for cell in self.cells if cell.number == cell_number), None)
         return 1 if cell is None else cell.first_line + min(max(line, 1), max(len(cell.lines), 1)) - 1
 
-    def sources(self) -> bytes:
+    def code_only_notebook(self) -> bytes:
         """Return a notebook with only the code cells of this one, for programs that read the notebook format."""
         code = {cell.number: b"\n".join(cell.lines).decode("utf-8", "replace") for cell in self.cells}
         cells: list[dict[str, object]] = [
@@ -92,16 +92,18 @@ class Notebook(msgspec.Struct, frozen=True, dict=True):
 
 def read_notebook(utf8: bytes) -> Notebook | None:
     """Return the notebook in a file. Return None if it is not a valid notebook, or not in Python."""
-    root = grammar("json").parser.parse(utf8).root_node
+    root = load_grammar("json").parser.parse(utf8).root_node
     top = root.named_children[0] if root.named_child_count == 1 and not root.has_error else None
     if top is None or top.type != "object":
         return None
-    members = dict(_members(top))
-    if not _is_python(members):
+    members = dict(_iter_members(top))
+    if not _is_python_notebook(members):
         return None
     cells = members["cells"].named_children
     code = [
-        (number, *_source(cell)) for number, cell in enumerate(cells, 1) if _text(_member(cell, "cell_type")) == "code"
+        (number, *_cell_source(cell))
+        for number, cell in enumerate(cells, 1)
+        if _string_text(_find_member(cell, "cell_type")) == "code"
     ]
     line_count = utf8.count(b"\n") + (not utf8.endswith(b"\n"))
     if _have_separate_lines([rows for _, _, rows in code]):
@@ -116,32 +118,32 @@ def read_notebook(utf8: bytes) -> Notebook | None:
     return Notebook(tuple(cells_in_sequence), first - 1, len(cells))
 
 
-def _is_python(top: dict[str, Node]) -> bool:
+def _is_python_notebook(top: dict[str, Node]) -> bool:
     version, cells, metadata = top.get("nbformat"), top.get("cells"), top.get("metadata")
     if version is None or cells is None or cells.type != "array" or not (version.text or b"").isdigit():
         return False
-    if int(version.text or b"0") < _VERSION_MIN:
+    if int(version.text or b"0") < _FORMAT_VERSION_MIN:
         return False
     for group, name in (("language_info", "name"), ("kernelspec", "language"), ("kernelspec", "name")):
-        language = _text(_member(_member(metadata, group), name))
+        language = _string_text(_find_member(_find_member(metadata, group), name))
         if language:
-            return language.lower() in _LANGUAGES
+            return language.lower() in _PYTHON_NAMES
     # If a notebook declares no language, Jupyter assumes Python.
     return True
 
 
-def _members(node: Node | None) -> Iterator[tuple[str, Node]]:
+def _iter_members(node: Node | None) -> Iterator[tuple[str, Node]]:
     for pair in node.named_children if node is not None and node.type == "object" else ():
         key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")
         if key is not None and value is not None:
-            yield _text(key), value
+            yield _string_text(key), value
 
 
-def _member(node: Node | None, name: str) -> Node | None:
-    return next((value for key, value in _members(node) if key == name), None)
+def _find_member(node: Node | None, name: str) -> Node | None:
+    return next((value for key, value in _iter_members(node) if key == name), None)
 
 
-def _text(node: Node | None) -> str:
+def _string_text(node: Node | None) -> str:
     """Return the text of a JSON string node. For any other node, return an empty text."""
     if node is None or node.type != "string" or node.text is None:
         return ""
@@ -152,9 +154,9 @@ def _text(node: Node | None) -> str:
     return text if isinstance(text, str) else ""
 
 
-def _source(cell: Node) -> tuple[tuple[bytes, ...], list[int]]:
+def _cell_source(cell: Node) -> tuple[tuple[bytes, ...], list[int]]:
     """Return the lines of a cell. Also return for each line its row in the file, from 0."""
-    source = _member(cell, "source")
+    source = _find_member(cell, "source")
     if source is None:
         return (), []
     strings = source.named_children if source.type == "array" else [source]
@@ -162,7 +164,7 @@ def _source(cell: Node) -> tuple[tuple[bytes, ...], list[int]]:
     rows: list[int] = []
     is_open = False
     for node in strings:
-        for piece in _pieces(node):
+        for piece in _source_pieces(node):
             if is_open:
                 lines[-1] += piece.rstrip(b"\n")
             else:
@@ -172,9 +174,9 @@ def _source(cell: Node) -> tuple[tuple[bytes, ...], list[int]]:
     return tuple(lines), rows
 
 
-def _pieces(node: Node) -> list[bytes]:
+def _source_pieces(node: Node) -> list[bytes]:
     """Return the lines in a JSON string node, each with its line end."""
-    return re.findall(rb"[^\n]*\n|[^\n]+", _text(node).encode("utf-8", "replace"))
+    return re.findall(rb"[^\n]*\n|[^\n]+", _string_text(node).encode("utf-8", "replace"))
 
 
 def _have_separate_lines(cells: Sequence[Sequence[int]]) -> bool:
@@ -190,12 +192,12 @@ def _have_separate_lines(cells: Sequence[Sequence[int]]) -> bool:
 def _blank_commands(lines: Sequence[bytes]) -> list[bytes]:
     """Return the lines of a cell, in which comments of the same length replace IPython commands."""
     command = _CELL_COMMAND.match(lines[0])
-    if command is not None and command[1] not in _PYTHON_CELLS:
+    if command is not None and command[1] not in _PYTHON_CELL_COMMANDS:
         return [b"#" + line[1:] for line in lines]
     module: list[bytes] = []
     is_continued = False
     for line in lines:
-        command_match = None if is_continued else _COMMAND.match(line)
+        command_match = None if is_continued else _IPYTHON_COMMAND.match(line)
         if is_continued:
             module.append(b"#" + line[1:])
         else:

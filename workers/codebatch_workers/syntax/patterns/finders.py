@@ -11,15 +11,23 @@ from typing import NamedTuple
 
 from tree_sitter import Node, Query, QueryCursor
 
-from codebatch.model.text.suggestions import did_you_mean
+from codebatch.model.text.suggestions import did_you_mean_text
 from codebatch_workers.syntax.broken_trees import QUERY_DEPTH_MAX
-from codebatch_workers.syntax.language.languages import EXTRA_GRAMMAR_TOOLS, every_language, grammar, has_grammar
+from codebatch_workers.syntax.language.languages import EXTRA_GRAMMAR_TOOLS, every_language, has_grammar, load_grammar
 from codebatch_workers.syntax.patterns.matching import PatternMatcher, TooManySteps
 from codebatch_workers.syntax.patterns.queries import read_query, required_literals
 from codebatch_workers.syntax.patterns.reading import PatternError, PatternNode, read_pattern
 from codebatch_workers.syntax.source import SourceFile
 
-__all__ = ["Finder", "Match", "PatternError", "TooManySteps", "check_language", "pattern_finder", "query_finder"]
+__all__ = [
+    "PatternError",
+    "SyntaxFinder",
+    "SyntaxMatch",
+    "TooManySteps",
+    "check_language",
+    "pattern_finder",
+    "query_finder",
+]
 
 _LITERALS_MAX = 8
 STATES_MAX = 256
@@ -29,7 +37,7 @@ Without this limit, a query could run for any time.
 """
 
 
-class Match(NamedTuple):
+class SyntaxMatch(NamedTuple):
     """A match: its offsets in the UTF-8 text of the file, and the offsets of each named capture."""
 
     start: int
@@ -37,7 +45,7 @@ class Match(NamedTuple):
     captures: Mapping[str, tuple[int, int]]
 
 
-class Finder(NamedTuple):
+class SyntaxFinder(NamedTuple):
     """A search for one query or pattern in one language. `names` are the names of its captures.
 
     `find` yields the matches in a file, sorted by their start. If several begin at the same offset, the longest is
@@ -47,21 +55,21 @@ class Finder(NamedTuple):
     language: str
     literals: tuple[bytes, ...]
     names: tuple[str, ...]
-    find: Callable[[SourceFile], Iterator[Match]]
+    find: Callable[[SourceFile], Iterator[SyntaxMatch]]
 
 
 def check_language(language: str) -> None:
     """Raise PatternError if there is no grammar for a language, or if the grammar is not installed."""
     known = every_language()
     if language not in known:
-        hint = did_you_mean(language, known) or f"there are: {', '.join(known)}"
+        hint = did_you_mean_text(language, known) or f"there are: {', '.join(known)}"
         raise PatternError(f"no grammar for {language!r}", hint=hint)
     if not has_grammar(language):
         tool = {name: tool for tool, name in EXTRA_GRAMMAR_TOOLS.items()}[language]
         raise PatternError(f"the grammar of {language} is not installed", hint=f"install it with: pip install {tool}")
 
 
-def query_finder(text: str, language: str) -> Finder:
+def query_finder(text: str, language: str) -> SyntaxFinder:
     """Return a finder for a query. The finder finds the nodes of the capture that `read_query` returns.
 
     Raises PatternError.
@@ -72,8 +80,8 @@ def query_finder(text: str, language: str) -> Finder:
     cursor = QueryCursor(query, match_limit=STATES_MAX)
     cursor.set_max_start_depth(QUERY_DEPTH_MAX)
 
-    def find(file: SourceFile) -> Iterator[Match]:
-        places: dict[tuple[int, int], Match] = {}
+    def find(file: SourceFile) -> Iterator[SyntaxMatch]:
+        places: dict[tuple[int, int], SyntaxMatch] = {}
         matches = () if file.is_hopeless else cursor.matches((file.tree or file.parse()).root_node)
         if cursor.did_exceed_match_limit:
             raise TooManySteps
@@ -81,45 +89,45 @@ def query_finder(text: str, language: str) -> Finder:
             named = {name: (nodes[0].start_byte, nodes[0].end_byte) for name, nodes in captures.items()}
             for node in captures.get(capture_names, ()):
                 span = (node.start_byte, node.end_byte)
-                places.setdefault(span, Match(*span, named))
-        yield from sorted(places.values(), key=_in_order)
+                places.setdefault(span, SyntaxMatch(*span, named))
+        yield from sorted(places.values(), key=_match_order)
 
     names = tuple(query.capture_name(index) for index in range(query.capture_count))
-    return Finder(language, required_literals(query, text), names, find)
+    return SyntaxFinder(language, required_literals(query, text), names, find)
 
 
-def pattern_finder(text: str, language: str) -> Finder:
+def pattern_finder(text: str, language: str) -> SyntaxFinder:
     """Return a finder for the nodes that match a pattern. Raises PatternError."""
     check_language(language)
     pattern = read_pattern(text, language)
     matcher = PatternMatcher(pattern)
     query = _query_for(pattern, language)
-    needle = max((node.text for node in pattern.walk() if _is_literal(node)), key=len, default=b"")
+    needle = max((node.text for node in pattern.iter_nodes() if _is_literal(node)), key=len, default=b"")
 
-    def find(file: SourceFile) -> Iterator[Match]:
+    def find(file: SourceFile) -> Iterator[SyntaxMatch]:
         utf8 = file.utf8
         candidates = file.query(query).get("_", [])
         for node, captures in matcher.iter_matches(
-            [node for node in candidates if _contains(utf8, node, needle)], utf8
+            [node for node in candidates if _contains_literal(utf8, node, needle)], utf8
         ):
-            yield Match(node.start_byte, node.end_byte, captures)
+            yield SyntaxMatch(node.start_byte, node.end_byte, captures)
 
-    names = dict.fromkeys(node.name for node in pattern.walk() if node.name)
-    return Finder(language, _literals(pattern), tuple(names), find)
+    names = dict.fromkeys(node.name for node in pattern.iter_nodes() if node.name)
+    return SyntaxFinder(language, _required_literals(pattern), tuple(names), find)
 
 
 def _query_for(pattern: PatternNode, language: str) -> Query:
     """Return a query that captures all nodes of one type: the type of the pattern's outermost node."""
-    query: Query = Query(grammar(language).language, f"({pattern.kind}) @_")
+    query: Query = Query(load_grammar(language).language, f"({pattern.kind}) @_")
     return query
 
 
-def _literals(pattern: PatternNode) -> tuple[bytes, ...]:
+def _required_literals(pattern: PatternNode) -> tuple[bytes, ...]:
     """Return texts that every file with a match contains.
 
     The longest are first, because they occur in the fewest files.
     """
-    texts = {node.text for node in pattern.walk() if _is_literal(node)}
+    texts = {node.text for node in pattern.iter_nodes() if _is_literal(node)}
     return tuple(sorted(texts, key=lambda text: (-len(text), text))[:_LITERALS_MAX])
 
 
@@ -128,9 +136,9 @@ def _is_literal(node: PatternNode) -> bool:
     return node.text.isascii() and not any(character in b"\r\n" for character in node.text) and bool(node.text)
 
 
-def _contains(utf8: bytes, node: Node, needle: bytes) -> bool:
+def _contains_literal(utf8: bytes, node: Node, needle: bytes) -> bool:
     return utf8.find(needle, node.start_byte, node.end_byte) >= 0
 
 
-def _in_order(place: Match) -> tuple[int, int]:
+def _match_order(place: SyntaxMatch) -> tuple[int, int]:
     return place.start, -place.end

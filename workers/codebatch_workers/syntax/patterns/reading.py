@@ -4,8 +4,8 @@
 not bound. `$$$` and `$$$ARGS` match any number of nodes. Names consist of capitals, digits and `_`.
 
 The language's grammar parses a pattern. Before that, a placeholder replaces each metavariable: code that is valid in
-its place (`_STAND_INS`). If a pattern is not a valid file, it is parsed with code around it (`_CONTEXTS`). The result
-must be one node without errors.
+its place (`_STAND_INS_BY_LANGUAGE`). If a pattern is not a valid file, it is parsed with code around it
+(`_CONTEXTS_BY_LANGUAGE`). The result must be one node without errors.
 """
 
 from __future__ import annotations
@@ -17,77 +17,77 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from codebatch_workers.syntax.language.languages import LANGUAGES_OF_PROSE, LANGUAGES_WITH_MACROS, grammar
+from codebatch_workers.syntax.language.languages import LANGUAGES_OF_PROSE, LANGUAGES_WITH_MACROS, load_grammar
 
 PATTERN_BYTES_MAX = 10_000
 METAVARIABLES_MAX = 50
 PATTERN_DEPTH_MAX = 100
-ATTEMPTS_MAX = 300
+PARSE_ATTEMPTS_MAX = 300
 """The maximum number of combinations of placeholders that are tried with the same code around the pattern."""
-_HOLE = re.compile(r"(?<![\w$])(\$\$\$(?:[A-Z_][A-Z0-9_]*)?|\$[A-Z_][A-Z0-9_]*)(?![\w$])")
-_MANY = "$$$"
+_METAVARIABLE = re.compile(r"(?<![\w$])(\$\$\$(?:[A-Z_][A-Z0-9_]*)?|\$[A-Z_][A-Z0-9_]*)(?![\w$])")
+_MANY_MARK = "$$$"
 _NO_FAULTS = (0, 0, 0)
-_NO_HOLE = re.compile(r"\$\$[A-Z_]|\$[a-z]|\$\{")
+_INVALID_METAVARIABLE = re.compile(r"\$\$[A-Z_]|\$[a-z]|\$\{")
 _SEPARATORS = frozenset({",", ";", "\n"})
 
 # Placeholders: code that replaces a metavariable while a pattern is parsed. Those of a language are tried in order. In
 # them, `{n}` becomes a lower-case word that the pattern does not contain, such as `z0z`. `{N}` becomes the same word
 # capitalized: `Z0z`. The node that consists of the placeholder becomes the metavariable. Text after `|` only makes the
 # code valid, and is not part of this node.
-_PLAIN = ("{n}",)
-_BRACED = ("{n}", "{n};", "{N} {n}", "{N} {n};")
-_TYPED = ("{n}", "{n}: {N}")
-_SCRIPT = ("{n}", '"{n}"', "case {n}:")
-_QUOTED = ('"{n}"', "{n}")
-_SHELL = ("{n}", "{n}|;")
-_STAND_INS: Mapping[str, Sequence[str]] = {
-    "bash": _SHELL,
-    "c": _BRACED,
-    "cpp": _BRACED,
-    "csharp": _BRACED,
+_PLAIN_STAND_INS = ("{n}",)
+_BRACED_STAND_INS = ("{n}", "{n};", "{N} {n}", "{N} {n};")
+_TYPED_STAND_INS = ("{n}", "{n}: {N}")
+_JAVASCRIPT_STAND_INS = ("{n}", '"{n}"', "case {n}:")
+_QUOTED_STAND_INS = ('"{n}"', "{n}")
+_SHELL_STAND_INS = ("{n}", "{n}|;")
+_STAND_INS_BY_LANGUAGE: Mapping[str, Sequence[str]] = {
+    "bash": _SHELL_STAND_INS,
+    "c": _BRACED_STAND_INS,
+    "cpp": _BRACED_STAND_INS,
+    "csharp": _BRACED_STAND_INS,
     "css": ("{n}", "{n}: {n};"),
     "go": ("{n}", "{n} {N}", '"{n}"', "case {n}:"),
     "hcl": ("{n}", "{n} = 1"),
-    "java": _BRACED,
-    "javascript": _SCRIPT,
-    "json": _QUOTED,
-    "jsonc": _QUOTED,
-    "kotlin": _TYPED,
+    "java": _BRACED_STAND_INS,
+    "javascript": _JAVASCRIPT_STAND_INS,
+    "json": _QUOTED_STAND_INS,
+    "jsonc": _QUOTED_STAND_INS,
+    "kotlin": _TYPED_STAND_INS,
     "lua": ("{n}", "{n}()"),
     "php": ("${n}", "{n}", "${n};", "public ${n};"),
     "ruby": ("{n}", "{N}"),
     "rust": ("{n}", "{n};", "{n}: {N}", "{n} => {n},", "fn {n}() {}"),
     "scala": ("{n}", "{n}: {N}", "case {n} => {n}"),
     "swift": ("{n}", "{n}: {N}", "_ {n}: {N}"),
-    "toml": _SCRIPT,
-    "tsx": _SCRIPT,
-    "typescript": _SCRIPT,
-    "zsh": _SHELL,
+    "toml": _JAVASCRIPT_STAND_INS,
+    "tsx": _JAVASCRIPT_STAND_INS,
+    "typescript": _JAVASCRIPT_STAND_INS,
+    "zsh": _SHELL_STAND_INS,
 }
 # The placeholder that is tried first for `$$$`, if it is not the first one in _STAND_INS. In the body of a Kotlin
 # class, the word for `{n}` alone would be an entry of an enumeration. So a property is tried first.
-_MANY_FIRST: Mapping[str, str] = {"kotlin": "val {n}: {N}|\n"}
-_ALONE = ("", "")
-_CLOSED = ("", ";")
-_IN_CLASS = ("class C {\n", "\n}")
-_CONTEXTS: Mapping[str, Sequence[tuple[str, str]]] = {
+_FIRST_STAND_IN_FOR_MANY: Mapping[str, str] = {"kotlin": "val {n}: {N}|\n"}
+_NO_CONTEXT = ("", "")
+_SEMICOLON_CONTEXT = ("", ";")
+_CLASS_CONTEXT = ("class C {\n", "\n}")
+_CONTEXTS_BY_LANGUAGE: Mapping[str, Sequence[tuple[str, str]]] = {
     # As a whole file, `f(x)` would be a type in C, and `a.f(x)` a conversion in Go. So these are first parsed in a
     # function.
-    "c": (("void f(void) {\n", ";\n}"), _ALONE),
-    "cpp": (("void f(void) {\n", ";\n}"), _ALONE, ("class C {\n", "\n};")),
-    "csharp": (_ALONE, _CLOSED, _IN_CLASS),
-    "css": (_ALONE, ("a { ", ";}")),
-    "go": (("func f() {\n", "\n}"), _ALONE, ("var x ", "")),
-    "java": (_ALONE, _CLOSED, _IN_CLASS, ("", "\nclass C {}")),
-    "javascript": (_ALONE, _IN_CLASS),
-    "json": (_ALONE, ("{", "}")),
-    "jsonc": (_ALONE, ("{", "}")),
-    "lua": (_ALONE, ("return ", "")),
+    "c": (("void f(void) {\n", ";\n}"), _NO_CONTEXT),
+    "cpp": (("void f(void) {\n", ";\n}"), _NO_CONTEXT, ("class C {\n", "\n};")),
+    "csharp": (_NO_CONTEXT, _SEMICOLON_CONTEXT, _CLASS_CONTEXT),
+    "css": (_NO_CONTEXT, ("a { ", ";}")),
+    "go": (("func f() {\n", "\n}"), _NO_CONTEXT, ("var x ", "")),
+    "java": (_NO_CONTEXT, _SEMICOLON_CONTEXT, _CLASS_CONTEXT, ("", "\nclass C {}")),
+    "javascript": (_NO_CONTEXT, _CLASS_CONTEXT),
+    "json": (_NO_CONTEXT, ("{", "}")),
+    "jsonc": (_NO_CONTEXT, ("{", "}")),
+    "lua": (_NO_CONTEXT, ("return ", "")),
     "php": (("<?php ", ""), ("<?php ", ";"), ("<?php class C { ", " }")),
-    "python": (_ALONE, ("", "\ndef f(): pass"), ("try:\n    pass\n", "")),
-    "rust": (_ALONE, _CLOSED, ("fn f() {\n", "\n}"), ("impl C {\n", "\n}"), ("type T = ", ";")),
-    "tsx": (_ALONE, _IN_CLASS, ("type T = ", "")),
-    "typescript": (_ALONE, _IN_CLASS, ("type T = ", "")),
+    "python": (_NO_CONTEXT, ("", "\ndef f(): pass"), ("try:\n    pass\n", "")),
+    "rust": (_NO_CONTEXT, _SEMICOLON_CONTEXT, ("fn f() {\n", "\n}"), ("impl C {\n", "\n}"), ("type T = ", ";")),
+    "tsx": (_NO_CONTEXT, _CLASS_CONTEXT, ("type T = ", "")),
+    "typescript": (_NO_CONTEXT, _CLASS_CONTEXT, ("type T = ", "")),
 }
 
 
@@ -118,24 +118,24 @@ class PatternNode(NamedTuple):
     name: str = ""
     is_many: bool = False
 
-    def walk(self) -> Iterator[PatternNode]:
+    def iter_nodes(self) -> Iterator[PatternNode]:
         """Yield this node and its descendants, parents first."""
         yield self
         for child in self.children:
-            yield from child.walk()
+            yield from child.iter_nodes()
 
 
 def read_pattern(pattern: str, language: str) -> PatternNode:
     """Return the root node of a pattern. The language's grammar must be installed. Raises PatternError."""
     text = pattern.strip()
-    _check(text, language)
+    _check_pattern(text, language)
     if language in LANGUAGES_WITH_MACROS and text.endswith("};"):
         # In C, the semicolon after `struct S {}` is not part of the node. Other declarations do not need a semicolon,
         # either.
         text = text[:-1]
-    best = _read(text, language)
+    best = _parse_pattern(text, language)
     if best.node is None:
-        raise _refusal(best, text, language)
+        raise _pattern_error(best, text, language)
     if best.node.hole:
         raise PatternError(
             f"`{text}` alone would match every node", hint="add code around the metavariable, or use --query"
@@ -143,20 +143,20 @@ def read_pattern(pattern: str, language: str) -> PatternNode:
     return best.node
 
 
-def _read(text: str, language: str) -> _Read:
+def _parse_pattern(text: str, language: str) -> _ParsedPattern:
     """Parse a pattern with each piece of code that its language has in _CONTEXTS.
 
     Return the result with the fewest faults.
     """
-    holes = [(match[1], match.start(), match.end()) for match in _HOLE.finditer(text)]
+    holes = [(match[1], match.start(), match.end()) for match in _METAVARIABLE.finditer(text)]
     if len(holes) > METAVARIABLES_MAX:
         raise PatternError(f"the pattern has more than {METAVARIABLES_MAX} metavariables", hint="use --query")
     reader = _PatternReader(text, holes, language)
-    read = (reader.read(context) for context in _CONTEXTS.get(language, (_ALONE,)))
+    read = (reader.read(context) for context in _CONTEXTS_BY_LANGUAGE.get(language, (_NO_CONTEXT,)))
     return min(read, key=lambda result: result.faults)
 
 
-class _Read(NamedTuple):
+class _ParsedPattern(NamedTuple):
     """The result of parsing a pattern: a node, or faults.
 
     The faults are, in order of weight: the pattern is not one node (0 or 1), the size of its errors, and the number of
@@ -176,37 +176,37 @@ class _PatternReader:
     def __init__(self, text: str, holes: Sequence[tuple[str, int, int]], language: str) -> None:
         self._text = text
         self._holes = holes
-        self._parser = grammar(language).parser
-        self._stand_ins = _STAND_INS.get(language, _PLAIN)
-        self._first_stand_in_for_many = _MANY_FIRST.get(language, self._stand_ins[0])
+        self._parser = load_grammar(language).parser
+        self._stand_ins = _STAND_INS_BY_LANGUAGE.get(language, _PLAIN_STAND_INS)
+        self._first_stand_in_for_many = _FIRST_STAND_IN_FOR_MANY.get(language, self._stand_ins[0])
         names = list(dict.fromkeys(written for written, _, _ in holes))
         mark = next(mark for count in range(len(text) + 2) if (mark := "z" + "q" * count) not in text.lower())
         # Equal metavariables become equal words, because the opening and closing tag of an HTML element must be equal.
         self._words = [f"{mark}{names.index(written)}z" for written, _, _ in holes]
 
-    def read(self, context: tuple[str, str]) -> _Read:
+    def read(self, context: tuple[str, str]) -> _ParsedPattern:
         """Return the best result of parsing the pattern with the code in `context` before and after it.
 
         While there are faults, change the placeholder of one metavariable: the change that removes the most faults.
         """
         first = self._stand_ins[0]
         chosen = [
-            self._first_stand_in_for_many if written.startswith(_MANY) else first for written, _, _ in self._holes
+            self._first_stand_in_for_many if written.startswith(_MANY_MARK) else first for written, _, _ in self._holes
         ]
-        best = self._try(context, chosen)
+        best = self._parse_once(context, chosen)
         tries, is_better = 1, True
         while is_better and any(best.faults):
             is_better, before = False, chosen
             for index, stand_in in product(range(len(before)), self._stand_ins):
-                if tries == ATTEMPTS_MAX or best.faults == _NO_FAULTS:
+                if tries == PARSE_ATTEMPTS_MAX or best.faults == _NO_FAULTS:
                     return best
                 other = [*before[:index], stand_in, *before[index + 1 :]]
-                read, tries = self._try(context, other), tries + 1
+                read, tries = self._parse_once(context, other), tries + 1
                 if read.faults < best.faults:
                     best, chosen, is_better = read, other, True
         return best
 
-    def _try(self, context: tuple[str, str], chosen: Sequence[str]) -> _Read:
+    def _parse_once(self, context: tuple[str, str], chosen: Sequence[str]) -> _ParsedPattern:
         prefix, suffix = context
         source = prefix.encode()
         start, end = len(source), 0
@@ -222,15 +222,15 @@ class _PatternReader:
         errors = _count_errors(root) if root.has_error else 0
         node = _node_at(root, start, len(source), is_closed=suffix.startswith(";"))
         if node is None or errors:
-            return _Read(faults=(node is None, errors, 0))
+            return _ParsedPattern(faults=(node is None, errors, 0))
         unread = dict(holes)
         try:
-            converted = _convert(node, source, holes, unread, depth=0)
+            converted = _convert_node(node, source, holes, unread, depth=0)
         except RecursionError:
-            return _Read(faults=(0, 0, 1), is_deep=True)
+            return _ParsedPattern(faults=(0, 0, 1), is_deep=True)
         if unread:
-            return _Read(faults=(0, 0, len(unread)), unread=next(iter(unread.values())))
-        return _Read(faults=_NO_FAULTS, node=converted)
+            return _ParsedPattern(faults=(0, 0, len(unread)), unread=next(iter(unread.values())))
+        return _ParsedPattern(faults=_NO_FAULTS, node=converted)
 
 
 def _node_at(root: Node, start: int, end: int, *, is_closed: bool) -> Node | None:
@@ -245,7 +245,7 @@ def _node_at(root: Node, start: int, end: int, *, is_closed: bool) -> Node | Non
     return None
 
 
-def _convert(
+def _convert_node(
     node: Node, source: bytes, holes: Mapping[tuple[int, int], str], unread: dict[tuple[int, int], str], *, depth: int
 ) -> PatternNode:
     """Convert a node and its descendants. A node that consists of a placeholder becomes the metavariable."""
@@ -256,10 +256,10 @@ def _convert(
         unread.pop(span, None)
         written = holes[span]
         name = written.lstrip("$")
-        return PatternNode(hole=True, name="" if name.startswith("_") else name, is_many=written.startswith(_MANY))
+        return PatternNode(hole=True, name="" if name.startswith("_") else name, is_many=written.startswith(_MANY_MARK))
     # Nodes that begin after the pattern belong to the added code, which closes the statement.
     own_children = [child for child in node.children if not child.is_extra and child.start_byte < max(len(source), 1)]
-    children = [_convert(child, source, holes, unread, depth=depth + 1) for child in own_children]
+    children = [_convert_node(child, source, holes, unread, depth=depth + 1) for child in own_children]
     if span[1] > len(source) and len(children) == 1 and children[0].hole:
         return children[0]
     text = b"" if children else source[node.start_byte : node.end_byte]
@@ -286,7 +286,7 @@ def _count_errors(root: Node) -> int:
     return size
 
 
-def _check(text: str, language: str) -> None:
+def _check_pattern(text: str, language: str) -> None:
     if not text:
         raise PatternError("the pattern is empty", hint="write code in which $X matches any node, such as 'print($X)'")
     if len(text.encode("utf-8", "surrogatepass")) > PATTERN_BYTES_MAX:
@@ -299,7 +299,7 @@ def _check(text: str, language: str) -> None:
         raise PatternError(f"patterns are not supported for {language}, in which any text is valid", hint="use --query")
 
 
-def _refusal(read: _Read, text: str, language: str) -> PatternError:
+def _pattern_error(read: _ParsedPattern, text: str, language: str) -> PatternError:
     if read.is_deep:
         return PatternError(
             f"the pattern is nested more than {PATTERN_DEPTH_MAX} levels deep", hint="search for a part of the pattern"
@@ -310,7 +310,7 @@ def _refusal(read: _Read, text: str, language: str) -> PatternError:
             f"{message}, but a metavariable must be a whole node", hint="use --query with the predicate `#match?`"
         )
     hint = "write a whole expression, statement or definition, or use --query"
-    if _NO_HOLE.search(text):
+    if _INVALID_METAVARIABLE.search(text):
         hint = "metavariables are upper-case: $X is one node, $$$ARGS any number of nodes; otherwise use --query"
     if read.faults[1]:
         return PatternError(f"the pattern is not valid {language} by itself", hint=hint)

@@ -23,8 +23,8 @@ from codebatch.model.text.quantities import count_text
 from codebatch.operations.api.batch import Batch
 from codebatch.operations.api.store import Store
 from codebatch.operations.queries.batch_query import Answer, BatchQuery, displayed_restriction
-from codebatch.store.batches.batches import BatchDir
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.batch_directory import BatchDir
+from codebatch.store.batches.store_directory import StoreDir
 
 if TYPE_CHECKING:
     from codebatch.operations.comparison.comparison import Comparison
@@ -69,7 +69,7 @@ def open_queried_batch(context: CommandContext, reference: str | None) -> Batch:
 
     The batch may be incomplete. The functions that emit the answer then report this.
     """
-    batch = Store(context.place.open(), context.note, context.report).batch(reference, partial=True)
+    batch = Store(context.store_place.open(), context.note, context.report).batch(reference, partial=True)
     batch.question.on_phase = context.phase
     context.questions.append(batch.question)
     context.batches.append(batch.question.batch)
@@ -92,13 +92,13 @@ def emit_rows(
     `CommandContext.print`.
     """
     question, completeness = answer.question, answer.completeness
-    _report_state(context, question, completeness)
+    _report_batch_state(context, question, completeness)
     document = {**scope_members(answer), **members, "records": rows} if context.as_json else None
-    if_none = _with_progress(if_none, completeness)
+    if_none = _empty_answer_text(if_none, completeness)
     context.print(document, lines, if_none=if_none, name=name)
     if context.as_json and if_none and not rows:
         context.note(if_none)
-    _report_changes(context, question)
+    _report_stale_batch(context, question)
     return completeness_exit_status(completeness)
 
 
@@ -109,13 +109,13 @@ def emit_formatted(
 
     `if_none` is a note to print if nothing was found, otherwise empty.
     """
-    _report_state(context, answer.question, answer.completeness)
-    context.display.make_way()
+    _report_batch_state(context, answer.question, answer.completeness)
+    context.display.erase_for_output()
     write()
     sys.stdout.flush()
     if if_none:
-        context.note(_with_progress(if_none, answer.completeness))
-    _report_changes(context, answer.question)
+        context.note(_empty_answer_text(if_none, answer.completeness))
+    _report_stale_batch(context, answer.question)
     return completeness_exit_status(answer.completeness)
 
 
@@ -132,11 +132,11 @@ def emit_document(
     `name` is as in `CommandContext.print`.
     """
     question, completeness = answer.question, answer.completeness
-    _report_state(context, question, completeness)
+    _report_batch_state(context, question, completeness)
     if context.as_json:
         document = {**scope_members(answer), **document}
     context.print(document, lines, name=name)
-    _report_changes(context, question)
+    _report_stale_batch(context, question)
     return completeness_exit_status(completeness)
 
 
@@ -146,19 +146,19 @@ def emit_comparison(context: CommandContext, comparison: Comparison, write: Call
     Changes of the tree since the older batch are not reported, because they are expected.
     """
     for answer in (comparison.old, comparison.new):
-        _report_state(context, answer.question, answer.completeness)
-    context.display.make_way()
+        _report_batch_state(context, answer.question, answer.completeness)
+    context.display.erase_for_output()
     write()
     sys.stdout.flush()
     report_missing_contents(context, comparison)
-    _report_changes(context, comparison.new.question)
+    _report_stale_batch(context, comparison.new.question)
 
 
 def report_missing_contents(context: CommandContext, comparison: Comparison) -> None:
     """Report the files whose content a comparison needs but is missing."""
     if lost := sorted(comparison.trees.lost):
         more = f" and of {count_text(len(lost) - 1, 'other file')}" if len(lost) > 1 else ""
-        where = f"{display_path(lost[0][1])} in {comparison.trees.batch(lost[0][0]).batch.id}{more}"
+        where = f"{display_path(lost[0][1])} in {comparison.trees.batch_records(lost[0][0]).batch.id}{more}"
         context.report(f"incomplete: the content of {where} is missing; findings there are matched by message only")
 
 
@@ -199,7 +199,7 @@ def report_missing_results(
     context: CommandContext, store: StoreDir, batch: BatchDir, completeness: Completeness
 ) -> None:
     """Report why an answer is incomplete, one line for each reason."""
-    for line in _reasons(store, batch, completeness):
+    for line in _iter_incomplete_reasons(store, batch, completeness):
         context.report(f"incomplete: {line}")
 
 
@@ -208,7 +208,7 @@ def completeness_exit_status(completeness: Completeness) -> int:
     return 0 if completeness.is_complete else BatchIncomplete.exit_status
 
 
-def _report_state(context: CommandContext, question: BatchQuery, completeness: Completeness) -> None:
+def _report_batch_state(context: CommandContext, question: BatchQuery, completeness: Completeness) -> None:
     batch = question.batch
     report_missing_results(context, question.store, batch, completeness)
     context.report_other_project(question.store, batch)
@@ -216,7 +216,7 @@ def _report_state(context: CommandContext, question: BatchQuery, completeness: C
         context.note(f"batch {batch.id} is restricted to {', '.join(displayed_restriction(batch))}")
 
 
-def _report_changes(context: CommandContext, question: BatchQuery) -> None:
+def _report_stale_batch(context: CommandContext, question: BatchQuery) -> None:
     changes = question.changes
     if changes is None or changes.is_stale is False:
         return
@@ -238,7 +238,7 @@ def _report_changes(context: CommandContext, question: BatchQuery) -> None:
     context.report(f"results are out of date ({first}{suffix} changed); update them with: {rerun_command}")
 
 
-def _with_progress(if_none: str, completeness: Completeness) -> str:
+def _empty_answer_text(if_none: str, completeness: Completeness) -> str:
     return (
         f"{if_none} so far ({completeness.percent}% done)"
         if if_none and completeness.done < completeness.planned
@@ -246,7 +246,7 @@ def _with_progress(if_none: str, completeness: Completeness) -> str:
     )
 
 
-def _reasons(store: StoreDir, batch: BatchDir, completeness: Completeness) -> Iterable[str]:
+def _iter_incomplete_reasons(store: StoreDir, batch: BatchDir, completeness: Completeness) -> Iterable[str]:
     if completeness.done < completeness.planned:
         counts = f"({completeness.done:,} of {completeness.planned:,} results)"
         reason = f"batch {batch.id} is {completeness.percent}% done {counts}"

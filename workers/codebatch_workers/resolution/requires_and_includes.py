@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
-from codebatch_workers.resolution.documents import read_json, strings, table_at
+from codebatch_workers.resolution.documents import as_strings, read_json, table_at
 from codebatch_workers.resolution.tree import (
-    EXTERNAL,
+    EXTERNAL_IMPORT,
     PathTree,
-    Resolved,
-    ancestors,
-    exact,
-    fitting,
+    ResolvedImport,
+    exact_import,
+    fitting_import,
     is_secondary,
-    join,
-    likely,
-    parent,
+    iter_ancestors,
+    join_path,
+    likely_import,
+    parent_directory,
     relative_to,
 )
 
-_COMPOSER = "composer.json"
-_LUA_ROOTS = ("", "lua", "src", "lib")
-_PLACES_MAX = 64
+_COMPOSER_FILE = "composer.json"
+_LUA_ROOT_NAMES = ("", "lua", "src", "lib")
+_NAMESPACE_DIRECTORIES_MAX = 64
 
 
 class ShellSources:
@@ -35,10 +35,10 @@ class ShellSources:
     def __init__(self, tree: PathTree) -> None:
         self._tree = tree
 
-    def resolve(self, path: str, target: str) -> Resolved:
+    def resolve(self, path: str, target: str) -> ResolvedImport:
         """Resolve `target`, an import in the file `path`."""
-        place = relative_to(parent(path), target)
-        return exact(place if place in self._tree.paths else None)
+        place = relative_to(parent_directory(path), target)
+        return exact_import(place if place in self._tree.paths else None)
 
 
 class RubyRequires:
@@ -51,40 +51,43 @@ class RubyRequires:
     def __init__(self, tree: PathTree) -> None:
         self._tree = tree
 
-    def resolve(self, path: str, target: str) -> Resolved:
+    def resolve(self, path: str, target: str) -> ResolvedImport:
         """Resolve `target`, an import in the file `path`."""
-        directory = parent(path)
+        directory = parent_directory(path)
         if target.startswith("."):
             place = relative_to(directory, target)
-            return EXTERNAL if place is None else exact(self._tree.first((f"{place}.rb", place)))
-        for above in ancestors(directory):
-            library = self._tree.first((f"{join(above, 'lib')}/{target}.rb",))
+            return EXTERNAL_IMPORT if place is None else exact_import(self._tree.first_existing((f"{place}.rb", place)))
+        for above in iter_ancestors(directory):
+            library = self._tree.first_existing((f"{join_path(above, 'lib')}/{target}.rb",))
             if library is not None:
                 is_gem = any(file.endswith(".gemspec") for file in self._tree.files_in(above))
-                return exact(library) if is_gem else fitting([library])
+                return exact_import(library) if is_gem else fitting_import([library])
         named = target if target.endswith(".rb") else f"{target}.rb"
         if "/" not in target:
             return self._resolve_one_component(path, named)
         candidates = [
             file
-            for file in self._tree.ending_with(named)
+            for file in self._tree.files_ending_with(named)
             if file[: len(file) - len(named)].rstrip("/").rpartition("/")[2] in ("", "lib", "app", "test", "spec")
         ]
-        return likely(path, candidates)
+        return likely_import(path, candidates)
 
-    def _resolve_one_component(self, path: str, named: str) -> Resolved:
+    def _resolve_one_component(self, path: str, named: str) -> ResolvedImport:
         """Resolve a name of one component to a file in a directory above `path`, or to the main file of another gem."""
         places = ("", "test", "spec") if is_secondary(path) else ("",)
-        for above in ancestors(parent(path)):
-            file_above = self._tree.first(join(join(above, place), named) for place in places)
+        for above in iter_ancestors(parent_directory(path)):
+            file_above = self._tree.first_existing(join_path(join_path(above, place), named) for place in places)
             if file_above is not None:
-                return likely(path, [file_above])
+                return likely_import(path, [file_above])
         gems = [
             file
-            for file in self._tree.ending_with(f"lib/{named}")
-            if any(file_in_gem.endswith(".gemspec") for file_in_gem in self._tree.files_in(parent(parent(file))))
+            for file in self._tree.files_ending_with(f"lib/{named}")
+            if any(
+                file_in_gem.endswith(".gemspec")
+                for file_in_gem in self._tree.files_in(parent_directory(parent_directory(file)))
+            )
         ]
-        return likely(path, gems)
+        return likely_import(path, gems)
 
 
 class LuaRequires:
@@ -98,29 +101,31 @@ class LuaRequires:
     def __init__(self, tree: PathTree) -> None:
         self._tree = tree
 
-    def resolve(self, path: str, target: str) -> Resolved:
+    def resolve(self, path: str, target: str) -> ResolvedImport:
         """Resolve `target`, an import in the file `path`."""
         named = target.replace(".", "/").strip("/")
         if not named:
-            return EXTERNAL
-        for root in self._roots(parent(path)):
-            file = self._tree.first((f"{join(root, named)}.lua", f"{join(root, named)}/init.lua"))
+            return EXTERNAL_IMPORT
+        for root in self._search_directories(parent_directory(path)):
+            file = self._tree.first_existing((f"{join_path(root, named)}.lua", f"{join_path(root, named)}/init.lua"))
             if file is not None:
-                return likely(path, [file])
+                return likely_import(path, [file])
         if "/" not in named:
-            return EXTERNAL
-        return likely(path, self._tree.ending_with(f"{named}.lua") or self._tree.ending_with(f"{named}/init.lua"))
+            return EXTERNAL_IMPORT
+        return likely_import(
+            path, self._tree.files_ending_with(f"{named}.lua") or self._tree.files_ending_with(f"{named}/init.lua")
+        )
 
-    def _roots(self, directory: str) -> Iterator[str]:
+    def _search_directories(self, directory: str) -> Iterator[str]:
         """Yield the directories in which a module is searched, nearest first.
 
         They are the directories above `directory`, from the nearest one with a rockspec on, and usual subdirectories of
         each.
         """
-        above = list(ancestors(directory))
+        above = list(iter_ancestors(directory))
         projects = [directory_above for directory_above in above if self._has_rockspec(directory_above)]
         for directory_above in above[above.index(projects[0]) :] if projects else above:
-            yield from (join(directory_above, below) for below in _LUA_ROOTS)
+            yield from (join_path(directory_above, below) for below in _LUA_ROOT_NAMES)
 
     def _has_rockspec(self, directory: str) -> bool:
         return any(file.endswith(".rockspec") for file in self._tree.files_in(directory))
@@ -136,55 +141,59 @@ class PhpImports:
     def __init__(self, tree: PathTree) -> None:
         self._tree = tree
 
-    def resolve(self, path: str, target: str) -> Resolved:
+    def resolve(self, path: str, target: str) -> ResolvedImport:
         """Resolve `target`, an import in the file `path`."""
-        directory = parent(path)
+        directory = parent_directory(path)
         if target.endswith((".php", ".inc")) or "/" in target:
             place = relative_to(directory, target)
             if place in self._tree.paths:
-                return exact(place) if target.startswith(".") else fitting([place or ""])
-            return EXTERNAL if target.startswith(".") else self._resolve_included(path, target)
+                return exact_import(place) if target.startswith(".") else fitting_import([place or ""])
+            return EXTERNAL_IMPORT if target.startswith(".") else self._resolve_included(path, target)
         names = target.strip("\\").split("\\")
         for count in range(len(names) - 1, -1, -1):
             subpath = "/".join(names[count:])
-            places = self._places.get("\\".join(names[:count]), ())
-            file = self._tree.first(f"{join(place, subpath)}.php" for place in places)
+            places = self._directories_by_namespace.get("\\".join(names[:count]), ())
+            file = self._tree.first_existing(f"{join_path(place, subpath)}.php" for place in places)
             if file is not None:
-                return exact(file)
+                return exact_import(file)
         # If no autoloaded prefix begins with the first name of this namespace, the namespace belongs to an external
         # package.
-        if self._places and not any(prefix.partition("\\")[0] in ("", names[0]) for prefix in self._places):
-            return EXTERNAL
+        if self._directories_by_namespace and not any(
+            prefix.partition("\\")[0] in ("", names[0]) for prefix in self._directories_by_namespace
+        ):
+            return EXTERNAL_IMPORT
         for start in range(len(names) - 1):
-            candidates = self._tree.ending_with(f"{'/'.join(names[start:])}.php")
+            candidates = self._tree.files_ending_with(f"{'/'.join(names[start:])}.php")
             if candidates:
-                return likely(path, candidates)
-        return EXTERNAL
+                return likely_import(path, candidates)
+        return EXTERNAL_IMPORT
 
-    def _resolve_included(self, path: str, target: str) -> Resolved:
+    def _resolve_included(self, path: str, target: str) -> ResolvedImport:
         """Resolve a relative path that PHP resolves from the directory of the script that was started.
 
         This script is unknown, so directories above `path` are tried, and then all files whose paths end with `target`.
         """
-        for above in ancestors(parent(path)):
+        for above in iter_ancestors(parent_directory(path)):
             place = relative_to(above, target)
             if place is not None and place in self._tree.paths:
-                return fitting([place])
+                return fitting_import([place])
         ending = relative_to("", target)
-        return likely(path, self._tree.ending_with(ending)) if ending and "/" in ending else EXTERNAL
+        return (
+            likely_import(path, self._tree.files_ending_with(ending)) if ending and "/" in ending else EXTERNAL_IMPORT
+        )
 
     @cached_property
-    def _places(self) -> Mapping[str, Sequence[str]]:
+    def _directories_by_namespace(self) -> Mapping[str, Sequence[str]]:
         """The directories that composer.json files assign to each namespace (PSR-4), by namespace."""
         directories: dict[str, list[str]] = {}
-        for file in self._tree.all_named(_COMPOSER):
+        for file in self._tree.files_named(_COMPOSER_FILE):
             document = read_json(self._tree, file)
             for section in ("autoload", "autoload-dev"):
                 for prefix, to in table_at(document, section, "psr-4").items():
                     places = [
-                        relative_to(parent(file), directory)
-                        for directory in ([to] if isinstance(to, str) else strings(to))
+                        relative_to(parent_directory(file), directory)
+                        for directory in ([to] if isinstance(to, str) else as_strings(to))
                     ]
                     known = directories.setdefault(prefix.strip("\\"), [])
-                    known.extend(place for place in places[:_PLACES_MAX] if place is not None)
-        return {prefix: places[:_PLACES_MAX] for prefix, places in directories.items()}
+                    known.extend(place for place in places[:_NAMESPACE_DIRECTORIES_MAX] if place is not None)
+        return {prefix: places[:_NAMESPACE_DIRECTORIES_MAX] for prefix, places in directories.items()}

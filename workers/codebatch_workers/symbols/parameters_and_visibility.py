@@ -23,30 +23,30 @@ from codebatch.model.record import SymbolType, Visibility
 _TEXT_BYTES_MAX = 128
 
 # Patterns for parameters that begin with their name.
-_SCRIPT_PARAMETER = re.compile(
+_JAVASCRIPT_PARAMETER = re.compile(
     rb"(?:(?:@[\w.]+(?:\([^()]*\))?|public|private|protected|readonly|override)\s+)*((?:\.\.\.)?[\w$\x80-\xff]+|[{\[])"
 )
 _SIMPLE_PARAMETER = {
     "go": re.compile(rb"[\w\x80-\xff]+"),
-    "javascript": _SCRIPT_PARAMETER,
+    "javascript": _JAVASCRIPT_PARAMETER,
     "python": re.compile(rb"\*{0,2}[\w\x80-\xff]+"),
     "rust": re.compile(rb"(?:&\s*)?(?:'\w+\s+)?(?:mut\s+)?((?:ref\s+)?[\w\x80-\xff]+)"),
-    "tsx": _SCRIPT_PARAMETER,
-    "typescript": _SCRIPT_PARAMETER,
+    "tsx": _JAVASCRIPT_PARAMETER,
+    "typescript": _JAVASCRIPT_PARAMETER,
 }
 _LAST_NAME = re.compile(rb"([\w$\x80-\xff]+|\.\.\.)(?:\s*\[[^\]]*\])*\Z")
-_DECORATOR = re.compile(rb"@?\s*([\w.$\x80-\xff]+)")
-_VISIBILITIES: Mapping[bytes, Visibility] = {
+_DECORATOR_NAME = re.compile(rb"@?\s*([\w.$\x80-\xff]+)")
+_VISIBILITY_BY_KEYWORD: Mapping[bytes, Visibility] = {
     b"public": "public",
     b"pub": "public",
     b"protected": "protected",
     b"private": "private",
     b"static": "private",
 }
-_ALWAYS_VISIBLE = frozenset({"import", "module"})
+_ALWAYS_PUBLIC_TYPES = frozenset({"import", "module"})
 
 
-def parameter_naming(utf8: bytes, language: str) -> Callable[[Node, int], str]:
+def parameter_namer(utf8: bytes, language: str) -> Callable[[Node, int], str]:
     """Return a function that returns the name of a parameter. Its arguments are the node and the offset of the node.
 
     The name of a destructured parameter is `{` or `[`. If a parameter has no name, its type is returned. For C's
@@ -102,7 +102,7 @@ def decorator_names(
     for capture in ("decorator", "decorated"):
         for node in captures.get(capture, ()):
             text = utf8[node.start_byte : node.end_byte][:_TEXT_BYTES_MAX]
-            match = _DECORATOR.match(text)
+            match = _DECORATOR_NAME.match(text)
             following = bisect_left(starts, node.end_byte)
             if match is not None and following < len(starts) and not is_inside(node.start_byte):
                 name = match[1].decode("utf-8", "replace")
@@ -122,22 +122,22 @@ def keyword_visibilities(
         text = utf8[node.start_byte : node.end_byte]
         following = bisect_left(starts, node.end_byte)
         if following < len(starts):
-            visibility = _VISIBILITIES.get(text) or ("internal" if text.startswith(b"pub") else None)
+            visibility = _VISIBILITY_BY_KEYWORD.get(text) or ("internal" if text.startswith(b"pub") else None)
             if visibility is not None:
                 visibilities[starts[following]] = visibility
     return visibilities
 
 
-class Sections:
+class AccessSections:
     """The access specifiers of C++ (`public:`, `private:`) in each class."""
 
     def __init__(self, captures: Mapping[str, Sequence[Node]], utf8: bytes, scope_at: Callable[[int], str]) -> None:
         self._specifiers: dict[str, list[tuple[int, Visibility]]] = {}
         for node in captures.get("access", ()):
             text = utf8[node.start_byte : node.end_byte].split(b":")[0].strip()
-            if text in _VISIBILITIES:
+            if text in _VISIBILITY_BY_KEYWORD:
                 self._specifiers.setdefault(scope_at(node.start_byte), []).append(
-                    (node.start_byte, _VISIBILITIES[text])
+                    (node.start_byte, _VISIBILITY_BY_KEYWORD[text])
                 )
 
     def __bool__(self) -> bool:
@@ -150,7 +150,7 @@ class Sections:
         return sections[before - 1][1] if before else None
 
 
-def visible_to_all(_name: str, _symbol_type: SymbolType, _around: str) -> Visibility:
+def public_visibility(_name: str, _symbol_type: SymbolType, _around: str) -> Visibility:
     """Return `public`. This is the rule for languages in which names without a keyword are visible everywhere."""
     return "public"
 
@@ -160,7 +160,7 @@ def _visibility_by_underscore(name: str, symbol_type: SymbolType, _around: str) 
 
 
 def _visibility_by_capital(name: str, symbol_type: SymbolType, _around: str) -> Visibility:
-    return "public" if name[0].isupper() or symbol_type in _ALWAYS_VISIBLE else "private"
+    return "public" if name[0].isupper() or symbol_type in _ALWAYS_PUBLIC_TYPES else "private"
 
 
 def _visibility_by_hash(name: str, _symbol_type: SymbolType, _around: str) -> Visibility:
@@ -173,7 +173,7 @@ def _rust_visibility(_name: str, symbol_type: SymbolType, around: str) -> Visibi
 
 
 def _java_visibility(_name: str, symbol_type: SymbolType, around: str) -> Visibility:
-    is_public = symbol_type == "enum_member" or symbol_type in _ALWAYS_VISIBLE or around == "interface"
+    is_public = symbol_type == "enum_member" or symbol_type in _ALWAYS_PUBLIC_TYPES or around == "interface"
     return "public" if is_public else "internal"
 
 

@@ -31,13 +31,13 @@ from codebatch.model.plan import Plan, decode_plan, encode_plan
 from codebatch.model.task import TASK_NAME_PATTERN, WORK_PIPELINE
 from codebatch.store import layout
 from codebatch.store.batches.ids import BATCH_ID_PATTERN as BATCH_ID_PATTERN
-from codebatch.store.batches.ids import MICROSECOND, id_at, id_instant, instant_after_1970
+from codebatch.store.batches.ids import ONE_MICROSECOND, batch_id_at, batch_id_instant, instant_after_1970
 from codebatch.store.batches.ids import BatchId as BatchId
-from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.documents import read_document
 from codebatch.store.ids import SkipCallback
 from codebatch.system.files.file_reader import FileReader
-from codebatch.system.files.files import Files
+from codebatch.system.files.files import StoreFiles
 
 if TYPE_CHECKING:  # Workers open batches and need no snapshot.
     from codebatch.store.snapshots.snapshots import Snapshot
@@ -114,7 +114,7 @@ class BatchFile(Document, frozen=True, kw_only=True):
             return b""
 
     @property
-    def place(self) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
+    def sources_and_paths(self) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
         """The sources and the restricting paths. Equal places mean the same part of the same tree."""
         return self.sources, self.paths
 
@@ -122,7 +122,7 @@ class BatchFile(Document, frozen=True, kw_only=True):
 class BatchDir(msgspec.Struct, frozen=True):
     """The stored data of a batch."""
 
-    files: Files
+    files: StoreFiles
     root: Path
     about: BatchFile
 
@@ -165,13 +165,13 @@ def new_batch_id(store: StoreDir, at_ns: int, before: BatchId | None = None) -> 
     """
     if before is not None:
         with contextlib.suppress(ValueError, OverflowError):
-            return id_at(id_instant(before) - MICROSECOND)
+            return batch_id_at(batch_id_instant(before) - ONE_MICROSECOND)
     at = instant_after_1970(at_ns)
     for existing_id in reversed(batch_ids(store)):
         with contextlib.suppress(ValueError, OverflowError):  # A name may match the pattern without being a valid date.
-            at = max(at, id_instant(existing_id) + MICROSECOND)
+            at = max(at, batch_id_instant(existing_id) + ONE_MICROSECOND)
             break
-    return id_at(at)
+    return batch_id_at(at)
 
 
 def create_batch(
@@ -199,7 +199,7 @@ def create_batch(
     from codebatch.model.analysis.imports import imported_objects
 
     about = BatchFile(
-        batch_id=BatchId(_hidden_name()) if is_hidden else new_batch_id(store, at_ns, before),
+        batch_id=BatchId(_make_hidden_name()) if is_hidden else new_batch_id(store, at_ns, before),
         snapshot_id=plan.snapshot_id,
         pipeline=plan.pipeline,
         plan_digest=plan.digest,
@@ -213,7 +213,7 @@ def create_batch(
         for_comparison=for_comparison,
         created_at_ns=at_ns,
         shards=len(plan.shards),
-        items=plan.items,
+        items=plan.item_count,
         project=project,
     )
     with building_batch(store, about) as root:
@@ -244,7 +244,7 @@ def hidden_directory(store: StoreDir) -> Iterator[Path]:
 
     If the process is killed, or is not allowed to remove the directory, the next writer removes it.
     """
-    root = store.batches / _hidden_name()
+    root = store.batches / _make_hidden_name()
     store.files.make_directory(root)
     try:
         yield root
@@ -262,7 +262,7 @@ def building_batch(store: StoreDir, about: BatchFile) -> Iterator[Path]:
     On return the batch is on disk. The caller must write the files durably, for example with `write_new`.
     """
     files = store.files
-    root = store.batches / _hidden_name()
+    root = store.batches / _make_hidden_name()
     try:
         for name in _SUBDIRECTORIES:
             files.make_directory(root / name)
@@ -275,7 +275,7 @@ def building_batch(store: StoreDir, about: BatchFile) -> Iterator[Path]:
     assert published, "a new batch id was taken"
 
 
-def _hidden_name() -> str:
+def _make_hidden_name() -> str:
     return f".{uuid.uuid4().hex}.tmp"
 
 

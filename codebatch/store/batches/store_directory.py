@@ -32,8 +32,8 @@ from codebatch.model.documents import Document, DocumentError, decode_document, 
 from codebatch.model.project import ProjectRoot
 from codebatch.store import layout
 from codebatch.store.batches.unfinished import sweep_parts, sweep_unfinished
-from codebatch.store.ownership import StoreOrigin, check_origin, make_origin, refuse_link, refuse_tracked
-from codebatch.system.files.files import Files, Lock
+from codebatch.store.ownership import StoreOrigin, check_origin, make_origin, refuse_linked_root, refuse_tracked_root
+from codebatch.system.files.files import FileLock, StoreFiles
 
 if TYPE_CHECKING:  # Workers that run commands open stores and read no objects.
     from codebatch.store.objects.object_store import ObjectStore
@@ -44,7 +44,7 @@ CACHEDIR_TAG = b"Signature: 8a477f597d28d172789f06886806bc55\n# This directory i
 _STORE_FILE_BYTES_MAX = 64 * 1024
 
 
-_DIRECTORIES = (
+_STORE_DIRECTORIES = (
     layout.OBJECTS,
     layout.SNAPSHOTS,
     layout.BATCHES,
@@ -53,8 +53,8 @@ _DIRECTORIES = (
     layout.LOCKS,
     layout.PINS,
 )
-_TERMS = f"{layout.INDEXES}/{layout.TERMS}"
-_CONTENTS = {".gitignore": b"*\n", "CACHEDIR.TAG": CACHEDIR_TAG}
+_TERMS_DIRECTORY = f"{layout.INDEXES}/{layout.TERMS}"
+_INITIAL_FILES = {".gitignore": b"*\n", "CACHEDIR.TAG": CACHEDIR_TAG}
 
 
 class _StoreFile(Document, frozen=True, kw_only=True):
@@ -63,7 +63,7 @@ class _StoreFile(Document, frozen=True, kw_only=True):
     origin: StoreOrigin
 
 
-class _AnyStoreFile(msgspec.Struct, frozen=True, kw_only=True):
+class _UncheckedStoreFile(msgspec.Struct, frozen=True, kw_only=True):
     """The members of store.json that identify a store of any version, including CodeBatch 1.x."""
 
     format: int | None = None
@@ -78,7 +78,7 @@ class StoreDir(msgspec.Struct, frozen=True):
     store.
     """
 
-    files: Files
+    files: StoreFiles
     root: Path
     id: str
     project: ProjectRoot | None = None
@@ -95,15 +95,15 @@ class StoreDir(msgspec.Struct, frozen=True):
         return ObjectStore(self.files, self.root / layout.OBJECTS)
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[Lock]:
+    def writing(self) -> Iterator[FileLock]:
         """Hold the shared lock of the store (flock) during the context. Meanwhile no garbage collection can start.
 
         A run holds this lock from its snapshot to its end. If no other process holds the lock and the store is
         writable, first remove files left by dead processes. If the store is removed while the lock is held, the
         resulting errors are raised as StoreCorrupt.
         """
-        path = self.root / layout.LOCKS / layout.LOCK_OF_STORE
-        exclusive: Lock | None = None
+        path = self.root / layout.LOCKS / layout.STORE_LOCK
+        exclusive: FileLock | None = None
         with contextlib.suppress(StoreUnwritable, FileNotFoundError):
             exclusive = self.files.try_lock(path)
         lock = exclusive or self.files.wait_lock(path, shared=True)
@@ -111,7 +111,7 @@ class StoreDir(msgspec.Struct, frozen=True):
             with contextlib.suppress(StoreUnwritable):
                 self._sweep(is_alone=exclusive is not None)
             if exclusive is not None:
-                exclusive.share()
+                exclusive.make_shared()
             yield lock
         except (CodebatchError, OSError) as error:
             if not isinstance(error, Stopped) and self._is_removed():
@@ -128,7 +128,7 @@ class StoreDir(msgspec.Struct, frozen=True):
         """Return whether the store no longer exists, or another store has replaced it."""
         try:
             data = self.files.read_range(self.root / layout.STORE_FILE, 0, _STORE_FILE_BYTES_MAX)
-            return _decode(self.root, data).id != self.id
+            return _decode_store_file(self.root, data).id != self.id
         except OSError as error:
             return error.errno in (errno.ENOENT, errno.ENOTDIR)
         except StoreError:
@@ -141,7 +141,7 @@ class StoreDir(msgspec.Struct, frozen=True):
         Raises StoreInUse at once, without waiting, if another process writes to the store.
         """
         self.files.make_directory(self.root / layout.LOCKS)
-        lock = self.files.try_lock(self.root / layout.LOCKS / layout.LOCK_OF_STORE)
+        lock = self.files.try_lock(self.root / layout.LOCKS / layout.STORE_LOCK)
         if lock is None:
             raise StoreInUse(f"another process is writing to {self.root}")
         try:
@@ -156,7 +156,7 @@ class StoreDir(msgspec.Struct, frozen=True):
             return
         if self.files.unfinished(self.root):  # A creator may have died before it synced the name of store.json.
             self.files.sync_directory(self.root)
-        sweep_unfinished(self.files, [self.root / name for name in ("", *_DIRECTORIES, _TERMS)])
+        sweep_unfinished(self.files, [self.root / name for name in ("", *_STORE_DIRECTORIES, _TERMS_DIRECTORY)])
 
     @contextlib.contextmanager
     def making_batch(self) -> Iterator[None]:
@@ -164,14 +164,14 @@ class StoreDir(msgspec.Struct, frozen=True):
 
         So if identical runs start at the same time, only one of them creates a batch.
         """
-        lock = self.files.wait_lock(self.root / layout.LOCKS / layout.LOCK_OF_BATCHES, shared=False)
+        lock = self.files.wait_lock(self.root / layout.LOCKS / layout.BATCHES_LOCK, shared=False)
         try:
             yield
         finally:
             lock.release()
 
 
-def create_store(files: Files, root: Path, *, is_named: bool = True) -> tuple[StoreDir, bool]:
+def create_store(files: StoreFiles, root: Path, *, is_named: bool = True) -> tuple[StoreDir, bool]:
     """Create a store, or open an existing one like `open_store`. Return the store and whether it was created.
 
     Raises StoreUntrusted if the directory is not empty and is not a store. Raises StoreError if its file system does
@@ -180,12 +180,12 @@ def create_store(files: Files, root: Path, *, is_named: bool = True) -> tuple[St
     root = Path(os.path.abspath(root))
     files.confine(root)
     if not is_named:
-        refuse_link(root)
+        refuse_linked_root(root)
     if files.stat(root / layout.STORE_FILE) is not None:
         return open_store(files, root, is_named=is_named), False
     if _is_file(files, root):
         raise StoreUntrusted(f"{root} is a file", hint="give a directory that does not exist yet")
-    if not all(_is_leftover(files, root, name) for name in _names(root)):
+    if not all(_is_leftover(files, root, name) for name in _list_names(root)):
         if files.stat(root / layout.STORE_FILE) is not None:  # Another process has just created the store.
             return open_store(files, root, is_named=is_named), False
 
@@ -194,10 +194,10 @@ def create_store(files: Files, root: Path, *, is_named: bool = True) -> tuple[St
             hint=f"give the path of the store itself: --store {shlex.quote(str(root / layout.STORE_DIRECTORY))}",
         )
     if not is_named:
-        refuse_tracked(root)
-    parents = _parents(files, root)
+        refuse_tracked_root(root)
+    parents = _new_parents(files, root)
     try:
-        for name in ("", *_DIRECTORIES):
+        for name in ("", *_STORE_DIRECTORIES):
             files.make_directory(root / name)
     except FileNotFoundError as error:  # The file system does not support mkdir: /proc, /sys.
         raise StoreError(
@@ -205,30 +205,36 @@ def create_store(files: Files, root: Path, *, is_named: bool = True) -> tuple[St
         ) from error
     _probe_link(files, root)
     # Readers ignore these files until store.json exists. Their names are synced together with its name.
-    for name, content in _CONTENTS.items():
-        _write_once(files, root / name, content)
+    for name, content in _INITIAL_FILES.items():
+        _write_if_missing(files, root / name, content)
     origin = make_origin(files, root, layout.STORE_FILE)
     store_id = uuid.uuid4().hex
     _sync_parents(files, parents)  # Sync the path first, then publish store.json, which makes the store visible.
-    if not _publish(files, root, encode_document(_StoreFile(id=store_id, origin=origin))):
+    if not _publish_store_file(files, root, encode_document(_StoreFile(id=store_id, origin=origin))):
         return open_store(files, root, is_named=is_named), False  # Another process won the race.
     return StoreDir(files, root, store_id), True
 
 
 def holds_only_a_store(root: Path) -> bool:
     """Return whether a directory contains no names except those of a store's files. True for an empty directory."""
-    expected = {*_DIRECTORIES, *_CONTENTS, layout.STORE_FILE, layout.WITNESS, layout.UNTRUSTED_FILE}
-    return all(name in expected or _UNFINISHED.match(name) for name in _names(root))
+    expected = {
+        *_STORE_DIRECTORIES,
+        *_INITIAL_FILES,
+        layout.STORE_FILE,
+        layout.CREATED_HERE_FILE,
+        layout.UNTRUSTED_FILE,
+    }
+    return all(name in expected or _TEMPORARY_STORE_FILE.match(name) for name in _list_names(root))
 
 
-_UNFINISHED = re.compile(r"\.store\.json\.[0-9a-f]{32}\.tmp\Z")
+_TEMPORARY_STORE_FILE = re.compile(r"\.store\.json\.[0-9a-f]{32}\.tmp\Z")
 
 
-def _is_leftover(files: Files, root: Path, name: str) -> bool:
+def _is_leftover(files: StoreFiles, root: Path, name: str) -> bool:
     """Return whether a killed `create_store` of this user may have left a name in a directory.
 
     The directory has no store.json. Leftovers are empty directories of the store, the witness, an unpublished
-    store.json, and the files of `_CONTENTS`. After a power loss, these files may be truncated or contain zeros.
+    store.json, and the files of `_INITIAL_FILES`. After a power loss, these files may be truncated or contain zeros.
     """
     status = files.stat(root / name)
     if status is None:
@@ -236,21 +242,21 @@ def _is_leftover(files: Files, root: Path, name: str) -> bool:
     if status.st_uid != os.geteuid():
         return False
     if stat.S_ISDIR(status.st_mode):
-        return name in _DIRECTORIES and not files.listing(root / name)
+        return name in _STORE_DIRECTORIES and not files.listing(root / name)
     if stat.S_ISLNK(status.st_mode):
-        return name == layout.WITNESS
+        return name == layout.CREATED_HERE_FILE
     if not stat.S_ISREG(status.st_mode):
         return False
-    if name in _CONTENTS:
-        expected = _CONTENTS[name]
+    if name in _INITIAL_FILES:
+        expected = _INITIAL_FILES[name]
         actual = files.read_range(root / name, 0, len(expected) + 1)
         return len(actual) <= len(expected) and all(
             byte in (0, expected_byte) for byte, expected_byte in zip(actual, expected, strict=False)
         )
-    return _UNFINISHED.match(name) is not None
+    return _TEMPORARY_STORE_FILE.match(name) is not None
 
 
-def _write_once(files: Files, path: Path, content: bytes) -> None:
+def _write_if_missing(files: StoreFiles, path: Path, content: bytes) -> None:
     if files.size(path) is not None:
         if files.read_range(path, 0, len(content) + 1) == content:
             return
@@ -259,7 +265,7 @@ def _write_once(files: Files, path: Path, content: bytes) -> None:
         files.write_new(path, content)
 
 
-def _publish(files: Files, root: Path, document: bytes) -> bool:
+def _publish_store_file(files: StoreFiles, root: Path, document: bytes) -> bool:
     """Publish store.json unless it exists. Return whether this process published it. On return its name is on disk.
 
     If this process dies before the sync, its hidden file remains. `StoreDir.writing` finds the file and syncs the
@@ -278,7 +284,7 @@ def _publish(files: Files, root: Path, document: bytes) -> bool:
     return is_created
 
 
-def open_store(files: Files, root: Path, *, is_named: bool = True) -> StoreDir:
+def open_store(files: StoreFiles, root: Path, *, is_named: bool = True) -> StoreDir:
     """Open a store. Raises StoreNotFound, StoreUntrusted or StoreCorrupt.
 
     If the user did not name the store (`is_named`), it must be where it was created (store/ownership.py).
@@ -286,13 +292,13 @@ def open_store(files: Files, root: Path, *, is_named: bool = True) -> StoreDir:
     root = Path(os.path.abspath(root))
     files.confine(root)
     if not is_named:
-        refuse_link(root)
+        refuse_linked_root(root)
     if _is_file(files, root):
         raise StoreUntrusted(f"{root} is a file, not a store", hint="check --store")
     try:
         data = files.read_range(root / layout.STORE_FILE, 0, _STORE_FILE_BYTES_MAX)
     except FileNotFoundError as error:
-        if _names(root):
+        if _list_names(root):
             raise StoreUntrusted(
                 f"{root} is not a codebatch store", hint="the directory has no store.json; check --store"
             ) from error
@@ -300,7 +306,7 @@ def open_store(files: Files, root: Path, *, is_named: bool = True) -> StoreDir:
         raise StoreNotFound(
             f"no store at {root}", hint=f"create one with: codebatch init {shlex.quote(str(root))}"
         ) from error
-    about = _decode(root, data)
+    about = _decode_store_file(root, data)
     if not is_named:
         check_origin(files, root, about.origin, layout.STORE_FILE)
     return StoreDir(files, root, about.id)
@@ -309,13 +315,13 @@ def open_store(files: Files, root: Path, *, is_named: bool = True) -> StoreDir:
 def check_created_here(store: StoreDir) -> None:
     """Raise StoreUntrusted unless this user created the store at this place. `--store` makes no difference."""
     data = store.files.read_range(store.root / layout.STORE_FILE, 0, _STORE_FILE_BYTES_MAX)
-    check_origin(store.files, store.root, _decode(store.root, data).origin, layout.STORE_FILE)
+    check_origin(store.files, store.root, _decode_store_file(store.root, data).origin, layout.STORE_FILE)
 
 
-def _decode(root: Path, data: bytes) -> _StoreFile:
+def _decode_store_file(root: Path, data: bytes) -> _StoreFile:
     """Decode store.json. Raises StoreUntrusted if another program or version wrote it, or StoreCorrupt."""
     try:
-        any_version = decode_json(data, partial(msgspec.json.decode, type=_AnyStoreFile))
+        any_version = decode_json(data, partial(msgspec.json.decode, type=_UncheckedStoreFile))
         if any_version.schema_name == "codebatch.store":
             raise StoreUntrusted(
                 f"{root} was made by CodeBatch 1.x (schema version {any_version.schema_version})",
@@ -346,12 +352,12 @@ def looks_like_store(path: Path) -> bool:
     return path.is_symlink() or os.path.lexists(path / layout.STORE_FILE)
 
 
-def _is_file(files: Files, root: Path) -> bool:
+def _is_file(files: StoreFiles, root: Path) -> bool:
     status = files.stat(root)
     return status is not None and not stat.S_ISDIR(status.st_mode)
 
 
-def _names(root: Path) -> list[str]:
+def _list_names(root: Path) -> list[str]:
     """Return all names in a directory, including hidden ones, or an empty list if it does not exist."""
     try:
         return os.listdir(root)
@@ -361,7 +367,7 @@ def _names(root: Path) -> list[str]:
         raise StoreError(f"cannot read {root}: {error.strerror}", hint="check --store") from error
 
 
-def _parents(files: Files, root: Path) -> list[Path]:
+def _new_parents(files: StoreFiles, root: Path) -> list[Path]:
     """Return the directories that get a new entry when `root` is created, nearest first. The last one exists."""
     parents = [root.parent]
     while files.stat(root) is None and root != root.parent:
@@ -370,8 +376,8 @@ def _parents(files: Files, root: Path) -> list[Path]:
     return parents
 
 
-def _sync_parents(files: Files, parents: list[Path]) -> None:
-    """Sync the directories that `_parents` returned.
+def _sync_parents(files: StoreFiles, parents: list[Path]) -> None:
+    """Sync the directories that `_new_parents` returned.
 
     The last directory existed before, so a failure to sync it is ignored. This sync is needed only if another process
     created the next directory in it and died. In that case this user can write to the directory, so the sync succeeds.
@@ -382,7 +388,7 @@ def _sync_parents(files: Files, parents: list[Path]) -> None:
         files.sync_directory(parents[-1])
 
 
-def _probe_link(files: Files, root: Path) -> None:
+def _probe_link(files: StoreFiles, root: Path) -> None:
     """Raise UnsupportedFileSystem if link(2) does not work here. The protocol depends on it."""
     source, target = (root / layout.LOCKS / f".probe-{uuid.uuid4().hex}.tmp" for _ in range(2))
     files.write_new(source, b"")

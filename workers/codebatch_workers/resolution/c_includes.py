@@ -17,25 +17,25 @@ from functools import cached_property
 import msgspec
 
 from codebatch_workers.resolution.tree import (
-    EXTERNAL,
+    EXTERNAL_IMPORT,
     PathTree,
-    Resolved,
-    ancestors,
-    exact,
-    fitting,
-    join,
-    nearest,
-    parent,
+    ResolvedImport,
+    exact_import,
+    fitting_import,
+    iter_ancestors,
+    join_path,
+    nearest_paths,
+    parent_directory,
     relative_to,
 )
 
-_COMMANDS = "compile_commands.json"
-_COMMANDS_MAX = 200_000
-_CONVENTIONS = ("include", "", "src", "inc")
+_COMPILE_COMMANDS_FILE = "compile_commands.json"
+_COMPILE_COMMANDS_MAX = 200_000
+_CONVENTIONAL_DIRECTORIES = ("include", "", "src", "inc")
 _INCLUDE_OPTION = re.compile(r"-(?:I|isystem|iquote|idirafter)(.*)", re.DOTALL)
 
 # Headers of the C standards and of POSIX. They come with the compiler, not with the project.
-_STANDARD_NAMES = """
+_STANDARD_HEADER_NAMES = """
 aio.h arpa/inet.h assert.h complex.h cpio.h ctype.h dirent.h dlfcn.h errno.h fcntl.h fenv.h float.h fmtmsg.h
 fnmatch.h ftw.h glob.h grp.h iconv.h inttypes.h iso646.h langinfo.h libgen.h limits.h locale.h malloc.h math.h
 memory.h monetary.h mqueue.h ndbm.h net/if.h netdb.h netinet/in.h netinet/tcp.h nl_types.h poll.h pthread.h pwd.h
@@ -45,10 +45,10 @@ sys/mman.h sys/msg.h sys/param.h sys/resource.h sys/select.h sys/sem.h sys/shm.h
 sys/statvfs.h sys/time.h sys/times.h sys/types.h sys/uio.h sys/un.h sys/utsname.h sys/wait.h syslog.h tar.h
 termios.h tgmath.h threads.h time.h trace.h uchar.h ulimit.h unistd.h utime.h utmpx.h wchar.h wctype.h wordexp.h
 """
-_STANDARD = frozenset(_STANDARD_NAMES.split())
+_STANDARD_HEADERS = frozenset(_STANDARD_HEADER_NAMES.split())
 
 
-class _Command(msgspec.Struct):
+class _CompileCommand(msgspec.Struct):
     directory: str = ""
     file: str = ""
     command: str = ""
@@ -62,33 +62,33 @@ class CIncludes:
         self._tree = tree
         self._ranks: dict[str, Mapping[str, int]] = {}
 
-    def resolve(self, path: str, target: str) -> Resolved:
+    def resolve(self, path: str, target: str) -> ResolvedImport:
         """Resolve `target`, an import in the file `path`."""
-        directory = parent(path)
+        directory = parent_directory(path)
         sibling = relative_to(directory, target)
         # `<string.h>` is the compiler's header, even if the directory has a file of this name. `"string.h"` is the file
         # in the directory. Both look alike here, because quotes and brackets are unknown. Headers of the C++ standard
         # have no extension.
-        is_standard = target in _STANDARD or "." not in target
+        is_standard = target in _STANDARD_HEADERS or "." not in target
         # If a header seems to include itself, it includes the compiler's header, or the next one of this name.
         if sibling != path and sibling in self._tree.paths:
-            return fitting([sibling]) if is_standard else exact(sibling)
+            return fitting_import([sibling]) if is_standard else exact_import(sibling)
         compiled = self._by_compile_commands(path, target)
         if compiled is not None:
             return compiled
         ending = relative_to("", target)
-        matches = [file for file in self._tree.ending_with(ending) if file != path] if ending else []
+        matches = [file for file in self._tree.files_ending_with(ending) if file != path] if ending else []
         if not matches:
-            return EXTERNAL
+            return EXTERNAL_IMPORT
         assert ending is not None
         roots = {file[: len(file) - len(ending)].rstrip("/"): file for file in matches}
         ranks = self._ranks_from(directory)
         ranked = [(ranks[root], file) for root, file in roots.items() if root in ranks]
         if ranked:
             rank, file = min(ranked)
-            is_by_convention = _CONVENTIONS[rank % len(_CONVENTIONS)] == "include"
-            return fitting([file]) if not is_standard or is_by_convention else EXTERNAL
-        return EXTERNAL if is_standard else fitting(nearest(directory, matches))
+            is_by_convention = _CONVENTIONAL_DIRECTORIES[rank % len(_CONVENTIONAL_DIRECTORIES)] == "include"
+            return fitting_import([file]) if not is_standard or is_by_convention else EXTERNAL_IMPORT
+        return EXTERNAL_IMPORT if is_standard else fitting_import(nearest_paths(directory, matches))
 
     def _ranks_from(self, directory: str) -> Mapping[str, int]:
         """Map include directories to ranks, for files in `directory`. Nearer directories have lower ranks.
@@ -98,15 +98,15 @@ class CIncludes:
         ranks = self._ranks.get(directory)
         if ranks is None:
             ranks = {}
-            for depth, above in enumerate(ancestors(directory)):
-                for place, name in enumerate(_CONVENTIONS):
-                    ranks.setdefault(join(above, name), depth * len(_CONVENTIONS) + place)
+            for depth, above in enumerate(iter_ancestors(directory)):
+                for place, name in enumerate(_CONVENTIONAL_DIRECTORIES):
+                    ranks.setdefault(join_path(above, name), depth * len(_CONVENTIONAL_DIRECTORIES) + place)
             self._ranks[directory] = ranks
         return ranks
 
     # -- compile_commands.json ----------------------------------------------------------------------------------------
 
-    def _by_compile_commands(self, path: str, target: str) -> Resolved | None:
+    def _by_compile_commands(self, path: str, target: str) -> ResolvedImport | None:
         """Find an included file in the include directories of compile commands. Return None if there is none.
 
         If `path` is a compiled file, the directories of its own command are searched, and the result is `exact`. If
@@ -118,21 +118,23 @@ class CIncludes:
         for directory in own_directories if own_directories is not None else self._all_include_directories:
             file = relative_to(directory, target)
             if file is not None and file in self._tree.paths:
-                return exact(file) if own_directories is not None else fitting([file])
+                return exact_import(file) if own_directories is not None else fitting_import([file])
         return None
 
     @cached_property
     def _include_directories(self) -> Mapping[str, Sequence[str]]:
         """Map each compiled file to its include directories. Directories outside the source tree are left out."""
-        commands = [command for file in self._tree.all_named(_COMMANDS) for command in self._commands(file)]
-        base = self._base(commands[:_COMMANDS_MAX])
+        commands = [
+            command for file in self._tree.files_named(_COMPILE_COMMANDS_FILE) for command in self._read_commands(file)
+        ]
+        base = self._compilation_base(commands[:_COMPILE_COMMANDS_MAX])
         if base is None:
             return {}
         directories_by_file: dict[str, Sequence[str]] = {}
-        for command in commands[:_COMMANDS_MAX]:
-            file = _below(base, command.directory, command.file)
+        for command in commands[:_COMPILE_COMMANDS_MAX]:
+            file = _path_in_tree(base, command.directory, command.file)
             if file in self._tree.paths and file not in directories_by_file:
-                places = (_below(base, command.directory, option) for option in _include_options(command))
+                places = (_path_in_tree(base, command.directory, option) for option in _include_options(command))
                 directories_by_file[file] = [place for place in places if place is not None]
         return directories_by_file
 
@@ -141,27 +143,27 @@ class CIncludes:
         counts = Counter(place for places in self._include_directories.values() for place in places)
         return [place for place, _ in counts.most_common()]
 
-    def _commands(self, file: str) -> list[_Command]:
+    def _read_commands(self, file: str) -> list[_CompileCommand]:
         try:
-            return msgspec.json.decode(self._tree.read(file) or b"[]", type=list[_Command])
+            return msgspec.json.decode(self._tree.read(file) or b"[]", type=list[_CompileCommand])
         except (msgspec.DecodeError, RecursionError):
             return []
 
-    def _base(self, commands: Sequence[_Command]) -> str | None:
+    def _compilation_base(self, commands: Sequence[_CompileCommand]) -> str | None:
         """Return the directory that contained the source tree on the compiling machine, or None.
 
         It is the directory below which the largest number of compiled files exist in the tree.
         """
         counts: Counter[str] = Counter()
         for command in commands:
-            absolute = relative_to("", _absolute(command.directory, command.file).lstrip("/")) or ""
-            for above in ancestors(absolute):
+            absolute = relative_to("", _absolute_path(command.directory, command.file).lstrip("/")) or ""
+            for above in iter_ancestors(absolute):
                 counts[above] += absolute[len(above) :].lstrip("/") in self._tree.paths
         best = max(counts, key=lambda base: (counts[base], len(base), base), default="")
         return best if counts[best] else None
 
 
-def _include_options(command: _Command) -> list[str]:
+def _include_options(command: _CompileCommand) -> list[str]:
     try:
         words = command.arguments or shlex.split(command.command)
     except ValueError:
@@ -175,16 +177,16 @@ def _include_options(command: _Command) -> list[str]:
     return [option for option in options if option]
 
 
-def _absolute(directory: str, written: str) -> str:
+def _absolute_path(directory: str, written: str) -> str:
     return written if written.startswith("/") else f"{directory}/{written}"
 
 
-def _below(base: str, directory: str, written: str) -> str | None:
+def _path_in_tree(base: str, directory: str, written: str) -> str | None:
     """Convert a path on the compiling machine to a path in the tree. Return None if it is outside the tree.
 
     `base` is the directory of the tree on that machine. `written` can be relative to `directory`.
     """
-    absolute = relative_to("", _absolute(directory, written).lstrip("/"))
+    absolute = relative_to("", _absolute_path(directory, written).lstrip("/"))
     if absolute is None or not (absolute == base or not base or absolute.startswith(f"{base}/")):
         return None
     return absolute[len(base) :].lstrip("/")

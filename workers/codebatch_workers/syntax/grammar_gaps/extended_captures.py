@@ -15,7 +15,7 @@ from codebatch_workers.syntax.language.languages import LANGUAGES_WITH_MACROS
 
 # Types of nodes that are parameters if they are in the field `parameters` of a function. In all other languages, the
 # query captures parameters.
-_PARAMETERS = {
+_PARAMETER_NODES = {
     language: frozenset(types.split())
     for language, types in {
         "csharp": "parameter",
@@ -34,10 +34,10 @@ _PARAMETERS = {
 }
 # In these languages, the default of a parameter can be a function, and the parameter of `x => x` is in another field.
 # So parameters are not found in text order, and must be sorted.
-_SCRIPTS = frozenset({"javascript", "tsx", "typescript"})
-_START = attrgetter("start_byte")
+_JAVASCRIPT_LANGUAGES = frozenset({"javascript", "tsx", "typescript"})
+_start_byte = attrgetter("start_byte")
 
-_TYPES = {
+_CAPTURE_BY_NODE = {
     "class_specifier": "def.class",
     "enum_specifier": "def.enum",
     "struct_specifier": "def.struct",
@@ -45,10 +45,10 @@ _TYPES = {
 }
 # Types of declarations that `static` hides from other files. A static member of a class has another type, and stays
 # visible.
-_HIDDEN = frozenset({"declaration", "function_definition"})
+_STATIC_DECLARATIONS = frozenset({"declaration", "function_definition"})
 
 
-def captured(captures: dict[str, list[Node]], utf8: bytes, language: str) -> Mapping[str, list[Node]]:
+def extended_captures(captures: dict[str, list[Node]], utf8: bytes, language: str) -> Mapping[str, list[Node]]:
     """Return the captures of a query, with those added that are derived from them.
 
     The added captures are parameters, and in C and C++ also types and storage classes.
@@ -60,7 +60,7 @@ def captured(captures: dict[str, list[Node]], utf8: bytes, language: str) -> Map
     guards = [node for node in captures.pop("guard", ()) if not utf8.startswith(b",", node.start_byte)]
     if guards:
         captures.setdefault("decision", []).extend(guards)
-    types = _PARAMETERS.get(language)
+    types = _PARAMETER_NODES.get(language)
     functions = captures.get("function")
     if types is None or functions is None:
         return captures
@@ -69,8 +69,8 @@ def captured(captures: dict[str, list[Node]], utf8: bytes, language: str) -> Map
         declared = function.child_by_field_name("parameters")
         if declared is not None:
             parameters += [node for node in declared.named_children if node.type in types]
-    if language in _SCRIPTS:
-        parameters.sort(key=_START)
+    if language in _JAVASCRIPT_LANGUAGES:
+        parameters.sort(key=_start_byte)
     return {**captures, "parameter": parameters} if parameters else captures
 
 
@@ -81,7 +81,7 @@ def _enclosing_c_captures(captures: dict[str, list[Node]], utf8: bytes) -> Mappi
     """
     parameters = [node for function in captures.get("function", ()) for node in _c_parameters(function)]
     for typedef in captures.pop("typedef", ()):
-        if name := _TYPES.get(_body_type(typedef)):
+        if name := _CAPTURE_BY_NODE.get(_body_type(typedef)):
             captures.setdefault(name, []).append(typedef)
     hidden: list[Node] = []
     externs: dict[int, Node] = {}
@@ -89,7 +89,7 @@ def _enclosing_c_captures(captures: dict[str, list[Node]], utf8: bytes) -> Mappi
         parent = node.parent
         if parent is None:
             continue
-        if parent.type in _HIDDEN and utf8.startswith(b"static", node.start_byte):
+        if parent.type in _STATIC_DECLARATIONS and utf8.startswith(b"static", node.start_byte):
             hidden.append(node)
         if parent.type == "declaration" and utf8.startswith(b"extern", node.start_byte):
             externs[parent.id] = parent  # A declaration is added once, even if it repeats `extern`.
