@@ -32,7 +32,7 @@ _CHARACTER_CLASSES: dict[bytes, frozenset[int]] = {
     b"upper": frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"),
     b"xdigit": frozenset(b"0123456789abcdefABCDEF"),
 }
-_CACHED_CHAINS_MAX = 256
+_IGNORE_FILES_PER_PATH_MAX = 256
 DISPLAYED_BYTES_MAX = 200
 _SLASH = ord("/")
 _STAR = ord("*")
@@ -245,17 +245,17 @@ def describe_pattern(patterns: PatternList, pattern: IgnorePattern) -> str:
     return f"{patterns.origin} {text}" if patterns.is_option else f"{patterns.origin}:{pattern.line}:{text}"
 
 
-def decide_chain(
+def find_deciding_pattern(
     chain: Sequence[PatternList], path: bytes, *, is_directory: bool
 ) -> tuple[PatternList, IgnorePattern] | None:
     """Return the pattern that decides whether a path is ignored, and the list that contains the pattern.
 
     None if no pattern matches. `chain` has the lists of the directories above the path, nearest first. Raises
-    SourceUnreadable if there are more than _CHAIN_MAX lists.
+    SourceUnreadable if there are more than _IGNORE_FILES_PER_PATH_MAX lists.
     """
-    if len(chain) > _CACHED_CHAINS_MAX:
+    if len(chain) > _IGNORE_FILES_PER_PATH_MAX:
         raise SourceUnreadable(
-            f"more than {_CACHED_CHAINS_MAX} ignore files apply to {display_path(path[:DISPLAYED_BYTES_MAX])}…",
+            f"more than {_IGNORE_FILES_PER_PATH_MAX} ignore files apply to {display_path(path[:DISPLAYED_BYTES_MAX])}…",
             hint="exclude the path with --exclude",
         )
     for patterns in chain:

@@ -126,7 +126,7 @@ class GlobSet(Generic[T]):
 
     def _advance_bits(self, bits: int, byte: int) -> int:
         stay = bits & (self._loops_at_slash if byte == _SLASH else self._loops_in_name)
-        moved = self._with_skipped_stars((bits & self._accepted_by(byte) | stay & self._may_leave) << 1) | stay
+        moved = self._with_skipped_stars((bits & self._token_bits_matching(byte) | stay & self._may_leave) << 1) | stay
         return moved | self._anywhere if byte == _SLASH else moved
 
     def _with_skipped_stars(self, bits: int) -> int:
@@ -137,7 +137,7 @@ class GlobSet(Generic[T]):
         bits |= (bits & self._loops_in_name) << 1
         return bits | (bits & self._loops_in_name) << 1
 
-    def _accepted_by(self, byte: int) -> int:
+    def _token_bits_matching(self, byte: int) -> int:
         accepted = self._accepted.get(byte)
         if accepted is None:
             accepted = self._literals.get(byte, 0) | (self._parents if byte == _SLASH else 0)

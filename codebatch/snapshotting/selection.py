@@ -18,8 +18,8 @@ from codebatch.model.entry import display_path
 from codebatch.model.gitignore import (
     PatternList,
     PatternMistake,
-    decide_chain,
     describe_pattern,
+    find_deciding_pattern,
     find_mistake,
     parse_arguments,
     parse_ignore_file,
@@ -162,7 +162,7 @@ class SelectionRules:
             return ExclusionReason(describe_pattern(self._exclude, excluded), path)
         if not self._files:
             return None
-        decided = decide_chain(self._files.values_above(path), path, is_directory=is_directory)
+        decided = find_deciding_pattern(self._files.values_above(path), path, is_directory=is_directory)
         if decided is not None and not decided[1].negated:
             return ExclusionReason(describe_pattern(*decided), path)
         return None

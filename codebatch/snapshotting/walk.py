@@ -12,8 +12,8 @@ from codebatch.model.entry import PATH_BYTES_MAX, display_path
 from codebatch.model.gitignore import (
     DISPLAYED_BYTES_MAX,
     PatternList,
-    decide_chain,
     describe_pattern,
+    find_deciding_pattern,
     parse_ignore_file,
 )
 from codebatch.model.nearest_directories import DirectoryMap, parent_directory, unknown_ancestors
@@ -113,7 +113,7 @@ def _is_ignored(chain: tuple[PatternList, ...], path: bytes, *, is_directory: bo
     """Return whether .gitignore files ignore a path. The caller has tested that they do not ignore its parents."""
     if not chain:
         return False
-    decided = decide_chain(chain, path, is_directory=is_directory)
+    decided = find_deciding_pattern(chain, path, is_directory=is_directory)
     return decided is not None and not decided[1].negated
 
 
@@ -187,7 +187,7 @@ class GitIgnore:
                 prefix = directory + b"/" if directory else b""
                 displayed_file = os.path.join(self._top, prefix + GITIGNORE_NAME).removeprefix(self._base)
                 self._files.put(directory, parse_ignore_file(data, display_path(displayed_file), prefix))
-        decided = decide_chain(self._files.values_above(path), path, is_directory=is_directory)
+        decided = find_deciding_pattern(self._files.values_above(path), path, is_directory=is_directory)
         return describe_pattern(*decided) if decided is not None and not decided[1].negated else None
 
 

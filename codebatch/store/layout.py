@@ -163,7 +163,7 @@ def parse_log_name(name: str) -> tuple[ShardId, int, int, int] | None:
     return (ShardId(match[1]), int(match[2]), int(match[3]), int(match[4])) if match else None
 
 
-class QuestionPlace(NamedTuple):
+class QuestionNameParts(NamedTuple):
     """The parts of the name of a question's file.
 
     They are the attempt that asked, and the number of the question in this attempt, from 1.
@@ -176,15 +176,15 @@ class QuestionPlace(NamedTuple):
     number: int
 
 
-def question_name(place: QuestionPlace) -> str:
+def question_name(place: QuestionNameParts) -> str:
     """Return the name in `questions/` of a question."""
     return f"{place.shard}.{place.item}.r{place.round}.{place.epoch}.{place.number}.json"
 
 
-def parse_question_name(name: str) -> QuestionPlace | None:
+def parse_question_name(name: str) -> QuestionNameParts | None:
     """Parse the name of a question. Return None for any other name."""
     match = _QUESTION_NAME.match(name)
-    return QuestionPlace(ShardId(match[1]), *map(int, match.groups()[1:])) if match else None
+    return QuestionNameParts(ShardId(match[1]), *map(int, match.groups()[1:])) if match else None
 
 
 def register_name(shard: ShardId, start: int, task: str, round_: int) -> str:

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from codebatch.system.files.system_calls import SHARED_MODE, SystemCalls, open_and_sync
+from codebatch.system.files.system_calls import SHARED_MODE, SystemCalls, open_and_sync_directory
 
 Value = TypeVar("Value")
 
@@ -87,7 +87,7 @@ class WatchedCalls:
         self._intercept("fsync", self._paths[fd], lambda: self._calls.fsync(fd))
 
     def sync_directory(self, path: Path) -> None:
-        open_and_sync(self, path)
+        open_and_sync_directory(self, path)
 
     def fstat(self, fd: int) -> os.stat_result:
         return self._calls.fstat(fd)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from codebatch.system.files.system_calls import SHARED_MODE, SystemCalls, open_and_sync
+from codebatch.system.files.system_calls import SHARED_MODE, SystemCalls, open_and_sync_directory
 from tests.support.disk import Disk, DiskCalls
 
 
@@ -72,7 +72,7 @@ class TracedCalls:
         self._record_call(lambda: self._calls.fsync(fd), "fsync", fd=fd)
 
     def sync_directory(self, path: Path) -> None:
-        open_and_sync(self, path)
+        open_and_sync_directory(self, path)
 
     def fstat(self, fd: int) -> os.stat_result:
         return self._calls.fstat(fd)

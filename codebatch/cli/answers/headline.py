@@ -29,7 +29,7 @@ PARTIAL_FILES_COMMAND = "codebatch files --parse partial"
 UNPARSED_FILES_COMMAND = "codebatch files --parse skipped --parse unsupported"
 
 _UNPARSED_SHOWN_MAX = 3
-_SOURCE_LINES_MAX = 2
+_FINDINGS_WITH_SOURCE_MAX = 2
 """Number of findings that are shown with their source."""
 
 
@@ -142,13 +142,13 @@ def _hotspots_title(headline: Headline) -> str:
 
 def _bug_lines(rules: Iterable[RuleFindings], question: BatchQuery, width: int | None) -> Iterator[str]:
     rules = tuple(rules)
-    sources = source_texts(question, [rule.findings[0] for rule in rules[:_SOURCE_LINES_MAX]])
+    sources = source_texts(question, [rule.findings[0] for rule in rules[:_FINDINGS_WITH_SOURCE_MAX]])
     for place, rule in enumerate(rules):
         first, more = rule.findings[0], rule.count - 1
         text = f"{rule.severity} {rule.code} {first['message']}"
         text = f": {text} (and {more:,} more)" if more else f": {text}"
         yield fit_line(f"  {fit_path(location_text(first), width and width // 2, 2)}{text}", width)
-        if place < _SOURCE_LINES_MAX:
+        if place < _FINDINGS_WITH_SOURCE_MAX:
             yield from source_lines(first, sources[place], width)
 
 

@@ -196,10 +196,10 @@ class _FindingMatcher:
             return
         matched_lines = lines if isinstance(lines, range) else {*lines}
         of_names, of_files, _ = absence_services().per_file_limits()
-        by_key = {_uniqueness_key(finding, of_names, of_files): index for index, finding in enumerate(new_findings)}
+        by_key = {_once_per_scope_key(finding, of_names, of_files): index for index, finding in enumerate(new_findings)}
         pairs = []
         for index, finding in enumerate(old_findings):
-            key, line = _uniqueness_key(finding, of_names, of_files), finding.about.line
+            key, line = _once_per_scope_key(finding, of_names, of_files), finding.about.line
             match = None if key is None else by_key.get(key)
             if match is not None and (
                 (0 < line <= len(lines) and lines[line - 1] != NO_LINE)
@@ -283,7 +283,7 @@ def _swap_sides(pairing: Pairing) -> Pairing:
     return Pairing(pairs, pairing.new, pairing.old)
 
 
-def _uniqueness_key(
+def _once_per_scope_key(
     finding: ReportedFinding, of_names: frozenset[str], of_files: frozenset[str]
 ) -> tuple[str, str, str] | None:
     """Return a key of a finding that lint reports only once per file or name. Findings with equal keys may match.

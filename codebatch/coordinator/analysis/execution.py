@@ -43,7 +43,7 @@ class RunOutcome(msgspec.Struct, frozen=True):
 
 NOTHING_EXECUTED = RunOutcome(0, 0, 0)
 
-STARTS_PER_CORE_MAX = 2
+STARTING_WORKERS_PER_CORE_MAX = 2
 """Maximum number of workers per core that may be starting at the same time. Starting needs CPU time."""
 
 
@@ -94,7 +94,7 @@ def execute(
         jobs=jobs,
         costs=estimate_costs(plan, items, scope.shuffle_seed),
         cost_per_worker=COST_PER_WORKER,
-        starts_max=STARTS_PER_CORE_MAX * usable_cores(),
+        starts_max=STARTING_WORKERS_PER_CORE_MAX * usable_cores(),
         scope=scope,
         watcher=watcher,
         wall_ns=wall_ns,

@@ -49,12 +49,12 @@ from codebatch.scheduling.work.events import (
     CommandEvent,
     CommandReleased,
     CommitInterrupted,
+    ConsultationEnded,
     ConsultRules,
     DeliverAnswer,
     MakeRequest,
     NextStarted,
     OutcomesConcluded,
-    QuestionConsulted,
     QueuedReturned,
     RecallQueued,
     RequestRead,
@@ -282,7 +282,7 @@ class WorkCoordinator:
             ids = [self.conductor.agenda.ids[item] for item in items if leases[item].holder.holder == stopped.holder]
             self._watcher.on_note(stopped_worker_text(stopped, ids[0] if ids else ""))
 
-    def _consult_rules(self, consult: Callable[[], QuestionConsulted | None]) -> None:
+    def _consult_rules(self, consult: Callable[[], ConsultationEnded | None]) -> None:
         """Ask the answering rules or program. On a disk error, drain, and leave the question to people."""
         try:
             consulted = consult()

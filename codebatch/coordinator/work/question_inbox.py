@@ -16,10 +16,10 @@ from codebatch.model.digest import Digest
 from codebatch.model.work.question import QUESTION_TEXT_BYTES_MAX, Question
 from codebatch.model.work.request import Answer
 from codebatch.model.work.work_batch import Work
-from codebatch.scheduling.work.events import ConsultRules, QuestionAsked, QuestionConsulted
+from codebatch.scheduling.work.events import ConsultationEnded, ConsultRules, QuestionAsked
 from codebatch.store import layout
 from codebatch.store.batches.batch_directory import BatchDir
-from codebatch.store.layout import QuestionPlace
+from codebatch.store.layout import QuestionNameParts
 from codebatch.store.work.attempts import CommandPlaces
 from codebatch.store.work.questions import QuestionStore
 from codebatch.store.work.requests import RequestStore
@@ -75,7 +75,7 @@ class QuestionInbox:
         self._start_program = start
         self._wall_ns = wall_ns
         self._questions = QuestionStore(batch.files, batch.root)
-        self._questions_by_digest: dict[Digest, tuple[QuestionPlace, Question]] = {}
+        self._questions_by_digest: dict[Digest, tuple[QuestionNameParts, Question]] = {}
         self._new_questions: list[QuestionAsked] = []
         self._answering = work.answering
         rules = () if work.answering is None else work.answering.rules
@@ -109,7 +109,7 @@ class QuestionInbox:
         known = self._questions_by_digest.get(digest)
         return None if known is None else known[1]
 
-    def consult_rules(self, consult: ConsultRules) -> QuestionConsulted | None:
+    def consult_rules(self, consult: ConsultRules) -> ConsultationEnded | None:
         """Try to answer a question by the answering rules.
 
         Return None if the answering program must run first; then `handle_output` returns the result. Raises
@@ -117,24 +117,24 @@ class QuestionInbox:
         """
         question = self.question(consult.question)
         if question is None or self._answering is None or question.is_human:
-            return QuestionConsulted(consult.question)
+            return ConsultationEnded(consult.question)
         if self._count_automatic_answers(question.task) >= self._answering.per_task_max:
-            return QuestionConsulted(question.digest)
+            return ConsultationEnded(question.digest)
         for number, (pattern, rule) in enumerate(self._rules, start=1):
             try:
                 with cpu_time_limit():
                     is_met = pattern.search(question.text) is not None
             except MatchTimeout:
-                return QuestionConsulted(question.digest)
+                return ConsultationEnded(question.digest)
             if is_met:
                 return self._append_answer(question, "" if rule.human else rule.answer, f"{ANSWERED_BY_RULE} {number}")
         if not self._answering.command:
-            return QuestionConsulted(question.digest)
+            return ConsultationEnded(question.digest)
         self._waiting.append(question)
         self._start_answering_program()
         return None
 
-    def handle_output(self, output: bytes | None) -> QuestionConsulted | None:
+    def handle_output(self, output: bytes | None) -> ConsultationEnded | None:
         """Answer the pending question with the output of the answering program.
 
         Start the program for the next question.
@@ -148,7 +148,7 @@ class QuestionInbox:
         reply = _decode_reply(output)
         return self._append_answer(question, "" if reply.human else reply.answer, ANSWERED_BY_PROGRAM)
 
-    def _append_answer(self, question: Question, text: str, by: str) -> QuestionConsulted:
+    def _append_answer(self, question: Question, text: str, by: str) -> ConsultationEnded:
         """Append an answer to the requests.
 
         If the text is not a valid answer, append nothing. Then a person must answer.
@@ -157,7 +157,7 @@ class QuestionInbox:
         if is_valid and (not question.choices or text in question.choices):
             body = Answer(task=question.task, round=question.round, question=question.digest, text=text)
             self._requests.append(body, by=by, at_ns=self._wall_ns())
-        return QuestionConsulted(question.digest)
+        return ConsultationEnded(question.digest)
 
     def _count_automatic_answers(self, task: str) -> int:
         return sum(

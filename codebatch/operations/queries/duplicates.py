@@ -121,8 +121,8 @@ def read_copies(question: BatchQuery, block: DuplicateBlock) -> list[tuple[Dupli
     return sources
 
 
-_REQUESTED, _PLAIN = 1, 2
-_RELEVANT_FLAGS = _REQUESTED | _PLAIN
+_REQUESTED_FLAG, _PRODUCTION_FLAG = 1, 2
+_RELEVANT_FLAGS = _REQUESTED_FLAG | _PRODUCTION_FLAG
 """The two flags of a relevant path or group.
 
 For a path: it is requested, and it is production code. For a group of duplicates: at least one of its paths is
@@ -162,7 +162,7 @@ class LongestBlocks:
     @property
     def excluded_count(self) -> int:
         """The number of groups that are requested but do not have two locations in production code."""
-        return sum(flags == _REQUESTED for flags in self._group_flags.values())
+        return sum(flags == _REQUESTED_FLAG for flags in self._group_flags.values())
 
     def add(self, records: Iterable[DuplicateRecord]) -> None:
         """Add records to their groups.
@@ -180,14 +180,14 @@ class LongestBlocks:
                 other_flags = path_flags.get(record.other_path) or flags_of_path(
                     record.other_path, record.other_path_b64
                 )
-                previous_flags |= (flags | other_flags) & _REQUESTED | flags & other_flags & _PLAIN
-                if (flags ^ other_flags) & _PLAIN:
+                previous_flags |= (flags | other_flags) & _REQUESTED_FLAG | flags & other_flags & _PRODUCTION_FLAG
+                if (flags ^ other_flags) & _PRODUCTION_FLAG:
                     place = (
                         (record.path, record.path_b64, record.line)
-                        if flags & _PLAIN
+                        if flags & _PRODUCTION_FLAG
                         else (record.other_path, record.other_path_b64, record.other_line)
                     )
-                    previous_flags |= _PLAIN if plain_places.setdefault(group, place) != place else 0
+                    previous_flags |= _PRODUCTION_FLAG if plain_places.setdefault(group, place) != place else 0
                 group_flags[group] = previous_flags
                 if previous_flags == _RELEVANT_FLAGS and number is not None:
                     if len(most_lines) < number:
@@ -211,7 +211,9 @@ class LongestBlocks:
         cached_flags = self._path_flags.get(key)
         if cached_flags is None:
             name = path_from_fields(path, encoded)
-            cached_flags = (_REQUESTED if self._is_requested(name) else 0) | (0 if self._is_secondary(name) else _PLAIN)
+            cached_flags = (_REQUESTED_FLAG if self._is_requested(name) else 0) | (
+                0 if self._is_secondary(name) else _PRODUCTION_FLAG
+            )
             self._path_flags[key] = cached_flags
         return cached_flags
 

@@ -84,7 +84,7 @@ class BatchRecords:
     @cached_property
     def items(self) -> list[Entry]:
         """The entries of the items of the batch, in path order."""
-        with self._checking_presence():
+        with self._unknown_id_if_deleted():
             return plan_items(self.snapshot.entries, self.batch.about.paths)
 
     @property
@@ -201,7 +201,7 @@ class BatchRecords:
         """Return the item number of each path that is an item. Other paths are left out. Raises StoreCorrupt."""
         path_list = list(paths)
         if not self.batch.about.paths and len(path_list) <= _FEW_PATHS_MAX:
-            with self._checking_presence():
+            with self._unknown_id_if_deleted():
                 return self.snapshot.find_items(path_list)
         items = {entry.path: item for item, entry in enumerate(self.items)}
         return {path: items[path] for path in path_list if path in items}
@@ -212,7 +212,7 @@ class BatchRecords:
         The last content is cached, because several lines of a file are often shown together.
         """
         if self._last_object is None or self._last_object[0] != entry.object:
-            with self._checking_presence():
+            with self._unknown_id_if_deleted():
                 self._last_object = entry.object, self._objects().read(entry.object, entry.size)
         return self._last_object[1]
 
@@ -224,7 +224,7 @@ class BatchRecords:
         return self.languages if record_filter.needs_languages(fields) else NO_LANGUAGES
 
     @contextlib.contextmanager
-    def _checking_presence(self) -> Iterator[None]:
+    def _unknown_id_if_deleted(self) -> Iterator[None]:
         """If the block raises StoreCorrupt because the batch was deleted, raise UnknownId instead."""
         try:
             yield

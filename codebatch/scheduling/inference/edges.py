@@ -37,10 +37,10 @@ the position of a task in the list. Only the last two depend on the order of the
 _QUOTED_CHARACTERS_MAX = 100
 _TITLE_WORDS_MIN = 2
 _CERTAIN_TITLE_WORDS = 3
-_CONJUNCTION_BEFORE = re.compile(
+_PREVIOUS_LISTED_ID = re.compile(
     r"(?:the |task |tasks )*([\w.-]+)(?:\s*,\s*and\s+|\s*,\s*|\s+and\s+|\s*&\s*)\Z", re.IGNORECASE
 )
-_CONJUNCTION_AFTER = re.compile(r"(?:\s*,\s*and\s+|\s*,\s*|\s+and\s+|\s*&\s*)(?:the |task )?([\w.-]*\w)", re.IGNORECASE)
+_NEXT_LISTED_ID = re.compile(r"(?:\s*,\s*and\s+|\s*,\s*|\s+and\s+|\s*&\s*)(?:the |task )?([\w.-]*\w)", re.IGNORECASE)
 _NAME_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*[A-Za-z0-9]|[A-Za-z0-9]")
 _TASK_NUMBER = re.compile(
     r"(?P<kind>\b(?:tasks?|steps?)\s+(?:no\.?\s*|number\s+)?#?|(?<![\w#&/])#)(?P<number>\d{1,6})(?![\w.]*\w)",
@@ -241,7 +241,7 @@ class _TaskNames:
                 yield match.start(), match.end(), id_, NAME_SURE
             for title in self._long_titles.get(word, ()):
                 end = match.start() + len(title)
-                is_all = len(title.split()) >= _CERTAIN_TITLE_WORDS or self._is_all(region, match.start(), end)
+                is_all = len(title.split()) >= _CERTAIN_TITLE_WORDS or self._lists_only_ids(region, match.start(), end)
                 if (
                     remaining_words[match.start() : end].casefold() == title
                     and not remaining_words[end : end + 1].isalnum()
@@ -259,14 +259,14 @@ class _TaskNames:
         if word.isdigit() or len(word) < 2:
             return False
         before = region.words[: match.start()].strip().casefold()
-        return before in ("task", "the task", "step") or self._is_all(region, match.start(), match.end())
+        return before in ("task", "the task", "step") or self._lists_only_ids(region, match.start(), match.end())
 
-    def _is_all(self, region: DependencyText, start: int, end: int) -> bool:
+    def _lists_only_ids(self, region: DependencyText, start: int, end: int) -> bool:
         """Return whether the sentence names only IDs to wait for, after a keyword that has no other use."""
         before, behind = region.words[:start], region.words[end:]
-        while (match := _CONJUNCTION_BEFORE.search(before)) and match[1].casefold() in self._ids:
+        while (match := _PREVIOUS_LISTED_ID.search(before)) and match[1].casefold() in self._ids:
             before = before[: match.start()]
-        while (match := _CONJUNCTION_AFTER.match(behind)) and match[1].casefold() in self._ids:
+        while (match := _NEXT_LISTED_ID.match(behind)) and match[1].casefold() in self._ids:
             behind = behind[match.end() :]
         return not region.is_hard and before.strip("`'\"* ").casefold() in ("", "the") and is_fully_read(behind)
 

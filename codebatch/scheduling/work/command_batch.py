@@ -30,7 +30,7 @@ class CommandBatch:
         self._requests = RequestLog({id_: item for item, id_ in enumerate(agenda.ids)})
         self._states = CommandStates(agenda, self._histories, self._requests)
         self._interruptions = InterruptionRules(agenda, self._histories, self._requests)
-        self._queue = CommandQueue(agenda, self._is_startable, self._states.closed_pools)
+        self._queue = CommandQueue(agenda, self._is_startable, self._states.rate_limit_ends_by_pool)
         self._live_questions = LiveCommandQuestions(self._histories, self._requests, self._queue)
         self._adopted_items: set[int] = set()
         self._worker_by_item: dict[int, WorkerId] = {}
@@ -115,7 +115,7 @@ class CommandBatch:
     @property
     def closed_pools(self) -> Mapping[str, int]:
         """The pools that a rate limit has closed, each with the time (ns, wall clock) when it opens again."""
-        return self._states.closed_pools()
+        return self._states.rate_limit_ends_by_pool()
 
     def until_ns(self, item: int) -> int:
         """Return the wall-clock time (ns) until which an item waits for a rate limit; 0 if it does not wait."""

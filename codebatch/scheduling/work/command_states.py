@@ -105,7 +105,7 @@ class CommandStates:
         last = self._histories.last_outcome(item)
         return last.until_ns if item in self._limited_items and last is not None and self.is_waiting(item) else 0
 
-    def closed_pools(self) -> dict[str, int]:
+    def rate_limit_ends_by_pool(self) -> dict[str, int]:
         """Map each pool of an item that waits for a rate limit to the time (ns, wall clock) when the wait ends."""
         closed: dict[str, int] = {}
         for item in self._limited_items:

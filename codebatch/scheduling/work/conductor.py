@@ -36,13 +36,13 @@ from codebatch.scheduling.work.events import (
     CommandEvent,
     CommandReleased,
     CommitInterrupted,
+    ConsultationEnded,
     ConsultRules,
     DeliverAnswer,
     MakeRequest,
     NextStarted,
     OutcomesConcluded,
     QuestionAsked,
-    QuestionConsulted,
     QueuedReturned,
     RecallQueued,
     RequestRead,
@@ -107,7 +107,7 @@ class Conductor(CommandBatch):
                 actions += self._queue.record_start() if self._histories.leased_items else []
                 actions += self._start_time_limit()
                 for item in sorted(set(self._histories.leased_items) - self._adopted_items):
-                    actions += self._settle_interrupted(item)
+                    actions += self._commit_if_interrupted(item)
             case WorkerIdle() | LeaseRefused() | UnitDone() | NextStarted() | QueuedReturned() | WorkerDied():
                 actions += self._handle_worker_event(event)
             case OutcomesConcluded():
@@ -123,7 +123,7 @@ class Conductor(CommandBatch):
                 actions += self._make_stop_request("signal", name, ends=ends)
             case WaitEnded():
                 actions += self._handle_timer(event)
-            case QuestionAsked() | QuestionConsulted():
+            case QuestionAsked() | ConsultationEnded():
                 self._handle_question(event)
             case DrainRequested():
                 self._is_draining = True
@@ -138,8 +138,8 @@ class Conductor(CommandBatch):
         self._queue.add(due.item)
         return []
 
-    def _handle_question(self, event: QuestionAsked | QuestionConsulted) -> None:
-        if isinstance(event, QuestionConsulted):
+    def _handle_question(self, event: QuestionAsked | ConsultationEnded) -> None:
+        if isinstance(event, ConsultationEnded):
             self._consulted_questions[event.question] = False
         else:
             self._live_questions.add(event)
@@ -183,7 +183,7 @@ class Conductor(CommandBatch):
         for item, _ in concluded.unreadable:
             if item in self._settling_items:  # The register of this outcome exists, but is unreadable.
                 self._settling_items.discard(item)
-                actions += self._settle_interrupted(item)
+                actions += self._commit_if_interrupted(item)
         return actions
 
     def _handle_death(self, lost: WorkerDied) -> list[CommandAction]:
@@ -276,7 +276,7 @@ class Conductor(CommandBatch):
             self._consulted_questions[question] = True
             self._deferred_actions.append(ConsultRules(item, question))
 
-    def _settle_interrupted(self, item: int) -> list[CommandAction]:
+    def _commit_if_interrupted(self, item: int) -> list[CommandAction]:
         """Return the action that commits an outcome of an interrupted item if its policy requires one."""
         then = self._interruptions.next_action(item)
         if then == "restart" or not self._states.is_open(item) or item in self._settling_items:
@@ -288,7 +288,7 @@ class Conductor(CommandBatch):
     def _reopen_item(self, item: int) -> list[CommandAction]:
         """Update the state of an item whose attempt has ended. Queue the item again if it may start."""
         self._update_item(item)
-        actions = self._settle_interrupted(item)
+        actions = self._commit_if_interrupted(item)
         self._queue.add(item)
         return actions
 

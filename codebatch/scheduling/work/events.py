@@ -117,7 +117,7 @@ class QuestionAsked(msgspec.Struct, frozen=True):
     question: Digest
 
 
-class QuestionConsulted(msgspec.Struct, frozen=True):
+class ConsultationEnded(msgspec.Struct, frozen=True):
     """The consultation of rules or a program about a question has ended.
 
     If it has not answered the question, people must answer.
@@ -139,7 +139,7 @@ CommandEvent = (
     | RequestRead
     | WaitEnded
     | QuestionAsked
-    | QuestionConsulted
+    | ConsultationEnded
     | SignalReceived
     | DrainRequested
 )

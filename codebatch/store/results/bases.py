@@ -195,7 +195,7 @@ class ReuseBase:
         complete = self._complete_shards(output) if output is not None else set()
         for place, shard in enumerate(self.plan.shards):
             if output is not None and place in complete:
-                yield self._merged_results(output, place, shard.start, shard.end)
+                yield self._results_from_merged_output(output, place, shard.start, shard.end)
                 continue
             for link in self._read_ledger().iter_links(shard.id, task):
                 if link.type == "result":
@@ -214,7 +214,7 @@ class ReuseBase:
         with_results_only = {place for place, shard in enumerate(output.shards) if not shard.failed + shard.cancelled}
         return with_results_only.difference(missing)
 
-    def _merged_results(self, output: TaskOutput, place: int, start: int, end: int) -> BaseResults:
+    def _results_from_merged_output(self, output: TaskOutput, place: int, start: int, end: int) -> BaseResults:
         assert self._outputs is not None
         shard = output.shards[place]
         path = self._outputs.shard_path(output, place)

@@ -11,7 +11,7 @@ from codebatch.model.documents import DocumentError
 from codebatch.model.work.question import Question, decode_question, encode_question
 from codebatch.store import layout
 from codebatch.store.documents import read_document_bytes
-from codebatch.store.layout import QuestionPlace
+from codebatch.store.layout import QuestionNameParts
 from codebatch.system.files.files import StoreFiles
 
 
@@ -23,7 +23,7 @@ class QuestionStore:
         self._directory = batch_root / layout.QUESTIONS
         self._known: dict[str, Question | None] = {}
 
-    def read(self) -> list[tuple[QuestionPlace, Question]]:
+    def read(self) -> list[tuple[QuestionNameParts, Question]]:
         """Return the questions that appeared since the last call.
 
         Questions of the same attempt are in the order in which they were asked.
@@ -34,7 +34,7 @@ class QuestionStore:
         for name in self._files.listing(self._directory):
             if name not in self._known and (place := layout.parse_question_name(name)) is not None:
                 places[place] = name
-        questions: list[tuple[QuestionPlace, Question]] = []
+        questions: list[tuple[QuestionNameParts, Question]] = []
         for place, name in sorted(places.items()):
             question = self._known[name] = self._read_question(name, place)
             if question is not None:
@@ -50,7 +50,7 @@ class QuestionStore:
         places = [(layout.parse_question_name(name), question) for name, question in self._known.items() if question]
         return [question for place, question in sorted(places, key=_question_sort_key) if place and place[:2] == item]
 
-    def publish(self, place: QuestionPlace, question: Question) -> None:
+    def publish(self, place: QuestionNameParts, question: Question) -> None:
         """Publish a question. On return it is on disk. Idempotent. Raises StoreUnwritable."""
         self._files.make_directory(self._directory)
         hidden = self._directory / f".{uuid.uuid4().hex}.tmp"
@@ -65,7 +65,7 @@ class QuestionStore:
             self._files.remove(hidden)
         self._files.sync_directory(self._directory)
 
-    def _read_question(self, name: str, place: QuestionPlace) -> Question | None:
+    def _read_question(self, name: str, place: QuestionNameParts) -> Question | None:
         path = self._directory / name
         try:
             question = decode_question(read_document_bytes(self._files, path))
@@ -75,5 +75,5 @@ class QuestionStore:
         return question if matches_name else None
 
 
-def _question_sort_key(entry: tuple[QuestionPlace | None, Question]) -> tuple[QuestionPlace | None, str]:
+def _question_sort_key(entry: tuple[QuestionNameParts | None, Question]) -> tuple[QuestionNameParts | None, str]:
     return entry[0], entry[1].text

@@ -213,7 +213,7 @@ class RealCalls:
                     raise
             else:
                 return
-        open_and_sync(self, path)
+        open_and_sync_directory(self, path)
 
     def stat(self, path: Path | str) -> os.stat_result:
         with self._resolve_path(path) as at:
@@ -334,7 +334,7 @@ class RealCalls:
         return bool(self._roots) and not any(f"{root}/".startswith(f"{path.rstrip('/')}/") for root in self._roots)
 
 
-def open_and_sync(calls: SystemCalls, path: Path) -> None:
+def open_and_sync_directory(calls: SystemCalls, path: Path) -> None:
     """Sync the names in a directory to disk, by open(2), fsync(2) and close(2). Raises OSError."""
     fd = calls.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:

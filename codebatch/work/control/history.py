@@ -107,7 +107,7 @@ def _add_tasks(
         if status.id not in definitions or status.id in previous_tasks:
             continue
         is_done = status.state is CommandState.DONE
-        definition = _definition_when_done(stored, status, needs, definitions[status.id]) if is_done else ""
+        definition = _executed_definition_digest(stored, status, needs, definitions[status.id]) if is_done else ""
         is_current = is_done and definition == definitions[status.id].digest
         previous_tasks[status.id] = PreviousTask(
             status.state, definition, is_current, status.id in answered, batch.id, is_named_batch
@@ -118,7 +118,7 @@ def _add_tasks(
             previous_tasks[id_] = PreviousTask(CommandState.DONE, digest, is_current, False, batch.id, False)
 
 
-def _definition_when_done(
+def _executed_definition_digest(
     stored: CommandDefinitions,
     task: CommandStatus,
     needs: Mapping[CommandId, frozenset[CommandId]],

@@ -30,13 +30,13 @@ from codebatch.scheduling.work.events import (
     CommandEvent,
     CommandReleased,
     CommitInterrupted,
+    ConsultationEnded,
     ConsultRules,
     DeliverAnswer,
     MakeRequest,
     NextStarted,
     OutcomesConcluded,
     QuestionAsked,
-    QuestionConsulted,
     QueuedReturned,
     RecallQueued,
     RequestRead,
@@ -301,7 +301,7 @@ class World(StartChecks):
             self._answer(consult.item, self.conductor.last_attempt(consult.item)[0], consult.question)
             self._hand_requests()
         if self.end is None:
-            self.handle(QuestionConsulted(consult.question))
+            self.handle(ConsultationEnded(consult.question))
 
     def _answer(self, item: int, round_: int, question: Digest, text: str = "again") -> None:
         self.write(Answer(task=self.agenda.ids[item], round=round_, question=question, text=text))

@@ -153,7 +153,7 @@ class _ForgetsEpochsOfOutcomes(Conductor):
 class _RestartsAllInterrupted(Conductor):
     """Whatever was interrupted is started again."""
 
-    def _settle_interrupted(self, item: int) -> list[CommandAction]:
+    def _commit_if_interrupted(self, item: int) -> list[CommandAction]:
         return []
 
 

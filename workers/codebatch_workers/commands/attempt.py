@@ -67,7 +67,7 @@ class PeriodicChecks(Protocol):
     def remaining_seconds(self) -> float | None:
         """Return the number of seconds until the work is due, or None if no work is planned."""
 
-    def run_if_due(self, now_ns: int) -> None:
+    def do_if_due(self, now_ns: int) -> None:
         """Do the work if it is due at the time `now_ns`."""
 
 
@@ -150,7 +150,7 @@ class RunningAttempt:
         self._periodic_checks.observe(self._progress_reported_ns / 1e9)
         self._read_available_output()
         self._questions.check_files(self._progress_reported_ns)
-        self._run.run_if_due(self._progress_reported_ns)
+        self._run.do_if_due(self._progress_reported_ns)
         has_ended = self._running.has_ended()
         if has_ended and (self._end_cause is None or not self._running.has_other_processes()):
             return True

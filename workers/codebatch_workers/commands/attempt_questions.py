@@ -17,7 +17,7 @@ from codebatch.model.outcome import WorkUnit
 from codebatch.model.work.command import CommandId
 from codebatch.model.work.question import Question, ReportedQuestion
 from codebatch.model.work.request import Answer
-from codebatch.store.layout import QuestionPlace
+from codebatch.store.layout import QuestionNameParts
 from codebatch.store.work.questions import QuestionStore
 from codebatch.store.work.requests import RequestStore
 from codebatch.system.files.files import StoreFiles
@@ -98,7 +98,7 @@ class AttemptQuestions:
             is_human=reported.is_human,
         )
         self._sync_lease()
-        place = QuestionPlace(self._unit.shard, self._unit.start, question.round, question.epoch, question.number)
+        place = QuestionNameParts(self._unit.shard, self._unit.start, question.round, question.epoch, question.number)
         self._questions.publish(place, question)
         self._number = question.number
         return question

@@ -98,7 +98,7 @@ class PrefetchedRun:
         self._finished.append(_FinishedAttempt(assign, result, questions))
         self._seconds += result.seconds
 
-    def run_if_due(self, now_ns: int) -> None:
+    def do_if_due(self, now_ns: int) -> None:
         """If the report is due, send it although a command is running. If the commit fails, try again every second.
 
         The report contains the results of all earlier commands. It also returns the commands that have not started.

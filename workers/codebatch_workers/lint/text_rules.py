@@ -41,10 +41,10 @@ _LINE_END = re.compile(rb"\r?\n")
 _MIXED_INDENT = re.compile(rb"^(?: +\t|\t+ +\t)[ \t]*", re.MULTILINE)
 
 # Languages whose text may run from right to left.
-_LANGUAGES_OF_TEXT = TEMPLATE_LANGUAGES | {
+_RIGHT_TO_LEFT_TEXT_LANGUAGES = TEMPLATE_LANGUAGES | {
     "csv", "gettext", "html", "json", "markdown", "properties", "rst", "svg", "text", "tsv", "xml", "yaml"
 }  # fmt: skip
-# _REPLACEMENT finds bytes that could not be decoded. In the languages of _STRICT, even comments must be valid UTF-8.
+# Finds bytes that could not be decoded. In the languages of _UTF8_LANGUAGES, even comments must be valid UTF-8.
 _REPLACEMENT_CHARACTER = re.compile("\N{REPLACEMENT CHARACTER}".encode())
 _UTF8_LANGUAGES = frozenset({"go", "python", "rust", "toml", "yaml"})
 _CHARSET_DECLARATION = re.compile(rb"charset\s*=\s*[\"']?([\w.-]+)", re.IGNORECASE)
@@ -107,7 +107,7 @@ def _nul_character(file: SourceFile) -> Iterator[RuleMatch]:
 
 
 def _bidi_control(file: SourceFile) -> Iterator[RuleMatch]:
-    if file.language in _LANGUAGES_OF_TEXT or file.file_class == "minified":
+    if file.language in _RIGHT_TO_LEFT_TEXT_LANGUAGES or file.file_class == "minified":
         return
     for match in _BIDI_CONTROL.finditer(file.utf8):
         code_point = ord(match[0].decode("utf-8"))

@@ -23,7 +23,7 @@ from codebatch_workers.resolution.tree import (
     PathTree,
     ResolvedImport,
     fitting_import,
-    is_secondary,
+    is_test_or_example,
     nearest_paths,
     parent_directory,
 )
@@ -232,7 +232,7 @@ def _is_test_file(path: str) -> bool:
     If the file is in a source set, the set's name decides, otherwise its path.
     """
     source_set = _FILE_IN_SOURCE_SET.match(parent_directory(path))
-    return is_secondary(path) if source_set is None else _TEST_SOURCE_SET.search(source_set[2]) is not None
+    return is_test_or_example(path) if source_set is None else _TEST_SOURCE_SET.search(source_set[2]) is not None
 
 
 def _is_same_module(directory: str, root: str) -> bool:

@@ -12,7 +12,7 @@ from codebatch_workers.resolution.tree import (
     ResolvedImport,
     exact_import,
     fitting_import,
-    is_secondary,
+    is_test_or_example,
     iter_ancestors,
     join_path,
     likely_import,
@@ -74,7 +74,7 @@ class RubyRequires:
 
     def _resolve_one_component(self, path: str, named: str) -> ResolvedImport:
         """Resolve a name of one component to a file in a directory above `path`, or to the main file of another gem."""
-        places = ("", "test", "spec") if is_secondary(path) else ("",)
+        places = ("", "test", "spec") if is_test_or_example(path) else ("",)
         for above in iter_ancestors(parent_directory(path)):
             file_above = self._tree.first_existing(join_path(join_path(above, place), named) for place in places)
             if file_above is not None:

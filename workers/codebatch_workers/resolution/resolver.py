@@ -28,7 +28,13 @@ from codebatch_workers.resolution.modules import DeclaredModule
 from codebatch_workers.resolution.python import PythonImports
 from codebatch_workers.resolution.requires_and_includes import LuaRequires, PhpImports, RubyRequires, ShellSources
 from codebatch_workers.resolution.rust import RustImports
-from codebatch_workers.resolution.tree import EXTERNAL_IMPORT, PathTree, ResolvedImport, is_secondary, parent_directory
+from codebatch_workers.resolution.tree import (
+    EXTERNAL_IMPORT,
+    PathTree,
+    ResolvedImport,
+    is_test_or_example,
+    parent_directory,
+)
 
 # The extensions of files that can contain a class, by the language of the importing file.
 _JVM_ENDINGS = {"java": (".java", ".kt", ".scala"), "kotlin": (".kt", ".java"), "scala": (".scala", ".java")}
@@ -85,7 +91,7 @@ class ProjectResolver:
             self._directory = directory
             self._cached_results.clear()
         if path != self._path:
-            self._path, self._is_secondary = path, is_secondary(path)
+            self._path, self._is_secondary = path, is_test_or_example(path)
         # In these languages, the result depends on the importing file, not only on its directory.
         asking_path = path if language in ("c", "cpp", "rust", "scala") else ""
         key = (language, target, asking_path, self._is_secondary, is_module)

@@ -59,13 +59,13 @@ def usable_files(source: str, candidates: Iterable[str]) -> list[str]:
 
     Production code uses tests, test data and examples only if they are in its own directory.
     """
-    if is_secondary(source):
+    if is_test_or_example(source):
         return list(candidates)
     directory = parent_directory(source)
-    return [path for path in candidates if parent_directory(path) == directory or not is_secondary(path)]
+    return [path for path in candidates if parent_directory(path) == directory or not is_test_or_example(path)]
 
 
-def is_secondary(path: str) -> bool:
+def is_test_or_example(path: str) -> bool:
     """Return whether a file belongs to tests, test data, examples or templates."""
     return file_purpose(path.encode("utf-8", "surrogateescape")) is not None
 

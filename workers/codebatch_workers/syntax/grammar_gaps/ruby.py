@@ -20,7 +20,7 @@ _ENDLESS_METHOD_COMMAND = re.compile(
 _ARGUMENTS_END = re.compile(rb"[ \t](?=(?:if|rescue|unless|until|while)\b|#[ \t])")
 _QUOTED_TEXT = re.compile(rb"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
 _CONTINUED_LINE_END = re.compile(rb"[,\\.({\[]\s*\Z|\bdo(?:\s*\|[^|\n]*\|)?\s*\Z|<<[~-]?[A-Z\"'`]")
-_OPERATOR_TABLE = bytes.maketrans(b",:&*", b"++  ")
+_STAND_IN_BYTES = bytes.maketrans(b",:&*", b"++  ")
 
 
 def blank_inner_heredocs(utf8: bytes) -> bytes:
@@ -106,7 +106,7 @@ def _command_replacements(utf8: bytes) -> Iterator[Replacement]:
             for mark in re.finditer(
                 rb",|(?<=\w):(?=[ \t])|(?<![\w ])[&*]{1,2}(?=[\w(])|(?<=[ ,])[&*]{1,2}(?=\w)", masked
             ):
-                yield Replacement(start + 1 + mark.start(), mark[0].translate(_OPERATOR_TABLE))
+                yield Replacement(start + 1 + mark.start(), mark[0].translate(_STAND_IN_BYTES))
 
 
 RUBY_GAPS: tuple[GapFinder, ...] = (
