@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         CodebatchError,
         CorruptFile,
         EnvironmentBroken,
+        Forbidden,
         InternalError,
         InvalidConfiguration,
         InvalidId,
@@ -124,6 +125,7 @@ __all__ = [
     "FileImport",
     "FileRecords",
     "Fingerprints",
+    "Forbidden",
     "Groups",
     "Hotspot",
     "Hotspots",
@@ -181,7 +183,7 @@ _EXPORTED_NAMES = {
     "compare.differences": "Change",
     "errors": (
         "AmbiguousId BatchBlocked BatchCancelled BatchIncomplete BatchRemoved BatchRunning "
-        "CodebatchError CorruptFile EnvironmentBroken InternalError InvalidConfiguration InvalidId "
+        "CodebatchError CorruptFile EnvironmentBroken Forbidden InternalError InvalidConfiguration InvalidId "
         "InvalidInput InvalidQuery InvalidWork NoBatch NothingLeft NothingToDo NotInStore ObjectMissing "
         "SnapshotUnstable SourceUnreadable Stopped StoreCorrupt StoreError StoreInUse StoreNotFound "
         "StoreUntrusted StoreUnwritable ToolMismatch UnknownId UnreadablePath UnsafeStoreLocation "

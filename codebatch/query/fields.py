@@ -6,7 +6,7 @@ import functools
 import os.path
 from base64 import b64decode
 from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 from msgspec import UNSET
@@ -27,6 +27,10 @@ DERIVED_FIELDS = ("dir", "lang")
 """Fields that are not in record lines, but derived for every record: the directory and the language of its file."""
 PATH_FIELDS = ("path", "other_path")
 """Path fields. If the path is not UTF-8, the record has the field with the suffix `_b64` instead."""
+RankingField = Literal["kind", "code", "severity", "lang", "path", "file", "dir"]
+"""The rankings of `codebatch top` that are not names of record fields."""
+METRIC_PREFIX = "metric:"
+"""The prefix of a metric name in a ranking."""
 
 
 def cell_text(record: JsonRecord) -> str:

@@ -14,6 +14,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from codebatch.operations.queries.batch_status import StatusAnswer
     from codebatch.query.status.work_status import CommandStatus, WorkBatchStatus
     from codebatch.work.api import (
         answer,
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
         get,
         iter_batches,
         iter_events,
+        open_events,
         pause,
         questions,
+        read_log,
         resume,
         retry,
         skip,
@@ -33,22 +36,31 @@ if TYPE_CHECKING:
     )
     from codebatch.work.control.attempts import AttemptInfo
     from codebatch.work.control.batches import WorkBatch
+    from codebatch.work.control.event_feed import AnalysisProgress, EventFeed
     from codebatch.work.control.listener import CommandEnded, CommandRunning, CommandStopped, WorkListener, WorkProgress
+    from codebatch.work.control.logs import LogPart
     from codebatch.work.control.questions import OpenQuestion
     from codebatch.work.control.run import WorkRunResult
+    from codebatch.work.control.status import WorkStatus, WorkTaskRow
 
 __all__ = [
+    "AnalysisProgress",
     "AttemptInfo",
     "CommandEnded",
     "CommandRunning",
     "CommandStatus",
     "CommandStopped",
+    "EventFeed",
+    "LogPart",
     "OpenQuestion",
+    "StatusAnswer",
     "WorkBatch",
     "WorkBatchStatus",
     "WorkListener",
     "WorkProgress",
     "WorkRunResult",
+    "WorkStatus",
+    "WorkTaskRow",
     "answer",
     "attempts",
     "cancel",
@@ -56,8 +68,10 @@ __all__ = [
     "get",
     "iter_batches",
     "iter_events",
+    "open_events",
     "pause",
     "questions",
+    "read_log",
     "resume",
     "retry",
     "skip",
@@ -66,15 +80,20 @@ __all__ = [
 ]
 
 _EXPORTED_NAMES = {
+    "operations.queries.batch_status": "StatusAnswer",
     "query.status.work_status": "CommandStatus WorkBatchStatus",
     "work.api": (
-        "answer attempts cancel change get iter_batches iter_events pause questions resume retry skip start unpause"
+        "answer attempts cancel change get iter_batches iter_events open_events pause questions read_log resume retry "
+        "skip start unpause"
     ),
     "work.control.attempts": "AttemptInfo",
     "work.control.batches": "WorkBatch",
+    "work.control.event_feed": "AnalysisProgress EventFeed",
     "work.control.listener": "CommandEnded CommandRunning CommandStopped WorkListener WorkProgress",
+    "work.control.logs": "LogPart",
     "work.control.questions": "OpenQuestion",
     "work.control.run": "WorkRunResult",
+    "work.control.status": "WorkStatus WorkTaskRow",
 }
 """Public names by module."""
 

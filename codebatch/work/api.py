@@ -21,8 +21,10 @@ from codebatch.work.control.batches import (
     resolve_live_batch,
 )
 from codebatch.work.control.cancel import cancel_batch
+from codebatch.work.control.event_feed import EventFeed
 from codebatch.work.control.follow import iter_followed_events, make_follower, parse_cursor_option
 from codebatch.work.control.listener import WorkListener
+from codebatch.work.control.logs import PIECE_BYTES, LogPart, read_log_part
 from codebatch.work.control.questions import OpenQuestion, answer_question, open_questions
 from codebatch.work.control.requests import change_batch, pause_batch, retry_tasks, skip_tasks, unpause_batch
 from codebatch.work.control.run import WorkRunResult, resume_work, run_files
@@ -131,6 +133,19 @@ def iter_events(
     for event in iter_followed_events(followed) if follow else followed.read():
         if event is not None and not isinstance(event, BatchActivity):
             yield event
+
+
+def open_events(batch: str | None = None, *, since: str | None = None, store: str | Path | None = None) -> EventFeed:
+    """Return a reader of the events and the state of a batch, by default the latest batch.
+
+    The batch can be a task list or an analysis. Unlike `iter_events`, the reader can be asked again and again for new
+    events. It then reads only what was added. `since` is the cursor of the last event that is already known.
+
+    Raises the errors of `iter_events`.
+    """
+    opened = open_store(store)
+    place = parse_cursor_option(since)
+    return EventFeed(opened, resolve_batch(opened, batch, kind="any"), place)
 
 
 def resume(
@@ -281,3 +296,26 @@ def questions(batch: str | None = None, *, store: str | Path | None = None) -> l
 def attempts(*tasks: str, batch: str | None = None, store: str | Path | None = None) -> list[AttemptInfo]:
     """Return the attempts of some tasks of a batch, by default of all tasks."""
     return list_attempts(get(batch, store=store), tasks)
+
+
+def read_log(
+    task: str,
+    *,
+    round: int | None = None,
+    offset: int = 0,
+    limit: int = PIECE_BYTES,
+    batch: str | None = None,
+    store: str | Path | None = None,
+) -> LogPart:
+    """Return a part of the log of a task: at most `limit` bytes from `offset`.
+
+    - `round`: the attempt, by default the last one.
+    - `offset`: if it is negative, it counts from the end of the log.
+    - `limit`: at most 1 MiB.
+
+    To read more, pass the `next_offset` of the result as the next `offset`. While the task runs, its log grows.
+
+    Raises InvalidInput for an unknown task, round or limit, NothingToDo if the task has not started, and the errors of
+    `get`.
+    """
+    return read_log_part(get(batch, store=store), task, round, offset, limit)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 
-from codebatch.cli.answers.work_status import attempt_stop_text, failure_reason_text, stop_reason_text, wait_text
 from codebatch.cli.output.eta import eta_text
 from codebatch.model.text.quantities import count_text, human_seconds
 from codebatch.model.work import event as events
 from codebatch.model.work.event import event_name, instant_ns
 from codebatch.scheduling.lifecycle import CommandState
+from codebatch.work.control.status import attempt_stop_text, failure_reason_text, stop_reason_text, wait_text
 
 _TEXTS_BY_NEXT_ACTION = {
     "restart": "it is restarted",
@@ -36,6 +37,16 @@ def event_line(event: events.AnyEvent) -> str:
 def counts_text(counts: dict[str, int]) -> str:
     """Return the number of tasks in each state as text: `14 done, 1 failed, 22 pending`."""
     return ", ".join(f"{count:,} {state.lower()}" for state, count in counts.items())
+
+
+def current_file_text(running: Sequence[events.RunningTask]) -> str:
+    """Return as text which file has been processed for the longest time, and by which task: `lint src/app.py (12s)`.
+
+    Return an empty text if no file is known.
+    """
+    with_files = [task for task in running if task.path is not None]
+    slowest = max(with_files, key=lambda task: task.seconds, default=None)
+    return "" if slowest is None else f"{slowest.task} {slowest.path} ({human_seconds(slowest.seconds)})"
 
 
 def _task_event_text(event: events.TaskEvent) -> str:
@@ -94,7 +105,8 @@ def _batch_event_text(event: events.BatchEvent) -> str:
         case events.BatchProgress(eta_seconds=eta, without_estimate=unknown):
             blocked = event.counts.get(CommandState.BLOCKED.value, 0)
             remaining_text = eta_text(eta, unknown=unknown, blocked=blocked)
-            return f"progress: {counts_text(event.counts)}{f', {remaining_text}' if remaining_text else ''}"
+            parts = (counts_text(event.counts), remaining_text, current_file_text(event.running))
+            return f"progress: {', '.join(filter(None, parts))}"
         case events.BatchDrained(signal=signal, error=why):
             reason = f" on {signal}" if signal else f" ({why})" if why else ""
             return f"stopped with unfinished tasks{reason}: {counts_text(event.counts)}"

@@ -100,20 +100,6 @@ class BatchInitAnswer(msgspec.Struct, frozen=True, kw_only=True):
     plan_digest: str
 
 
-class BatchRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A batch in the answer of `codebatch batch list`."""
-
-    batch_id: str
-    created_at: str
-    snapshot_id: str
-    pipeline: str
-    status: str
-    files: int
-    source: str
-    paths: tuple[str, ...]
-    names: tuple[str, ...]
-
-
 class BatchShowAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch batch show`. `outputs` is null if the batch has no outputs yet."""
 

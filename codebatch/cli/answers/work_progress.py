@@ -6,13 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from codebatch.cli.answers.work_analysis import confirm_inferred
-from codebatch.cli.answers.work_status import (
-    closed_pool_texts,
-    failure_reason_text,
-    parallelism_text,
-    stop_reason_text,
-    wait_text,
-)
+from codebatch.cli.answers.work_status import parallelism_text
 from codebatch.cli.framework.context import CommandContext
 from codebatch.cli.framework.work_options import AttemptOutput
 from codebatch.cli.output.eta import eta_text
@@ -27,6 +21,7 @@ from codebatch.store.batches.batch_directory import BatchDir
 from codebatch.store.work.logs import last_lines
 from codebatch.work.control.listener import CommandEnded, CommandStopped, WorkListener, WorkProgress
 from codebatch.work.control.logs import LogReader
+from codebatch.work.control.status import closed_pool_texts, failure_reason_text, stop_reason_text, wait_text
 
 _FAILED_LOG_LINES_MAX = 20
 _RUNNING_SHOWN_MAX = 3

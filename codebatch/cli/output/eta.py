@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from bisect import bisect_right
 from math import inf
 
@@ -29,13 +28,6 @@ def eta_text(eta: tuple[float, float, float] | None, *, unknown: int = 0, blocke
     unit, seconds = next(bound for bound in _TIME_UNITS if high >= bound[1] * 2 or bound[1] == 1)
     first, last = round(low / seconds), max(1, round(high / seconds))
     return f"{first}-{last} {unit} {suffix}" if first < last else f"about {last} {unit} {suffix}"
-
-
-def clock_time(at_ns: int) -> str:
-    """Return a local time as text: `14:05:30`. If it is not today, the date is added: `2026-07-01 14:05:30`."""
-    at = datetime.datetime.fromtimestamp(at_ns / 1e9).astimezone()
-    is_today = at.date() == datetime.datetime.now(at.tzinfo).date()
-    return f"{at:%H:%M:%S}" if is_today else f"{at:%Y-%m-%d %H:%M:%S}"
 
 
 def _rounded_duration(seconds: float) -> str:

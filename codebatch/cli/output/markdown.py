@@ -19,6 +19,7 @@ HELP_TOPICS = (
     "lists",
     "variables",
     "asking",
+    "live",
     "rules",
     "tasks",
     "data",

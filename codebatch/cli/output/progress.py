@@ -35,6 +35,7 @@ _COLUMN_GAP = "  "
 class ProgressStage(msgspec.Struct, frozen=True):
     """A phase and its progress: `done` of `planned` units of work, both 0 if unknown.
 
+    - `detail`: a text that is shown only if there is room for it beside all other texts.
     - `share`: the share of the work that is done. It is set if the units have different weights.
     - `is_even`: False if the units differ so much that the remaining time cannot be estimated from their number.
     - `remaining_text`: the remaining time as text, if the caller knows it.
@@ -45,6 +46,7 @@ class ProgressStage(msgspec.Struct, frozen=True):
     planned: int = 0
     unit: str = "files"
     more: str = ""
+    detail: str = ""
     is_even: bool = True
     remaining_text: str = ""
     share: float | None = None
@@ -188,7 +190,7 @@ def live_progress_line(stage: ProgressStage, seconds: float, remaining_text: str
     # There may be room for only one time. A remaining time that the caller knows comes first, then the elapsed time,
     # then an estimate of the remaining time.
     times = (remaining_text, f"{seconds:.0f} s") if stage.remaining_text else (f"{seconds:.0f} s", remaining_text)
-    for part in (counted, *times, stage.more):
+    for part in (counted, *times, stage.more, stage.detail):
         if part and len(part) + len(_COLUMN_GAP) <= room:
             parts.append(part)
             room -= len(part) + len(_COLUMN_GAP)
@@ -202,7 +204,7 @@ def live_progress_line(stage: ProgressStage, seconds: float, remaining_text: str
 def plain_progress_line(stage: ProgressStage, remaining_text: str) -> str:
     """Return the progress line for output that is not a terminal."""
     counted = f"{stage.phase}: {stage.done:,} of {stage.planned:,} {stage.unit}"
-    return ", ".join(filter(None, (counted, stage.more, remaining_text)))
+    return ", ".join(filter(None, (counted, stage.more, remaining_text, stage.detail)))
 
 
 def make_display(command: str, *, quiet: bool) -> ProgressDisplay:

@@ -37,8 +37,7 @@ from codebatch.cli.output.records import record_line, summary_lines
 from codebatch.model.task import JsonValue
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.api.batch import Batch
-from codebatch.operations.queries.ranking import METRIC_PREFIX, RankingField
-from codebatch.query.fields import JsonRecord, record_path
+from codebatch.query.fields import METRIC_PREFIX, JsonRecord, RankingField, record_path
 
 ERRORS_SHOWN_DEFAULT = 50
 TOP_SHOWN_DEFAULT = 10

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
 from msgspec.structs import asdict
 
-from codebatch.cli.answers.holders import instant_text
 from codebatch.cli.answers.schemas import (
     BatchInitAnswer,
     BatchOutputsAnswer,
-    BatchRow,
     BatchShowAnswer,
     PipelineAnswer,
     PipelineRow,
@@ -37,11 +35,12 @@ from codebatch.coordinator.analysis.planning import find_pipeline
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.model.task import PIPELINES, TaskDescription
+from codebatch.model.text.instants import instant_text
 from codebatch.model.text.quantities import count_text
 from codebatch.operations.project.configuration import load_configuration
 from codebatch.operations.queries import batches
 from codebatch.operations.queries.batch_query import displayed_restriction
-from codebatch.operations.queries.batches import ListedBatch
+from codebatch.operations.queries.batches import batch_row, names_of_batch
 from codebatch.plugins.entry_points import describe_task
 from codebatch.store.batches.batch_directory import BatchDir, read_batch_names
 from codebatch.store.batches.store_directory import StoreDir
@@ -95,7 +94,7 @@ def batch_list(context: CommandContext, pipeline: str | None, is_active: bool) -
     store = context.store_place.open()
     names = read_batch_names(store)
     listed = batches.list_batches(store, context.note, pipeline=pipeline)
-    rows = [_batch_row(listed_batch, names) for listed_batch in listed if listed_batch.is_active or not is_active]
+    rows = [batch_row(listed_batch, names) for listed_batch in listed if listed_batch.is_active or not is_active]
     displayed_rows = [
         asdict(row) | {"paths": ", ".join(row.paths), "names": _prefix_at_signs(row.names)} for row in rows
     ]
@@ -145,7 +144,7 @@ def batch_show(context: CommandContext, named: str | None, batch_reference: str 
 def _answer_batch(context: CommandContext, store: StoreDir, batch_dir: BatchDir) -> None:
     about, outputs = batch_dir.about, current_outputs(batch_dir)
     root = None if outputs is None else str(outputs.root)
-    names = _names_of_batch(batch_dir.id, read_batch_names(store))
+    names = names_of_batch(batch_dir.id, read_batch_names(store))
     row = BatchShowAnswer(
         batch_id=batch_dir.id,
         created_at=instant_text(about.created_at_ns),
@@ -162,22 +161,6 @@ def _answer_batch(context: CommandContext, store: StoreDir, batch_dir: BatchDir)
     paths_shown = ", ".join(displayed_restriction(batch_dir)) or "all"
     displayed_row = {**asdict(row), "paths": paths_shown, "names": _prefix_at_signs(names), "outputs": root_shown}
     context.print(row, (f"{name.ljust(12)} {value}" for name, value in displayed_row.items()))
-
-
-def _batch_row(listed_batch: ListedBatch, names: Mapping[str, str]) -> BatchRow:
-    """Return a row about a batch. If the batch is unreadable, the row has only its ID."""
-    about = None if listed_batch.batch is None else listed_batch.batch.about
-    return BatchRow(
-        batch_id=listed_batch.id,
-        created_at="" if about is None else instant_text(about.created_at_ns),
-        snapshot_id="" if about is None else about.snapshot_id,
-        pipeline="" if about is None else about.pipeline,
-        status=listed_batch.state,
-        files=0 if about is None else about.items,
-        source="" if about is None else ", ".join(map(display_path, about.sources)),
-        paths=() if listed_batch.batch is None else displayed_restriction(listed_batch.batch),
-        names=_names_of_batch(listed_batch.id, names),
-    )
 
 
 @command()
@@ -267,10 +250,6 @@ def _task_row(task: TaskDescription) -> TaskRow:
         kinds=task.records,
         description=task.summary,
     )
-
-
-def _names_of_batch(batch_id: str, names: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(name for name, named in names.items() if named == batch_id)
 
 
 def _prefix_at_signs(names: Iterable[str]) -> str:

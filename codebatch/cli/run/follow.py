@@ -7,8 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from codebatch.cli.answers.event_lines import event_line, is_printed
-from codebatch.cli.answers.work_status import closed_pool_texts
+from codebatch.cli.answers.event_lines import current_file_text, event_line, is_printed
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.context import CommandContext, batch_option, with_common_options
 from codebatch.cli.framework.read_report import explain_option
@@ -23,6 +22,7 @@ from codebatch.scheduling.lifecycle import CommandState
 from codebatch.store.batches.batch_directory import BatchDir, is_work
 from codebatch.system.clock import wall_ns
 from codebatch.work.control.follow import iter_followed_events, make_follower, parse_cursor_option
+from codebatch.work.control.status import closed_pool_texts
 
 since_option = option("--since", metavar="CURSOR", help="Print only events after the event with this cursor")
 
@@ -135,11 +135,17 @@ class _ProgressLine:
         more += [f"{to_go:,} left"] if to_go else []
         closed = self._progress.closed_pools if self._progress is not None else ()
         more += closed_pool_texts({pool.pool: instant_ns(pool.until) for pool in closed})
-        stage = ProgressStage(
-            "following", planned - to_go - running - blocked, planned, self._things, ", ".join(more), is_even=False
-        )
         self._context.display.show_stage(
-            msgspec.structs.replace(stage, remaining_text=self._remaining_text() if done < planned else "")
+            ProgressStage(
+                "following",
+                planned - to_go - running - blocked,
+                planned,
+                self._things,
+                ", ".join(more),
+                detail="" if self._progress is None or done == planned else current_file_text(self._progress.running),
+                is_even=False,
+                remaining_text=self._remaining_text() if done < planned else "",
+            )
         )
 
     def _remaining_text(self) -> str:

@@ -5,17 +5,10 @@ from __future__ import annotations
 import click
 import msgspec
 
-from codebatch.cli.answers.holders import instant_text
 from codebatch.cli.answers.trust import explaining_untrusted_commands
 from codebatch.cli.answers.work_progress import WorkProgressListener
 from codebatch.cli.answers.work_result import answer_work_run
-from codebatch.cli.answers.work_status import (
-    answer_work_status,
-    attempt_stop_text,
-    failure_reason_text,
-    first_line,
-    status_summary,
-)
+from codebatch.cli.answers.work_status import answer_work_status, status_summary
 from codebatch.cli.framework.commands import command, option
 from codebatch.cli.framework.completion import complete_command
 from codebatch.cli.framework.context import CommandContext, with_common_options, work_batch_option
@@ -30,11 +23,13 @@ from codebatch.cli.framework.work_options import (
 from codebatch.cli.output.tables import table_lines
 from codebatch.errors import InvalidInput
 from codebatch.model.outcome import CommandReport
+from codebatch.model.text.instants import instant_text
 from codebatch.model.text.quantities import human_bytes, human_seconds
 from codebatch.work.control import requests, run
 from codebatch.work.control.attempts import AttemptInfo, list_attempts
 from codebatch.work.control.batches import WorkBatch, load_work_batch, refuse_unnamed_batch, resolve_live_batch
 from codebatch.work.control.list_changes import warn_about_changes
+from codebatch.work.control.status import attempt_stop_text, failure_reason_text, first_line
 from codebatch.work.definition.tables import INTEGER_MAX
 
 tasks_argument = click.argument("tasks", metavar="TASK...", nargs=-1, required=True, shell_complete=complete_command)

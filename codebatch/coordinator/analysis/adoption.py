@@ -25,7 +25,7 @@ from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.protocol.messages import ReusedRange
 from codebatch.scheduling.analysis.ledger import OutcomeLedger
 from codebatch.store import layout
-from codebatch.store.batches.batch_directory import BatchDir
+from codebatch.store.batches.batch_directory import BatchDir, BatchId
 from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.damage import treating_damage_as_missing
 from codebatch.store.results.bases import BaseResults, ReuseBase, ShardPlace, SnapshotItems, open_base
@@ -50,7 +50,7 @@ class PendingReuse(msgspec.Struct):
     """
 
     runs: dict[tuple[ShardId, str], list[ReusedRange]] = msgspec.field(default_factory=dict)
-    projects: dict[ShardId, ReusedRange] = msgspec.field(default_factory=dict)
+    projects: dict[ShardId, BatchId] = msgspec.field(default_factory=dict)
 
     def for_unit(self, unit: WorkUnit) -> tuple[ReusedRange, ...]:
         """Return the ranges of reused results that overlap a unit.
@@ -60,7 +60,11 @@ class PendingReuse(msgspec.Struct):
         if unit.round > 1:
             return ()
         if unit.shard in self.projects:
-            return (self.projects[unit.shard],)
+            base = self.projects[unit.shard]
+            return tuple(
+                ReusedRange(task=task, start=unit.start, end=unit.end, base=base, first=unit.start)
+                for task in unit.tasks
+            )
         return tuple(
             run
             for task in unit.tasks
@@ -263,8 +267,7 @@ class _BaseSearch:
         if base.plan.snapshot_digest != self._plan.snapshot_digest:
             # For a batch that is restricted to paths, changes of files outside these paths are unknown.
             if not self._plan.paths:
-                served = ReusedRange(task=task.name, start=0, end=1, base=base.id, first=0)
-                self.promised.projects[work.id] = served
+                self.promised.projects[work.id] = base.id
                 self._projects.add(work.id)
             return
         ledger = self._ledger()

@@ -458,6 +458,7 @@ class EventPublisher:
             task=self._ids[item],
             seconds=round((self._running_ns() - self._started_at.get(item, self._began_ns)) / 1e9, 1),
             output_bytes=0 if child is None else child.output_bytes,
+            worker=holder or None,
         )
 
     def _critical_path(self) -> list[int]:

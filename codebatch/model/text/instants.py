@@ -1,4 +1,7 @@
-"""Parsing of times as programs print them: a time of day, an ISO 8601 timestamp, or seconds since 1970."""
+"""Times as text: as answers have them, and as programs print them.
+
+Programs print a time of day, an ISO 8601 timestamp, or seconds since 1970.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,11 @@ _TIME_OF_DAY = re.compile(
 )
 _PAST_SECONDS_MAX = 3600
 """Maximum age in seconds of a time of day. If today's time passed longer ago, tomorrow's time is meant."""
+
+
+def instant_text(at_ns: int) -> str:
+    """Return a time in UTC as text, to the second."""
+    return datetime.datetime.fromtimestamp(at_ns / 1e9, tz=datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def parse_instant(text: str, now: datetime.datetime) -> datetime.datetime | None:

@@ -286,11 +286,17 @@ class BatchStopped(BatchEvent, frozen=True, kw_only=True, tag="BATCH_STOPPED"):
 
 
 class RunningTask(msgspec.Struct, frozen=True, kw_only=True):
-    """A running task: the seconds since its start, and the bytes that it printed so far."""
+    """A running task: the seconds since its start, and the bytes that it printed so far.
+
+    `worker` is the ID of the worker that runs the task. In an analysis, `path` is the file that the task is processing,
+    and `seconds` counts from the start of this file. Unknown values are null.
+    """
 
     task: str
     seconds: float
     output_bytes: int = 0
+    path: str | None = None
+    worker: str | None = None
 
 
 class ClosedPool(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from codebatch.errors import BatchIncomplete, InvalidInput, StoreError, UnknownId
+from codebatch.model.entry import display_path
 from codebatch.model.shard import ShardId
+from codebatch.model.text.instants import instant_text
 from codebatch.operations import NoteCallback, ignore_note
+from codebatch.operations.queries.batch_query import displayed_restriction
 from codebatch.query.sources.records import BatchRecords
 from codebatch.query.status.batch_status import CurrentState, read_current_state
 from codebatch.scheduling.lifecycle import CommandState
@@ -66,6 +69,20 @@ class ListedBatch(msgspec.Struct, frozen=True, kw_only=True):
     is_active: bool
 
 
+class BatchRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A batch in the answer of `codebatch batch list`."""
+
+    batch_id: str
+    created_at: str
+    snapshot_id: str
+    pipeline: str
+    status: str
+    files: int
+    source: str
+    paths: tuple[str, ...]
+    names: tuple[str, ...]
+
+
 class ShardStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The progress of a task in a shard, in files and records."""
 
@@ -80,13 +97,20 @@ class ShardStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def list_batches(
-    store: StoreDir, note: NoteCallback = ignore_note, *, pipeline: str | None = None
+    store: StoreDir,
+    note: NoteCallback = ignore_note,
+    *,
+    pipeline: str | None = None,
+    latest_first: bool = False,
+    before: str | None = None,
 ) -> Iterator[ListedBatch]:
-    """Yield the batches, oldest first. If `pipeline` is given, yield only its batches.
+    """Yield the batches, oldest first or latest first. A batch is read only when it is reached.
 
-    A damaged batch is yielded with the state DAMAGED, and a note has the reason.
+    If `pipeline` is given, yield only its batches. If `before` is given, yield only batches older than the batch with
+    this ID. A damaged batch is yielded with the state DAMAGED, and a note has the reason.
     """
-    for batch_id in batch_ids(store):
+    ids = sorted((id_ for id_ in batch_ids(store) if before is None or id_ < before), reverse=latest_first)
+    for batch_id in ids:
         batch = None
         state, is_active = "DAMAGED", False
         try:
@@ -99,6 +123,30 @@ def list_batches(
         except StoreError as error:
             note(f"{batch_id}: {error.message}")
         yield ListedBatch(id=batch_id, batch=batch, state=state, is_active=is_active)
+
+
+def batch_row(listed_batch: ListedBatch, names: Mapping[str, str]) -> BatchRow:
+    """Return a row about a batch. If the batch is unreadable, the row has only its ID, state and names.
+
+    `names` maps each name of the store to a batch ID, as `read_batch_names` returns it.
+    """
+    about = None if listed_batch.batch is None else listed_batch.batch.about
+    return BatchRow(
+        batch_id=listed_batch.id,
+        created_at="" if about is None else instant_text(about.created_at_ns),
+        snapshot_id="" if about is None else about.snapshot_id,
+        pipeline="" if about is None else about.pipeline,
+        status=listed_batch.state,
+        files=0 if about is None else about.items,
+        source="" if about is None else ", ".join(map(display_path, about.sources)),
+        paths=() if listed_batch.batch is None else displayed_restriction(listed_batch.batch),
+        names=names_of_batch(listed_batch.id, names),
+    )
+
+
+def names_of_batch(batch_id: str, names: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the names of a batch, of all names of the store."""
+    return tuple(name for name, named in names.items() if named == batch_id)
 
 
 def read_batch_state(store: StoreDir, batch: BatchDir) -> tuple[str, bool]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
@@ -17,7 +17,6 @@ from codebatch.model.shard import work_item_path
 from codebatch.model.text.quantities import human_bytes
 from codebatch.model.text.suggestions import did_you_mean_text
 from codebatch.operations.queries.batch_query import Answer, BatchQuery, find_item
-from codebatch.operations.queries.ranking import METRIC_PREFIX, RankingField
 from codebatch.query.answers.counting import count_records
 from codebatch.query.completeness import (
     Completeness,
@@ -27,7 +26,15 @@ from codebatch.query.completeness import (
     path_completeness,
     tasks_completeness,
 )
-from codebatch.query.fields import NO_LANGUAGES, JsonRecord, field_value, record_fields, record_path
+from codebatch.query.fields import (
+    METRIC_PREFIX,
+    NO_LANGUAGES,
+    JsonRecord,
+    RankingField,
+    field_value,
+    record_fields,
+    record_path,
+)
 from codebatch.query.filters.arguments import refuse_invalid_texts, refuse_numbers_below_one, refuse_unknown
 from codebatch.query.filters.filters import RecordFilter, path_bytes
 from codebatch.query.filters.record_options import KINDS_FOR_PEOPLE
@@ -136,24 +143,26 @@ def find_errors(question: BatchQuery, task: str | None = None) -> Answer[list[Js
 
     Raises InvalidInput or StoreCorrupt.
     """
-    from codebatch.store.batches.journal import read_journal  # Deferred: no other query needs it.
-
     records = question.records
     names = records.choose_tasks(task)
-    failures = [r for name in names for r in records.iter_records(name, RecordFilter(kinds=("failure",)))]
+    failures = find_failures(question, names)
     record_filter = RecordFilter(kinds=("diagnostic",), severities=("error",))
     errors = [{**record, "task_id": name} for name in names for record in records.iter_records(name, record_filter)]
-    journal = read_journal(question.store.files, question.batch.root, question.note) if failures else []
-    evidence = _read_evidence(records, journal)
-    failures_with_evidence = [
-        {**record, **evidence.get((path_bytes(record), str(record["task"])), {})} for record in failures
-    ]
     answer_completeness = tasks_completeness(records, names, reports_failures=True)
     return Answer(
-        question=question,
-        result=failures_with_evidence + sorted(errors, key=_record_place),
-        completeness=answer_completeness,
+        question=question, result=failures + sorted(errors, key=_record_place), completeness=answer_completeness
     )
+
+
+def find_failures(question: BatchQuery, tasks: Sequence[str]) -> list[JsonRecord]:
+    """Return the failures of some tasks with their evidence, such as a traceback. Raises StoreCorrupt."""
+    from codebatch.store.batches.journal import read_journal  # Deferred: no other query needs it.
+
+    records, record_filter = question.records, RecordFilter(kinds=("failure",))
+    failures = [record for name in tasks for record in records.iter_records(name, record_filter)]
+    journal = read_journal(question.store.files, question.batch.root, question.note) if failures else []
+    evidence = _read_evidence(records, journal)
+    return [{**record, **evidence.get((path_bytes(record), str(record["task"])), {})} for record in failures]
 
 
 def find_worst(question: BatchQuery, limit: int) -> Answer[list[JsonRecord]]:

@@ -18,14 +18,13 @@ from codebatch.errors import BatchIncomplete, StoreError
 from codebatch.model.work import event as events
 from codebatch.model.work.event import EventCursor
 from codebatch.operations.runs.run_result import cancelled_error
+from codebatch.operations.runs.running_tasks import RunningTaskReader
 from codebatch.query.status.batch_status import CurrentState, read_current_state
 from codebatch.scheduling.lifecycle import BatchState
-from codebatch.store import layout
 from codebatch.store.batches import journal
 from codebatch.store.batches.batch_directory import BatchDir
-from codebatch.system.clock import running_ns, wall_ns
-from codebatch.system.host import is_this_machine
-from codebatch.system.processes.progress_cell import NO_TASK, ProgressCell, WorkerStep
+from codebatch.store.batches.store_directory import StoreDir
+from codebatch.system.clock import wall_ns
 
 PROGRESS_SECONDS = 5.0
 _READING_TIME_SHARE = 20
@@ -65,32 +64,41 @@ class _CoordinatorLifetime:
 class AnalysisFollower:
     """A follower of an analysis. It returns the events after a cursor."""
 
-    def __init__(self, batch: BatchDir, since: EventCursor, *, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, store: StoreDir, batch: BatchDir, since: EventCursor, *, now: Callable[[], float] = time.monotonic
+    ) -> None:
         """Open the batch. `now` is a monotonic clock in seconds."""
         self._batch = batch
         self._plan = batch.plan()
         self._since = since
         self._now = now
+        self._running = RunningTaskReader(store, batch, self._plan)
         self._journals = journal.JournalReader(batch.files, batch.root)
         self._lifetimes: list[_CoordinatorLifetime] = []
         self._last_ns = 0
         self._state = read_current_state(batch)
         self._next_look = 0.0
 
-    def read(self) -> list[events.AnyEvent]:
-        """Return the new events: at most one of each kind, and progress at most every 5 seconds."""
-        if self._now() < self._next_look:
+    def read(self, limit: int | None = None) -> list[events.AnyEvent]:
+        """Return the new events: at most one of each kind, and progress at most every 5 seconds.
+
+        If there are more than `limit`, the next call returns the others.
+        """
+        started_at = self._now()
+        if started_at < self._next_look:
             return []
         self._refresh_state()
+        self._next_look = self._now() + max(PROGRESS_SECONDS, _READING_TIME_SHARE * (self._now() - started_at))
+        if not self._state.holders:
+            self._next_look = self._now() + 1.0
         state, tally = self._state, self._state.tally
-        ended = tally.planned - tally.open_count
         epoch = max(1, len(self._lifetimes))
         generated: list[events.AnyEvent] = []
         if state.state is not BatchState.PENDING:
             if (started := self._started_event(epoch)) is not None:
                 generated.append(started)
             if not state.state.is_final or state.holders:
-                generated.append(self._progress_event(EventCursor(epoch, 2 + ended)))
+                generated.append(self._progress_event())
             else:
                 end: Callable[..., events.AnyEvent] = events.END_EVENT_TYPES[state.state.value]
                 place = EventCursor(epoch, 3 + tally.planned)
@@ -107,9 +115,17 @@ class AnalysisFollower:
                     )
                 )
         new_events = [event for event in generated if event.place > self._since]
+        if limit is not None and len(new_events) > limit:
+            new_events = new_events[:limit]
+            self._next_look = 0.0
         if new_events:
             self._since = new_events[-1].place
         return new_events
+
+    def read_progress(self) -> events.BatchProgress:
+        """Return the present progress of the analysis. It is read from disk, and `read` does not return it."""
+        self._refresh_state()
+        return self._progress_event()
 
     def read_activity(self, *, closely: bool) -> BatchActivity:
         """Return the activity on the batch. `closely` has no effect for an analysis, only for work batches."""
@@ -126,15 +142,13 @@ class AnalysisFollower:
         )
 
     def _refresh_state(self) -> None:
-        started_at = self._now()
         self._state = read_current_state(self._batch)
+        self._running.read_steps(self._state.holders)
         with contextlib.suppress(StoreError):
             for line in self._journals.read():
                 self._last_ns = max(self._last_ns, line.at_ns)
                 self._note_line(line)
-        self._next_look = self._now() + max(PROGRESS_SECONDS, _READING_TIME_SHARE * (self._now() - started_at))
-        if not self._state.holders:
-            self._next_look = self._now() + 1.0
+                self._running.add_line(line)
 
     def _note_line(self, line: journal.JournalLine) -> None:
         match line.event:
@@ -175,36 +189,14 @@ class AnalysisFollower:
             edges={"file": sum(len(task.needs) for task in self._plan.tasks)},
         )
 
-    def _progress_event(self, place: EventCursor) -> events.BatchProgress:
+    def _progress_event(self) -> events.BatchProgress:
         now_ns = wall_ns()
         tally, seconds = self._state.tally, self._current_run_seconds(now_ns)
         done = self._lifetimes[-1].results if self._lifetimes else 0
         eta = tuple(round(seconds * tally.open_count / done * factor, 1) for factor in _ETA_FACTORS) if done else None
-        return self._make_event(
-            events.BatchProgress, place, at_ns=now_ns, eta_seconds=eta, running=tuple(self._running_tasks())
-        )
-
-    def _running_tasks(self) -> list[events.RunningTask]:
-        running: list[events.RunningTask] = []
-        for holder in self._state.holders:
-            step = self._read_step(holder.holder) if holder.role == "worker" and is_this_machine(holder.host) else None
-            if step is not None and step.items is not None:
-                name = self._plan.task_names[step.task] if step.task < len(self._plan.tasks) else "-"
-                seconds = round(max(0, running_ns() - step.since_ns) / 1e9, 1)
-                running.append(events.RunningTask(task=name if step.task != NO_TASK else "-", seconds=seconds))
-        return running
-
-    def _read_step(self, holder: str) -> WorkerStep | None:
-        try:
-            cell = ProgressCell(
-                self._batch.files, self._batch.root / layout.HOLDERS / layout.cell_name(holder), create=False
-            )
-        except FileNotFoundError:
-            return None
-        try:
-            return cell.read()
-        finally:
-            cell.close()
+        place = EventCursor(max(1, len(self._lifetimes)), 2 + tally.planned - tally.open_count)
+        running = tuple(self._running.running_tasks())
+        return self._make_event(events.BatchProgress, place, at_ns=now_ns, eta_seconds=eta, running=running)
 
     def _current_run_seconds(self, until_ns: int) -> float:
         """Return the seconds from the start of the current coordinator until `until_ns`. Journals record the start."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -97,18 +98,25 @@ class EventReader:
         self._directory = batch_root / layout.EVENTS
         self._since = since
         self._places: dict[int, int] = {}
+        self._lines: deque[tuple[bytes, int]] = deque()
 
-    def read(self) -> list[AnyEvent]:
-        """Return the events that were written since the last call, in order."""
+    def read(self, limit: int | None = None) -> list[AnyEvent]:
+        """Return the events that were written since the last call, in order, but at most `limit` of them.
+
+        The next call continues after the last returned event. Lines that were read from a file but not returned stay
+        in memory: at most those of one piece.
+        """
         events: list[AnyEvent] = []
-        for epoch in self._list_epochs():
-            if epoch < self._since.epoch:
+        pieces = self._read_pieces()
+        while limit is None or len(events) < limit:
+            if not self._lines:
+                if next(pieces, None) is None:
+                    break
                 continue
-            for line in self._read_new_lines(epoch):
-                event = _decode_event(line, epoch)
-                if event is not None and event.place > self._since:
-                    self._since = event.place
-                    events.append(event)
+            event = _decode_event(*self._lines.popleft(), since=self._since)
+            if event is not None:
+                self._since = event.place
+                events.append(event)
         return events
 
     def last_progress(self) -> BatchProgress | None:
@@ -129,41 +137,38 @@ class EventReader:
         names = (layout.parse_events_name(name) for name in self._files.listing(self._directory))
         return sorted(epoch for epoch in names if epoch is not None)
 
-    def _read_new_lines(self, epoch: int) -> list[bytes]:
-        """Return the complete lines of an event file that were written since the last call.
+    def _read_pieces(self) -> Iterator[int]:
+        """Read the files piece by piece, add their new complete lines to `_lines`, and yield after each piece.
 
-        If the file has become shorter, read it from its start.
+        If a file has become shorter, read it from its start.
         """
-        path = self._directory / layout.events_name(epoch)
-        size = self._files.size(path) or 0
-        place = self._places.get(epoch, 0)
-        if size < place:
-            place = 0
-        lines: list[bytes] = []
-        incomplete_line = b""
-        try:
-            while place + len(incomplete_line) < size and (
-                piece := self._files.read_range(
-                    path, place + len(incomplete_line), min(PIECE_BYTES, size - place - len(incomplete_line))
-                )
-            ):
-                *complete, incomplete_line = (incomplete_line + piece).split(b"\n")
-                place += sum(map(len, complete)) + len(complete)
-                lines += [line + b"\n" for line in complete]
-        except (FileNotFoundError, StoreError):
-            pass
-        self._places[epoch] = place
-        return lines
+        for epoch in self._list_epochs():
+            if epoch < self._since.epoch:
+                continue
+            path = self._directory / layout.events_name(epoch)
+            size = self._files.size(path) or 0
+            place = self._places.get(epoch, 0)
+            self._places[epoch] = place = place if place <= size else 0
+            incomplete_line = b""
+            with contextlib.suppress(FileNotFoundError, StoreError):
+                while place < size and (piece := self._files.read_range(path, place, min(PIECE_BYTES, size - place))):
+                    place += len(piece)
+                    *complete, incomplete_line = (incomplete_line + piece).split(b"\n")
+                    self._places[epoch] = place - len(incomplete_line)
+                    self._lines.extend((line + b"\n", epoch) for line in complete)
+                    yield epoch
 
 
-def _decode_event(line: bytes, epoch: int) -> AnyEvent | None:
+def _decode_event(line: bytes, epoch: int, since: EventCursor = FIRST_CURSOR) -> AnyEvent | None:
     """Decode a line of the event file of an epoch.
 
-    Return None if the line is damaged or was written by a later version.
+    Return None if the event is not after the cursor `since`, or if the line is damaged or was written by a later
+    version.
     """
     try:
         head = decode_document(line, EventHead, EVENT_FORMAT)
-        event = decode_json(line, _event_decoder.decode)
+        if head.place != EventCursor(epoch, head.seq) or head.place <= since:
+            return None
+        return decode_json(line, _event_decoder.decode)
     except DocumentError:
         return None
-    return event if head.place == EventCursor(epoch, head.seq) else None

@@ -156,10 +156,13 @@ class _EndWait:
 def _kill_holders(batch: BatchDir, note: NoteCallback) -> None:
     """Send SIGKILL to all processes of the batch on this machine: first to the coordinator, then to the workers."""
     reader = LeaseReader(batch.files, batch.root)
+    noted = set()
     for _ in range(KILL_ROUNDS_MAX):
         live = [holder for holder, is_live in reader.read_holders() if is_live and is_this_machine(holder.host)]
         for holder in sorted(live, key=lambda holder: holder.role != "coordinator"):
-            if kill_holder(holder.pid, batch.root / layout.HOLDERS / holder.holder):
+            is_killed = kill_holder(holder.pid, batch.root / layout.HOLDERS / holder.holder)
+            if is_killed and holder.holder not in noted:
+                noted.add(holder.holder)
                 note(f"killed {holder.role} {holder.holder}, process {holder.pid}")
         if not live:
             return

@@ -15,7 +15,7 @@ from codebatch.errors import InvalidInput
 from codebatch.model.work.event import FIRST_CURSOR, AnyEvent, BatchDrained, BatchEnded, EventCursor, parse_cursor
 from codebatch.operations.runs.events import AnalysisFollower, BatchActivity
 from codebatch.scheduling.lifecycle import CommandState
-from codebatch.store.batches.batch_directory import BatchDir, is_work
+from codebatch.store.batches.batch_directory import BatchDir, check_batch_exists, is_work
 from codebatch.store.batches.holders import LeaseReader
 from codebatch.store.batches.store_directory import StoreDir
 from codebatch.store.work.events import EventReader
@@ -35,8 +35,8 @@ _READING_TIME_SHARE = 20
 class BatchFollower(Protocol):
     """The interface to a batch that is followed: a task list or an analysis."""
 
-    def read(self) -> list[AnyEvent]:
-        """Return the events since the last call."""
+    def read(self, limit: int | None = None) -> list[AnyEvent]:
+        """Return the events since the last call, but at most `limit` of them."""
 
     def read_activity(self, *, closely: bool) -> BatchActivity:
         """Return whether processes run the batch.
@@ -55,7 +55,7 @@ def parse_cursor_option(text: str | None) -> EventCursor:
 
 def make_follower(store: StoreDir, batch: BatchDir, since: EventCursor = FIRST_CURSOR) -> BatchFollower:
     """Return a follower of a batch. It yields the events after the cursor `since`. Raises StoreCorrupt."""
-    return WorkFollower(store, batch, since) if is_work(batch) else AnalysisFollower(batch, since)
+    return WorkFollower(store, batch, since) if is_work(batch) else AnalysisFollower(store, batch, since)
 
 
 def iter_followed_events(
@@ -104,8 +104,11 @@ class WorkFollower:
         self._reader = EventReader(batch.files, batch.root, since)
         self._leases = LeaseReader(batch.files, batch.root)
 
-    def read(self) -> list[AnyEvent]:
-        return self._reader.read()
+    def read(self, limit: int | None = None) -> list[AnyEvent]:
+        events = self._reader.read(limit)
+        if not events:
+            check_batch_exists(self._batch.files, self._batch.root)
+        return events
 
     def read_activity(self, *, closely: bool) -> BatchActivity:
         if not closely and self._leases.read_leader()[1] is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +28,14 @@ class AttemptLogFile(msgspec.Struct, frozen=True, kw_only=True):
     round: int
     path: Path
     bytes: int | None
+
+
+class LogPart(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of a log. `next_offset` is the offset after its last byte, and `size` is the current length of the log."""
+
+    data: bytes
+    next_offset: int
+    size: int
 
 
 def find_log(work_batch: WorkBatch, command: str, round_: int | None = None) -> AttemptLogFile:
@@ -63,6 +72,29 @@ def last_attempt_log(work_batch: WorkBatch, command: CommandStatus) -> AttemptLo
 def _log_file(work_batch: WorkBatch, command: CommandId, round_: int, name: str) -> AttemptLogFile:
     path = work_batch.batch.root / layout.LOGS / name
     return AttemptLogFile(task=command, round=round_, path=path, bytes=work_batch.batch.files.size(path))
+
+
+def read_log_part(
+    work_batch: WorkBatch, task: str, round_: int | None = None, offset: int = 0, limit: int = PIECE_BYTES
+) -> LogPart:
+    """Return the bytes of a log from `offset`, at most `limit` bytes. At most this much of the log is read.
+
+    The log is that of `find_log`. A negative offset counts from the end of the log. After the end there is no data: if
+    the offset is greater than the size, or if the log was truncated or removed. Raises InvalidInput for a limit that is
+    not from 1 to 1 MiB, and the errors of `find_log`.
+    """
+    if not 1 <= limit <= PIECE_BYTES:
+        raise InvalidInput(
+            f"the limit of a part of a log is 1 to {PIECE_BYTES:,} bytes, not {limit:,}",
+            hint="read a long log in parts: each part has the `next_offset` of the next one",
+        )
+    log = find_log(work_batch, task, round_)
+    size = log.bytes or 0
+    start = min(offset, size) if offset >= 0 else max(0, size + offset)
+    data = b""
+    with contextlib.suppress(FileNotFoundError):
+        data = work_batch.batch.files.read_range(log.path, start, min(limit, size - start))
+    return LogPart(data=data, next_offset=start + len(data), size=size)
 
 
 def iter_log(files: FileReader, log: AttemptLogFile, *, tail: int | None = None) -> Iterator[bytes]:

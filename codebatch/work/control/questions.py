@@ -30,6 +30,10 @@ QuestionKind = Literal["asked", "interrupted", "stall", "exhausted"]
 _EXCERPT_CHARACTERS_MAX = 60
 
 
+class NotWaiting(InvalidInput):
+    """The task does not wait for this answer: it asks nothing, asks something else, or another answer was first."""
+
+
 class OpenQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """A question that waits for an answer.
 
@@ -104,10 +108,10 @@ def answer_question(
             if open_by_task
             else "no task of the batch waits for an answer"
         )
-        raise InvalidInput(f"task {command!r} is not waiting for an answer{_last_answer(batch, command)}", hint=waiting)
+        raise NotWaiting(f"task {command!r} is not waiting for an answer{_last_answer(batch, command)}", hint=waiting)
     open_question = open_by_task[CommandId(command)]
     if question is not None and not open_question.digest.startswith(question):
-        raise InvalidInput(
+        raise NotWaiting(
             f"task {command} is not waiting for an answer to question {question!r}",
             hint="see: codebatch work questions",
         )
@@ -118,7 +122,7 @@ def answer_question(
     first = _first_answer(batch, open_question)
     if first.n != own_request.n:
         assert isinstance(first.body, Answer)
-        raise InvalidInput(
+        raise NotWaiting(
             f"{command} was just answered by {first.head.by}: {_quoted_excerpt(first.body.text)}",
             hint="only the first answer to a question is used",
         )

@@ -42,8 +42,11 @@ FILES_CHARACTERS_MAX = 1_000_000
 On Linux, arguments and environment of a process together are usually limited to 2 MiB (execve(2)).
 """
 _NEEDS_SHOWN_MAX = 5
-_BYTES_OF_A_CHARACTER_MAX = 6
-"""Length of the longest JSON escape of a character."""
+_SHORT_COMMAND_CHARACTERS_MAX = COMMAND_BYTES_MAX // 12
+"""Up to this length, a command is not too long, and need not be encoded to find out.
+
+The longest JSON escape of a character has 6 bytes, and there is twice as much room.
+"""
 
 
 class DefinedTask(NamedTuple):
@@ -293,7 +296,7 @@ class TaskDefiner:
                 self._problems.add(message, 'pass long texts by {text_file}, or by stdin = "text"')
         characters = written + len(command.title) + len(command.text) + len(command.stdin) + len(command.cwd)
         characters += total + sum(map(len, command.values.values()))
-        if characters * _BYTES_OF_A_CHARACTER_MAX > COMMAND_BYTES_MAX // 2:
+        if characters > _SHORT_COMMAND_CHARACTERS_MAX:
             size = len(encode_command(command))
             if size > COMMAND_BYTES_MAX:
                 self._problems.add(f"{place} has {size:,} bytes, more than {COMMAND_BYTES_MAX:,}")

@@ -302,9 +302,7 @@ def _written_path(path: bytes) -> bytes:
         path.decode("utf-8")
     except UnicodeDecodeError:
         path = path.decode("utf-8", "backslashreplace").encode("utf-8")
-    if len(path) <= _PATH_BYTES_MAX and (
-        len(path) <= _NAME_BYTES_MAX or max(map(len, path.split(b"/"))) <= _NAME_BYTES_MAX
-    ):
+    if len(path) <= _PATH_BYTES_MAX and max(map(len, path.split(b"/"))) <= _NAME_BYTES_MAX:
         return path
     name = path.rpartition(b"/")[2]
     if len(name) <= _NAME_BYTES_MAX:

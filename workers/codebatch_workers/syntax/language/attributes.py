@@ -121,11 +121,13 @@ def _line_settings(
 ) -> dict[bytes, bytes | None]:
     """Return the linguist attributes that a line sets. Macros are expanded.
 
-    If an attribute occurs twice, the last one wins.
+    If an attribute occurs twice, the last one wins. As in git, this also applies to macros: `m -m` does not expand `m`.
     """
     settings: dict[bytes, bytes | None] = {}
-    for word in words:
+    for word in reversed(words):
         name, has_value, value = word.lstrip(b"-!").partition(b"=")
+        if name in settings:
+            continue
         if word.startswith(b"!"):
             settings[name] = None
         elif word.startswith(b"-"):
@@ -133,8 +135,7 @@ def _line_settings(
         elif has_value:
             settings[name] = b"" if value == b"false" else value
         else:
-            settings[name] = b"true"
-            settings.update(macros.get(name, {}))
+            settings = {name: b"true", **macros.get(name, {}), **settings}
     return {name: value for name, value in settings.items() if name in _KNOWN_FULL_NAMES}
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import datetime
-
 import msgspec
 
+from codebatch.model.text.instants import instant_text
 from codebatch.store.batches.holders import HolderFile
 
 
@@ -17,11 +16,6 @@ class HolderRow(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     host: str
     since: str
-
-
-def instant_text(at_ns: int) -> str:
-    """Return a time in UTC as text, to the second."""
-    return datetime.datetime.fromtimestamp(at_ns / 1e9, tz=datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def holder_row(holder: HolderFile) -> HolderRow:

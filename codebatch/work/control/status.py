@@ -1,0 +1,301 @@
+"""The status of a batch of commands as a document: the answer of `status` and of the commands that change a batch.
+
+Texts that explain the state of a task, a pool or an attempt are made here too.
+"""
+
+from __future__ import annotations
+
+import datetime
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from codebatch.model.entry import display_path
+from codebatch.model.text.instants import instant_text
+from codebatch.model.work.command import CommandId
+from codebatch.model.work.work_batch import EdgeKind, Work
+from codebatch.query.status.holder_rows import HolderRow, holder_row
+from codebatch.query.status.work_status import CommandStatus
+from codebatch.scheduling.lifecycle import CommandState
+from codebatch.store import layout
+from codebatch.system.clock import wall_ns
+from codebatch.work.control.batches import WorkBatch
+from codebatch.work.control.list_changes import ListChanges
+from codebatch.work.control.questions import OpenQuestion, open_questions
+
+_FAILURE_REASON_TEXTS = {
+    "timeout": "timed out",
+    "stall": "printed nothing for too long",
+    "memory": "used too much memory",
+    "check": "its check failed",
+    "start": "could not be started",
+    "interrupted": "interrupted: its worker or the machine died",
+    "limited": "rate limited",
+}
+_STOP_CAUSE_TEXTS = {
+    "signal": "{}",
+    "timeout": "the batch reached its time limit",
+    "failure": "{} failed",
+    "cancel": "the batch was cancelled",
+}
+_LINE_CHARACTERS_MAX = 80
+_UNSUCCESSFUL_STATES = (CommandState.FAILED, CommandState.BLOCKED, CommandState.SKIPPED, CommandState.CANCELLED)
+
+
+class WorkTaskRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A task of a task list.
+
+    - `explanation`: the reason for its state.
+    - `round`: the number of its latest round, or 0 if the task never started. Each retry begins a new round.
+    - `try_number`: the number of the last or next try.
+    - `tries_max`: the maximum number of tries.
+    - `exit_status`: negative if a signal ended the command.
+    - `log`: the path of the latest log.
+    - `question`, `question_text`: the digest and the text of an open question.
+    - `result_text`, `cost`: values from the JSON output of the last attempt.
+    """
+
+    id: str
+    title: str
+    state: str
+    needs: tuple[str, ...]
+    after: tuple[str, ...]
+    explanation: str
+    round: int
+    try_number: int
+    tries_max: int
+    exit_status: int | None
+    reason: str | None
+    log: str | None
+    question: str | None
+    question_text: str | None
+    result_text: str
+    cost: float | None
+
+
+class ClosedPoolRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A pool that is closed because of a rate limit. Until the time `until`, no task can take tokens from this pool."""
+
+    pool: str
+    until: str
+
+
+class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """The status of a batch of a task list.
+
+    - `counts`: the number of tasks in each state.
+    - `tasks`: the tasks in the order of the task list.
+    - `eta_seconds`: three estimates of the remaining time. The batch ends within these times with a probability of 10%,
+      50% and 90%. It is null if no estimate is possible.
+    - `stalled`: tasks are left, but no process runs the batch.
+    - `timed_out`: the batch reached its time limit. No task starts until the batch is resumed.
+    - `closed_pools`: the pools that wait for the end of a rate limit.
+    - `cost`: the sum of the costs that attempts reported, or null if no attempt reported a cost.
+    - `coordinator`: the process that runs the batch.
+    - `workers`: the processes that run commands.
+    - `list_changes`: how the task list differed from the batch when the batch was resumed, before any `--reload`. It is
+      null if there were no differences.
+    """
+
+    batch_id: str
+    project: str
+    pipeline: str
+    source: str
+    status: str
+    stalled: bool
+    timed_out: bool
+    paused: bool
+    strategy: str
+    max_parallel: int
+    started_at: str
+    ended_at: str | None
+    counts: dict[str, int]
+    eta_seconds: tuple[float, float, float] | None
+    closed_pools: tuple[ClosedPoolRow, ...]
+    cost: float | None
+    coordinator: HolderRow | None
+    workers: tuple[HolderRow, ...]
+    tasks: tuple[WorkTaskRow, ...]
+    list_changes: ListChanges | None
+
+
+def make_work_status(work_batch: WorkBatch, changes: ListChanges | None = None) -> WorkStatus:
+    """Return the status of a batch as a document. `changes` becomes its `list_changes`."""
+    status, work = work_batch.standing, work_batch.standing.work
+    return WorkStatus(
+        batch_id=work_batch.batch.id,
+        project=display_path(work_batch.batch.about.project_root),
+        pipeline=work_batch.batch.about.pipeline,
+        source=work.source,
+        status=status.state.value,
+        stalled=status.is_stalled,
+        timed_out=status.is_expired,
+        paused=status.is_paused,
+        strategy=work.strategy,
+        max_parallel=status.max_parallel,
+        started_at=instant_text(work_batch.batch.about.created_at_ns),
+        ended_at=None if work_batch.ended_ns is None else instant_text(work_batch.ended_ns),
+        counts=status.counts,
+        eta_seconds=None if (eta := work_batch.eta) is None else eta.seconds,
+        closed_pools=tuple(
+            ClosedPoolRow(pool=pool, until=instant_text(until_ns))
+            for pool, until_ns in _pools_closed_now(status.closed).items()
+        ),
+        cost=status.cost,
+        coordinator=None if status.coordinator is None else holder_row(status.coordinator),
+        workers=tuple(map(holder_row, status.workers)),
+        tasks=tuple(_task_rows(work_batch)),
+        list_changes=None if changes is None or changes.is_nothing else changes,
+    )
+
+
+def _task_rows(work_batch: WorkBatch) -> list[WorkTaskRow]:
+    work = work_batch.standing.work
+    needed, awaited = _edge_targets_by_source(work, "needs"), _edge_targets_by_source(work, "after")
+    logs = work_batch.batch.root / layout.LOGS
+    questions_by_task = {status.task: status for status in open_questions(work_batch)}
+    rows = []
+    for status, why in iter_task_explanations(work_batch):
+        rows.append(
+            WorkTaskRow(
+                id=status.id,
+                title=work.titles.get(status.id, ""),
+                state=status.state.value,
+                needs=tuple(needed.get(status.id, ())),
+                after=tuple(awaited.get(status.id, ())),
+                explanation=why,
+                round=status.round,
+                try_number=max(status.failed_tries, 1)
+                if status.state in _UNSUCCESSFUL_STATES
+                else status.failed_tries + 1,
+                tries_max=1 + work.task_policy(status.id).retries,
+                exit_status=status.exit_status,
+                reason=status.reason,
+                log=f"{logs}/{status.log}" if status.log else None,
+                question=status.question or None,
+                question_text=questions_by_task[status.id].text if status.id in questions_by_task else None,
+                result_text=status.report.text if status.report else "",
+                cost=status.report.cost if status.report else None,
+            )
+        )
+    return rows
+
+
+def iter_task_explanations(work_batch: WorkBatch) -> Iterator[tuple[CommandStatus, str]]:
+    """Yield each command, and the reason for its state as text."""
+    work, commands = work_batch.standing.work, work_batch.standing.commands
+    needed, awaited = _edge_targets_by_source(work, "needs"), _edge_targets_by_source(work, "after")
+    states = {status.id: status.state for status in commands}
+    closed = _pools_closed_now(work_batch.standing.closed)
+    open_by_task = {status.task: status for status in open_questions(work_batch)}
+    for status in commands:
+        predecessors = (
+            (*needed.get(status.id, ()), *awaited.get(status.id, ())) if status.state is CommandState.PENDING else ()
+        )
+        waits = [on for on in predecessors if not _is_ended_state(states[on])]
+        if status.state is CommandState.READY and status.round == status.ended and closed:
+            pools = {pool: closed[pool] for pool in work.task_policy(status.id).pools if pool in closed}
+            yield status, ", ".join(closed_pool_texts(pools))
+        else:
+            yield (
+                status,
+                _explanation(status, waits, open_by_task.get(status.id), is_expired=work_batch.standing.is_expired),
+            )
+
+
+def _edge_targets_by_source(work: Work, kind: EdgeKind) -> dict[CommandId, list[CommandId]]:
+    """Map each command to the commands that it depends on by edges of a kind."""
+    targets: dict[CommandId, list[CommandId]] = {}
+    for edge in work.edges:
+        if edge.kind == kind:
+            targets.setdefault(edge.task, []).append(edge.on)
+    return targets
+
+
+def _is_ended_state(state: CommandState) -> bool:
+    return state in (CommandState.DONE, CommandState.FAILED, CommandState.SKIPPED, CommandState.CANCELLED)
+
+
+def _explanation(command: CommandStatus, waits: list[str], question: OpenQuestion | None, *, is_expired: bool) -> str:
+    match command.state:
+        case CommandState.PENDING | CommandState.READY if command.last_stop is not None:
+            starts = "it is restarted" if command.state is CommandState.READY else "`resume` restarts it"
+            return f"stopped{attempt_stop_text(command.last_stop.cause, command.last_stop.detail)}; {starts}"
+        case CommandState.FAILED:
+            return failure_reason_text(command.reason, command.exit_status)
+        case CommandState.SKIPPED:
+            return "skipped by user" if command.cause == command.id else f"needs {command.cause}"
+        case CommandState.WAITING if command.until_ns:
+            return f"rate limited until {_clock_time(command.until_ns)}"
+        case CommandState.WAITING:
+            return f"{failure_reason_text(command.reason, command.exit_status)}; will be retried"
+        case CommandState.BLOCKED if question is not None:
+            return first_line(question.text)
+        case CommandState.DONE if command.report is not None:
+            return first_line(command.report.text)
+        case CommandState.PENDING if waits:
+            more = f" and {len(waits) - 3} more" if len(waits) > 3 else ""
+            return f"waits for {', '.join(waits[:3])}{more}"
+        case CommandState.PENDING if command.round > command.ended:
+            return f"{_FAILURE_REASON_TEXTS['interrupted']}; continue with `resume`"
+        case CommandState.READY if command.round > command.ended:
+            return f"{_FAILURE_REASON_TEXTS['interrupted']}; it is restarted"
+        case CommandState.PENDING:
+            why = "the batch reached its time limit" if is_expired else "too many failures"
+            return f"no new tasks are started: {why}"
+        case _:
+            return ""
+
+
+def first_line(text: str) -> str:
+    """Return the first line of an output or a question, cut to `_LINE_CHARACTERS_MAX` characters."""
+    text = text.partition("\n")[0]
+    return text if len(text) <= _LINE_CHARACTERS_MAX else f"{text[:_LINE_CHARACTERS_MAX]}…"
+
+
+def failure_reason_text(reason: str | None, exit_status: int | None) -> str:
+    """Return the reason why an attempt failed as text, or an empty text if it succeeded."""
+    if reason == "signal" and exit_status is not None and exit_status < 0:
+        try:
+            return f"signal {signal.Signals(-exit_status).name}"
+        except ValueError:
+            return f"signal {-exit_status}"
+    if reason in ("exit", "signal"):
+        return f"exit status {exit_status}"
+    if reason == "check" and exit_status is not None:
+        return f"check: exit status {exit_status}"
+    return _FAILURE_REASON_TEXTS.get(reason or "", "")
+
+
+def _pools_closed_now(closed: Mapping[str, int]) -> dict[str, int]:
+    now_ns = wall_ns()
+    return {pool: until_ns for pool, until_ns in sorted(closed.items()) if until_ns > now_ns}
+
+
+def closed_pool_texts(closed: Mapping[str, int]) -> list[str]:
+    """Return a text for each pool that is still closed because of a rate limit. It has the time when the limit ends."""
+    return [f"{wait_text([pool], until_ns)}: rate limited" for pool, until_ns in _pools_closed_now(closed).items()]
+
+
+def wait_text(pools: Sequence[str], until_ns: int) -> str:
+    """Return a text about pools that wait for the end of a rate limit, with the time `until_ns` when it ends."""
+    closed = f"pool {', '.join(pools)} closed" if pools else "waiting"
+    return f"{closed} until {_clock_time(until_ns)}"
+
+
+def _clock_time(at_ns: int) -> str:
+    """Return a local time as text: `14:05:30`. If it is not today, the date is added: `2026-07-01 14:05:30`."""
+    at = datetime.datetime.fromtimestamp(at_ns / 1e9).astimezone()
+    is_today = at.date() == datetime.datetime.now(at.tzinfo).date()
+    return f"{at:%H:%M:%S}" if is_today else f"{at:%Y-%m-%d %H:%M:%S}"
+
+
+def stop_reason_text(cause: str, detail: str) -> str:
+    """Return the reason why attempts were stopped early as text."""
+    return _STOP_CAUSE_TEXTS[cause].format(detail)
+
+
+def attempt_stop_text(cause: str, detail: str) -> str:
+    """Return the reason of `stop_reason_text` as text that follows the word "stopped"."""
+    return f"{' by ' if cause == 'signal' else ': '}{stop_reason_text(cause, detail)}"
